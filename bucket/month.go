@@ -1,0 +1,36 @@
+package bucket
+
+import (
+	"fmt"
+	"time"
+)
+
+// Month is a calendar month in UTC, counted from year 0. Months are ordered
+// and can be added to.
+type Month int
+
+// MonthOf returns the month in which t lies, in UTC.
+func MonthOf(t time.Time) Month {
+	t = t.UTC()
+	return NewMonth(t.Year(), t.Month())
+}
+
+// NewMonth returns the month m of a year.
+func NewMonth(year int, m time.Month) Month { return Month(year*12 + int(m) - 1) }
+
+// Year returns the month's year.
+func (m Month) Year() int { return int(m) / 12 }
+
+// Calendar returns the month of the year.
+func (m Month) Calendar() time.Month { return time.Month(int(m)%12 + 1) }
+
+// Start returns the month's first instant.
+func (m Month) Start() time.Time {
+	return time.Date(m.Year(), m.Calendar(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// End returns the first instant after the month.
+func (m Month) End() time.Time { return (m + 1).Start() }
+
+// String returns the month as 2026-11.
+func (m Month) String() string { return fmt.Sprintf("%04d-%02d", m.Year(), m.Calendar()) }

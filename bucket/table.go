@@ -1,0 +1,94 @@
+package bucket
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// MaxPrefix is the length of the longest prefix.
+const MaxPrefix = 64
+
+// Table is one cell of the grid: the readings of one prefix with event times
+// in Range that arrived in Month. Tables are comparable with ==.
+type Table struct {
+	Prefix string
+	Range
+	Month Month
+}
+
+// Name returns <prefix>_<start>_<end>_<MM>_<YYYY>, for example
+// varve_1794787200_1795392000_11_2026: range ends in unix seconds, ten digits
+// each, so that names sort by event time.
+func (t Table) Name() string {
+	return fmt.Sprintf("%s_%010d_%010d_%02d_%04d", t.Prefix, t.Start, t.End, t.Month.Calendar(), t.Month.Year())
+}
+
+// String returns the table's name.
+func (t Table) String() string { return t.Name() }
+
+// Compare orders tables by name: by prefix, range and then write month.
+func (t Table) Compare(u Table) int {
+	if t.Prefix != u.Prefix {
+		return cmp.Compare(t.Prefix+"_", u.Prefix+"_")
+	}
+	return cmp.Or(
+		cmp.Compare(t.Start, u.Start),
+		cmp.Compare(t.End, u.End),
+		cmp.Compare(t.Month.Calendar(), u.Month.Calendar()),
+		cmp.Compare(t.Month, u.Month))
+}
+
+// Parse returns the table that a name stands for. It reads the name whole: the
+// prefix must be valid, the range must be on the grid, and the table must print
+// back to the very same name. Anything else is foreign and yields false.
+func Parse(name string) (Table, bool) {
+	parts := strings.Split(name, "_")
+	if len(parts) != 5 || ValidatePrefix(parts[0]) != nil {
+		return Table{}, false
+	}
+	start, ok1 := digits(parts[1], 10)
+	end, ok2 := digits(parts[2], 10)
+	month, ok3 := digits(parts[3], 2)
+	year, ok4 := digits(parts[4], 4)
+	if !ok1 || !ok2 || !ok3 || !ok4 || month < 1 || month > 12 || year < 1970 {
+		return Table{}, false
+	}
+	if start >= end || !onGrid(start) || !onGrid(end) {
+		return Table{}, false
+	}
+	t := Table{Prefix: parts[0], Range: Range{start, end}, Month: Month(year*12 + month - 1)}
+	return t, t.Name() == name
+}
+
+// digits reads exactly n decimal digits.
+func digits(s string, n int) (v int64, ok bool) {
+	if len(s) != n {
+		return 0, false
+	}
+	for i := range n {
+		c := s[i] - '0'
+		if c > 9 {
+			return 0, false
+		}
+		v = v*10 + int64(c)
+	}
+	return v, true
+}
+
+// ValidatePrefix checks a prefix: 1 to 64 of letters, digits and hyphens. No
+// underscore, which separates the parts of a name, and never empty.
+func ValidatePrefix(prefix string) error {
+	if prefix == "" {
+		return fmt.Errorf("the prefix is empty")
+	}
+	if len(prefix) > MaxPrefix {
+		return fmt.Errorf("the prefix has %d characters, the limit is %d", len(prefix), MaxPrefix)
+	}
+	for i := range len(prefix) {
+		if c := prefix[i]; c-'0' > 9 && c|0x20-'a' > 25 && c != '-' {
+			return fmt.Errorf("the prefix %q has %q in it: use letters, digits and hyphens", prefix, c)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package varve
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// ID tells apart the readings of one series and time. It is either the
+// client's own text or, for a reading sent without one, a 64-bit hash of its
+// fields written in 11 characters that sort as the hash does. IDs are
+// comparable with ==. The zero ID is "no id yet".
+type ID struct {
+	text string
+	hash uint64
+	set  bool
+}
+
+// idAlphabet is base64 in the order of its bytes, so that ids sort alike as
+// text and as hashes.
+const idAlphabet = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+
+const hashTextLen = 11 // 66 bits; the first character carries 4
+
+var idDigits = func() (d [256]int8) {
+	for i := range d {
+		d[i] = -1
+	}
+	for i := range len(idAlphabet) {
+		d[idAlphabet[i]] = int8(i)
+	}
+	return d
+}()
+
+// HashID returns the id that stands for a hash.
+func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
+
+// ParseID returns the id with the given text: 1 to 64 bytes of printable
+// UTF-8. A text that a hash would be written as is that hash, so a reading
+// exported with its id and sent again is the same reading.
+func ParseID(text string) (ID, error) {
+	if why := invalidText(text, MaxIDBytes); why != "" {
+		return ID{}, fmt.Errorf("id %s %s", quote(text), why)
+	}
+	if h, ok := parseHash(text); ok {
+		return HashID(h), nil
+	}
+	return ID{text: text, set: true}, nil
+}
+
+func parseHash(text string) (hash uint64, ok bool) {
+	if len(text) != hashTextLen || idDigits[text[0]] >= 16 {
+		return 0, false
+	}
+	for i := range len(text) {
+		d := idDigits[text[i]]
+		if d < 0 {
+			return 0, false
+		}
+		hash = hash<<6 | uint64(d)
+	}
+	return hash, true
+}
+
+// IsZero reports whether there is no id.
+func (id ID) IsZero() bool { return !id.set }
+
+// Hash returns the hash that the id stands for, if it does.
+func (id ID) Hash() (hash uint64, ok bool) { return id.hash, id.set && id.text == "" }
+
+// String returns the id's text; "" for no id.
+func (id ID) String() string { return string(id.Append(nil)) }
+
+// Append appends the id's text to dst.
+func (id ID) Append(dst []byte) []byte {
+	if id.text != "" || !id.set {
+		return append(dst, id.text...)
+	}
+	for shift := 6 * (hashTextLen - 1); shift >= 0; shift -= 6 {
+		dst = append(dst, idAlphabet[id.hash>>shift&63])
+	}
+	return dst
+}
+
+// Compare orders ids by the bytes of their text; no id comes first.
+func (id ID) Compare(other ID) int {
+	if id.text == "" && other.text == "" && id.set && other.set {
+		return cmp.Compare(id.hash, other.hash)
+	}
+	var a, b [hashTextLen]byte
+	return cmp.Compare(string(id.Append(a[:0])), string(other.Append(b[:0])))
+}
+
+func (id ID) size() int {
+	if id.text != "" {
+		return len(id.text)
+	}
+	return hashTextLen
+}
+
+// ContentID returns the id of a reading that came without one: the XXH64 hash
+// of its fields in canonical form. Fields must be sorted by name. For each
+// field the form holds the name's length and bytes, a tag for the kind, and
+// the value: a number as sign and exponent (zigzag varint of twice the
+// exponent plus sign) and coefficient without trailing zeros (varints of the
+// low and high 64 bits), a string or JSON by length and bytes, a boolean in its
+// tag. Lengths and tags keep {a:"1",b:"23"} and {a:"12",b:"3"} apart.
+// docs/data-model.md has test vectors.
+func (r *Reading) ContentID() ID {
+	var buf [256]byte
+	form := buf[:0]
+	for i := range r.Fields {
+		form = appendCanonicalField(form, &r.Fields[i])
+	}
+	return HashID(xxhash.Sum64(form))
+}
+
+const (
+	tagNumber = 'n'
+	tagString = 's'
+	tagTrue   = 't'
+	tagFalse  = 'f'
+	tagJSON   = 'j'
+)
+
+func appendCanonicalField(dst []byte, f *Field) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(f.Name)))
+	dst = append(dst, f.Name...)
+	switch f.Value.kind {
+	case KindNumber:
+		return appendCanonicalNumber(append(dst, tagNumber), f.Value.num.Canonical())
+	case KindBool:
+		if f.Value.Bool() {
+			return append(dst, tagTrue)
+		}
+		return append(dst, tagFalse)
+	case KindString:
+		dst = append(dst, tagString)
+	case KindJSON:
+		dst = append(dst, tagJSON)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(f.Value.text)))
+	return append(dst, f.Value.text...)
+}
+
+func appendCanonicalNumber(dst []byte, n Number) []byte {
+	signed := int64(n.exp) * 2
+	if n.neg {
+		signed++
+	}
+	dst = binary.AppendVarint(dst, signed)
+	dst = binary.AppendUvarint(dst, n.lo)
+	return binary.AppendUvarint(dst, n.hi)
+}

@@ -1,0 +1,144 @@
+package varve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// JSONValue returns the JSON object or array in text as a value, in canonical
+// form: no white space, members sorted by name, numbers without superfluous
+// zeros. It fails on anything else, on a member that is there twice, on
+// numbers that a [Number] cannot hold, and on nesting deeper than 16.
+func JSONValue(text []byte) (Value, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	c := canonicalizer{dec: dec}
+	form, err := c.value(nil, 0)
+	if err != nil {
+		return Value{}, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Value{}, errors.New("more follows the JSON value")
+	}
+	if form[0] != '{' && form[0] != '[' {
+		return Value{}, errors.New("not a JSON object or array")
+	}
+	return canonicalJSON(string(form)), nil
+}
+
+type canonicalizer struct{ dec *json.Decoder }
+
+// value appends the next value's canonical form to dst.
+func (c canonicalizer) value(dst []byte, depth int) ([]byte, error) {
+	tok, err := c.token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := tok.(type) {
+	case json.Delim:
+		if depth == MaxJSONDepth {
+			return nil, fmt.Errorf("JSON nested deeper than %d", MaxJSONDepth)
+		}
+		if t == '{' {
+			return c.object(dst, depth+1)
+		}
+		return c.array(dst, depth+1)
+	case json.Number:
+		n, err := ParseNumber(string(t))
+		if err != nil {
+			return nil, fmt.Errorf("number %s: %w", quote(string(t)), err)
+		}
+		return n.Canonical().Append(dst), nil
+	case string:
+		return appendJSONString(dst, t)
+	case bool:
+		if t {
+			return append(dst, "true"...), nil
+		}
+		return append(dst, "false"...), nil
+	default:
+		return append(dst, "null"...), nil
+	}
+}
+
+// token is the decoder's next token; the end of the text is an error.
+func (c canonicalizer) token() (json.Token, error) {
+	tok, err := c.dec.Token()
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the JSON value is cut short")
+	}
+	return tok, err
+}
+
+func (c canonicalizer) array(dst []byte, depth int) ([]byte, error) {
+	dst = append(dst, '[')
+	for n := 0; c.dec.More(); n++ {
+		if n > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = c.value(dst, depth); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := c.token(); err != nil { // the closing bracket
+		return nil, err
+	}
+	return append(dst, ']'), nil
+}
+
+func (c canonicalizer) object(dst []byte, depth int) ([]byte, error) {
+	type member struct {
+		name string
+		form []byte
+	}
+	var members []member
+	for c.dec.More() {
+		tok, err := c.token()
+		if err != nil {
+			return nil, err
+		}
+		form, err := c.value(nil, depth)
+		if err != nil {
+			return nil, err
+		}
+		// Between members, the decoder yields names and nothing else.
+		members = append(members, member{tok.(string), form})
+	}
+	if _, err := c.token(); err != nil { // the closing brace
+		return nil, err
+	}
+	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	dst = append(dst, '{')
+	for i, m := range members {
+		if i > 0 {
+			if members[i-1].name == m.name {
+				return nil, fmt.Errorf("member %s is there twice", quote(m.name))
+			}
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = appendJSONString(dst, m.name); err != nil {
+			return nil, err
+		}
+		dst = append(append(dst, ':'), m.form...)
+	}
+	return append(dst, '}'), nil
+}
+
+// appendJSONString appends s quoted, escaping only what JSON must have escaped
+// (and U+2028, U+2029, as encoding/json always does).
+func appendJSONString(dst []byte, s string) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return nil, err
+	}
+	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...), nil
+}

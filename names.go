@@ -1,0 +1,116 @@
+package varve
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of names, in bytes.
+const (
+	MaxNameBytes   = 64  // tenant, stream
+	MaxDeviceBytes = 256 // device
+	MaxFieldBytes  = 128 // field name
+	MaxIDBytes     = 64  // id sent by a client
+)
+
+// DefaultTenant owns what is written without an API key.
+const DefaultTenant = "default"
+
+// Validate checks the three names: tenant and stream as [ValidateName] has
+// them; a device as [ValidateDevice].
+func (s Series) Validate() Verdict {
+	if err := ValidateName("tenant", s.Tenant); err != nil {
+		return Reject(CodeStreamInvalid, "%s", err)
+	}
+	if err := ValidateName("stream", s.Stream); err != nil {
+		return Reject(CodeStreamInvalid, "%s", err)
+	}
+	if err := ValidateDevice(s.Device); err != nil {
+		return Reject(CodeDeviceInvalid, "%s", err)
+	}
+	return Verdict{}
+}
+
+// ValidateName checks a tenant's or stream's name: 1 to 64 of letters, digits
+// and . _ - and a letter or digit first, because it stands in addresses,
+// configuration and keys. What names the thing in the error.
+func ValidateName(what, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%s is empty", what)
+	case len(name) > MaxNameBytes:
+		return fmt.Errorf("%s %s has %d bytes, the limit is %d", what, quote(name), len(name), MaxNameBytes)
+	}
+	for i := range len(name) {
+		c := name[i]
+		alnum := c-'0' <= 9 || c|0x20-'a' < 26
+		if !alnum && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
+			return fmt.Errorf("%s %s: use letters, digits, . _ - and begin with a letter or digit", what, quote(name))
+		}
+	}
+	return nil
+}
+
+// ValidateDevice checks a device's name: 1 to 256 bytes of printable UTF-8
+// without leading or trailing space. Slashes, colons and blanks are fine:
+// addresses, serial numbers and ARNs serve as names.
+func ValidateDevice(device string) error {
+	if why := invalidText(device, MaxDeviceBytes); why != "" {
+		return fmt.Errorf("device %s %s", quote(device), why)
+	}
+	return nil
+}
+
+// invalidFieldName says what is wrong with a field's name, or "".
+func invalidFieldName(name string) string {
+	if plainName(name) {
+		return ""
+	}
+	if strings.HasPrefix(name, "_") {
+		return "begins with _, which is reserved"
+	}
+	return invalidText(name, MaxFieldBytes)
+}
+
+// plainName is the quick way through for names of a usual kind.
+func plainName(name string) bool {
+	if len(name) == 0 || len(name) > MaxFieldBytes || name[0] == '_' {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func invalidText(s string, limit int) string {
+	switch {
+	case s == "":
+		return "is empty"
+	case len(s) > limit:
+		return fmt.Sprintf("has %d bytes, the limit is %d", len(s), limit)
+	case plainName(s):
+		return ""
+	case !utf8.ValidString(s):
+		return "is not valid UTF-8"
+	case strings.TrimSpace(s) != s:
+		return "has space around it"
+	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "has a character that cannot be printed"
+	}
+	return ""
+}
+
+// quote quotes a name for a message, and cuts a long one short.
+func quote(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	return strconv.Quote(s[:most]) + "…"
+}

@@ -1,0 +1,149 @@
+package varve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Limits of a reading.
+const (
+	MaxFields       = 256       // fields in a reading
+	MaxReadingBytes = 64 << 10  // id, field names and values of a reading
+	MaxJSONDepth    = 16        // nesting of a JSON value
+	MaxTime         = 1<<63 - 1 // nanoseconds since 1970, in the year 2262
+)
+
+// Series names one device's readings of one stream of one tenant. It is the
+// unit of order: a query reads one series.
+type Series struct {
+	Tenant string
+	Stream string
+	Device string
+}
+
+// String returns tenant/stream/device. Tenant and stream contain no slash, so
+// no two series share a string.
+func (s Series) String() string { return s.Tenant + "/" + s.Stream + "/" + s.Device }
+
+// Compare orders series by tenant, stream and device.
+func (s Series) Compare(t Series) int {
+	return cmp.Or(
+		cmp.Compare(s.Tenant, t.Tenant),
+		cmp.Compare(s.Stream, t.Stream),
+		cmp.Compare(s.Device, t.Device))
+}
+
+// Reading is one event of one device.
+type Reading struct {
+	Series
+
+	// Time is when it happened: UTC, to the nanosecond, from 1970 on.
+	Time time.Time
+	// ID tells readings of one series and time apart.
+	ID ID
+	// Arrived is when Varve took it in: UTC, to the millisecond.
+	Arrived time.Time
+	// Fields are its values, sorted by name, each name once.
+	Fields []Field
+}
+
+// Position returns the reading's place in its series.
+func (r *Reading) Position() Position { return Position{Time: r.Time.UnixNano(), ID: r.ID} }
+
+// Field returns the value of the named field, or no value.
+func (r *Reading) Field(name string) Value {
+	i, ok := slices.BinarySearchFunc(r.Fields, name, func(f Field, name string) int {
+		return cmp.Compare(f.Name, name)
+	})
+	if !ok {
+		return Value{}
+	}
+	return r.Fields[i].Value
+}
+
+// Normalize brings the reading into the form in which it is stored and
+// compared: fields sorted by name, times in UTC, an id for a reading that came
+// without one. It returns the reason why the reading cannot be stored, if any,
+// as a rejecting verdict; otherwise the zero Verdict.
+//
+// It does not judge the time against a clock: that is the router's.
+func (r *Reading) Normalize() Verdict {
+	if v := r.Series.Validate(); v.Outcome == Rejected {
+		return v
+	}
+	if r.Time.Unix() < 0 || r.Time.After(time.Unix(0, MaxTime)) {
+		return Reject(CodeTimeTooOld, "time %s is outside 1970 to 2262", r.Time.UTC().Format(time.RFC3339Nano))
+	}
+	if v := r.normalizeFields(); v.Outcome == Rejected {
+		return v
+	}
+	if size := r.Size(); size > MaxReadingBytes {
+		return Reject(CodeTooLarge, "the reading has %d bytes, the limit is %d", size, MaxReadingBytes)
+	}
+	if r.ID.IsZero() {
+		r.ID = r.ContentID()
+	}
+	r.Time, r.Arrived = r.Time.UTC(), r.Arrived.UTC().Truncate(time.Millisecond)
+	return Verdict{}
+}
+
+func (r *Reading) normalizeFields() Verdict {
+	if len(r.Fields) == 0 {
+		return Reject(CodeFieldInvalid, "the reading has no fields: send at least one value")
+	}
+	if len(r.Fields) > MaxFields {
+		return Reject(CodeFieldInvalid, "the reading has %d fields, the limit is %d", len(r.Fields), MaxFields)
+	}
+	if !slices.IsSortedFunc(r.Fields, compareFields) {
+		slices.SortStableFunc(r.Fields, compareFields)
+	}
+	for i := range r.Fields {
+		name := r.Fields[i].Name
+		if why := invalidFieldName(name); why != "" {
+			return Reject(CodeFieldInvalid, "field name %s %s", quote(name), why)
+		}
+		if i > 0 && r.Fields[i-1].Name == name {
+			return Reject(CodeFieldInvalid, "field %s is there twice", quote(name))
+		}
+		if r.Fields[i].Value.IsZero() {
+			return Reject(CodeFieldInvalid, "field %s has no value", quote(name))
+		}
+	}
+	return Verdict{}
+}
+
+func compareFields(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
+
+// Size is what the reading counts towards MaxReadingBytes: the bytes of its
+// id, field names and values.
+func (r *Reading) Size() int {
+	size := r.ID.size()
+	for i := range r.Fields {
+		size += len(r.Fields[i].Name) + r.Fields[i].Value.size()
+	}
+	return size
+}
+
+// Clone returns a reading that shares no slice with r.
+func (r *Reading) Clone() Reading {
+	c := *r
+	c.Fields = slices.Clone(r.Fields)
+	return c
+}
+
+// Equal reports whether r and q are the same reading with the same values and
+// arrival.
+func (r *Reading) Equal(q *Reading) bool {
+	return r.Series == q.Series && r.ID == q.ID &&
+		r.Time.Equal(q.Time) && r.Arrived.Equal(q.Arrived) &&
+		slices.EqualFunc(r.Fields, q.Fields, func(a, b Field) bool {
+			return a.Name == b.Name && a.Value.Equal(b.Value)
+		})
+}
+
+// String names the reading in messages and test failures.
+func (r *Reading) String() string {
+	return fmt.Sprintf("%s@%s#%s", r.Series, r.Time.UTC().Format(time.RFC3339Nano), r.ID)
+}

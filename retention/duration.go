@@ -1,0 +1,67 @@
+package retention
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+// units of a duration, largest first. A year has 365 days.
+var units = []struct {
+	name string
+	unit time.Duration
+}{{"y", 365 * day}, {"w", 7 * day}, {"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
+
+// ParseDuration reads a retention: "forever", or whole numbers with the units
+// y (365 days), w, d, h, m, s, largest first, as in 90d or 1y6h.
+func ParseDuration(s string) (time.Duration, error) {
+	if s == "forever" {
+		return Forever, nil
+	}
+	wrong := fmt.Errorf("%q is not a duration: write forever, or numbers with y, w, d, h, m, s as in 90d or 1d12h", s)
+	var total time.Duration
+	rest := s
+	for _, u := range units {
+		i := strings.Index(rest, u.name)
+		if i < 0 {
+			continue
+		}
+		n, err := strconv.ParseUint(rest[:i], 10, 31)
+		if err != nil || time.Duration(n) > (Forever-total)/u.unit {
+			return 0, wrong
+		}
+		total += time.Duration(n) * u.unit
+		rest = rest[i+1:]
+	}
+	if rest != "" || s == "" {
+		return 0, wrong
+	}
+	return total, nil
+}
+
+// FormatDuration writes a duration as [ParseDuration] reads it; fractions of a
+// second, which it cannot write, it writes as Go does.
+func FormatDuration(d time.Duration) string {
+	switch {
+	case d == Forever:
+		return "forever"
+	case d == 0:
+		return "0s"
+	case d < 0 || d%time.Second != 0:
+		return d.String()
+	}
+	var b strings.Builder
+	for _, u := range units {
+		if u.name == "w" && d%(7*day) != 0 { // 30d reads better than 4w2d
+			continue
+		}
+		if n := d / u.unit; n > 0 {
+			fmt.Fprintf(&b, "%d%s", n, u.name)
+			d -= n * u.unit
+		}
+	}
+	return b.String()
+}

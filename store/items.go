@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// Key is the key of an item: a partition and a place in its order.
+type Key struct {
+	PK, SK string
+}
+
+// Compare orders keys by partition, then sort key, byte by byte.
+func (k Key) Compare(l Key) int {
+	switch {
+	case k.PK != l.PK && k.PK < l.PK, k.PK == l.PK && k.SK < l.SK:
+		return -1
+	case k == l:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// IsZero reports whether the key is empty.
+func (k Key) IsZero() bool { return k == Key{} }
+
+// Item is one entry of the registry. On DynamoDB the registry is one table
+// with the attributes pk, sk, gsi1pk, gsi1sk, gsi2pk, gsi2sk, ttl and one for
+// each of Attrs.
+type Item struct {
+	Key
+	GSI1, GSI2 Key       // places in the two secondary indexes; zero: in none
+	Expires    time.Time // to the second; zero: never
+	Attrs      map[string]varve.Value
+}
+
+// Index names an order of the items.
+type Index uint8
+
+// The indexes.
+const (
+	Primary Index = iota
+	GSI1
+	GSI2
+)
+
+// In returns the item's key in an index.
+func (it *Item) In(ix Index) Key {
+	switch ix {
+	case GSI1:
+		return it.GSI1
+	case GSI2:
+		return it.GSI2
+	default:
+		return it.Key
+	}
+}
+
+// Cond is a condition on the item as it is stored before a write. All
+// conditions of a write must hold.
+type Cond struct {
+	Attr  string      // the attribute compared; "" for IfAbsent, IfExists
+	Op    CondOp      //
+	Value varve.Value // what it is compared with
+}
+
+// CondOp is the kind of a condition.
+type CondOp uint8
+
+// The kinds of condition.
+const (
+	opAbsent CondOp = iota + 1
+	opExists
+	opEquals
+	opLess
+)
+
+// IfAbsent holds if there is no such item.
+func IfAbsent() Cond { return Cond{Op: opAbsent} }
+
+// IfExists holds if there is such an item.
+func IfExists() Cond { return Cond{Op: opExists} }
+
+// IfEquals holds if the item has the attribute with that value.
+func IfEquals(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: opEquals, Value: v} }
+
+// IfLess holds if the item has the attribute, a number or string less than v,
+// which is of the same kind.
+func IfLess(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: opLess, Value: v} }
+
+// Holds reports whether the condition holds for an item; nil is no item.
+// Stores that evaluate conditions themselves use it.
+func (c Cond) Holds(it *Item) bool {
+	switch c.Op {
+	case opAbsent:
+		return it == nil
+	case opExists:
+		return it != nil
+	}
+	if it == nil {
+		return false
+	}
+	v, ok := it.Attrs[c.Attr]
+	if !ok || v.Kind() != c.Value.Kind() {
+		return false
+	}
+	if c.Op == opEquals {
+		return v.Equal(c.Value)
+	}
+	switch v.Kind() {
+	case varve.KindNumber:
+		return v.Number().Compare(c.Value.Number()) < 0
+	case varve.KindString:
+		return v.Text() < c.Value.Text()
+	}
+	return false
+}
+
+// ItemQuery asks for the items of one partition of an index.
+type ItemQuery struct {
+	Index Index
+	PK    string
+	// From and To bound the sort key in that index: From <= key < To. Empty:
+	// unbounded.
+	From, To string
+	Order    varve.Order
+	// After continues behind an item of an earlier page; nil: from the start.
+	After *Item
+	Limit int // at most so many; 0: as many as the store likes
+	// Consistent: see every write acknowledged before. Secondary indexes may
+	// lag behind all the same.
+	Consistent bool
+}
+
+// ItemPage is a run of items.
+type ItemPage struct {
+	Items []Item
+	More  bool // items may follow the last one
+	Cost  Cost
+}
+
+// Items is the registry: small keyed items in order, with two secondary
+// indexes. An item whose time has come is as good as absent, in reads and in
+// conditions.
+type Items interface {
+	// Get returns the items with the given keys that exist, in any order.
+	Get(ctx context.Context, keys []Key, consistent bool) ([]Item, error)
+	// Put writes an item whole, durably. It fails with ErrCondition.
+	Put(ctx context.Context, it Item, conds ...Cond) error
+	// Delete removes an item, durably; it is no error if it is absent and no
+	// condition says otherwise. It fails with ErrCondition.
+	Delete(ctx context.Context, k Key, conds ...Cond) error
+	// Query returns the items of one partition in the order of their sort key
+	// in the index; ties are in the order of their primary keys.
+	Query(ctx context.Context, q ItemQuery) (ItemPage, error)
+}
+
+// PrefixEnd returns the smallest string greater than every string that begins
+// with prefix, for use as ItemQuery.To: the prefix with its last byte that is
+// not 0xff incremented. "" if there is none.
+func PrefixEnd(prefix string) string {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] != 0xff {
+			end := []byte(prefix[:i+1])
+			end[i]++
+			return string(end)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+package mem
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// Get implements store.Items.
+func (s *Store) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	var items []store.Item
+	for _, k := range keys {
+		if it := s.item(k); it != nil {
+			items = append(items, clone(it))
+		}
+	}
+	return items, nil
+}
+
+// item returns the live item with a key, or nil. The lock is held.
+func (s *Store) item(k store.Key) *store.Item {
+	it, ok := s.items[k]
+	if !ok || !it.Expires.IsZero() && !s.now().Before(it.Expires) {
+		return nil
+	}
+	return &it
+}
+
+func clone(it *store.Item) store.Item {
+	c := *it
+	c.Attrs = maps.Clone(it.Attrs)
+	return c
+}
+
+// Put implements store.Items.
+func (s *Store) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	return s.write(ctx, it.Key, conds, func() { s.items[it.Key] = clone(&it) })
+}
+
+// Delete implements store.Items.
+func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
+	return s.write(ctx, k, conds, func() { delete(s.items, k) })
+}
+
+func (s *Store) write(ctx context.Context, k store.Key, conds []store.Cond, do func()) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	it := s.item(k)
+	for _, c := range conds {
+		if !c.Holds(it) {
+			return fmt.Errorf("item %s %s: %w", k.PK, k.SK, store.ErrCondition)
+		}
+	}
+	do()
+	return nil
+}
+
+// Query implements store.Items.
+func (s *Store) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.check(ctx); err != nil {
+		return store.ItemPage{}, err
+	}
+	compare := func(a, b *store.Item) int {
+		c := cmp.Or(a.In(q.Index).Compare(b.In(q.Index)), a.Key.Compare(b.Key))
+		if q.Order == varve.Descending {
+			return -c
+		}
+		return c
+	}
+	var found []store.Item
+	for k := range s.items {
+		it := s.item(k)
+		if it == nil || q.After != nil && compare(it, q.After) <= 0 {
+			continue
+		}
+		if at := it.In(q.Index); at.PK == q.PK && at.SK >= q.From && (q.To == "" || at.SK < q.To) {
+			found = append(found, clone(it))
+		}
+	}
+	slices.SortFunc(found, func(a, b store.Item) int { return compare(&a, &b) })
+	page := store.ItemPage{Items: found, Cost: store.Cost{Requests: 1}}
+	if q.Limit > 0 && len(found) > q.Limit {
+		page.Items, page.More = found[:q.Limit], true
+	}
+	return page, nil
+}

@@ -1,0 +1,196 @@
+// Package mem is a store in memory: the model that the other stores are
+// compared with, and a store for tests. It is written to be plainly right, not
+// fast: sorted slices under one lock.
+package mem
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// Store is a store in memory. Use New.
+type Store struct {
+	now func() time.Time
+
+	mu     sync.RWMutex
+	closed bool
+	tables map[string]*table // by name, foreign ones among them
+	listed []*table          // those whose names parse, by name
+	items  map[store.Key]store.Item
+}
+
+var _ store.Store = (*Store)(nil)
+
+// table is one table: its description and its readings, sorted by position.
+type table struct {
+	info store.Info
+	rows map[varve.Series][]varve.Reading
+}
+
+// New returns an empty store. now tells expired items; nil is time.Now.
+func New(now func() time.Time) *Store {
+	if now == nil {
+		now = time.Now
+	}
+	return &Store{now: now, tables: map[string]*table{}, items: map[store.Key]store.Item{}}
+}
+
+// Close ends the store; its contents are gone.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+// check returns why a call cannot go on. The lock is held.
+func (s *Store) check(ctx context.Context) error {
+	if s.closed {
+		return store.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// table returns a table that is Varve's. The lock is held.
+func (s *Store) table(t bucket.Table) (*table, error) {
+	tb, ok := s.tables[t.Name()]
+	if !ok || !tb.info.Owned {
+		return nil, fmt.Errorf("%s: %w", t, store.ErrNoTable)
+	}
+	return tb, nil
+}
+
+// Write implements store.Writer.
+func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	results := make([]store.Result, len(batches))
+	for i, b := range batches {
+		if results[i].Err = s.check(ctx); results[i].Err != nil {
+			continue
+		}
+		tb, err := s.table(b.Table)
+		if err != nil {
+			results[i].Err = err
+			continue
+		}
+		for j := range b.Readings {
+			results[i].Verdicts = append(results[i].Verdicts, tb.insert(&b.Readings[j]))
+		}
+	}
+	return results
+}
+
+func (t *table) insert(r *varve.Reading) varve.Verdict {
+	rows := t.rows[r.Series]
+	at, found := find(rows, r.Position())
+	if found {
+		return varve.Verdict{Outcome: varve.Duplicate}
+	}
+	t.rows[r.Series] = slices.Insert(rows, at, r.Clone())
+	t.info.Readings++
+	t.info.Bytes += int64(r.Size())
+	return varve.Verdict{Outcome: varve.Stored}
+}
+
+func find(rows []varve.Reading, p varve.Position) (int, bool) {
+	return slices.BinarySearchFunc(rows, p, func(r varve.Reading, p varve.Position) int {
+		return r.Position().Compare(p)
+	})
+}
+
+// Read implements store.Reader.
+func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	rows, err := s.span(ctx, r)
+	if err != nil {
+		return store.Page{}, err
+	}
+	page := store.Page{Readings: dst[:0], Cost: store.Cost{Requests: 1}}
+	for i := range rows {
+		if r.Limit > 0 && len(page.Readings) == r.Limit {
+			page.More = true
+			break
+		}
+		page.Readings = append(page.Readings, rows[i].Clone())
+	}
+	return page, nil
+}
+
+// span returns the readings that a range asks for, in its order.
+func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error) {
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	tb, err := s.table(r.Table)
+	if err != nil {
+		return nil, err
+	}
+	var span []varve.Reading
+	for _, row := range tb.rows[r.Series] {
+		if r.Window.Contains(row.Time) && beyond(row.Position(), r) {
+			span = append(span, row)
+		}
+	}
+	if r.Order == varve.Descending {
+		slices.Reverse(span)
+	}
+	return span, nil
+}
+
+// beyond reports whether a position is one that Range.After lets through.
+func beyond(p varve.Position, r store.Range) bool {
+	switch {
+	case r.After == nil:
+		return true
+	case r.Order == varve.Descending:
+		return p.Compare(*r.After) < 0
+	default:
+		return p.Compare(*r.After) > 0
+	}
+}
+
+// Latest implements store.Reader.
+func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	cost := store.Cost{Requests: 1}
+	if err := s.check(ctx); err != nil {
+		return varve.Reading{}, false, cost, err
+	}
+	tb, err := s.table(l.Table)
+	if err != nil {
+		return varve.Reading{}, false, cost, err
+	}
+	var latest *varve.Reading
+	rows := tb.rows[l.Series]
+	for i := range rows {
+		alive := rows[i].Time.After(l.Cutoff) || rows[i].Arrived.After(l.Cutoff)
+		if alive && (latest == nil || l.By.Later(&rows[i], latest)) {
+			latest = &rows[i]
+		}
+	}
+	if latest == nil {
+		return varve.Reading{}, false, cost, nil
+	}
+	return latest.Clone(), true, cost, nil
+}
+
+// Estimate implements store.Reader.
+func (s *Store) Estimate(ctx context.Context, r store.Range) (store.Cost, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	rows, err := s.span(ctx, r)
+	if err != nil {
+		return store.Cost{}, err
+	}
+	return store.Cost{Requests: 1, Units: float64(len(rows))}, nil
+}

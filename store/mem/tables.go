@@ -1,0 +1,142 @@
+package mem
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// Tables implements store.Catalog.
+func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	var infos []store.Info
+	for _, tb := range s.listed {
+		if !slices.Contains(f.Prefixes, tb.info.Prefix) || !tb.info.Overlaps(f.Window) {
+			continue
+		}
+		if f.SkipEmpty && tb.info.Readings == 0 {
+			continue
+		}
+		infos = append(infos, tb.info)
+	}
+	return infos, nil
+}
+
+// add puts a table into the store. The lock is held.
+func (s *Store) add(name string, tb *table) {
+	s.tables[name] = tb
+	if _, ok := bucket.Parse(name); ok {
+		at, _ := s.place(tb.info.Table)
+		s.listed = slices.Insert(s.listed, at, tb)
+	}
+}
+
+func (s *Store) place(t bucket.Table) (int, bool) {
+	return slices.BinarySearchFunc(s.listed, t, func(tb *table, t bucket.Table) int {
+		return tb.info.Table.Compare(t)
+	})
+}
+
+// Create implements store.Creator.
+func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	if tb, ok := s.tables[t.Name()]; ok {
+		if !tb.info.Owned {
+			return fmt.Errorf("create %s: %w", t, store.ErrForeign)
+		}
+		return nil
+	}
+	s.add(t.Name(), &table{
+		info: store.Info{Table: t, Status: store.Active, Tier: tier, Created: s.now().UTC(), Owned: true},
+		rows: map[varve.Series][]varve.Reading{},
+	})
+	return nil
+}
+
+// PlantForeign puts a table of any name into the store that is somebody
+// else's: for tests of what must never be touched.
+func (s *Store) PlantForeign(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, _ := bucket.Parse(name)
+	s.add(name, &table{info: store.Info{Table: t, Status: store.Active}})
+}
+
+// Names returns the names of all tables, foreign ones among them, in no order.
+func (s *Store) Names() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	names := make([]string, 0, len(s.tables))
+	for name := range s.tables {
+		names = append(names, name)
+	}
+	return names
+}
+
+// change applies a change to a table's description.
+func (s *Store) change(ctx context.Context, t bucket.Table, do func(*store.Info)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	tb, err := s.table(t)
+	if err != nil {
+		return err
+	}
+	do(&tb.info)
+	return nil
+}
+
+// Tune implements store.Keeper.
+func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
+	return s.change(ctx, t, func(in *store.Info) { in.Tier = tier })
+}
+
+// Retire implements store.Keeper.
+func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
+	return s.change(ctx, t, func(in *store.Info) { in.Retired = at.UTC() })
+}
+
+// Restore implements store.Keeper.
+func (s *Store) Restore(ctx context.Context, t bucket.Table) error {
+	return s.change(ctx, t, func(in *store.Info) { in.Retired = time.Time{} })
+}
+
+// Hold implements store.Keeper.
+func (s *Store) Hold(ctx context.Context, t bucket.Table, reason string) error {
+	return s.change(ctx, t, func(in *store.Info) { in.Hold = reason })
+}
+
+// Drop implements store.Keeper.
+func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	tb, err := s.table(t)
+	if err != nil {
+		return err
+	}
+	if err := store.Droppable(&tb.info); err != nil {
+		return err
+	}
+	delete(s.tables, t.Name())
+	at, _ := s.place(t)
+	s.listed = slices.Delete(s.listed, at, at+1)
+	return nil
+}

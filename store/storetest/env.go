@@ -1,0 +1,169 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// start is when the suite's clock begins: a Monday in the middle of a month.
+var start = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+
+// env is a store under test and its clock.
+type env struct {
+	store.Store
+	clock time.Time
+}
+
+// grid is the table of the week of start, written in its month.
+func grid() bucket.Table { return tableAt(start, start) }
+
+// tableAt is the table of a reading's event time and arrival.
+func tableAt(at, arrived time.Time) bucket.Table {
+	month := bucket.MonthOf(arrived)
+	r, ok := bucket.DefaultPolicy().Locate(at, month)
+	if !ok {
+		panic(fmt.Sprintf("no table for %s", at))
+	}
+	return bucket.Table{Prefix: "t", Range: r, Month: month}
+}
+
+func device(name string) varve.Series {
+	return varve.Series{Tenant: "acme", Stream: "weather", Device: name}
+}
+
+// number parses a number that is known to be one.
+func number(s string) varve.Value {
+	n, err := varve.ParseNumber(s)
+	if err != nil {
+		panic(err)
+	}
+	return varve.NumberValue(n)
+}
+
+// reading returns a normalized reading of one number.
+func reading(dev string, at time.Time, value string) varve.Reading {
+	return with(dev, at, varve.Field{Name: "value", Value: number(value)})
+}
+
+func with(dev string, at time.Time, fields ...varve.Field) varve.Reading {
+	r := varve.Reading{Series: device(dev), Time: at, Arrived: start, Fields: fields}
+	normalize(&r)
+	return r
+}
+
+// named gives a reading a client's id.
+func named(r varve.Reading, id string) varve.Reading {
+	parsed, err := varve.ParseID(id)
+	if err != nil {
+		panic(err)
+	}
+	r.ID = parsed
+	return r
+}
+
+func arrived(r varve.Reading, at time.Time) varve.Reading {
+	r.Arrived = at
+	return r
+}
+
+func normalize(r *varve.Reading) {
+	if v := r.Normalize(); v.Outcome == varve.Rejected {
+		panic(v.String())
+	}
+}
+
+// create makes tables.
+func (e *env) create(t *testing.T, tables ...bucket.Table) {
+	t.Helper()
+	for _, tb := range tables {
+		if err := e.Create(t.Context(), tb, store.Hot); err != nil {
+			t.Fatalf("create %s: %v", tb, err)
+		}
+	}
+}
+
+// write writes readings to one table and returns the outcomes, a letter each:
+// s, d or r.
+func (e *env) write(t *testing.T, tb bucket.Table, readings ...varve.Reading) string {
+	t.Helper()
+	res := e.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})
+	if len(res) != 1 || res[0].Err != nil {
+		t.Fatalf("write to %s: %+v", tb, res)
+	}
+	return letters(res[0].Verdicts)
+}
+
+func letters(verdicts []varve.Verdict) string {
+	var s []byte
+	for _, v := range verdicts {
+		s = append(s, v.Outcome.String()[0])
+	}
+	return string(s)
+}
+
+// all reads a range to its end, page by page.
+func (e *env) all(ctx context.Context, r store.Range) ([]varve.Reading, error) {
+	var got []varve.Reading
+	r.Consistent = true
+	for {
+		page, err := e.Read(ctx, r, nil)
+		if err != nil {
+			return nil, err
+		}
+		got = append(got, page.Readings...)
+		if !page.More {
+			return got, nil
+		}
+		if len(page.Readings) == 0 {
+			return nil, fmt.Errorf("a page with More and no readings")
+		}
+		last := page.Readings[len(page.Readings)-1].Position()
+		r.After = &last
+	}
+}
+
+// expect reads a series of a table in both orders and compares.
+func (e *env) expect(t *testing.T, tb bucket.Table, dev string, want ...varve.Reading) {
+	t.Helper()
+	r := store.Range{Table: tb, Series: device(dev), Window: varve.AllTime()}
+	got, err := e.all(t.Context(), r)
+	if err != nil {
+		t.Fatalf("read %s: %v", tb, err)
+	}
+	same(t, got, want)
+	r.Order = varve.Descending
+	if got, err = e.all(t.Context(), r); err != nil {
+		t.Fatalf("read %s descending: %v", tb, err)
+	}
+	slices.Reverse(got)
+	same(t, got, want)
+}
+
+// same compares two runs of readings exactly, scale of numbers included.
+func same(t *testing.T, got, want []varve.Reading) {
+	t.Helper()
+	for i := range min(len(got), len(want)) {
+		if g, w := show(&got[i]), show(&want[i]); g != w {
+			t.Fatalf("reading %d of %d:\n got %s\nwant %s", i, len(want), g, w)
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("got %d readings, want %d", len(got), len(want))
+	}
+}
+
+// show writes a reading out whole.
+func show(r *varve.Reading) string {
+	s := fmt.Sprintf("%s %d %s arrived %d", r.Series, r.Time.UnixNano(), r.ID, r.Arrived.UnixMilli())
+	for _, f := range r.Fields {
+		s += fmt.Sprintf(" %q=%s(%s)", f.Name, f.Value.Kind(), f.Value)
+	}
+	return s
+}

@@ -1,0 +1,55 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/store"
+)
+
+// Open returns a fresh, empty store whose clock is now. It registers its own
+// cleaning up with t.
+type Open func(t *testing.T, now func() time.Time) store.Store
+
+// Run runs the whole suite; every case gets a store of its own.
+func Run(t *testing.T, open Open) {
+	cases := []struct {
+		name string
+		run  func(*testing.T, *env)
+	}{
+		{"write/verdicts", testVerdicts},
+		{"write/same timestamp", testSameTimestamp},
+		{"write/many tables", testManyTables},
+		{"write/no table", testNoTable},
+		{"write/nothing kept of the caller's", testCallersBuffers},
+		{"write/concurrent retries", testConcurrentRetries},
+		{"write/many at one instant", testManyAtOneInstant},
+		{"read/values exact", testValues},
+		{"read/windows", testWindows},
+		{"read/pages", testPages},
+		{"read/series apart", testSeriesApart},
+		{"read/no table", testReadNoTable},
+		{"read/estimate", testEstimate},
+		{"latest/by event", testLatestByEvent},
+		{"latest/by arrival", testLatestByArrival},
+		{"latest/expired", testLatestExpired},
+		{"tables/list", testTablesList},
+		{"tables/create", testTablesCreate},
+		{"tables/states", testTablesStates},
+		{"tables/drop", testTablesDrop},
+		{"items/put and get", testItemsPutGet},
+		{"items/conditions", testItemsConditions},
+		{"items/queries", testItemsQueries},
+		{"items/indexes", testItemsIndexes},
+		{"items/expiry", testItemsExpiry},
+		{"items/one winner", testItemsOneWinner},
+		{"closed", testClosed},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := &env{clock: start}
+			e.Store = open(t, func() time.Time { return e.clock })
+			c.run(t, e)
+		})
+	}
+}

@@ -1,0 +1,195 @@
+package storetest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+func testTablesList(t *testing.T, e *env) {
+	month := bucket.MonthOf(start)
+	var all []bucket.Table
+	for _, prefix := range []string{"t", "t-long", "t0"} {
+		for _, r := range bucket.DefaultPolicy().Layout(month) {
+			all = append(all, bucket.Table{Prefix: prefix, Range: r, Month: month})
+		}
+	}
+	e.create(t, all...)
+	list := func(f store.Filter) []bucket.Table {
+		f.Fresh = true
+		infos, err := e.Tables(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tables []bucket.Table
+		for _, in := range infos {
+			tables = append(tables, in.Table)
+		}
+		return tables
+	}
+	byName := func(a, b bucket.Table) int { return a.Compare(b) }
+	pick := func(keep func(bucket.Table) bool) []bucket.Table {
+		var some []bucket.Table
+		for _, tb := range all {
+			if keep(tb) {
+				some = append(some, tb)
+			}
+		}
+		slices.SortFunc(some, byName)
+		return some
+	}
+	day := varve.Window{From: start, To: start.Add(24 * time.Hour)}
+	cases := []struct {
+		reason string
+		filter store.Filter
+		want   []bucket.Table
+	}{
+		{"one prefix, not those that begin alike", store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime()},
+			pick(func(tb bucket.Table) bool { return tb.Prefix == "t" })},
+		{"two prefixes", store.Filter{Prefixes: []string{"t-long", "t"}, Window: varve.AllTime()},
+			pick(func(tb bucket.Table) bool { return tb.Prefix != "t0" })},
+		{"a day", store.Filter{Prefixes: []string{"t"}, Window: day},
+			pick(func(tb bucket.Table) bool { return tb.Prefix == "t" && tb.Contains(start) })},
+		{"no prefix", store.Filter{Window: varve.AllTime()}, nil},
+		{"unknown prefix", store.Filter{Prefixes: []string{"x"}, Window: varve.AllTime()}, nil},
+	}
+	for _, c := range cases {
+		if got := list(c.filter); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got %v\nwant %v", c.reason, got, c.want)
+		}
+	}
+	// A table with a reading is never left out as empty.
+	r := reading("a", start, "1")
+	e.write(t, grid(), r)
+	if got := list(store.Filter{Prefixes: []string{"t"}, Window: day, SkipEmpty: true}); !slices.Contains(got, grid()) {
+		t.Errorf("SkipEmpty leaves out a table that holds a reading: %v", got)
+	}
+}
+
+func testTablesCreate(t *testing.T, e *env) {
+	e.create(t, grid())
+	r := reading("a", start, "1")
+	e.write(t, grid(), r)
+	e.create(t, grid()) // again: no error, nothing lost
+	e.expect(t, grid(), "a", r)
+	in := e.info(t, grid())
+	if in.Status != store.Active || !in.Owned || in.Tier != store.Hot || !in.Retired.IsZero() || in.Hold != "" {
+		t.Errorf("a new table: %+v", in)
+	}
+	if in.Readings != 1 || in.Bytes <= 0 || in.Created.IsZero() {
+		t.Errorf("its numbers: %+v", in)
+	}
+}
+
+func testTablesStates(t *testing.T, e *env) {
+	e.create(t, grid())
+	ctx := t.Context()
+	at := start.Add(time.Hour)
+	steps := []struct {
+		do   func() error
+		want func(store.Info) bool
+	}{
+		{func() error { return e.Tune(ctx, grid(), store.Cold) }, func(in store.Info) bool { return in.Tier == store.Cold }},
+		{func() error { return e.Retire(ctx, grid(), at) }, func(in store.Info) bool { return in.Retired.Equal(at) }},
+		{func() error { return e.Restore(ctx, grid()) }, func(in store.Info) bool { return in.Retired.IsZero() }},
+		{func() error { return e.Hold(ctx, grid(), "case 7") }, func(in store.Info) bool { return in.Hold == "case 7" }},
+		{func() error { return e.Hold(ctx, grid(), "") }, func(in store.Info) bool { return in.Hold == "" }},
+	}
+	for i, s := range steps {
+		if err := s.do(); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		if in := e.info(t, grid()); !s.want(in) {
+			t.Fatalf("after step %d: %+v", i, in)
+		}
+	}
+	missing := tableAt(start.AddDate(-3, 0, 0), start)
+	for i, err := range []error{
+		e.Tune(ctx, missing, store.Cold), e.Retire(ctx, missing, at), e.Restore(ctx, missing),
+		e.Hold(ctx, missing, "x"), e.Drop(ctx, missing),
+	} {
+		if !errors.Is(err, store.ErrNoTable) {
+			t.Errorf("call %d on a missing table: %v, want ErrNoTable", i, err)
+		}
+	}
+}
+
+func testTablesDrop(t *testing.T, e *env) {
+	ctx := t.Context()
+	other := tableAt(start.AddDate(0, 0, -7), start)
+	e.create(t, grid(), other)
+	kept := reading("a", start.AddDate(0, 0, -7), "1")
+	e.write(t, other, kept)
+	e.write(t, grid(), reading("a", start, "1"))
+	refuse := func(why string) {
+		t.Helper()
+		if err := e.Drop(ctx, grid()); !errors.Is(err, store.ErrRefused) {
+			t.Fatalf("drop of a table %s: %v, want ErrRefused", why, err)
+		}
+	}
+	refuse("in use")
+	must(t, e.Retire(ctx, grid(), start))
+	must(t, e.Hold(ctx, grid(), "case 7"))
+	refuse("on hold")
+	must(t, e.Hold(ctx, grid(), ""))
+	must(t, e.Restore(ctx, grid()))
+	refuse("restored")
+	must(t, e.Retire(ctx, grid(), start))
+	must(t, e.Drop(ctx, grid()))
+	if infos := e.tables(t); len(infos) != 1 || infos[0].Table != other {
+		t.Fatalf("left after the drop: %+v", infos)
+	}
+	res := e.Write(ctx, []store.Batch{{Table: grid(), Readings: []varve.Reading{reading("a", start, "1")}}})
+	if !errors.Is(res[0].Err, store.ErrNoTable) {
+		t.Fatalf("write to a dropped table: %+v", res)
+	}
+	// Made again, it is empty.
+	e.create(t, grid())
+	e.expect(t, grid(), "a")
+	if in := e.info(t, grid()); in.Readings != 0 || !in.Retired.IsZero() {
+		t.Fatalf("made again: %+v", in)
+	}
+	e.expect(t, other, "a", kept)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testClosed(t *testing.T, e *env) {
+	e.create(t, grid())
+	must(t, e.Close())
+	ctx := t.Context()
+	r := store.Range{Table: grid(), Series: device("a"), Window: varve.AllTime()}
+	_, readErr := e.Read(ctx, r, nil)
+	_, _, _, latestErr := e.Latest(ctx, store.Latest{Table: grid(), Series: device("a")})
+	_, estimateErr := e.Estimate(ctx, r)
+	_, tablesErr := e.Tables(ctx, store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime()})
+	_, getErr := e.Get(ctx, []store.Key{{PK: "a", SK: "b"}}, false)
+	_, queryErr := e.Query(ctx, store.ItemQuery{PK: "a"})
+	for name, err := range map[string]error{
+		"write":    e.Write(ctx, []store.Batch{{Table: grid(), Readings: []varve.Reading{reading("a", start, "1")}}})[0].Err,
+		"read":     readErr,
+		"latest":   latestErr,
+		"estimate": estimateErr,
+		"tables":   tablesErr,
+		"create":   e.Create(ctx, tableAt(start.AddDate(-1, 0, 0), start), store.Hot),
+		"drop":     e.Drop(ctx, grid()),
+		"get":      getErr,
+		"query":    queryErr,
+		"put":      e.Put(ctx, store.Item{Key: store.Key{PK: "a", SK: "b"}}),
+		"delete":   e.Delete(ctx, store.Key{PK: "a", SK: "b"}),
+	} {
+		if !errors.Is(err, store.ErrClosed) {
+			t.Errorf("%s after Close: %v, want ErrClosed", name, err)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+func testVerdicts(t *testing.T, e *env) {
+	e.create(t, grid())
+	a, b := reading("a", start, "1"), reading("a", start.Add(time.Second), "2")
+	if got := e.write(t, grid(), a, b, a); got != "ssd" {
+		t.Fatalf("first write: %s, want ssd", got)
+	}
+	// A retry, later, with another reading among it.
+	c := reading("a", start.Add(time.Minute), "3")
+	retry := []varve.Reading{arrived(b, start.Add(time.Hour)), c, arrived(a, start.Add(time.Hour))}
+	if got := e.write(t, grid(), retry...); got != "dsd" {
+		t.Fatalf("retry: %s, want dsd", got)
+	}
+	// The first arrival stays.
+	e.expect(t, grid(), "a", a, b, c)
+	if got := e.write(t, grid()); got != "" {
+		t.Fatalf("empty batch: %q", got)
+	}
+}
+
+func testSameTimestamp(t *testing.T, e *env) {
+	e.create(t, grid())
+	x, y := reading("a", start, "22.4"), reading("a", start, "22.6")
+	z := named(reading("a", start, "22.4"), "client-1")
+	if got := e.write(t, grid(), x, y, z); got != "sss" {
+		t.Fatalf("got %s, want sss", got)
+	}
+	// Same id, other values: the id names the reading, and the first stays.
+	again := named(reading("a", start, "99"), "client-1")
+	if got := e.write(t, grid(), again); got != "d" {
+		t.Fatalf("same id again: %s, want d", got)
+	}
+	want := []varve.Reading{x, y, z}
+	sortReadings(want)
+	e.expect(t, grid(), "a", want...)
+}
+
+func testManyTables(t *testing.T, e *env) {
+	var batches []store.Batch
+	for week := range 5 {
+		r := reading("a", start.AddDate(0, 0, -7*week), fmt.Sprint(week))
+		tb := tableAt(r.Time, r.Arrived)
+		e.create(t, tb)
+		batches = append(batches, store.Batch{Table: tb, Readings: []varve.Reading{r, r}})
+	}
+	for i, res := range e.Write(t.Context(), batches) {
+		if res.Err != nil || letters(res.Verdicts) != "sd" {
+			t.Fatalf("batch %d: %+v", i, res)
+		}
+		e.expect(t, batches[i].Table, "a", batches[i].Readings[0])
+	}
+	// One event week, two write months: two tables that know nothing of each
+	// other.
+	late := arrived(reading("a", start, "0"), start.AddDate(0, 1, 0))
+	tb := tableAt(late.Time, late.Arrived)
+	e.create(t, tb)
+	if got := e.write(t, tb, late); got != "s" {
+		t.Fatalf("next month: %s, want s", got)
+	}
+}
+
+func testNoTable(t *testing.T, e *env) {
+	e.create(t, grid())
+	r := reading("a", start, "1")
+	old := reading("a", start.AddDate(-1, 0, 0), "1")
+	res := e.Write(t.Context(), []store.Batch{
+		{Table: tableAt(old.Time, start), Readings: []varve.Reading{old}},
+		{Table: grid(), Readings: []varve.Reading{r}},
+	})
+	if !errors.Is(res[0].Err, store.ErrNoTable) {
+		t.Errorf("missing table: %v, want ErrNoTable", res[0].Err)
+	}
+	if res[1].Err != nil || letters(res[1].Verdicts) != "s" {
+		t.Errorf("the other table: %+v", res[1])
+	}
+	e.expect(t, grid(), "a", r)
+}
+
+func testCallersBuffers(t *testing.T, e *env) {
+	e.create(t, grid())
+	r := reading("a", start, "1")
+	want := r.Clone()
+	e.write(t, grid(), r)
+	r.Fields[0] = varve.Field{Name: "scribbled", Value: number("9")}
+	e.expect(t, grid(), "a", want)
+	// Nor does the store give away what it keeps.
+	rng := store.Range{Table: grid(), Series: device("a"), Window: varve.AllTime()}
+	got, err := e.all(t.Context(), rng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got[0].Fields[0] = r.Fields[0]
+	e.expect(t, grid(), "a", want)
+}
+
+// testConcurrentRetries: many writers send the same readings; each is Stored
+// exactly once in all.
+func testConcurrentRetries(t *testing.T, e *env) {
+	e.create(t, grid())
+	var batch []varve.Reading
+	for i := range 200 {
+		batch = append(batch, reading(fmt.Sprint("d", i%7), start.Add(time.Duration(i)*time.Second), fmt.Sprint(i)))
+	}
+	const writers = 8
+	var tally varve.Tally
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for from := 0; from < len(batch); from += 25 {
+				res := e.Write(t.Context(), []store.Batch{{Table: grid(), Readings: batch[from : from+25]}})
+				mu.Lock()
+				for _, v := range res[0].Verdicts {
+					tally.Count(v)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	want := varve.Tally{Stored: int64(len(batch)), Duplicates: int64(len(batch) * (writers - 1))}
+	if tally != want {
+		t.Fatalf("got %+v, want %+v", tally, want)
+	}
+	infos := e.tables(t)
+	if len(infos) != 1 || infos[0].Readings != int64(len(batch)) {
+		t.Fatalf("tables: %+v", infos)
+	}
+}
+
+func testManyAtOneInstant(t *testing.T, e *env) {
+	e.create(t, grid())
+	const n = 2500
+	var want []varve.Reading
+	for i := range n {
+		want = append(want, reading("a", start, fmt.Sprint(i)))
+	}
+	for from := 0; from < n; from += 500 {
+		e.write(t, grid(), want[from:from+500]...)
+	}
+	if got := e.write(t, grid(), want[7], want[n-1]); got != "dd" {
+		t.Fatalf("retry: %s, want dd", got)
+	}
+	sortReadings(want)
+	e.expect(t, grid(), "a", want...)
+}
+
+// tables lists the suite's tables with details.
+func (e *env) tables(t *testing.T) []store.Info {
+	t.Helper()
+	infos, err := e.Tables(t.Context(), store.Filter{
+		Prefixes: []string{"t"}, Window: varve.AllTime(), Details: true, Fresh: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return infos
+}
+
+// info returns the description of one table.
+func (e *env) info(t *testing.T, tb bucket.Table) store.Info {
+	t.Helper()
+	for _, in := range e.tables(t) {
+		if in.Table == tb {
+			return in
+		}
+	}
+	t.Fatalf("%s is not listed", tb)
+	return store.Info{}
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+)
+
+// Tier is how much a table is expected to be used; stores that can, tune it.
+type Tier uint8
+
+// The tiers.
+const (
+	Hot  Tier = iota + 1 // this month's readings of about now
+	Warm                 // may still be written to
+	Cold                 // sealed: read only
+)
+
+func (t Tier) String() string {
+	switch t {
+	case Hot:
+		return "hot"
+	case Warm:
+		return "warm"
+	case Cold:
+		return "cold"
+	default:
+		return "none"
+	}
+}
+
+// Status is what a table can be used for.
+type Status uint8
+
+// The statuses.
+const (
+	Active Status = iota + 1
+	Creating
+	Deleting
+)
+
+func (s Status) String() string {
+	switch s {
+	case Active:
+		return "active"
+	case Creating:
+		return "creating"
+	case Deleting:
+		return "deleting"
+	default:
+		return "unknown"
+	}
+}
+
+// Info describes a table. Fields marked (detail) are set only if details were
+// asked for.
+type Info struct {
+	bucket.Table
+	Status  Status
+	Retired time.Time // when it was retired; zero if it is not
+
+	Tier     Tier      // (detail)
+	Created  time.Time // (detail)
+	Hold     string    // (detail) why it must not be dropped; "" if it may
+	Owned    bool      // (detail) it carries this deployment's owner tag
+	Readings int64     // (detail) distinct readings in it; may lag behind
+	Bytes    int64     // (detail) approximately, on disk or billed
+}
+
+// Filter selects tables.
+type Filter struct {
+	// Prefixes: only tables whose name parses and has one of them.
+	Prefixes []string
+	// Window: only tables whose range overlaps it.
+	Window varve.Window
+	// Details asks for the fields of Info marked so.
+	Details bool
+	// SkipEmpty allows leaving out tables known to hold no reading.
+	SkipEmpty bool
+	// Fresh: a table is listed even if another process made it just now.
+	Fresh bool
+}
+
+// Catalog lists tables.
+type Catalog interface {
+	// Tables returns the selected tables ordered by name. Foreign names are
+	// never among them.
+	Tables(ctx context.Context, f Filter) ([]Info, error)
+}
+
+// Creator makes tables.
+type Creator interface {
+	// Create makes a table of a tier and returns when it can be used. It is
+	// no error if the table is there; ErrForeign if it is there and not
+	// Varve's.
+	Create(ctx context.Context, t bucket.Table, tier Tier) error
+}
+
+// Keeper changes and drops tables. Its methods fail with ErrNoTable if the
+// table is not there.
+type Keeper interface {
+	// Tune sets the table's tier.
+	Tune(ctx context.Context, t bucket.Table, tier Tier) error
+	// Retire takes the table out of all queries from now on.
+	Retire(ctx context.Context, t bucket.Table, at time.Time) error
+	// Restore takes a retired table back.
+	Restore(ctx context.Context, t bucket.Table) error
+	// Hold keeps a table from being dropped, for a reason; "" lifts the hold.
+	Hold(ctx context.Context, t bucket.Table, reason string) error
+	// Drop deletes a table with all of its readings. It fails with ErrRefused
+	// unless the table is retired, owned and not on hold.
+	Drop(ctx context.Context, t bucket.Table) error
+}
+
+// Droppable returns why a table may not be dropped, wrapping ErrRefused; nil
+// if it may. Stores call it in Drop, whoever else has checked before.
+func Droppable(in *Info) error {
+	switch {
+	case !in.Owned:
+		return fmt.Errorf("drop %s: %w: it does not carry the owner tag", in.Table, ErrRefused)
+	case in.Hold != "":
+		return fmt.Errorf("drop %s: %w: it is on hold: %s", in.Table, ErrRefused, in.Hold)
+	case in.Retired.IsZero():
+		return fmt.Errorf("drop %s: %w: it is not retired", in.Table, ErrRefused)
+	}
+	return nil
+}

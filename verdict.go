@@ -1,0 +1,100 @@
+package varve
+
+import "fmt"
+
+// Outcome is what became of a submitted reading.
+type Outcome uint8
+
+// The three outcomes. The zero Outcome is "not decided yet".
+const (
+	// Stored: it is kept, durably.
+	Stored Outcome = iota + 1
+	// Duplicate: the same reading was there already, durably.
+	Duplicate
+	// Rejected: it is not kept; the verdict says why.
+	Rejected
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Stored:
+		return "stored"
+	case Duplicate:
+		return "duplicate"
+	case Rejected:
+		return "rejected"
+	default:
+		return "undecided"
+	}
+}
+
+// Code says why a reading was rejected, in one word for machines.
+type Code string
+
+// The codes of a rejection.
+const (
+	CodeTimeMissing   Code = "time_missing"   // no time was sent
+	CodeTimeInvalid   Code = "time_invalid"   // the time cannot be read
+	CodeTimeUnit      Code = "time_unit"      // the time looks like another unit
+	CodeTimeInFuture  Code = "time_in_future" // further ahead than the policy allows
+	CodeTimeTooOld    Code = "time_too_old"   // before 1970, or not a measured time
+	CodeStreamInvalid Code = "stream_invalid" // tenant or stream name
+	CodeDeviceInvalid Code = "device_invalid" // device name
+	CodeIDInvalid     Code = "id_invalid"     // the client's id
+	CodeFieldInvalid  Code = "field_invalid"  // a field's name, value or number
+	CodeTooLarge      Code = "too_large"      // over MaxReadingBytes
+	CodeMalformed     Code = "malformed"      // not a reading at all
+	CodeUnavailable   Code = "unavailable"    // not stored for now: send it again
+)
+
+// Retryable reports whether the same reading may be stored when it is sent
+// again.
+func (c Code) Retryable() bool { return c == CodeUnavailable }
+
+// Verdict is what became of one submitted reading.
+type Verdict struct {
+	Outcome Outcome
+	Code    Code   // of a rejection
+	Message string // of a rejection, for people
+}
+
+// Reject returns a rejecting verdict.
+func Reject(code Code, format string, args ...any) Verdict {
+	return Verdict{Outcome: Rejected, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func (v Verdict) String() string {
+	if v.Outcome != Rejected {
+		return v.Outcome.String()
+	}
+	return fmt.Sprintf("rejected(%s: %s)", v.Code, v.Message)
+}
+
+// Tally counts verdicts.
+type Tally struct {
+	Stored     int64 `json:"stored"`
+	Duplicates int64 `json:"duplicates"`
+	Rejected   int64 `json:"rejected"`
+}
+
+// Count adds one verdict.
+func (t *Tally) Count(v Verdict) {
+	switch v.Outcome {
+	case Stored:
+		t.Stored++
+	case Duplicate:
+		t.Duplicates++
+	default:
+		t.Rejected++
+	}
+}
+
+// Add adds another tally.
+func (t *Tally) Add(u Tally) {
+	t.Stored += u.Stored
+	t.Duplicates += u.Duplicates
+	t.Rejected += u.Rejected
+}
+
+// Total is the number of verdicts counted.
+func (t *Tally) Total() int64 { return t.Stored + t.Duplicates + t.Rejected }

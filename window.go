@@ -1,0 +1,116 @@
+package varve
+
+import (
+	"fmt"
+	"time"
+)
+
+// Window is a half-open stretch of event time, [From, To).
+type Window struct {
+	From, To time.Time
+}
+
+// AllTime is the window of every reading there can be.
+func AllTime() Window {
+	return Window{From: time.Unix(0, 0).UTC(), To: time.Unix(0, MaxTime).UTC()}
+}
+
+// Contains reports whether t lies in the window.
+func (w Window) Contains(t time.Time) bool { return !t.Before(w.From) && t.Before(w.To) }
+
+// Overlaps reports whether the two windows share an instant.
+func (w Window) Overlaps(v Window) bool {
+	return w.From.Before(v.To) && v.From.Before(w.To)
+}
+
+// Validate checks that the window's ends are in order.
+func (w Window) Validate() error {
+	if w.To.Before(w.From) {
+		return fmt.Errorf("the window ends at %s, before it begins at %s",
+			w.To.UTC().Format(time.RFC3339Nano), w.From.UTC().Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
+// Position is a place in a series: its readings are ordered by time and then
+// by id. Cursors hold one.
+type Position struct {
+	Time int64 // nanoseconds since 1970, UTC
+	ID   ID
+}
+
+// Compare orders positions by time, then by id.
+func (p Position) Compare(q Position) int {
+	switch {
+	case p.Time < q.Time:
+		return -1
+	case p.Time > q.Time:
+		return 1
+	default:
+		return p.ID.Compare(q.ID)
+	}
+}
+
+// Order is the direction in which a series is read.
+type Order uint8
+
+// The two orders. The zero value is ascending.
+const (
+	Ascending Order = iota
+	Descending
+)
+
+// ParseOrder reads "asc" or "desc"; "" is ascending.
+func ParseOrder(s string) (Order, error) {
+	switch s {
+	case "", "asc":
+		return Ascending, nil
+	case "desc":
+		return Descending, nil
+	}
+	return 0, fmt.Errorf("order %s is unknown: use asc or desc", quote(s))
+}
+
+func (o Order) String() string {
+	if o == Descending {
+		return "desc"
+	}
+	return "asc"
+}
+
+// By says which reading is the latest: the last by event time, or the last to
+// arrive.
+type By uint8
+
+// The two meanings of latest. The zero value is by event time.
+const (
+	ByEvent By = iota
+	ByArrival
+)
+
+// ParseBy reads "event" or "arrival"; "" is event.
+func ParseBy(s string) (By, error) {
+	switch s {
+	case "", "event":
+		return ByEvent, nil
+	case "arrival":
+		return ByArrival, nil
+	}
+	return 0, fmt.Errorf("by %s is unknown: use event or arrival", quote(s))
+}
+
+func (b By) String() string {
+	if b == ByArrival {
+		return "arrival"
+	}
+	return "event"
+}
+
+// Later reports whether r is later than q in the sense of b. Ties in arrival
+// are broken by position, ties in event time by id.
+func (b By) Later(r, q *Reading) bool {
+	if b == ByArrival && !r.Arrived.Equal(q.Arrived) {
+		return r.Arrived.After(q.Arrived)
+	}
+	return r.Position().Compare(q.Position()) > 0
+}
