@@ -28,7 +28,7 @@ func JSONValue(text []byte) (Value, error) {
 	if form[0] != '{' && form[0] != '[' {
 		return Value{}, errors.New("not a JSON object or array")
 	}
-	return canonicalJSON(string(form)), nil
+	return CanonicalJSON(string(form)), nil
 }
 
 type canonicalizer struct{ dec *json.Decoder }

@@ -377,3 +377,29 @@ func mul10(hi, lo uint64) (uint64, uint64) {
 	h, l := bits.Mul64(lo, 10)
 	return hi*10 + h, l
 }
+
+// MaxScale bounds the exponent of [ScaledInt]: any int64 so scaled is in range.
+const MaxScale = 100
+
+// ScaledInt returns coefficient × 10^exp for an exponent from -100 to 100. It
+// panics on any other: use [NewNumber] for numbers from outside.
+func ScaledInt(coefficient int64, exp int) Number {
+	if exp < -MaxScale || exp > MaxScale {
+		panic("varve: ScaledInt: exponent out of range")
+	}
+	n := NumberFromInt(coefficient)
+	n.exp = int16(exp)
+	return n
+}
+
+// Scaled returns the coefficient and exponent that [ScaledInt] makes n of;
+// false if they do not fit.
+func (n Number) Scaled() (coefficient int64, exp int, ok bool) {
+	if n.hi != 0 || n.lo > math.MaxInt64 || n.exp < -MaxScale || n.exp > MaxScale {
+		return 0, 0, false
+	}
+	if n.neg {
+		return -int64(n.lo), int(n.exp), true
+	}
+	return int64(n.lo), int(n.exp), true
+}

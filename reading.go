@@ -12,7 +12,7 @@ const (
 	MaxFields       = 256       // fields in a reading
 	MaxReadingBytes = 64 << 10  // id, field names and values of a reading
 	MaxJSONDepth    = 16        // nesting of a JSON value
-	MaxTime         = 1<<63 - 1 // nanoseconds since 1970, in the year 2262
+	MaxTime         = 1<<63 - 1 // event times are before it: nanoseconds since 1970, in the year 2262
 )
 
 // Series names one device's readings of one stream of one tenant. It is the
@@ -73,7 +73,7 @@ func (r *Reading) Normalize() Verdict {
 	if v := r.Series.Validate(); v.Outcome == Rejected {
 		return v
 	}
-	if r.Time.Unix() < 0 || r.Time.After(time.Unix(0, MaxTime)) {
+	if r.Time.Unix() < 0 || !r.Time.Before(time.Unix(0, MaxTime)) {
 		return Reject(CodeTimeTooOld, "time %s is outside 1970 to 2262", r.Time.UTC().Format(time.RFC3339Nano))
 	}
 	if v := r.normalizeFields(); v.Outcome == Rejected {

@@ -55,8 +55,9 @@ func BoolValue(b bool) Value {
 	return v
 }
 
-// canonicalJSON wraps text that CanonicalJSON made.
-func canonicalJSON(text string) Value { return Value{kind: KindJSON, text: text} }
+// CanonicalJSON returns text that [JSONValue] made, and a store has kept, as a
+// value again, without looking at it.
+func CanonicalJSON(text string) Value { return Value{kind: KindJSON, text: text} }
 
 // Kind returns what the value is.
 func (v Value) Kind() Kind { return v.kind }

@@ -1,0 +1,181 @@
+package chunk
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// Header is what can be known of a chunk without decoding it.
+type Header struct {
+	Count      int
+	MinTime    int64 // ns since 1970
+	MaxTime    int64 // ns since 1970
+	MaxArrived int64 // ms since 1970
+}
+
+// ReadHeader reads the header of an encoded chunk.
+func ReadHeader(data []byte) (Header, error) {
+	s := source{data: data}
+	h := s.header()
+	return h, s.err
+}
+
+// maxCount bounds what a damaged count can make a decoder allocate. No chunk
+// that a store writes comes near it.
+const maxCount = 1 << 16
+
+func (s *source) header() Header {
+	if s.byte() != version {
+		s.fail()
+		return Header{}
+	}
+	n := s.uvarint()
+	first := s.varint()
+	last := first + int64(s.uvarint())
+	h := Header{Count: int(n), MinTime: first, MaxTime: last, MaxArrived: s.varint()}
+	if n == 0 || n > maxCount || last < first {
+		s.fail()
+	}
+	return h
+}
+
+// Chunk is a decoded chunk: readings of one series in the order of their
+// positions. It may be decoded into again and again to reuse its memory. It is
+// for one goroutine at a time.
+type Chunk struct {
+	Header
+	series  varve.Series
+	times   []int64
+	arrived []int64
+	ids     []varve.ID // empty if every id is the content's; zero if one is
+	fields  []field
+
+	scratch varve.Reading // of ID
+	arena   Arena
+}
+
+// Decode reads an encoded chunk of a series. The result does not refer to
+// data.
+func (c *Chunk) Decode(series varve.Series, data []byte) error {
+	s := source{data: data}
+	c.Header = s.header()
+	c.series = series
+	if s.err != nil {
+		return s.err
+	}
+	n := c.Count
+	c.times = slices.Grow(c.times[:0], n)[:n]
+	c.arrived = slices.Grow(c.arrived[:0], n)[:n]
+	step := int64(s.uvarint())
+	s.ints(c.times)
+	for i := range c.times {
+		c.times[i] = c.MinTime + c.times[i]*step
+	}
+	relative := s.byte() == 1
+	s.ints(c.arrived)
+	if relative {
+		for i := range c.arrived {
+			c.arrived[i] += floorMilli(c.times[i])
+		}
+	}
+	c.decodeIDs(&s)
+	c.decodeFields(&s)
+	if s.err == nil && len(s.data) != 0 {
+		s.fail()
+	}
+	return s.err
+}
+
+func (c *Chunk) decodeIDs(s *source) {
+	c.ids = c.ids[:0]
+	if s.byte() == 0 {
+		return
+	}
+	for range c.Count {
+		var id varve.ID
+		switch s.byte() {
+		case idDerived:
+		case idHash:
+			if b := s.bytes(8); b != nil {
+				id = varve.HashID(binary.LittleEndian.Uint64(b))
+			}
+		case idText:
+			var err error
+			if id, err = varve.ParseID(string(s.bytes(s.uvarint()))); err != nil {
+				s.fail()
+			}
+		default:
+			s.fail()
+		}
+		if s.err != nil {
+			return
+		}
+		c.ids = append(c.ids, id)
+	}
+}
+
+func (c *Chunk) decodeFields(s *source) {
+	n := s.uvarint()
+	if n > uint64(len(s.data)) {
+		s.fail()
+		return
+	}
+	c.fields = slices.Grow(c.fields[:0], int(n))[:n]
+	for i := range c.fields {
+		c.fields[i].decode(s, c.Count)
+		if s.err != nil {
+			return
+		}
+	}
+	// Readings have their fields sorted by name.
+	slices.SortFunc(c.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+}
+
+// Len returns the number of readings.
+func (c *Chunk) Len() int { return c.Count }
+
+// Time returns a reading's event time in nanoseconds since 1970.
+func (c *Chunk) Time(i int) int64 { return c.times[i] }
+
+// Arrived returns a reading's arrival in milliseconds since 1970.
+func (c *Chunk) Arrived(i int) int64 { return c.arrived[i] }
+
+// Fill makes r the i-th reading. Its slice of fields is reused if it is large
+// enough, else taken from the arena. It cannot fail: what is wrong with a chunk
+// is found by Decode. It returns an error like other rows do that are read in
+// merges.
+func (c *Chunk) Fill(i int, r *varve.Reading, arena *Arena) error {
+	c.fill(i, r, arena)
+	return nil
+}
+
+func (c *Chunk) fill(i int, r *varve.Reading, arena *Arena) {
+	r.Series = c.series
+	r.Time = time.Unix(0, c.times[i]).UTC()
+	r.Arrived = time.UnixMilli(c.arrived[i]).UTC()
+	r.Fields = arena.Take(r.Fields, len(c.fields))
+	for j := range c.fields {
+		f := &c.fields[j]
+		if v := f.value(i); !v.IsZero() {
+			r.Fields = append(r.Fields, varve.Field{Name: f.name, Value: v})
+		}
+	}
+	if len(c.ids) > 0 && !c.ids[i].IsZero() {
+		r.ID = c.ids[i]
+	} else {
+		r.ID = r.ContentID()
+	}
+}
+
+// ID returns a reading's id.
+func (c *Chunk) ID(i int) varve.ID {
+	if len(c.ids) > 0 && !c.ids[i].IsZero() {
+		return c.ids[i]
+	}
+	c.fill(i, &c.scratch, &c.arena)
+	return c.scratch.ID
+}

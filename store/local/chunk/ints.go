@@ -1,0 +1,213 @@
+package chunk
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+)
+
+// Packings of a column of integers. All numbers are zigzag varints.
+const (
+	packSame   = iota // one value for all
+	packPlain         // each value
+	packDelta         // the first value, then differences
+	packDouble        // the first value and difference, then differences of differences
+	packRuns          // (difference to the last run's value, length - 1) for each run
+	packings
+)
+
+var errDamaged = errors.New("chunk is damaged")
+
+// appendInts appends vals in the packing that takes the fewest bytes. The
+// number of values is not written: the reader knows it.
+func appendInts(dst []byte, vals []int64) []byte {
+	if len(vals) == 0 {
+		return dst
+	}
+	switch pack := bestPacking(vals); pack {
+	case packSame:
+		return binary.AppendVarint(append(dst, packSame), vals[0])
+	case packRuns:
+		return appendRuns(append(dst, packRuns), vals)
+	default:
+		return appendDiffs(append(dst, byte(pack)), vals, pack)
+	}
+}
+
+func bestPacking(vals []int64) int {
+	var size [packings]int
+	var last, lastDiff int64
+	runs := 0
+	for i, v := range vals {
+		diff := v - last
+		size[packPlain] += varintLen(v)
+		size[packDelta] += varintLen(diff)
+		if i < 2 {
+			size[packDouble] += varintLen(diff)
+		} else {
+			size[packDouble] += varintLen(diff - lastDiff)
+		}
+		if diff != 0 || i == 0 {
+			runs++
+			size[packRuns] += varintLen(diff) + 1
+		}
+		last, lastDiff = v, diff
+	}
+	if runs == 1 {
+		return packSame
+	}
+	best := packPlain
+	for pack := packPlain; pack < packings; pack++ {
+		if size[pack] < size[best] {
+			best = pack
+		}
+	}
+	return best
+}
+
+func varintLen(v int64) int {
+	return (bits.Len64(uint64(v<<1)^uint64(v>>63)|1) + 6) / 7
+}
+
+func appendDiffs(dst []byte, vals []int64, pack int) []byte {
+	var last, lastDiff int64
+	for i, v := range vals {
+		switch diff := v - last; {
+		case pack == packPlain:
+			dst = binary.AppendVarint(dst, v)
+		case pack == packDelta || i < 2:
+			dst = binary.AppendVarint(dst, diff)
+			lastDiff = diff
+		default:
+			dst = binary.AppendVarint(dst, diff-lastDiff)
+			lastDiff = diff
+		}
+		last = v
+	}
+	return dst
+}
+
+func appendRuns(dst []byte, vals []int64) []byte {
+	var last int64
+	for i := 0; i < len(vals); {
+		from := i
+		for i < len(vals) && vals[i] == vals[from] {
+			i++
+		}
+		dst = binary.AppendVarint(dst, vals[from]-last)
+		dst = binary.AppendUvarint(dst, uint64(i-from-1))
+		last = vals[from]
+	}
+	return dst
+}
+
+// source reads a chunk's bytes from front to back. After a failure it yields
+// zeros and err is set.
+type source struct {
+	data []byte
+	err  error
+}
+
+func (s *source) fail() {
+	s.err = errDamaged
+	s.data = nil
+}
+
+func (s *source) byte() byte {
+	if len(s.data) == 0 {
+		s.fail()
+		return 0
+	}
+	b := s.data[0]
+	s.data = s.data[1:]
+	return b
+}
+
+func (s *source) uvarint() uint64 {
+	if len(s.data) > 0 && s.data[0] < 0x80 {
+		v := s.data[0]
+		s.data = s.data[1:]
+		return uint64(v)
+	}
+	v, n := binary.Uvarint(s.data)
+	if n <= 0 {
+		s.fail()
+		return 0
+	}
+	s.data = s.data[n:]
+	return v
+}
+
+func (s *source) varint() int64 {
+	u := s.uvarint()
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+// bytes returns the next n bytes, which alias the chunk.
+func (s *source) bytes(n uint64) []byte {
+	if n > uint64(len(s.data)) {
+		s.fail()
+		return nil
+	}
+	b := s.data[:n]
+	s.data = s.data[n:]
+	return b
+}
+
+// ints fills vals with a column that appendInts wrote.
+func (s *source) ints(vals []int64) {
+	if len(vals) == 0 {
+		return
+	}
+	switch pack := s.byte(); pack {
+	case packSame:
+		v := s.varint()
+		for i := range vals {
+			vals[i] = v
+		}
+	case packPlain:
+		for i := range vals {
+			vals[i] = s.varint()
+		}
+	case packDelta:
+		var v int64
+		for i := range vals {
+			v += s.varint()
+			vals[i] = v
+		}
+	case packDouble:
+		s.doubles(vals)
+	case packRuns:
+		s.runs(vals)
+	default:
+		s.fail()
+	}
+}
+
+func (s *source) doubles(vals []int64) {
+	var v, diff int64
+	for i := range vals {
+		if i < 2 {
+			diff = s.varint()
+		} else {
+			diff += s.varint()
+		}
+		v += diff
+		vals[i] = v
+	}
+}
+
+func (s *source) runs(vals []int64) {
+	var v int64
+	for i := 0; i < len(vals); {
+		v += s.varint()
+		n := s.uvarint()
+		if s.err != nil || n >= uint64(len(vals)-i) {
+			s.fail()
+			return
+		}
+		for end := i + int(n) + 1; i < end; i++ {
+			vals[i] = v
+		}
+	}
+}

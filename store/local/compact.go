@@ -1,0 +1,267 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// maxSmalls is how many chunks of level 0 a series may have in a table before
+// they are merged into level 1.
+const maxSmalls = 8
+
+// mergeTails merges the chunks of level 0 of those tails that have too many.
+func (s *Store) mergeTails(ctx context.Context, done []made) error {
+	for _, m := range done {
+		s.mu.RLock()
+		due := m.tail.known && m.tail.smalls >= maxSmalls
+		s.mu.RUnlock()
+		if !due {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.mergeSeries(m.tail.table, m.tail.series); err != nil {
+			return fmt.Errorf("merge chunks of %s in %s: %w", m.tail.series, m.tail.table.Table, err)
+		}
+	}
+	return nil
+}
+
+// pack merges all chunks of level 0 of a table.
+func (s *Store) pack(ctx context.Context, t bucket.Table) error {
+	s.mu.RLock()
+	tb, err := s.table(t)
+	s.mu.RUnlock()
+	if err != nil {
+		return nil // dropped meanwhile
+	}
+	series, err := s.smallSeries(tb)
+	if err != nil {
+		return err
+	}
+	for _, sr := range series {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.mergeSeries(tb, sr); err != nil {
+			return fmt.Errorf("merge chunks of %s: %w", sr, err)
+		}
+	}
+	return nil
+}
+
+// smallSeries lists the series that have chunks of level 0 in a table.
+func (s *Store) smallSeries(t *table) (found []varve.Series, err error) {
+	space := chunkSpace(t.number)
+	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = closing(err, iter) }()
+	for ok := iter.First(); ok; {
+		key := iter.Key()
+		series, err := seriesOf(key)
+		if err != nil {
+			return nil, err
+		}
+		own := slices.Clone(key[:len(key)-chunkKeySuffix])
+		if level, _ := chunkPlace(key, own); level == levelSmall {
+			found = append(found, series)
+		}
+		ok = iter.SeekGE(after(own))
+	}
+	return found, iter.Error()
+}
+
+// mergeSeries merges the chunks of level 0 of a series in a table into level
+// 1: each of their readings into the chunk that it follows there, or into the
+// first.
+func (s *Store) mergeSeries(t *table, series varve.Series) (err error) {
+	f, err := newFinder(s.db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, f.iter) }()
+	f.turn(t, series)
+	m := merger{finder: f, cutter: cutter{s: s, batch: s.db.NewBatch()}}
+	defer m.batch.Close()
+	if err := m.loadSmalls(); err != nil || len(m.smalls) == 0 {
+		return err
+	}
+	for at := m.firstFrom(0); at >= 0; {
+		end, err := m.mergeUnit(at)
+		if err != nil {
+			return err
+		}
+		if end == math.MaxInt64 {
+			break
+		}
+		at = m.firstFrom(end)
+	}
+	return s.commitMerge(t, series, m.batch, m.bytes-m.removed)
+}
+
+// commitMerge commits a merge, unless the table was dropped meanwhile. It need
+// not be durable at once: until it is, the chunks are as they were.
+func (s *Store) commitMerge(t *table, series varve.Series, batch *pebble.Batch, grown int64) error {
+	s.catalog.Lock()
+	defer s.catalog.Unlock()
+	if t.dropped {
+		return nil
+	}
+	record := t.record
+	record.Bytes += grown
+	if err := record.put(batch, t.Table); err != nil {
+		return err
+	}
+	next := counters{table: s.nextTable, chunk: s.nextChunk.Load()}
+	if err := batch.Set(keyNext, next.encode(), nil); err != nil {
+		return err
+	}
+	if err := batch.Commit(pebble.NoSync); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.record = record
+	if tl := t.tails[series]; tl != nil {
+		tl.smalls = 0
+	}
+	return nil
+}
+
+// merger merges level 0 of one series into level 1.
+type merger struct {
+	*finder
+	cutter
+	removed int64 // bytes of the chunks that were merged
+}
+
+// remove deletes the chunk that the iterator is at, in the batch.
+func (m *merger) remove(data []byte) error {
+	m.removed += int64(len(m.iter.Key()) + len(data))
+	return m.batch.Delete(m.iter.Key(), nil)
+}
+
+// loadSmalls decodes the chunks of level 0, and deletes them in the batch.
+func (m *merger) loadSmalls() error {
+	return m.eachSmall(func(_ chunk.Header, data []byte) error {
+		c := new(chunk.Chunk)
+		if err := c.Decode(m.series, data); err != nil {
+			return err
+		}
+		m.smalls = append(m.smalls, c)
+		return m.remove(data)
+	})
+}
+
+// firstFrom returns the first event time in level 0 from a time on, or -1.
+func (m *merger) firstFrom(from int64) int64 {
+	first := int64(-1)
+	for _, c := range m.smalls {
+		sp := span{first: from, last: math.MaxInt64}
+		if i, to := sp.bounds(c); i < to && (first < 0 || c.Time(i) < first) {
+			first = c.Time(i)
+		}
+	}
+	return first
+}
+
+// mergeUnit rewrites the chunks of level 1 into which the readings of level 0
+// from a time on fall, and returns the time at which the next ones begin. The
+// chunks are one, or several that share event times.
+func (m *merger) mergeUnit(from int64) (end int64, err error) {
+	unit, end, err := m.unit(from)
+	if err != nil {
+		return 0, err
+	}
+	mg := merge{span: span{first: 0, last: math.MaxInt64}}
+	for _, c := range unit {
+		mg.cursors = append(mg.cursors, newCursor(c, &mg.span))
+	}
+	late := span{first: from, last: end - 1}
+	for _, c := range m.smalls {
+		mg.cursors = append(mg.cursors, newCursor(c, &late))
+	}
+	m.begin(m.finder.space, levelMain, chunkReadings)
+	var r varve.Reading
+	var arena chunk.Arena
+	for {
+		c, err := mg.first()
+		if err != nil {
+			return 0, err
+		}
+		if c == nil {
+			return end, m.cut()
+		}
+		if err := c.rows.Fill(c.i, &r, &arena); err != nil {
+			return 0, err
+		}
+		if err := m.add(&r); err != nil {
+			return 0, err
+		}
+		c.next()
+	}
+}
+
+// unit returns the chunks of level 1 that a reading of an event time belongs
+// to, deleted in the batch, and the event time with which the next begins.
+func (m *merger) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
+	// It belongs to the last chunk that begins at its time or before; else to
+	// the first.
+	ok := m.iter.SeekLT(appendChunkKey(nil, m.finder.space, levelMain, from+1, 0)) && m.at(levelMain)
+	if !ok {
+		ok = m.seekMainFirst() && m.at(levelMain)
+	}
+	// Go back to the first of those that share event times.
+	for ok {
+		h, err := m.header()
+		if err != nil {
+			return nil, 0, err
+		}
+		if !m.iter.Prev() || !m.at(levelMain) {
+			m.seekMainFirst()
+			break
+		}
+		before, err := m.header()
+		if err != nil {
+			return nil, 0, err
+		}
+		if before.MaxTime < h.MinTime {
+			ok = m.iter.Next()
+			break
+		}
+	}
+	for ok = ok && m.iter.Valid(); ok && m.at(levelMain); ok = m.iter.Next() {
+		value, err := m.iter.ValueAndErr()
+		if err != nil {
+			return nil, 0, err
+		}
+		c := new(chunk.Chunk)
+		if err := c.Decode(m.series, value); err != nil {
+			return nil, 0, err
+		}
+		if n := len(unit); n > 0 && unit[n-1].MaxTime < c.MinTime {
+			return unit, c.MinTime, m.iter.Error()
+		}
+		unit = append(unit, c)
+		if err := m.remove(value); err != nil {
+			return nil, 0, err
+		}
+	}
+	return unit, math.MaxInt64, m.iter.Error()
+}
+
+// seekMainFirst goes to the first chunk of level 1 of the series.
+func (m *merger) seekMainFirst() bool {
+	return m.iter.SeekGE(appendChunkKey(nil, m.finder.space, levelMain, 0, 0))
+}

@@ -1,0 +1,225 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// rows are readings of one series in the order of their positions.
+type rows interface {
+	Len() int
+	Time(i int) int64    // ns since 1970
+	Arrived(i int) int64 // ms since 1970
+	ID(i int) varve.ID
+	Fill(i int, r *varve.Reading, arena *chunk.Arena) error
+}
+
+// span is what a range asks of a series: times from first to last, both
+// inclusive, beyond a position, in an order.
+type span struct {
+	first, last int64
+	after       *varve.Position
+	desc        bool
+}
+
+// spanOf returns the span of a range; false if it is empty.
+func spanOf(r *store.Range) (span, bool) {
+	all := varve.AllTime()
+	from, to := r.Window.From, r.Window.To
+	if from.Before(all.From) {
+		from = all.From
+	}
+	if to.After(all.To) {
+		to = all.To
+	}
+	if !from.Before(to) {
+		return span{}, false
+	}
+	sp := span{first: from.UnixNano(), last: to.UnixNano() - 1, after: r.After, desc: r.Order == varve.Descending}
+	if r.After != nil && sp.desc {
+		sp.last = min(sp.last, r.After.Time)
+	} else if r.After != nil {
+		sp.first = max(sp.first, r.After.Time)
+	}
+	return sp, sp.first <= sp.last
+}
+
+// bounds returns which of rows are in the span: [from, to).
+func (sp *span) bounds(rs rows) (from, to int) {
+	n := rs.Len()
+	from = sort.Search(n, func(i int) bool { return rs.Time(i) >= sp.first })
+	to = from + sort.Search(n-from, func(i int) bool { return rs.Time(from+i) > sp.last })
+	if sp.after == nil {
+		return from, to
+	}
+	for !sp.desc && from < to && rs.Time(from) == sp.after.Time && rs.ID(from).Compare(sp.after.ID) <= 0 {
+		from++
+	}
+	for sp.desc && from < to && rs.Time(to-1) == sp.after.Time && rs.ID(to-1).Compare(sp.after.ID) >= 0 {
+		to--
+	}
+	return from, to
+}
+
+// cursor is a place in rows. When they end, more may yield further ones.
+type cursor struct {
+	rows rows
+	i    int
+	left int
+	step int
+	more func() (rows, error)
+}
+
+// newCursor returns a cursor over those of rows that are in the span.
+func newCursor(rs rows, sp *span) cursor {
+	c := cursor{}
+	c.turn(rs, sp)
+	return c
+}
+
+func (c *cursor) turn(rs rows, sp *span) {
+	from, to := sp.bounds(rs)
+	c.rows, c.left, c.i, c.step = rs, to-from, from, 1
+	if sp.desc {
+		c.i, c.step = to-1, -1
+	}
+}
+
+func (c *cursor) next() {
+	c.i += c.step
+	c.left--
+}
+
+// fillUp makes sure that the cursor is at a reading if there is one.
+func (c *cursor) fillUp(sp *span) error {
+	for c.left == 0 && c.more != nil {
+		rs, err := c.more()
+		if err != nil {
+			return err
+		}
+		if rs == nil {
+			c.more = nil
+			return nil
+		}
+		c.turn(rs, sp)
+	}
+	return nil
+}
+
+// merge yields the readings of several cursors in order, each once.
+type merge struct {
+	span
+	cursors []cursor
+	iter    *pebble.Iterator // of the chunks, if any were asked
+	cost    store.Cost
+
+	borrowed []*chunk.Chunk // from the pool
+}
+
+// Close gives back what the merge holds; it can be used no more.
+func (m *merge) Close() error {
+	for _, c := range m.borrowed {
+		chunks.Put(c)
+	}
+	m.borrowed, m.cursors = nil, nil
+	if m.iter == nil {
+		return nil
+	}
+	return m.iter.Close()
+}
+
+// first returns the cursor whose reading is next; nil: there is none. Copies
+// of that reading in other cursors are skipped.
+func (m *merge) first() (*cursor, error) {
+	var best *cursor
+	for i := range m.cursors {
+		c := &m.cursors[i]
+		if err := c.fillUp(&m.span); err != nil {
+			return nil, err
+		}
+		if c.left == 0 {
+			continue
+		}
+		if best == nil {
+			best = c
+			continue
+		}
+		switch order := m.compare(c, best); {
+		case order < 0:
+			best = c
+		case order == 0:
+			c.next()
+			if err := c.fillUp(&m.span); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return best, nil
+}
+
+// compare orders the readings of two cursors in the order of the span.
+func (m *merge) compare(a, b *cursor) int {
+	at, bt := a.rows.Time(a.i), b.rows.Time(b.i)
+	order := 0
+	switch {
+	case at < bt:
+		order = -1
+	case at > bt:
+		order = 1
+	default:
+		order = a.rows.ID(a.i).Compare(b.rows.ID(b.i))
+	}
+	if m.desc {
+		return -order
+	}
+	return order
+}
+
+// fill appends up to want readings to dst; more says whether any are left.
+func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int) (_ []varve.Reading, more bool, err error) {
+	var arena chunk.Arena
+	for {
+		c, err := m.first()
+		if err != nil {
+			return dst, false, err
+		}
+		if c == nil || len(dst) == want {
+			return dst, c != nil, nil
+		}
+		if len(dst)&0xff == 0 && ctx.Err() != nil {
+			return dst, false, context.Cause(ctx)
+		}
+		// One cursor alone, as is usual, needs no comparing.
+		n := 1
+		if m.alone(c) {
+			n = min(c.left, want-len(dst))
+		}
+		for range n {
+			if len(dst) < cap(dst) {
+				dst = dst[:len(dst)+1] // with the fields it had
+			} else {
+				dst = append(dst, varve.Reading{})
+			}
+			if err := c.rows.Fill(c.i, &dst[len(dst)-1], &arena); err != nil {
+				return dst, false, fmt.Errorf("read a chunk: %w", err)
+			}
+			c.next()
+		}
+	}
+}
+
+func (m *merge) alone(c *cursor) bool {
+	for i := range m.cursors {
+		if d := &m.cursors[i]; d != c && (d.left > 0 || d.more != nil) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,247 @@
+package local
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// finder looks single readings up in chunks, as they were when it was made.
+type finder struct {
+	iter   *pebble.Iterator
+	series varve.Series
+	space  []byte
+	smalls []*chunk.Chunk // level 0 of the series, as far as decoded
+	main   chunk.Chunk    // the last chunk of level 1 that was decoded
+	key    []byte         // its key
+}
+
+func newFinder(db *pebble.DB) (*finder, error) {
+	space := []byte{spaceChunk}
+	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	if err != nil {
+		return nil, err
+	}
+	return &finder{iter: iter}, nil
+}
+
+// turn turns to a series of a table.
+func (f *finder) turn(t *table, series varve.Series) {
+	f.series = series
+	f.space = appendSeriesSpace(f.space[:0], t.number, series)
+	f.smalls, f.key = nil, nil
+}
+
+// edge returns the last event time of the series in chunks, and how many
+// chunks of level 0 it has.
+func (f *finder) edge() (edge int64, smalls int, err error) {
+	edge = noTime
+	err = f.eachSmall(func(h chunk.Header, _ []byte) error {
+		smalls++
+		edge = max(edge, h.MaxTime)
+		return nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	if f.iter.SeekLT(appendChunkKey(nil, f.space, levelMain+1, 0, 0)) && f.at(levelMain) {
+		h, err := f.header()
+		if err != nil {
+			return 0, 0, err
+		}
+		edge = max(edge, h.MaxTime)
+	}
+	return edge, smalls, f.iter.Error()
+}
+
+// at reports whether the iterator is at a chunk of the series of a level.
+func (f *finder) at(level byte) bool {
+	key := f.iter.Key()
+	if len(key) != len(f.space)+chunkKeySuffix || !bytes.HasPrefix(key, f.space) {
+		return false
+	}
+	l, _ := chunkPlace(key, f.space)
+	return l == level
+}
+
+func (f *finder) header() (chunk.Header, error) {
+	value, err := f.iter.ValueAndErr()
+	if err != nil {
+		return chunk.Header{}, err
+	}
+	h, err := chunk.ReadHeader(value)
+	if err != nil {
+		return h, fmt.Errorf("%s: %w", f.series, err)
+	}
+	return h, nil
+}
+
+// eachSmall calls do for every chunk of level 0 of the series.
+func (f *finder) eachSmall(do func(h chunk.Header, data []byte) error) error {
+	first := appendChunkKey(nil, f.space, levelSmall, 0, 0)
+	for ok := f.iter.SeekGE(first); ok && f.at(levelSmall); ok = f.iter.Next() {
+		h, err := f.header()
+		if err != nil {
+			return err
+		}
+		value, err := f.iter.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := do(h, value); err != nil {
+			return err
+		}
+	}
+	return f.iter.Error()
+}
+
+// load decodes those chunks of level 0 that overlap the times from first to
+// last, for contains to look into.
+func (f *finder) load(first, last int64) error {
+	return f.eachSmall(func(h chunk.Header, data []byte) error {
+		if h.MaxTime < first || h.MinTime > last {
+			return nil
+		}
+		c := new(chunk.Chunk)
+		f.smalls = append(f.smalls, c)
+		return c.Decode(f.series, data)
+	})
+}
+
+// contains reports whether chunks have a reading at a position, which lies
+// within what load loaded.
+func (f *finder) contains(p varve.Position) (bool, error) {
+	for _, c := range f.smalls {
+		if has(c, p) {
+			return true, nil
+		}
+	}
+	if p.Time == math.MaxInt64 {
+		return false, nil
+	}
+	// Level 1 is disjoint: the reading can be in the last chunk that begins at
+	// its time or before, and in those before it that reach up to its time.
+	seek := appendChunkKey(nil, f.space, levelMain, p.Time+1, 0)
+	for ok := f.iter.SeekLT(seek); ok && f.at(levelMain); ok = f.iter.Prev() {
+		if err := f.decodeMain(); err != nil {
+			return false, err
+		}
+		if f.main.MaxTime < p.Time {
+			break
+		}
+		if has(&f.main, p) {
+			return true, nil
+		}
+		if f.main.MinTime < p.Time {
+			break
+		}
+	}
+	return false, f.iter.Error()
+}
+
+func (f *finder) decodeMain() error {
+	if bytes.Equal(f.key, f.iter.Key()) {
+		return nil
+	}
+	value, err := f.iter.ValueAndErr()
+	if err != nil {
+		return err
+	}
+	f.key = slices.Clone(f.iter.Key())
+	if err := f.main.Decode(f.series, value); err != nil {
+		f.key = nil
+		return fmt.Errorf("%s: %w", f.series, err)
+	}
+	return nil
+}
+
+// has reports whether a chunk has a reading at a position.
+func has(c *chunk.Chunk, p varve.Position) bool {
+	compare := func(i int) int {
+		if t := c.Time(i); t != p.Time {
+			return cmp.Compare(p.Time, t)
+		}
+		return p.ID.Compare(c.ID(i))
+	}
+	_, found := sort.Find(c.Len(), compare)
+	return found
+}
+
+// askChunks asks chunks for the late readings of a write, series by series.
+func (w *writer) askChunks() (err error) {
+	f, err := newFinder(w.s.db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, f.iter) }()
+	slices.SortFunc(w.late, func(a, b *entry) int {
+		if a.tail != b.tail {
+			if c := a.table.Table.Compare(b.table.Table); c != 0 {
+				return c
+			}
+			return a.tail.series.Compare(b.tail.series)
+		}
+		return a.reading.Time.Compare(b.reading.Time)
+	})
+	for from := 0; from < len(w.late); {
+		to := from + 1
+		for to < len(w.late) && w.late[to].tail == w.late[from].tail {
+			to++
+		}
+		if err := w.askSeries(f, w.late[from:to]); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
+}
+
+// askSeries asks for readings of one tail, in the order of their times.
+func (w *writer) askSeries(f *finder, late []*entry) error {
+	t := late[0].tail
+	f.turn(t.table, t.series)
+	if err := w.s.learn(f, t, late[0].cleared); err != nil {
+		return err
+	}
+	first, last := late[0].reading.Time.UnixNano(), late[len(late)-1].reading.Time.UnixNano()
+	if err := f.load(first, last); err != nil {
+		return err
+	}
+	for _, e := range late {
+		in, err := f.contains(e.reading.Position())
+		if err != nil {
+			return err
+		}
+		e.asked, e.inChunk = true, in
+	}
+	return nil
+}
+
+// learn finds out a tail's edge if it is not known. What was read is out of
+// date if a run of the tail has become a chunk since cleared was read.
+func (s *Store) learn(f *finder, t *tail, cleared uint32) error {
+	s.mu.RLock()
+	known := t.known
+	s.mu.RUnlock()
+	if known {
+		return nil
+	}
+	edge, smalls, err := f.edge()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !t.known && t.cleared == cleared {
+		t.known, t.edge, t.smalls = true, edge, smalls
+	}
+	return nil
+}

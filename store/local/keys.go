@@ -1,0 +1,129 @@
+package local
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// Pebble's keys begin with the byte of what they hold:
+//
+//	f                                        the last journal segment that is in chunks, 8 bytes
+//	n                                        the next table's number and the next chunk's, 4 and 8 bytes
+//	t name                                   a table; see tableRecord
+//	c number tenant 0 stream 0 device 0 …    a chunk
+//	    … level first sequence               1, 8 and 8 bytes: 0 or 1, its first event time, what tells it apart
+//	i pk sk                                  an item, both parts escaped
+//	1 pk sk ipk isk                          an item's place in the first index: no value
+//	2 …                                      and in the second
+//
+// Integers are big-endian, so keys sort as numbers. Tables have numbers so that
+// one made again after a drop shares nothing with the one before.
+const (
+	spaceFlushed = 'f'
+	spaceNext    = 'n'
+	spaceTable   = 't'
+	spaceChunk   = 'c'
+	spaceItem    = 'i'
+	spaceGSI1    = '1'
+	spaceGSI2    = '2'
+)
+
+var (
+	keyFlushed = []byte{spaceFlushed}
+	keyNext    = []byte{spaceNext}
+)
+
+// The levels of chunks.
+const (
+	levelSmall = 0 // may overlap anything
+	levelMain  = 1 // disjoint
+)
+
+func tableKey(t bucket.Table) []byte { return append([]byte{spaceTable}, t.Name()...) }
+
+// chunkSpace is the beginning of the keys of all chunks of a table.
+func chunkSpace(number uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{spaceChunk}, number)
+}
+
+// appendSeriesSpace appends the beginning of the keys of a series' chunks in a
+// table. No part of a series has a zero byte in it.
+func appendSeriesSpace(dst []byte, number uint32, s varve.Series) []byte {
+	dst = append(dst, spaceChunk)
+	dst = binary.BigEndian.AppendUint32(dst, number)
+	dst = append(append(dst, s.Tenant...), 0)
+	dst = append(append(dst, s.Stream...), 0)
+	return append(append(dst, s.Device...), 0)
+}
+
+// chunkKeySuffix is the length of what follows a series' space.
+const chunkKeySuffix = 17
+
+func appendChunkKey(dst, space []byte, level byte, first int64, sequence uint64) []byte {
+	dst = append(append(dst, space...), level)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(first))
+	return binary.BigEndian.AppendUint64(dst, sequence)
+}
+
+// chunkPlace reads the level and first event time of a chunk's key.
+func chunkPlace(key, space []byte) (level byte, first int64) {
+	suffix := key[len(space):]
+	return suffix[0], int64(binary.BigEndian.Uint64(suffix[1:]))
+}
+
+// seriesOf reads the series of a chunk's key.
+func seriesOf(key []byte) (varve.Series, error) {
+	var parts [3]string
+	rest := key[5 : len(key)-chunkKeySuffix]
+	for i := range parts {
+		end := -1
+		for j, c := range rest {
+			if c == 0 {
+				end = j
+				break
+			}
+		}
+		if end < 0 {
+			return varve.Series{}, errors.New("key of a chunk is damaged: " + hex.EncodeToString(key))
+		}
+		parts[i], rest = string(rest[:end]), rest[end+1:]
+	}
+	return varve.Series{Tenant: parts[0], Stream: parts[1], Device: parts[2]}, nil
+}
+
+// after returns the first key behind all that begin with space.
+func after(space []byte) []byte { return []byte(store.PrefixEnd(string(space))) }
+
+// appendPart appends a string so that the order of keys is that of their
+// parts: zero bytes escaped, the end marked by 0 1.
+func appendPart(dst []byte, s string) []byte {
+	for i := range len(s) {
+		dst = append(dst, s[i])
+		if s[i] == 0 {
+			dst = append(dst, 0xff)
+		}
+	}
+	return append(dst, 0, 1)
+}
+
+// cutPart reads what appendPart wrote and returns what follows it.
+func cutPart(key []byte) (s string, rest []byte, ok bool) {
+	var part []byte
+	for i := 0; i+1 < len(key); i++ {
+		if key[i] != 0 {
+			part = append(part, key[i])
+			continue
+		}
+		if key[i+1] == 1 {
+			return string(part), key[i+2:], true
+		}
+		part = append(part, 0)
+		i++
+	}
+	return "", nil, false
+}

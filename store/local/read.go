@@ -1,0 +1,326 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// pageReadings is how many readings a page has if no limit is asked for.
+const pageReadings = 4096
+
+// Read implements store.Reader. Its cost is in chunks read; readings that are
+// still in memory cost nothing.
+func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (page store.Page, err error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Page{}, err
+	}
+	defer s.leave()
+	want := r.Limit
+	if want <= 0 {
+		want = pageReadings
+	}
+	m, err := s.merge(&r, want)
+	if err != nil || m == nil {
+		return store.Page{Readings: dst[:0]}, err
+	}
+	defer func() { err = closing(err, m) }()
+	page.Readings, page.More, err = m.fill(ctx, dst[:0], want)
+	page.Cost = m.cost
+	return page, err
+}
+
+// merge returns a merge of all that a series has in a range, of which no more
+// than want readings will be taken. nil: the range is empty.
+func (s *Store) merge(r *store.Range, want int) (*merge, error) {
+	sp, some := spanOf(r)
+	m := &merge{span: sp, cost: store.Cost{Requests: 1}}
+	number, chunks, err := s.views(r, m, want+1)
+	if err != nil || !some {
+		return nil, err
+	}
+	if chunks {
+		if err := m.addChunks(s.db, number, r.Series); err != nil {
+			return nil, closing(err, m)
+		}
+	}
+	return m, nil
+}
+
+// views adds those readings to the merge that are in tails, at most want of
+// each head, and says if chunks must be read too. It comes before chunks are
+// opened: what becomes chunks in between is then seen twice, never not at all.
+func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	tb, err := s.table(r.Table)
+	if err != nil {
+		return 0, false, err
+	}
+	chunks = tb.record.Readings > 0
+	t := tb.tails[r.Series]
+	if t == nil {
+		return tb.number, chunks, nil
+	}
+	for _, h := range []*head{s.active, s.frozen} {
+		if h == nil || len(t.runs[h.parity].rows) == 0 {
+			continue
+		}
+		v := &view{series: t.series, base: tb.base(), shapes: h.shapes, run: t.runs[h.parity]}
+		from, to := m.bounds(v)
+		if m.desc {
+			from = max(from, to-want)
+		} else {
+			to = min(to, from+want)
+		}
+		if from == to {
+			continue
+		}
+		// Inserting moves rows about; bodies stay where they are.
+		v.rows = slices.Clone(v.rows[from:to])
+		m.cursors = append(m.cursors, newCursor(v, &m.span))
+		chunks = chunks && !(m.desc && to-from >= want && t.known && v.rows[0].time > t.edge)
+	}
+	if t.known && m.span.first > t.edge {
+		chunks = false
+	}
+	return tb.number, chunks, nil
+}
+
+// addChunks adds the chunks of a series that overlap the span.
+func (m *merge) addChunks(db *pebble.DB, number uint32, series varve.Series) (err error) {
+	f := finder{series: series, space: appendSeriesSpace(nil, number, series)}
+	f.iter, err = db.NewIter(&pebble.IterOptions{LowerBound: f.space, UpperBound: after(f.space)})
+	if err != nil {
+		return err
+	}
+	m.iter = f.iter
+	err = f.eachSmall(func(h chunk.Header, data []byte) error {
+		if h.MaxTime < m.span.first || h.MinTime > m.span.last {
+			return nil
+		}
+		c := m.chunk()
+		if err := c.Decode(series, data); err != nil {
+			return err
+		}
+		m.cursors = append(m.cursors, newCursor(c, &m.span))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", series, err)
+	}
+	m.cursors = append(m.cursors, cursor{more: m.mainChunks(&f)})
+	return nil
+}
+
+// mainChunks yields the chunks of level 1 that overlap the span, one by one.
+func (m *merge) mainChunks(f *finder) func() (rows, error) {
+	c := m.chunk()
+	begun := false
+	return func() (rows, error) {
+		ok := false
+		switch {
+		case begun && m.desc:
+			ok = f.iter.Prev()
+		case begun:
+			ok = f.iter.Next()
+		case m.desc:
+			ok = f.iter.SeekLT(appendChunkKey(nil, f.space, levelMain, m.span.last, ^uint64(0)))
+		default:
+			ok = f.seekMain(m.span.first)
+		}
+		begun = true
+		if !ok || !f.at(levelMain) {
+			return nil, f.iter.Error()
+		}
+		value, err := f.iter.ValueAndErr()
+		if err != nil {
+			return nil, err
+		}
+		m.cost.Units++
+		if err := c.Decode(f.series, value); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.series, err)
+		}
+		if m.desc && c.MaxTime < m.span.first || !m.desc && c.MinTime > m.span.last {
+			return nil, nil
+		}
+		return c, nil
+	}
+}
+
+// seekMain goes to the first chunk of level 1 that can hold a reading of a
+// time or after: the last one that begins before it, else the first.
+func (f *finder) seekMain(first int64) bool {
+	key := appendChunkKey(nil, f.space, levelMain, first, 0)
+	if f.iter.SeekLT(key) && f.at(levelMain) {
+		return true
+	}
+	return f.iter.SeekGE(key)
+}
+
+var chunks = sync.Pool{New: func() any { return new(chunk.Chunk) }}
+
+// chunk returns memory for a decoded chunk, to be given back when the merge is
+// closed.
+func (m *merge) chunk() *chunk.Chunk {
+	c := chunks.Get().(*chunk.Chunk)
+	m.borrowed = append(m.borrowed, c)
+	return c
+}
+
+// Latest implements store.Reader.
+func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
+	if l.By == varve.ByArrival {
+		return s.lastArrived(ctx, l)
+	}
+	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending, Limit: 1}
+	var cost store.Cost
+	var page store.Page
+	for {
+		var err error
+		if page, err = s.Read(ctx, r, page.Readings); err != nil {
+			return varve.Reading{}, false, cost, err
+		}
+		cost.Add(page.Cost)
+		for i := range page.Readings {
+			if q := &page.Readings[i]; q.Time.After(l.Cutoff) || q.Arrived.After(l.Cutoff) {
+				return *q, true, cost, nil
+			}
+		}
+		if !page.More {
+			return varve.Reading{}, false, cost, nil
+		}
+		last := page.Readings[len(page.Readings)-1].Position()
+		r.After, r.Limit = &last, 0
+	}
+}
+
+// lastArrived looks at all of a series in a table, but decodes only chunks with
+// an arrival as late as the best found so far.
+func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
+	cost.Requests = 1
+	if err := s.enter(ctx); err != nil {
+		return best, false, cost, err
+	}
+	defer s.leave()
+	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime()}
+	m := &merge{}
+	m.span, _ = spanOf(&r)
+	number, chunks, err := s.views(&r, m, maxRun)
+	if err != nil {
+		return best, false, cost, err
+	}
+	a := arrivals{cutoff: l.Cutoff, best: &best}
+	for i := range m.cursors {
+		if err := a.look(m.cursors[i].rows); err != nil {
+			return best, false, cost, err
+		}
+	}
+	if chunks {
+		units, err := a.lookInChunks(s.db, number, l.Series)
+		cost.Units += units
+		if err != nil {
+			return best, false, cost, err
+		}
+	}
+	return best, a.found, cost, nil
+}
+
+// maxRun is more readings than a run has.
+const maxRun = 1 << 40
+
+// arrivals looks for the last reading to arrive that is alive.
+type arrivals struct {
+	cutoff time.Time
+	best   *varve.Reading
+	found  bool
+	arena  chunk.Arena
+}
+
+func (a *arrivals) look(rs rows) error {
+	var r varve.Reading
+	for i := range rs.Len() {
+		at := time.UnixMilli(rs.Arrived(i))
+		if a.found && at.Before(a.best.Arrived) || !at.After(a.cutoff) && !time.Unix(0, rs.Time(i)).After(a.cutoff) {
+			continue
+		}
+		if err := rs.Fill(i, &r, &a.arena); err != nil {
+			return err
+		}
+		if !a.found || varve.ByArrival.Later(&r, a.best) {
+			*a.best, a.found = r.Clone(), true
+		}
+	}
+	return nil
+}
+
+func (a *arrivals) lookInChunks(db *pebble.DB, number uint32, series varve.Series) (units float64, err error) {
+	space := appendSeriesSpace(nil, number, series)
+	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = closing(err, iter) }()
+	var c chunk.Chunk
+	for ok := iter.Last(); ok; ok = iter.Prev() { // the newest first: most likely the last to arrive
+		value, err := iter.ValueAndErr()
+		if err != nil {
+			return units, err
+		}
+		h, err := chunk.ReadHeader(value)
+		if err != nil {
+			return units, fmt.Errorf("%s: %w", series, err)
+		}
+		arrived := time.UnixMilli(h.MaxArrived)
+		if a.found && arrived.Before(a.best.Arrived) || !arrived.After(a.cutoff) && !time.Unix(0, h.MaxTime).After(a.cutoff) {
+			continue
+		}
+		units++
+		if err := c.Decode(series, value); err != nil {
+			return units, fmt.Errorf("%s: %w", series, err)
+		}
+		if err := a.look(&c); err != nil {
+			return units, err
+		}
+	}
+	return units, iter.Error()
+}
+
+// Estimate implements store.Reader: one request, and the chunks to be read.
+func (s *Store) Estimate(ctx context.Context, r store.Range) (cost store.Cost, err error) {
+	if err := s.enter(ctx); err != nil {
+		return cost, err
+	}
+	defer s.leave()
+	m, err := s.merge(&r, 1)
+	cost.Requests = 1
+	if err != nil || m == nil {
+		return cost, err
+	}
+	defer func() { err = closing(err, m) }()
+	if m.iter == nil {
+		return cost, nil
+	}
+	for ok := m.iter.First(); ok; ok = m.iter.Next() {
+		value, err := m.iter.ValueAndErr()
+		if err != nil {
+			return cost, err
+		}
+		h, err := chunk.ReadHeader(value)
+		if err != nil {
+			return cost, fmt.Errorf("%s: %w", r.Series, err)
+		}
+		if h.MaxTime >= m.span.first && h.MinTime <= m.span.last {
+			cost.Units++
+		}
+	}
+	return cost, m.iter.Error()
+}

@@ -1,0 +1,149 @@
+package local
+
+import (
+	"encoding/binary"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// record is a frame of the journal: the readings of one Write that were new,
+// in full, so that it can be read without anything else.
+//
+//	byte     version
+//	readings uvarint  place of the series among those named so far; if it is
+//	                  the next one: table number, tenant, stream, device
+//	         uvarint  place of the field names among those named so far; if it
+//	                  is the next: their number and texts
+//	         varint   event time - that of the reading before it
+//	         uvarint  length of the body, body
+//
+// The base of arrivals in bodies is that of the table.
+type record struct {
+	buf    []byte
+	count  uint64 // Store.records
+	series uint64 // named so far
+	shapes map[uint32]uint64
+	shape  uint32 // of the last reading, among the head's
+	time   int64
+	rows   int
+}
+
+const recordVersion = 1
+
+func (rec *record) begin(count uint64) {
+	if rec.shapes == nil {
+		rec.shapes = map[uint32]uint64{}
+	}
+	clear(rec.shapes)
+	*rec = record{buf: append(rec.buf[:0], recordVersion), count: count, shapes: rec.shapes}
+}
+
+// add adds a reading of a tail; rec.shape is the number of its field names.
+func (rec *record) add(t *tail, at int64, shapes [][]string, body []byte) {
+	rec.rows++
+	if t.record == rec.count {
+		rec.buf = binary.AppendUvarint(rec.buf, t.place)
+	} else {
+		t.record, t.place = rec.count, rec.series
+		rec.series++
+		rec.buf = binary.AppendUvarint(rec.buf, t.place)
+		rec.buf = binary.AppendUvarint(rec.buf, uint64(t.table.number))
+		rec.buf = appendText(rec.buf, t.series.Tenant)
+		rec.buf = appendText(rec.buf, t.series.Stream)
+		rec.buf = appendText(rec.buf, t.series.Device)
+	}
+	place, ok := rec.shapes[rec.shape]
+	if !ok {
+		place = uint64(len(rec.shapes))
+		rec.shapes[rec.shape] = place
+	}
+	rec.buf = binary.AppendUvarint(rec.buf, place)
+	if !ok {
+		rec.buf = binary.AppendUvarint(rec.buf, uint64(len(shapes[rec.shape])))
+		for _, name := range shapes[rec.shape] {
+			rec.buf = appendText(rec.buf, name)
+		}
+	}
+	rec.buf = binary.AppendVarint(rec.buf, at-rec.time)
+	rec.time = at
+	rec.buf = binary.AppendUvarint(rec.buf, uint64(len(body)))
+	rec.buf = append(rec.buf, body...)
+}
+
+// replayer reads a record back.
+type replayer struct {
+	bodyReader
+	tails  []*tail // nil: of a table that was dropped
+	shapes [][]string
+}
+
+// replay puts the readings of a record into their tails again. Those of tables
+// that were dropped since are gone. It is called before anything else uses the
+// store.
+func (s *Store) replay(payload []byte) error {
+	rp := replayer{bodyReader: bodyReader{data: payload}}
+	if rp.byte() != recordVersion {
+		rp.fail()
+	}
+	var r varve.Reading
+	var arena chunk.Arena
+	at := int64(0)
+	for len(rp.data) > 0 {
+		t, shape := rp.tail(s), rp.shape()
+		at += rp.varint()
+		body := rp.take(rp.uvarint())
+		if rp.err != nil || t == nil {
+			continue // a failure also empties rp.data
+		}
+		r.Series = t.series
+		if err := readBody(body, t.table.base(), shape, &r, &arena); err != nil {
+			return err
+		}
+		place, found := t.runs[s.active.parity].find(at, r.ID)
+		if !found {
+			w := row{time: at, hash: hashOf(r.ID), shape: s.active.shape(r.Fields, 0)}
+			s.active.add(t, place, w, body)
+		}
+	}
+	return rp.err
+}
+
+func (rp *replayer) tail(s *Store) *tail {
+	place := rp.uvarint()
+	if place < uint64(len(rp.tails)) {
+		return rp.tails[place]
+	}
+	number := uint32(rp.uvarint())
+	series := varve.Series{Tenant: rp.text(), Stream: rp.text(), Device: rp.text()}
+	if place > uint64(len(rp.tails)) {
+		rp.fail()
+	}
+	if rp.err != nil {
+		return nil
+	}
+	var t *tail
+	if tb, ok := s.tables.byNum[number]; ok {
+		t = tb.tailOf(series)
+	}
+	rp.tails = append(rp.tails, t)
+	return t
+}
+
+func (rp *replayer) shape() []string {
+	place := rp.uvarint()
+	if place < uint64(len(rp.shapes)) {
+		return rp.shapes[place]
+	}
+	n := rp.uvarint()
+	if place > uint64(len(rp.shapes)) || n > varve.MaxFields {
+		rp.fail()
+		return nil
+	}
+	shape := make([]string, n)
+	for i := range shape {
+		shape[i] = rp.text()
+	}
+	rp.shapes = append(rp.shapes, shape)
+	return shape
+}

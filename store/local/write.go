@@ -1,0 +1,302 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/journal"
+)
+
+// Write implements store.Writer.
+func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result {
+	results := make([]store.Result, len(batches))
+	if err := s.write(ctx, batches, results); err != nil {
+		for i := range results {
+			if results[i].Err == nil {
+				results[i] = store.Result{Err: err}
+			}
+		}
+	}
+	return results
+}
+
+func (s *Store) write(ctx context.Context, batches []store.Batch, results []store.Result) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.space.check(); err != nil {
+		return err
+	}
+	w := writers.Get().(*writer)
+	defer w.release()
+	w.begin(s, batches, results)
+	commit, err := w.place(ctx)
+	if err != nil {
+		return err
+	}
+	if commit == nil {
+		return nil
+	}
+	if err := commit.Wait(ctx); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// unavailable says that what failed may succeed when it is tried again.
+func unavailable(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrClosed) {
+		return err
+	}
+	return &varve.Error{Failure: varve.Unavailable, Message: "not stored for now", RetryAfter: time.Second, Err: err}
+}
+
+// writer is the work of one Write. Its buffers are used again and again.
+type writer struct {
+	s       *Store
+	batches []store.Batch
+	results []store.Result
+	entries []entry
+	bodies  []byte
+	late    []*entry
+	record  record
+}
+
+// entry is one reading on its way in.
+type entry struct {
+	reading *varve.Reading
+	verdict *varve.Verdict
+	table   *table
+	tail    *tail
+	from    uint32 // of its body in writer.bodies
+	to      uint32
+	cleared uint32 // tail.cleared when chunks were asked for it
+	asked   bool   // chunks were asked for it
+	inChunk bool   // and have it
+}
+
+var writers = sync.Pool{New: func() any { return new(writer) }}
+
+func (w *writer) release() {
+	clear(w.entries)
+	clear(w.late)
+	*w = writer{entries: w.entries[:0], bodies: w.bodies[:0], late: w.late[:0], record: w.record}
+	if cap(w.bodies) <= 4<<20 {
+		writers.Put(w)
+	}
+}
+
+// begin encodes the readings of those batches whose tables exist.
+func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) {
+	w.s, w.batches, w.results = s, batches, results
+	for i := range batches {
+		b := &batches[i]
+		s.mu.RLock()
+		tb, err := s.table(b.Table)
+		s.mu.RUnlock()
+		if err != nil {
+			results[i].Err = err
+			continue
+		}
+		verdicts := make([]varve.Verdict, len(b.Readings))
+		results[i].Verdicts = verdicts
+		for j := range b.Readings {
+			r := &b.Readings[j]
+			from := len(w.bodies)
+			w.bodies = appendBody(w.bodies, r, tb.base())
+			w.entries = append(w.entries, entry{
+				reading: r, verdict: &verdicts[j], table: tb,
+				from: uint32(from), to: uint32(len(w.bodies)),
+			})
+		}
+	}
+}
+
+// place puts the readings that are new into their tails and the journal, and
+// returns what to wait for before the verdicts hold; nil: they hold already.
+func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
+	for {
+		if err := w.s.waitForRoom(ctx); err != nil {
+			return nil, err
+		}
+		if err := w.findTails(); err != nil {
+			return nil, err
+		}
+		commit, done, err := w.insert()
+		if done || err != nil {
+			return commit, err
+		}
+	}
+}
+
+// findTails finds the tails of the readings, and asks chunks for those that
+// are not after all of them. This is the part that may read from disk; it is
+// done without the lock.
+func (w *writer) findTails() error {
+	if w.lookUpTails() > 0 {
+		w.makeTails()
+	}
+	w.collectLate()
+	if len(w.late) == 0 {
+		return nil
+	}
+	return w.askChunks()
+}
+
+// lookUpTails finds the tails that are there and counts those that are not.
+func (w *writer) lookUpTails() (missing int) {
+	w.s.mu.RLock()
+	defer w.s.mu.RUnlock()
+	for i := range w.entries {
+		e := &w.entries[i]
+		if e.tail == nil {
+			e.tail = e.table.tails[e.reading.Series]
+		}
+		if e.tail == nil {
+			missing++
+		}
+	}
+	return missing
+}
+
+func (w *writer) makeTails() {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	for i := range w.entries {
+		if e := &w.entries[i]; e.tail == nil {
+			e.tail = e.table.tailOf(e.reading.Series)
+		}
+	}
+}
+
+// collectLate gathers the readings that chunks must be asked for.
+func (w *writer) collectLate() {
+	w.s.mu.RLock()
+	defer w.s.mu.RUnlock()
+	w.late = w.late[:0]
+	for i := range w.entries {
+		if e := &w.entries[i]; !e.settled() {
+			e.cleared = e.tail.cleared
+			w.late = append(w.late, e)
+		}
+	}
+}
+
+// settled reports whether it is known if chunks have the reading. The lock is
+// held.
+func (e *entry) settled() bool {
+	if e.tail.known && e.reading.Time.UnixNano() > e.tail.edge {
+		return true
+	}
+	return e.asked && e.cleared == e.tail.cleared
+}
+
+// insert puts the readings into tails and journal. It is not done if what
+// chunks said of a reading is out of date by now.
+func (w *writer) insert() (commit *journal.Commit, done bool, err error) {
+	s := w.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range w.entries {
+		if e := &w.entries[i]; !e.settled() && !e.table.dropped {
+			return nil, false, nil
+		}
+	}
+	if err := s.journal.Ready(); err != nil {
+		return nil, false, unavailable(err)
+	}
+	s.records++
+	w.record.begin(s.records)
+	waits := false
+	for i := range w.entries {
+		e := &w.entries[i]
+		switch {
+		case e.table.dropped:
+			// Its batch is marked below.
+		case e.inChunk:
+			e.verdict.Outcome = varve.Duplicate
+		case s.insert(e, w.bodies[e.from:e.to], &w.record):
+			e.verdict.Outcome = varve.Stored
+		default:
+			e.verdict.Outcome = varve.Duplicate
+			waits = true
+		}
+	}
+	w.markDropped()
+	if s.active.bytes >= s.opts.TailBytes {
+		s.wake()
+	}
+	switch {
+	case w.record.rows > 0:
+		return s.journal.Append(w.record.buf), true, nil
+	case waits:
+		// The one it is a duplicate of may not be durable yet.
+		return s.journal.Pending(), true, nil
+	}
+	return nil, true, nil
+}
+
+// insert puts a reading into its tail and the record; false if the tail has it.
+func (s *Store) insert(e *entry, body []byte, rec *record) bool {
+	t, at, id := e.tail, e.reading.Time.UnixNano(), e.reading.ID
+	if _, found := t.runs[1-s.active.parity].find(at, id); found {
+		return false
+	}
+	run := &t.runs[s.active.parity]
+	place, found := run.find(at, id)
+	if found {
+		return false
+	}
+	rec.shape = s.active.shape(e.reading.Fields, rec.shape)
+	s.active.add(t, place, row{time: at, hash: hashOf(id), shape: rec.shape}, body)
+	rec.add(t, at, s.active.shapes, body)
+	return true
+}
+
+// markDropped marks the batches whose table was dropped meanwhile.
+func (w *writer) markDropped() {
+	for i := range w.batches {
+		if w.results[i].Err != nil {
+			continue
+		}
+		if _, err := w.s.table(w.batches[i].Table); err != nil {
+			w.results[i] = store.Result{Err: err}
+		}
+	}
+}
+
+// waitForRoom waits while the tails have grown too large, until they have
+// become chunks.
+func (s *Store) waitForRoom(ctx context.Context) error {
+	for {
+		s.mu.RLock()
+		full, failed, room := s.active.bytes >= 2*s.opts.TailBytes, s.flushErr, s.room
+		s.mu.RUnlock()
+		if !full {
+			return nil
+		}
+		if failed != nil {
+			return unavailable(fmt.Errorf("readings cannot be turned into chunks: %w", failed))
+		}
+		s.wake()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// wake tells the flushing goroutine that there is work.
+func (s *Store) wake() {
+	select {
+	case s.work <- struct{}{}:
+	default:
+	}
+}
