@@ -13,15 +13,11 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// maxSmalls is how many chunks of level 0 a series may have in a table before
-// they are merged into level 1.
-const maxSmalls = 8
-
 // mergeTails merges the chunks of level 0 of those tails that have too many.
 func (s *Store) mergeTails(ctx context.Context, done []made) error {
 	for _, m := range done {
 		s.mu.RLock()
-		due := m.tail.known && m.tail.smalls >= maxSmalls
+		due := m.tail.known && m.tail.smalls >= s.opts.MaxSmalls
 		s.mu.RUnlock()
 		if !due {
 			continue
@@ -192,7 +188,7 @@ func (m *merger) mergeUnit(from int64) (end int64, err error) {
 	for _, c := range m.smalls {
 		mg.cursors = append(mg.cursors, newCursor(c, &late))
 	}
-	m.begin(m.finder.space, levelMain, chunkReadings)
+	m.begin(m.finder.space, levelMain, m.s.opts.ChunkReadings)
 	var r varve.Reading
 	var arena chunk.Arena
 	for {

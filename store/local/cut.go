@@ -7,15 +7,13 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// Sizes of chunks.
-const (
-	chunkReadings = 1024     // aimed at
-	chunkForced   = 4 * 1024 // cut even between readings of one event time
-	chunkBytes    = 128 << 10
-	// mainReadings is from how many readings on a chunk may go to level 1 as
-	// it is.
-	mainReadings = 256
-)
+// chunkBytes is the size of readings, before packing, that a chunk is cut at
+// even if it has fewer than Options.ChunkReadings.
+const chunkBytes = 128 << 10
+
+// forced is by how much a chunk may grow beyond its target before it is cut
+// between readings of one event time.
+const forced = 4
 
 // cutter cuts a run of readings of one series into chunks and puts them into a
 // batch.
@@ -46,7 +44,7 @@ func (c *cutter) add(r *varve.Reading) error {
 	at := r.Time.UnixNano()
 	n := c.builder.Len()
 	full := n >= c.target || c.builder.Bytes() >= chunkBytes
-	if n > 0 && (full && at != c.last || n >= chunkForced || c.builder.Bytes() >= 4*chunkBytes) {
+	if n > 0 && (full && at != c.last || n >= forced*c.target || c.builder.Bytes() >= forced*chunkBytes) {
 		if err := c.cut(); err != nil {
 			return err
 		}

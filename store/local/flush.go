@@ -145,7 +145,8 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 	s.mu.RLock()
 	v := view{series: t.series, base: t.table.base(), shapes: h.shapes, run: t.runs[h.parity]}
 	n := v.Len()
-	main := t.known && n >= mainReadings && v.Time(0) > t.edge
+	// A quarter of a chunk is not worth merging.
+	main := t.known && n >= s.opts.ChunkReadings/4 && v.Time(0) > t.edge
 	s.mu.RUnlock()
 	level := byte(levelSmall)
 	if main {
@@ -153,7 +154,7 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 	}
 	before := c.bytes
 	// Chunks of one size rather than a small one at the end.
-	pieces := (n + chunkReadings - 1) / chunkReadings
+	pieces := (n + s.opts.ChunkReadings - 1) / s.opts.ChunkReadings
 	c.begin(appendSeriesSpace(nil, t.table.number, t.series), level, (n+pieces-1)/pieces)
 	var r varve.Reading
 	var arena chunk.Arena

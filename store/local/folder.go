@@ -31,7 +31,7 @@ type folder struct {
 // holds a store or nothing.
 func openFolder(fs vfs.FS, dir string) (*folder, error) {
 	f := &folder{fs: fs, dir: dir}
-	if err := fs.MkdirAll(dir, 0o755); err != nil {
+	if err := makeFolder(fs, dir); err != nil {
 		return nil, fmt.Errorf("data folder %s: %w", dir, plain(err))
 	}
 	var err error
@@ -42,6 +42,39 @@ func openFolder(fs vfs.FS, dir string) (*folder, error) {
 		return nil, errors.Join(err, f.lock.Close())
 	}
 	return f, nil
+}
+
+// makeFolder makes a folder and those above it that are not there, durably.
+func makeFolder(fs vfs.FS, dir string) error {
+	var above []string // folders that get a new entry
+	for at := dir; ; {
+		if _, err := fs.Stat(at); err == nil {
+			break
+		}
+		up := fs.PathDir(at)
+		if up == at {
+			break
+		}
+		above = append(above, up)
+		at = up
+	}
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, up := range above {
+		if err := syncFolder(fs, up); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncFolder(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func (f *folder) path(elem ...string) string {
@@ -128,11 +161,7 @@ func (f *folder) write(name, text string) (err error) {
 	if err := f.fs.Rename(tmp, f.path(name)); err != nil {
 		return err
 	}
-	d, err := f.fs.OpenDir(f.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return syncFolder(f.fs, f.dir)
 }
 
 func (f *folder) close() error {

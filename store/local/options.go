@@ -19,6 +19,11 @@ type Options struct {
 	TailBytes int64
 	// CacheBytes is the size of the cache of chunks. 0 is 64 MiB.
 	CacheBytes int64
+	// ChunkReadings is about how many readings a chunk holds. 0 is 1024.
+	ChunkReadings int
+	// MaxSmalls is how many small or late chunks a series may have in a table
+	// before they are merged with the others. 0 is 8.
+	MaxSmalls int
 	// MinFree is how much room the disk must have for writes to be taken.
 	// 0 is 256 MiB, negative is none.
 	MinFree int64
@@ -54,6 +59,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 64 << 20
+	}
+	if o.ChunkReadings == 0 {
+		o.ChunkReadings = 1024
+	}
+	if o.MaxSmalls == 0 {
+		o.MaxSmalls = 8
 	}
 	if o.MinFree == 0 {
 		o.MinFree = 256 << 20

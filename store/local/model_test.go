@@ -1,0 +1,64 @@
+package local_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/store/storetest"
+)
+
+// subject is a store whose disk is in memory, so that it can lose its power.
+type subject struct {
+	*local.Store
+	t     *rapid.T
+	fs    *vfs.MemFS
+	opts  local.Options
+	crash bool
+}
+
+// Reopen closes the store, or cuts its power: then what was not synced may be
+// there or not, block by block.
+func (s *subject) Reopen() error {
+	if s.crash {
+		seed := rapid.Uint64().Draw(s.t, "seed")
+		s.fs = s.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(seed, 1))})
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	s.opts.FS = s.fs
+	var err error
+	s.Store, err = local.Open(s.opts)
+	return err
+}
+
+// TestModel compares the store with the model: with tails that never become
+// chunks by themselves, with some that do now and then, and with all that do
+// at once; across orderly ends and cuts of power.
+func TestModel(t *testing.T) {
+	for name, tail := range map[string]int64{"tails": 1 << 30, "some chunks": 4 << 10, "chunks": 1} {
+		for _, crash := range []bool{false, true} {
+			if crash {
+				name += ", power cuts"
+			}
+			t.Run(name, func(t *testing.T) {
+				storetest.Compare(t, func(rt *rapid.T, now func() time.Time) storetest.Subject {
+					s := &subject{t: rt, fs: vfs.NewCrashableMem(), crash: crash}
+					s.opts = local.Options{Dir: "data", FS: s.fs, Now: now, TailBytes: tail, ChunkReadings: 3, MaxSmalls: 2}
+					s.opts.Events.Failed = func(what string, err error) { panic(errors.Join(errors.New(what), err)) }
+					var err error
+					if s.Store, err = local.Open(s.opts); err != nil {
+						rt.Fatal(err)
+					}
+					return s
+				})
+			})
+		}
+	}
+}
