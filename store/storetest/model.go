@@ -38,17 +38,19 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject) 
 			m.all = append(m.all, tableAt(at, start), tableAt(at, start.AddDate(0, 1, 0)))
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"write":   m.write,
-			"write ":  m.write, // twice as often as the others
-			"read":    m.read,
-			"latest":  m.latest,
-			"create":  m.create,
-			"keep":    m.keep,
-			"drop":    m.drop,
-			"put":     m.put,
-			"delete":  m.delete,
-			"query":   m.query,
-			"advance": func(t *rapid.T) { m.clock = m.clock.Add(time.Duration(rapid.IntRange(1, 5).Draw(t, "s")) * time.Second) },
+			"write":  m.write,
+			"write ": m.write, // twice as often as the others
+			"read":   m.read,
+			"latest": m.latest,
+			"create": m.create,
+			"keep":   m.keep,
+			"drop":   m.drop,
+			"put":    m.put,
+			"delete": m.delete,
+			"query":  m.query,
+			"advance": func(t *rapid.T) {
+				m.clock = m.clock.Add(time.Duration(rapid.IntRange(1, 5).Draw(t, "s")) * time.Second)
+			},
 			"reopen": func(t *rapid.T) {
 				if err := m.subject.Reopen(); err != nil {
 					t.Fatal(err)

@@ -1,0 +1,292 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/varvedb/varve"
+)
+
+// Columns says what the columns of a CSV body are.
+type Columns struct {
+	// Names are the columns' names if there is no header; else it is the
+	// first row.
+	Names []string
+	// Time, Device and ID name the columns that hold these. "" is "time" or,
+	// if there is none, "timestamp"; "device"; "id". All other columns are
+	// fields, save "arrived", which answers have.
+	Time, Device, ID string
+	// Kinds fixes the kind of fields, by column. The cells of others are what
+	// they look like: a number, true or false, a JSON object or array, else a
+	// string.
+	Kinds map[string]varve.Kind
+	// Delimiter separates columns; 0 is a comma.
+	Delimiter rune
+}
+
+// ParseKind reads the name of a kind of value.
+func ParseKind(s string) (varve.Kind, error) {
+	for _, k := range []varve.Kind{varve.KindNumber, varve.KindString, varve.KindBool, varve.KindJSON} {
+		if strings.EqualFold(k.String(), s) {
+			return k, nil
+		}
+	}
+	return 0, fmt.Errorf("kind %q is unknown: use number, string, boolean or json", s)
+}
+
+// csvReader reads a row a reading. An empty cell is no value.
+type csvReader struct {
+	Defaults
+	Columns
+	in    rowReader
+	roles []role
+	begun bool
+}
+
+// role is what a column is for.
+type role struct {
+	use  use
+	name string
+	kind varve.Kind // 0: what the cell looks like
+}
+
+type use uint8
+
+const (
+	useField use = iota
+	useTime
+	useDevice
+	useID
+	useNothing
+)
+
+func newCSV(body io.Reader, d Defaults, c Columns) (*csvReader, error) {
+	comma := c.Delimiter
+	if comma == 0 {
+		comma = ','
+	}
+	if comma == '"' || comma == '\n' || comma == '\r' || !utf8.ValidRune(comma) {
+		return nil, varve.InvalidParam("delimiter", "%q cannot separate columns", comma)
+	}
+	return &csvReader{Defaults: d, Columns: c, in: rowReader{window: newWindow(body), comma: []byte(string(comma))}}, nil
+}
+
+// Read implements Reader.
+func (c *csvReader) Read(b *Batch) error {
+	if !c.begun {
+		if err := c.begin(); err != nil {
+			return err
+		}
+	}
+	for !b.Full() {
+		cells, line, bad, err := c.in.next(len(c.roles))
+		switch {
+		case err != nil:
+			return err
+		case errors.Is(bad, errLineTooLong):
+			b.add(line)
+			b.reject(varve.Reject(varve.CodeTooLarge, "the line is longer than %d bytes", maxLine))
+		case bad != nil:
+			b.add(line)
+			b.reject(varve.Reject(varve.CodeMalformed, "not a row of CSV: %s", bad))
+		default:
+			c.row(b, cells, line)
+		}
+	}
+	return nil
+}
+
+// begin reads the header and gives the columns their roles.
+func (c *csvReader) begin() error {
+	c.begun = true
+	if len(c.Names) > 0 {
+		return c.assign(c.Names)
+	}
+	cells, _, bad, err := c.in.next(0)
+	switch {
+	case errors.Is(err, io.EOF):
+		return bodyErrorf("the body is empty: the first row names the columns")
+	case err != nil:
+		return err
+	case bad != nil:
+		return bodyErrorf("the header is not a row of CSV: %s", bad)
+	}
+	names := make([]string, len(cells))
+	for i, cell := range cells {
+		names[i] = string(cell)
+	}
+	names[0] = strings.TrimPrefix(names[0], "\ufeff") // spreadsheets put it there
+	return c.assign(names)
+}
+
+func (c *csvReader) assign(names []string) error {
+	timeColumn := c.Columns.Time
+	if timeColumn == "" {
+		timeColumn = "time"
+		if !slices.Contains(names, timeColumn) && slices.Contains(names, "timestamp") {
+			timeColumn = "timestamp"
+		}
+	}
+	device, id := orDefault(c.Columns.Device, "device"), orDefault(c.Columns.ID, "id")
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return bodyErrorf("column %q is there twice", name)
+		}
+		r := role{name: name, kind: c.Kinds[name]}
+		switch name {
+		case timeColumn:
+			r.use = useTime
+		case device:
+			r.use = useDevice
+		case id:
+			r.use = useID
+		case "arrived":
+			r.use = useNothing
+		}
+		c.roles = append(c.roles, r)
+	}
+	if !slices.Contains(names, timeColumn) {
+		return bodyErrorf("there is no column %q; the columns are %s. Name the one with the time", timeColumn, strings.Join(names, ", "))
+	}
+	if c.Defaults.Device == "" && !slices.Contains(names, device) {
+		return bodyErrorf("there is no column %q; the columns are %s. Name the one with the device, or the device of all rows", device, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func orDefault(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}
+
+// row adds a row to the batch as a reading.
+func (c *csvReader) row(b *Batch, cells [][]byte, line int) {
+	r := b.add(line)
+	r.Tenant, r.Stream, r.Device = c.Tenant, c.Stream, c.Defaults.Device
+	if len(cells) != len(c.roles) {
+		b.reject(varve.Reject(varve.CodeMalformed, "the row has %d columns, and the header %d", len(cells), len(c.roles)))
+		return
+	}
+	var verdict varve.Verdict
+	from := b.begin()
+	for i, cell := range cells {
+		if v := c.cell(b, r, &c.roles[i], cell); v.Outcome != 0 && verdict.Outcome == 0 {
+			verdict = v
+		}
+	}
+	b.end(from, r)
+	if r.Device == "" && verdict.Outcome == 0 {
+		verdict = varve.Reject(varve.CodeDeviceInvalid, "the device is empty")
+	}
+	b.reject(verdict)
+}
+
+// cell takes one cell into the reading.
+func (c *csvReader) cell(b *Batch, r *varve.Reading, role *role, cell []byte) (v varve.Verdict) {
+	switch {
+	case role.use == useTime:
+		r.Time, v = c.Defaults.Time.parseBytes(cell)
+	case len(cell) == 0:
+	case role.use == useDevice:
+		r.Device = b.names.get(cell)
+	case role.use == useID:
+		var err error
+		if r.ID, err = varve.ParseID(string(cell)); err != nil {
+			v = varve.Reject(varve.CodeIDInvalid, "%s", err)
+		}
+	case role.use == useField:
+		value, err := cellValue(cell, role.kind)
+		if err != nil {
+			return varve.Reject(varve.CodeFieldInvalid, "field %s: %s", clip(role.name), err)
+		}
+		b.field(role.name, value)
+	}
+	return v
+}
+
+// cellValue returns the value of a cell of a kind, or of the kind that it looks
+// like.
+func cellValue(cell []byte, kind varve.Kind) (varve.Value, error) {
+	switch kind {
+	case varve.KindNumber:
+		n, err := cellNumber(cell)
+		if err != nil {
+			return varve.Value{}, fmt.Errorf("%s: %w", clip(string(cell)), err)
+		}
+		return varve.NumberValue(n), nil
+	case varve.KindString:
+		return varve.StringValue(string(cell)), nil
+	case varve.KindBool:
+		if t := string(cell); t != "true" && t != "false" {
+			return varve.Value{}, fmt.Errorf("%s is neither true nor false", clip(t))
+		}
+		return varve.BoolValue(cell[0] == 't'), nil
+	case varve.KindJSON:
+		return varve.JSONValue(cell)
+	}
+	return guess(cell)
+}
+
+func guess(cell []byte) (varve.Value, error) {
+	switch c := cell[0]; {
+	case c == '{' || c == '[':
+		if v, err := varve.JSONValue(cell); err == nil {
+			return v, nil
+		}
+	case c-'0' <= 9 || c == '-' || c == '+' || c == '.':
+		n, err := cellNumber(cell)
+		if err == nil {
+			return varve.NumberValue(n), nil
+		}
+		if !errors.Is(err, varve.ErrNotNumber) {
+			return varve.Value{}, fmt.Errorf("%s: %w", clip(string(cell)), err)
+		}
+	}
+	s := string(cell)
+	switch {
+	case s == "true" || s == "false":
+		return varve.BoolValue(s == "true"), nil
+	case isNaN(s):
+		return varve.Value{}, fmt.Errorf("%s is not a number that can be stored: leave the cell empty", s)
+	}
+	return varve.StringValue(s), nil
+}
+
+// cellNumber reads a number more freely than JSON has them: +5, .5 and 5. are
+// numbers too. 007 is not: what begins so is a name.
+func cellNumber(cell []byte) (varve.Number, error) {
+	n, err := varve.ParseNumber(cell)
+	if !errors.Is(err, varve.ErrNotNumber) {
+		return n, err
+	}
+	s, sign := string(cell), ""
+	if s[0] == '+' || s[0] == '-' {
+		if s[0] == '-' {
+			sign = "-"
+		}
+		s = s[1:]
+	}
+	if s == "" || s[0] == '+' || s[0] == '-' || s == "." {
+		return n, err
+	}
+	if s[0] == '.' {
+		s = "0" + s
+	}
+	return varve.ParseNumber(sign + strings.TrimSuffix(s, "."))
+}
+
+// isNaN reports whether a cell is one of the words that programs write for what
+// is no number.
+func isNaN(cell string) bool {
+	switch strings.ToLower(strings.TrimLeft(cell, "+-")) {
+	case "nan", "inf", "infinity":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/varvedb/varve"
+)
+
+// AppendReading appends a reading of a known series as a JSON object:
+// {"time":…,"id":…,"arrived":…,"fields":{…}}.
+func AppendReading(dst []byte, r *varve.Reading) []byte {
+	dst = append(dst, `{"time":"`...)
+	dst = AppendTime(dst, r.Time)
+	dst = append(dst, `","id":`...)
+	if _, hashed := r.ID.Hash(); hashed {
+		dst = append(dst, '"')
+		dst = r.ID.Append(dst)
+		dst = append(dst, '"')
+	} else {
+		dst = AppendString(dst, r.ID.String())
+	}
+	dst = append(dst, `,"arrived":"`...)
+	dst = AppendTime(dst, r.Arrived)
+	dst = append(dst, `","fields":{`...)
+	for i := range r.Fields {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendString(dst, r.Fields[i].Name)
+		dst = append(dst, ':')
+		dst = AppendValue(dst, r.Fields[i].Value)
+	}
+	return append(dst, '}', '}')
+}
+
+// AppendValue appends a value as JSON.
+func AppendValue(dst []byte, v varve.Value) []byte {
+	switch v.Kind() {
+	case varve.KindNumber:
+		return v.Number().Append(dst)
+	case varve.KindString:
+		return AppendString(dst, v.Text())
+	case varve.KindBool:
+		if v.Bool() {
+			return append(dst, "true"...)
+		}
+		return append(dst, "false"...)
+	case varve.KindJSON:
+		return append(dst, v.Text()...)
+	default:
+		return append(dst, "null"...)
+	}
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString appends a string as JSON, escaping what JSON must have escaped.
+// What is not UTF-8 becomes U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r != utf8.RuneError || n > 1 {
+				i += n
+				continue
+			}
+			dst = append(append(dst, s[from:i]...), "\ufffd"...)
+		} else {
+			dst = appendEscape(append(dst, s[from:i]...), c)
+		}
+		i++
+		from = i
+	}
+	return append(append(dst, s[from:]...), '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// Table writes readings of one series as CSV rows of the given fields.
+type Table struct{ Fields []string }
+
+// AppendHeader appends the header: time, id, arrived and the fields.
+func (t *Table) AppendHeader(dst []byte) []byte {
+	dst = append(dst, "time,id,arrived"...)
+	for _, f := range t.Fields {
+		dst = appendCell(append(dst, ','), f)
+	}
+	return append(dst, '\r', '\n')
+}
+
+// AppendRow appends a reading; a field that it has not is an empty cell. It
+// returns the name of a field that the table has no column for, if there is
+// one.
+func (t *Table) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
+	dst = AppendTime(dst, r.Time)
+	dst = appendCell(append(dst, ','), r.ID.String())
+	dst = AppendTime(append(dst, ','), r.Arrived)
+	i := 0
+	for _, name := range t.Fields {
+		dst = append(dst, ',')
+		for i < len(r.Fields) && r.Fields[i].Name < name {
+			missing = r.Fields[i].Name
+			i++
+		}
+		if i < len(r.Fields) && r.Fields[i].Name == name {
+			dst = appendCellValue(dst, r.Fields[i].Value)
+			i++
+		}
+	}
+	if i < len(r.Fields) {
+		missing = r.Fields[i].Name
+	}
+	return append(dst, '\r', '\n'), missing
+}
+
+func appendCellValue(dst []byte, v varve.Value) []byte {
+	if v.Kind() == varve.KindNumber {
+		return v.Number().Append(dst)
+	}
+	return appendCell(dst, v.String())
+}
+
+// appendCell appends a cell, quoted if it must be.
+func appendCell(dst []byte, s string) []byte {
+	if !strings.ContainsAny(s, "\",\r\n") && strings.TrimSpace(s) == s {
+		return append(dst, s...)
+	}
+	dst = append(dst, '"')
+	dst = append(dst, strings.ReplaceAll(s, `"`, `""`)...)
+	return append(dst, '"')
+}
+
+// FieldSet gathers the names of the fields of readings.
+type FieldSet struct {
+	names map[string]bool
+}
+
+// Add adds the fields of a reading.
+func (s *FieldSet) Add(r *varve.Reading) {
+	if s.names == nil {
+		s.names = map[string]bool{}
+	}
+	for i := range r.Fields {
+		if name := r.Fields[i].Name; !s.names[name] {
+			s.names[strings.Clone(name)] = true
+		}
+	}
+}
+
+// Sorted returns the names in order.
+func (s *FieldSet) Sorted() []string {
+	names := make([]string, 0, len(s.names))
+	for name := range s.names {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

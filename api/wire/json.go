@@ -1,0 +1,232 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-faster/jx"
+
+	"github.com/varvedb/varve"
+)
+
+// Defaults are what a reading gets that does not say otherwise.
+type Defaults struct {
+	Tenant, Stream string
+	Device         string // of readings without a device; "": they must have one
+	Time           TimeFormat
+}
+
+// object reads readings that are JSON objects:
+//
+//	{"device": "sensor_01", "time": "2026-04-20T14:00:00Z", "id": "…", "fields": {"temperature": 22.4}}
+//
+// The id is optional. A member "arrived", which answers have, is skipped: when
+// a reading arrived is for the server to say. A field that is null is as good
+// as absent.
+type object struct {
+	Defaults
+	dec  *jx.Decoder
+	seen memberSet
+}
+
+// memberSet tells which members an object has had.
+type memberSet struct{ device, time, id, fields, arrived bool }
+
+// into reads one object into the batch, as a new reading. It returns false if
+// the object is not even JSON; then the batch has its verdict as well.
+func (o *object) into(b *Batch, text []byte, line int) bool {
+	r := b.add(line)
+	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
+	o.seen = memberSet{}
+	var verdict varve.Verdict
+	note := func(v varve.Verdict) {
+		if verdict.Outcome == 0 {
+			verdict = v
+		}
+	}
+	from := b.begin()
+	o.dec.ResetBytes(text)
+	err := o.dec.ObjBytes(func(d *jx.Decoder, key []byte) error { return o.member(b, r, d, key, note) })
+	if err == nil && o.dec.Next() != jx.Invalid {
+		err = errors.New("more follows the object")
+	}
+	b.end(from, r)
+	if err != nil {
+		b.reject(malformed(text, err))
+		return false
+	}
+	if !o.seen.time {
+		note(varve.Reject(varve.CodeTimeMissing, `there is no "time"`))
+	}
+	if r.Device == "" && verdict.Code != varve.CodeDeviceInvalid {
+		note(varve.Reject(varve.CodeDeviceInvalid, `there is no "device"`))
+	}
+	b.reject(verdict)
+	return true
+}
+
+// member reads one member of the object.
+func (o *object) member(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, note func(varve.Verdict)) error {
+	twice := func(seen *bool) {
+		if *seen {
+			note(varve.Reject(varve.CodeMalformed, "%q is there twice", key))
+		}
+		*seen = true
+	}
+	switch string(key) {
+	case "device":
+		twice(&o.seen.device)
+		return o.device(b, r, d, note)
+	case "time":
+		twice(&o.seen.time)
+		return o.time(r, d, note)
+	case "id":
+		twice(&o.seen.id)
+		return o.id(r, d, note)
+	case "fields":
+		twice(&o.seen.fields)
+		return o.fields(b, d, note)
+	case "arrived":
+		return d.Skip()
+	}
+	note(varve.Reject(varve.CodeMalformed, `%s is not a member of a reading: values belong in "fields"`, clip(string(key))))
+	return d.Skip()
+}
+
+func (o *object) device(b *Batch, r *varve.Reading, d *jx.Decoder, note func(varve.Verdict)) error {
+	if d.Next() != jx.String {
+		note(varve.Reject(varve.CodeDeviceInvalid, "the device is not a string"))
+		return d.Skip()
+	}
+	s, err := d.StrBytes()
+	if err != nil {
+		return err
+	}
+	if len(s) == 0 {
+		note(varve.Reject(varve.CodeDeviceInvalid, "device \"\" is empty"))
+	}
+	r.Device = b.names.get(s)
+	return nil
+}
+
+func (o *object) time(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict)) error {
+	var text []byte
+	var err error
+	switch d.Next() {
+	case jx.String:
+		text, err = d.StrBytes()
+	case jx.Number:
+		var n jx.Num
+		n, err = d.Num()
+		text = n
+	case jx.Null:
+		note(varve.Reject(varve.CodeTimeMissing, "the time is null"))
+		return d.Skip()
+	default:
+		note(varve.Reject(varve.CodeTimeInvalid, "the time is neither a string nor a number"))
+		return d.Skip()
+	}
+	if err != nil {
+		return err
+	}
+	t, v := o.Time.parseBytes(text)
+	if v.Outcome != 0 {
+		note(v)
+	}
+	r.Time = t
+	return nil
+}
+
+func (o *object) id(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict)) error {
+	switch d.Next() {
+	case jx.String:
+	case jx.Null:
+		return d.Skip()
+	default:
+		note(varve.Reject(varve.CodeIDInvalid, "the id is not a string"))
+		return d.Skip()
+	}
+	s, err := d.Str()
+	if err != nil {
+		return err
+	}
+	if r.ID, err = varve.ParseID(s); err != nil {
+		note(varve.Reject(varve.CodeIDInvalid, "%s", err))
+	}
+	return nil
+}
+
+func (o *object) fields(b *Batch, d *jx.Decoder, note func(varve.Verdict)) error {
+	if d.Next() != jx.Object {
+		note(varve.Reject(varve.CodeFieldInvalid, `"fields" is not an object`))
+		return d.Skip()
+	}
+	return d.ObjBytes(func(d *jx.Decoder, key []byte) error {
+		name := b.names.get(key)
+		v, err, wrong := jsonValue(d)
+		switch {
+		case err != nil:
+			return err
+		case wrong != nil:
+			note(varve.Reject(varve.CodeFieldInvalid, "field %s: %s", clip(name), wrong))
+		case !v.IsZero():
+			b.field(name, v)
+		}
+		return nil
+	})
+}
+
+// jsonValue reads a field's value; none for null. err means that the text is
+// not JSON, wrong that the value cannot be stored.
+func jsonValue(d *jx.Decoder) (v varve.Value, err, wrong error) {
+	switch d.Next() {
+	case jx.Number:
+		n, err := d.Num()
+		if err != nil {
+			return v, err, nil
+		}
+		num, wrong := varve.ParseNumber(n)
+		if wrong != nil {
+			return v, nil, fmt.Errorf("%s: %w", clip(string(n)), wrong)
+		}
+		return varve.NumberValue(num), nil, nil
+	case jx.String:
+		s, err := d.Str()
+		return varve.StringValue(s), err, nil
+	case jx.Bool:
+		t, err := d.Bool()
+		return varve.BoolValue(t), err, nil
+	case jx.Null:
+		return v, d.Null(), nil
+	case jx.Object, jx.Array:
+		raw, err := d.Raw()
+		if err != nil {
+			return v, err, nil
+		}
+		v, wrong = varve.JSONValue(raw)
+		return v, nil, wrong
+	default:
+		return v, d.Skip(), nil // says what is wrong, and where
+	}
+}
+
+// malformed says why a text is not a reading.
+func malformed(text []byte, err error) varve.Verdict {
+	for _, word := range []string{"NaN", "Infinity", "Inf"} {
+		if i := bytes.Index(text, []byte(word)); i >= 0 && !bytes.Contains(text, []byte(`"`+word)) {
+			return varve.Reject(varve.CodeFieldInvalid, "%s is not a number that can be stored: leave the field out", word)
+		}
+	}
+	return varve.Reject(varve.CodeMalformed, "not a JSON object: %s", tidy(err))
+}
+
+// tidy shortens the decoder's messages to their end, which says what is wrong.
+func tidy(err error) string {
+	msg := strings.TrimSpace(err.Error())
+	if i := strings.LastIndex(msg, `": `); i >= 0 {
+		msg = msg[i+3:]
+	}
+	return msg
+}

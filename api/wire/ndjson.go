@@ -1,0 +1,50 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/go-faster/jx"
+
+	"github.com/varvedb/varve"
+)
+
+// ndjson reads an object a line. A line that is no object is one malformed
+// reading, and the next line is read as if nothing had been.
+type ndjson struct {
+	window *window
+	object object
+}
+
+func newNDJSON(body io.Reader, d Defaults) *ndjson {
+	return &ndjson{window: newWindow(body), object: object{Defaults: d, dec: jx.GetDecoder()}}
+}
+
+// Read implements Reader.
+func (n *ndjson) Read(b *Batch) error {
+	for !b.Full() {
+		line, at := n.window.line, 0
+		text, err := n.window.peek(0)
+		switch {
+		case errors.Is(err, errLineTooLong):
+			b.add(line)
+			b.reject(varve.Reject(varve.CodeTooLarge, "the line is longer than %d bytes", maxLine))
+			if err := n.window.skipLine(); err != nil {
+				return err
+			}
+			continue
+		case err != nil && !errors.Is(err, io.EOF):
+			return err // and what there is of the line may be half a reading
+		}
+		at = len(text)
+		if text = bytes.TrimSpace(text); len(text) > 0 {
+			n.object.into(b, text, line)
+		}
+		n.window.take(at)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"fmt"
+	"io"
+	"mime"
+)
+
+// Format is a form of readings.
+type Format uint8
+
+// The forms.
+const (
+	JSON   Format = iota + 1 // an object or an array of objects
+	NDJSON                   // an object a line
+	CSV                      // a row a reading, below a header
+)
+
+func (f Format) String() string {
+	switch f {
+	case JSON:
+		return "JSON"
+	case NDJSON:
+		return "NDJSON"
+	case CSV:
+		return "CSV"
+	default:
+		return "unknown"
+	}
+}
+
+// MediaType returns the media type of the form.
+func (f Format) MediaType() string {
+	switch f {
+	case NDJSON:
+		return "application/x-ndjson"
+	case CSV:
+		return "text/csv; charset=utf-8"
+	default:
+		return "application/json"
+	}
+}
+
+// FormatOf returns the form that a Content-Type names. No type, and the one
+// that HTTP clients send when they are told nothing, is taken for JSON. False:
+// readings do not come in that type.
+func FormatOf(contentType string) (Format, bool) {
+	if contentType == "application/json" || contentType == "" {
+		return JSON, true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return 0, false
+	}
+	switch media {
+	case "application/json", "text/json", "application/x-www-form-urlencoded", "application/octet-stream", "text/plain":
+		return JSON, true
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines", "application/json-lines":
+		return NDJSON, true
+	case "text/csv", "application/csv":
+		return CSV, true
+	}
+	return 0, false
+}
+
+// BodyError means that a body cannot be read, or not read on.
+type BodyError struct{ Message string }
+
+func (e *BodyError) Error() string { return e.Message }
+
+func bodyErrorf(format string, args ...any) error {
+	return &BodyError{Message: fmt.Sprintf(format, args...)}
+}
+
+// Reader takes readings out of a body.
+type Reader interface {
+	// Read adds readings to the batch until it is full or the body ends; then
+	// the error is io.EOF. Any other error means that the body cannot be read
+	// on: a BodyError, or that of the body itself. Readings that were added
+	// are good in any case.
+	Read(b *Batch) error
+}
+
+// NewReader returns a reader of a body in a form. Columns is for CSV.
+func NewReader(f Format, body io.Reader, d Defaults, columns Columns) (Reader, error) {
+	switch f {
+	case NDJSON:
+		return newNDJSON(body, d), nil
+	case CSV:
+		return newCSV(body, d, columns)
+	default:
+		return newJSON(body, d), nil
+	}
+}

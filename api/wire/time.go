@@ -1,0 +1,312 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// Precision is the unit of numeric times.
+type Precision int64
+
+// The precisions, in nanoseconds.
+const (
+	Seconds      Precision = 1e9
+	Milliseconds Precision = 1e6
+	Microseconds Precision = 1e3
+	Nanoseconds  Precision = 1
+)
+
+var precisions = []struct {
+	name string
+	word string
+	unit Precision
+}{{"s", "seconds", Seconds}, {"ms", "milliseconds", Milliseconds}, {"us", "microseconds", Microseconds}, {"ns", "nanoseconds", Nanoseconds}}
+
+// ParsePrecision reads s, ms, us or ns; "" is ms.
+func ParsePrecision(s string) (Precision, error) {
+	if s == "" {
+		return Milliseconds, nil
+	}
+	for _, p := range precisions {
+		if p.name == s {
+			return p.unit, nil
+		}
+	}
+	return 0, fmt.Errorf("precision %q is unknown: use s, ms, us or ns", s)
+}
+
+func (p Precision) String() string {
+	for _, q := range precisions {
+		if q.unit == p {
+			return q.name
+		}
+	}
+	return strconv.FormatInt(int64(p), 10) + "ns"
+}
+
+// TimeFormat says how times are to be read.
+type TimeFormat struct {
+	Precision Precision      // of numbers; 0 is Milliseconds
+	Location  *time.Location // of times without a zone; nil is UTC
+}
+
+// Numeric times are taken for measured ones from 1973-03-03 on: 10^8 seconds.
+// Every earlier number is a slip of the unit, or a clock that was never set.
+const firstNumeric = 1e8 * int64(time.Second)
+
+// Parse reads a time: a number since 1970 in the format's precision, RFC 3339,
+// or a date and time without a zone, as in 2015-08-31 18:22:00. The verdict is
+// a rejection if it cannot, else zero.
+func (f TimeFormat) Parse(text string) (time.Time, varve.Verdict) {
+	if text == "" {
+		return time.Time{}, varve.Reject(varve.CodeTimeMissing, "the time is empty")
+	}
+	if looksNumeric(text) {
+		return f.parseNumber(text)
+	}
+	return f.parseText(text)
+}
+
+// looksNumeric tells 1475001526 and 1.4750015e9 from 2015-08-31.
+func looksNumeric(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c-'0' <= 9, c == '.', c == 'e', c == 'E', c == '+':
+		case c == '-' && (i == 0 || s[i-1]|0x20 == 'e'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (f TimeFormat) parseNumber(text string) (time.Time, varve.Verdict) {
+	p := f.Precision
+	if p == 0 {
+		p = Milliseconds
+	}
+	n, err := varve.ParseNumber(text)
+	if err != nil {
+		return time.Time{}, varve.Reject(varve.CodeTimeInvalid, "time %s: %s", clip(text), err)
+	}
+	ns, err := scale(n, p)
+	if err == nil && ns >= firstNumeric {
+		return time.Unix(0, ns).UTC(), varve.Verdict{}
+	}
+	if errors.Is(err, errTooFine) {
+		return time.Time{}, varve.Reject(varve.CodeTimeInvalid, "time %s is finer than a nanosecond", clip(text))
+	}
+	return time.Time{}, wrongUnit(text, n, p)
+}
+
+// wrongUnit says which unit a number that is no plausible time looks like.
+func wrongUnit(text string, n varve.Number, p Precision) varve.Verdict {
+	for _, q := range precisions {
+		ns, err := scale(n, q.unit)
+		if q.unit == p || err != nil || ns < firstNumeric || ns > lastPlausible {
+			continue
+		}
+		send := "precision=" + q.name
+		if p == Milliseconds {
+			send = "milliseconds or " + send
+		}
+		return varve.Reject(varve.CodeTimeUnit, "%s looks like %s: send %s", clip(text), q.word, send)
+	}
+	return varve.Reject(varve.CodeTimeTooOld,
+		"time %s in %s is not between 1973 and 2262: if it is meant, send it as RFC 3339", clip(text), p)
+}
+
+// lastPlausible bounds guesses at a unit: the year 2100.
+const lastPlausible = 4_102_444_800 * int64(time.Second)
+
+var (
+	errTooFine = errors.New("finer than a nanosecond")
+	errRange   = errors.New("out of range")
+)
+
+// scale returns n units in nanoseconds, exactly.
+func scale(n varve.Number, unit Precision) (int64, error) {
+	coefficient, exp, ok := n.Canonical().Scaled()
+	if !ok {
+		return 0, errRange
+	}
+	for u := unit; u > 1; u /= 10 {
+		exp++
+	}
+	if exp < 0 {
+		return 0, errTooFine
+	}
+	for ; exp > 0; exp-- {
+		if coefficient > math.MaxInt64/10 || coefficient < math.MinInt64/10 {
+			return 0, errRange
+		}
+		coefficient *= 10
+	}
+	return coefficient, nil
+}
+
+// zoneless are the forms of a time without a zone.
+var zoneless = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
+
+func (f TimeFormat) parseText(text string) (time.Time, varve.Verdict) {
+	if fractionDigits(text) > 9 {
+		return time.Time{}, varve.Reject(varve.CodeTimeInvalid, "time %s is finer than a nanosecond", clip(text))
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return inRange(t)
+	}
+	loc := f.Location
+	if loc == nil {
+		loc = time.UTC
+	}
+	for _, form := range append(zoneless, "2006-01-02 15:04:05Z07:00") {
+		if t, err := time.ParseInLocation(form, text, loc); err == nil {
+			return inRange(t)
+		}
+	}
+	return time.Time{}, varve.Reject(varve.CodeTimeInvalid,
+		"time %s cannot be read: send RFC 3339, as in 2026-04-20T14:00:00Z, or a number of milliseconds since 1970", clip(text))
+}
+
+func inRange(t time.Time) (time.Time, varve.Verdict) {
+	all := varve.AllTime()
+	if t.Before(all.From) || !t.Before(all.To) {
+		return time.Time{}, varve.Reject(varve.CodeTimeTooOld, "time %s is outside 1970 to 2262", t.UTC().Format(time.RFC3339))
+	}
+	return t.UTC(), varve.Verdict{}
+}
+
+func fractionDigits(text string) int {
+	dot := strings.LastIndexAny(text, ".,")
+	if dot < 0 {
+		return 0
+	}
+	n := 0
+	for _, c := range text[dot+1:] {
+		if c < '0' || c > '9' {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// clip shortens what a message quotes.
+func clip(s string) string {
+	const most = 40
+	if len(s) > most {
+		return strconv.Quote(s[:most]) + "…"
+	}
+	if looksNumeric(s) {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// AppendTime appends t, in UTC, as RFC 3339 with as many decimals as it needs.
+func AppendTime(dst []byte, t time.Time) []byte {
+	sec, ns := t.Unix(), t.Nanosecond()
+	days := floorDiv(sec, 86400)
+	dst = appendDate(dst, days)
+	rest := int(sec - days*86400)
+	dst = append(dst, 'T')
+	dst = append2(dst, rest/3600)
+	dst = append(dst, ':')
+	dst = append2(dst, rest/60%60)
+	dst = append(dst, ':')
+	dst = append2(dst, rest%60)
+	if ns != 0 {
+		dst = append(dst, '.')
+		at := len(dst)
+		dst = append(dst, "000000000"...)
+		for i := at + 8; i >= at; i-- {
+			dst[i] = byte('0' + ns%10)
+			ns /= 10
+		}
+		for dst[len(dst)-1] == '0' {
+			dst = dst[:len(dst)-1]
+		}
+	}
+	return append(dst, 'Z')
+}
+
+// appendDate appends the date that is days after 1970-01-01. The calendar is
+// Howard Hinnant's days_from_civil turned round ("chrono-Compatible Low-Level
+// Date Algorithms").
+func appendDate(dst []byte, days int64) []byte {
+	z := days + 719468
+	era := floorDiv(z, 146097)
+	doe := z - era*146097
+	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
+	doy := doe - (365*yoe + yoe/4 - yoe/100)
+	mp := (5*doy + 2) / 153
+	day := doy - (153*mp+2)/5 + 1
+	month := mp + 3
+	year := yoe + era*400
+	if month > 12 {
+		month -= 12
+		year++
+	}
+	dst = append2(dst, int(year/100))
+	dst = append2(dst, int(year%100))
+	dst = append(dst, '-')
+	dst = append2(dst, int(month))
+	dst = append(dst, '-')
+	return append2(dst, int(day))
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func append2(dst []byte, v int) []byte { return append(dst, byte('0'+v/10), byte('0'+v%10)) }
+
+// parseBytes is Parse of a text that the caller goes on to overwrite.
+func (f TimeFormat) parseBytes(text []byte) (time.Time, varve.Verdict) {
+	if t, ok := f.quick(text); ok {
+		return t, varve.Verdict{}
+	}
+	return f.Parse(string(text))
+}
+
+// quick reads the usual forms: a whole number of 13 digits or so, and RFC 3339
+// in UTC to the second. Anything else, and anything doubtful, is not its
+// business.
+func (f TimeFormat) quick(text []byte) (time.Time, bool) {
+	if n := len(text); n == 20 && text[10] == 'T' && text[19] == 'Z' {
+		t, err := time.Parse(time.RFC3339, string(text))
+		if err != nil {
+			return t, false
+		}
+		_, v := inRange(t)
+		return t, v.Outcome == 0
+	}
+	p := f.Precision
+	if p == 0 {
+		p = Milliseconds
+	}
+	if len(text) == 0 || len(text) > 18 || text[0] == '0' && len(text) > 1 {
+		return time.Time{}, false
+	}
+	var v int64
+	for _, c := range text {
+		if c-'0' > 9 {
+			return time.Time{}, false
+		}
+		v = v*10 + int64(c-'0')
+	}
+	if v > math.MaxInt64/int64(p) || v*int64(p) < firstNumeric {
+		return time.Time{}, false
+	}
+	return time.Unix(0, v*int64(p)).UTC(), true
+}

@@ -1,0 +1,92 @@
+package query
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/fnv"
+	"math"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// Cursor is where a page ended. It names a position, no tables: so it goes on
+// rightly after tables were made, tuned or dropped. It carries the window as it
+// was understood on the first page, so that a window relative to now stays
+// where it was.
+type Cursor struct {
+	Window varve.Window
+	After  varve.Position
+}
+
+const cursorVersion = 1
+
+// Encode returns the cursor as text that is good for one question only: the
+// series, order and window as they were put.
+func (c Cursor) Encode(s varve.Series, o varve.Order, from, to string) string {
+	b := []byte{cursorVersion}
+	b = binary.LittleEndian.AppendUint64(b, fingerprint(s, o, from, to))
+	b = binary.AppendVarint(b, nanos(c.Window.From))
+	b = binary.AppendVarint(b, nanos(c.Window.To))
+	b = binary.AppendVarint(b, c.After.Time)
+	b = c.After.ID.Append(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// nanos is t in nanoseconds since 1970, as near as an int64 can be.
+func nanos(t time.Time) int64 {
+	all := varve.AllTime()
+	switch {
+	case t.Before(all.From):
+		return -1
+	case !t.Before(all.To):
+		return math.MaxInt64
+	default:
+		return t.UnixNano()
+	}
+}
+
+// fingerprint tells one question from another.
+func fingerprint(s varve.Series, o varve.Order, from, to string) uint64 {
+	h := fnv.New64a()
+	for _, part := range []string{s.Tenant, s.Stream, s.Device, o.String(), from, to} {
+		// A hash.Hash never returns an error.
+		_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(part))))
+		_, _ = h.Write([]byte(part))
+	}
+	return h.Sum64()
+}
+
+// ParseCursor reads what Encode wrote, for the same question. It fails with
+// Invalid, parameter cursor.
+func ParseCursor(text string, s varve.Series, o varve.Order, from, to string) (Cursor, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) < 9 || b[0] != cursorVersion {
+		return Cursor{}, badCursor()
+	}
+	if binary.LittleEndian.Uint64(b[1:]) != fingerprint(s, o, from, to) {
+		return Cursor{}, varve.InvalidParam("cursor",
+			"this cursor belongs to another query: send it with the same device, order, from and to as the page that it came with")
+	}
+	b = b[9:]
+	var at [3]int64
+	for i := range at {
+		v, n := binary.Varint(b)
+		if n <= 0 {
+			return Cursor{}, badCursor()
+		}
+		at[i], b = v, b[n:]
+	}
+	id, err := varve.ParseID(string(b))
+	if err != nil {
+		return Cursor{}, badCursor()
+	}
+	return Cursor{
+		Window: varve.Window{From: time.Unix(0, at[0]).UTC(), To: time.Unix(0, at[1]).UTC()},
+		After:  varve.Position{Time: at[2], ID: id},
+	}, nil
+}
+
+func badCursor() error {
+	return varve.InvalidParam("cursor", "this is not a cursor: use the value of next as it came")
+}

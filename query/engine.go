@@ -1,0 +1,69 @@
+package query
+
+import (
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/streams"
+)
+
+// Options are what queries work with. All but Parallel are required.
+type Options struct {
+	Reader  store.Reader
+	Catalog store.Catalog
+	Streams *streams.Registry
+	Policy  *retention.Policy
+	Future  time.Duration // how far ahead of its arrival an event time may lie
+	Now     func() time.Time
+	// Parallel is how many tables one query may read at a time. 0 is 1, which
+	// suits a store without a network in between.
+	Parallel int
+}
+
+// Engine answers queries. It is safe for concurrent use.
+type Engine struct{ opts Options }
+
+// New returns an engine.
+func New(o Options) *Engine {
+	o.Parallel = max(o.Parallel, 1)
+	return &Engine{opts: o}
+}
+
+// Query asks for the readings of one series in a window.
+type Query struct {
+	Series     varve.Series
+	Window     varve.Window
+	Order      varve.Order
+	After      *varve.Position // only readings beyond it, in Order
+	Limit      int             // at most so many; 0: all
+	Fields     []string        // only these fields of each reading; none: all
+	Consistent bool            // see every reading acknowledged before
+}
+
+// Validate checks what can be said of a query without a store.
+func (q *Query) Validate() error {
+	if v := q.Series.Validate(); v.Outcome == varve.Rejected {
+		param := "device"
+		if v.Code == varve.CodeStreamInvalid {
+			param = "stream"
+		}
+		return varve.InvalidParam(param, "%s", v.Message)
+	}
+	if err := q.Window.Validate(); err != nil {
+		return varve.InvalidParam("to", "%s", err)
+	}
+	if q.Limit < 0 {
+		return varve.InvalidParam("limit", "%d is negative", q.Limit)
+	}
+	return nil
+}
+
+// Coverage says which tables an answer rests on, by name.
+type Coverage struct {
+	Read    []string `json:"read"`    // they were read
+	Expired []string `json:"expired"` // all they hold has expired, or they are retired
+	Missing []string `json:"missing"` // they were dropped while the query ran
+	Failed  []string `json:"failed"`  // they could not be read; the answer is an error
+}

@@ -1,0 +1,276 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/store"
+)
+
+// LatestQuery asks for the latest reading of one series.
+type LatestQuery struct {
+	Series     varve.Series
+	By         varve.By
+	Fields     []string // only these fields; none: all
+	Consistent bool
+}
+
+// LatestAnswer is the latest reading of one series, if it has any that is
+// alive.
+type LatestAnswer struct {
+	Series   varve.Series
+	Reading  varve.Reading
+	Found    bool
+	Coverage Coverage
+	Cost     store.Cost
+}
+
+// Latest returns the latest live reading of a series: the newest tables are
+// read first, and no more than can hold a later one than was found.
+func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error) {
+	valid := Query{Series: q.Series}
+	if err := valid.Validate(); err != nil {
+		return LatestAnswer{}, err
+	}
+	p, err := e.plan(ctx, q.Series, varve.AllTime(), q.Consistent)
+	if err != nil {
+		return LatestAnswer{}, err
+	}
+	l := latest{e: e, q: q, plan: p, answer: LatestAnswer{Series: q.Series}}
+	l.answer.Coverage.Expired = p.expired
+	if err := l.run(ctx); err != nil {
+		return l.answer, err
+	}
+	if l.answer.Found && len(q.Fields) > 0 {
+		l.answer.Reading.Fields = slices.DeleteFunc(l.answer.Reading.Fields, func(f varve.Field) bool {
+			return !slices.Contains(q.Fields, f.Name)
+		})
+	}
+	return l.answer, nil
+}
+
+// LatestOf answers for many devices of a stream at once, in the order asked.
+func (e *Engine) LatestOf(ctx context.Context, q LatestQuery, devices []string) ([]LatestAnswer, error) {
+	answers := make([]LatestAnswer, len(devices))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(e.opts.Parallel)
+	for i, device := range devices {
+		g.Go(func() (err error) {
+			one := q
+			one.Series.Device = device
+			answers[i], err = e.Latest(ctx, one)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+// latest is the state of one answer.
+type latest struct {
+	e      *Engine
+	q      LatestQuery
+	plan   plan
+	answer LatestAnswer
+}
+
+func (l *latest) run(ctx context.Context) error {
+	if l.q.By == varve.ByArrival {
+		return l.byArrival(ctx)
+	}
+	l.plan.inOrder(varve.Descending)
+	return l.search(ctx, func(t *planned) bool {
+		return t.Window().To.After(l.answer.Reading.Time)
+	})
+}
+
+// search asks tables in the order of the plan until none can hold a later
+// reading than was found.
+func (l *latest) search(ctx context.Context, canBeat func(*planned) bool) error {
+	ahead := 1
+	for tables := l.plan.tables; len(tables) > 0; {
+		n := 0
+		for n < len(tables) && n < ahead && !(l.answer.Found && !canBeat(&tables[n])) {
+			n++
+		}
+		if n == 0 {
+			return nil
+		}
+		if err := l.ask(ctx, tables[:n]); err != nil {
+			return err
+		}
+		tables = tables[n:]
+		ahead = min(2*ahead, l.e.opts.Parallel)
+	}
+	return nil
+}
+
+// ask asks several tables at once and keeps the latest of what they have.
+func (l *latest) ask(ctx context.Context, tables []planned) error {
+	type reply struct {
+		reading varve.Reading
+		found   bool
+		cost    store.Cost
+		err     error
+	}
+	replies := make([]reply, len(tables))
+	get := func(i int) {
+		r := &replies[i]
+		r.reading, r.found, r.cost, r.err = l.e.opts.Reader.Latest(ctx, store.Latest{
+			Table: tables[i].Table, Series: l.q.Series, By: l.q.By, Cutoff: tables[i].cutoff, Consistent: l.q.Consistent,
+		})
+	}
+	if len(tables) == 1 {
+		get(0)
+	} else {
+		var g errgroup.Group
+		for i := range tables {
+			g.Go(func() error {
+				get(i)
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+	}
+	for i := range replies {
+		r := &replies[i]
+		l.answer.Cost.Add(r.cost)
+		if err := l.note(tables[i].Name(), r.err); err != nil {
+			return err
+		}
+		if r.found {
+			l.offer(&r.reading)
+		}
+	}
+	return nil
+}
+
+func (l *latest) note(name string, err error) error {
+	c := &l.answer.Coverage
+	switch {
+	case err == nil:
+		c.Read = append(c.Read, name)
+		return nil
+	case errors.Is(err, store.ErrNoTable):
+		c.Missing = append(c.Missing, name)
+		return nil
+	default:
+		c.Failed = append(c.Failed, name)
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+}
+
+// offer keeps a reading if it is later than what was found; of copies, the one
+// that arrived first.
+func (l *latest) offer(r *varve.Reading) {
+	a := &l.answer
+	switch {
+	case !a.Found || l.q.By.Later(r, &a.Reading):
+		a.Reading, a.Found = *r, true
+	case r.Position() == a.Reading.Position() && r.Arrived.Before(a.Reading.Arrived):
+		a.Reading = *r
+	}
+}
+
+// byArrival asks the tables of the newest write months first.
+//
+// A reading that was sent again after the turn of a month has a copy in a later
+// month's table, and arrived when its first copy did. So what is found is good
+// only if no earlier month has it too; otherwise the readings are gone through
+// one by one, copies put together.
+func (l *latest) byArrival(ctx context.Context) error {
+	slices.SortStableFunc(l.plan.tables, func(a, b planned) int { return cmp.Compare(b.Month, a.Month) })
+	err := l.search(ctx, func(t *planned) bool {
+		return t.Month >= bucket.MonthOf(l.answer.Reading.Arrived)
+	})
+	if err != nil || !l.answer.Found {
+		return err
+	}
+	copied, err := l.arrivedBefore(ctx)
+	if err != nil || !copied {
+		return err
+	}
+	return l.goThrough(ctx)
+}
+
+// arrivedBefore reports whether an earlier month's table has the reading found.
+func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
+	r := &l.answer.Reading
+	month := bucket.MonthOf(r.Arrived)
+	if r.Time.Sub(month.Start()) >= l.e.opts.Future {
+		return false, nil // it had not happened yet
+	}
+	at := r.Position()
+	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}
+	for i := range l.plan.tables {
+		t := &l.plan.tables[i]
+		if t.Month >= month || !t.Contains(r.Time) {
+			continue
+		}
+		found, err := l.holds(ctx, t, q, at)
+		if err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// holds reports whether a table has a live reading at a position.
+func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Position) (bool, error) {
+	r := q.rangeOf(t.Table, nil, 0)
+	for {
+		page, err := l.e.opts.Reader.Read(ctx, r, nil)
+		l.answer.Cost.Add(page.Cost)
+		if err != nil {
+			return false, l.note(t.Name(), err)
+		}
+		for i := range page.Readings {
+			if c := &page.Readings[i]; c.Position() == at {
+				return retention.Alive(c, t.cutoff), nil
+			}
+		}
+		if !page.More {
+			return false, nil
+		}
+		last := page.Readings[len(page.Readings)-1].Position()
+		r.After = &last
+	}
+}
+
+// goThrough finds the last arrival among all distinct readings.
+func (l *latest) goThrough(ctx context.Context) error {
+	rows, err := l.e.Open(ctx, Query{Series: l.q.Series, Window: varve.AllTime(), Consistent: l.q.Consistent})
+	if err != nil {
+		return err
+	}
+	l.answer.Found = false
+	for {
+		readings, err := rows.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if len(readings) == 0 {
+			break
+		}
+		for i := range readings {
+			if r := &readings[i]; !l.answer.Found || varve.ByArrival.Later(r, &l.answer.Reading) {
+				l.answer.Reading, l.answer.Found = r.Clone(), true
+			}
+		}
+	}
+	l.answer.Coverage = rows.Coverage()
+	l.answer.Cost.Add(rows.Cost())
+	return nil
+}

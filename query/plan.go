@@ -1,0 +1,143 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/store"
+)
+
+// planned is a table that must be read.
+type planned struct {
+	bucket.Table
+	cutoff time.Time // readings with neither event time nor arrival after it have expired
+}
+
+// plan is the tables of a query.
+type plan struct {
+	tables  []planned
+	expired []string
+}
+
+// plan finds the tables that overlap a window and can hold live readings of a
+// stream.
+func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh bool) (plan, error) {
+	keeps, err := e.keeps(ctx, s, fresh)
+	if err != nil {
+		return plan{}, err
+	}
+	f := store.Filter{Window: w, SkipEmpty: true, Fresh: fresh}
+	for prefix := range keeps {
+		f.Prefixes = append(f.Prefixes, prefix)
+	}
+	infos, err := e.opts.Catalog.Tables(ctx, f)
+	if err != nil {
+		return plan{}, fmt.Errorf("list tables: %w", err)
+	}
+	now := e.opts.Now()
+	var p plan
+	for i := range infos {
+		in := &infos[i]
+		cutoff := retention.Cutoff(now, keeps[in.Prefix])
+		if !in.Retired.IsZero() || spent(in.Table, cutoff) {
+			p.expired = append(p.expired, in.Name())
+			continue
+		}
+		p.tables = append(p.tables, planned{Table: in.Table, cutoff: cutoff})
+	}
+	return p, nil
+}
+
+// keeps returns how long readings of a stream live, by the prefix of the
+// tables in which they can be: those of its class, and of the classes it was in
+// before.
+func (e *Engine) keeps(ctx context.Context, s varve.Series, fresh bool) (map[string]time.Duration, error) {
+	policy := e.opts.Policy
+	classes, err := e.opts.Streams.Classes(ctx, s.Tenant, s.Stream, fresh)
+	if err != nil {
+		return nil, err
+	}
+	keeps := map[string]time.Duration{}
+	for _, class := range append(slices.Clone(classes), policy.ClassOf(s.Stream).Name) {
+		keeps[policy.TablePrefix(class)] = policy.Keep(s.Stream, class)
+	}
+	return keeps, nil
+}
+
+// spent reports whether everything that a table can hold has expired.
+func spent(t bucket.Table, cutoff time.Time) bool {
+	return !t.Month.End().After(cutoff) && !time.Unix(t.End, 0).After(cutoff)
+}
+
+// inOrder sorts tables in the order in which a query meets them.
+func (p *plan) inOrder(o varve.Order) {
+	slices.SortFunc(p.tables, func(a, b planned) int {
+		if o == varve.Descending {
+			return cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(b.Month, a.Month))
+		}
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Month, b.Month))
+	})
+}
+
+// PlannedTable is one table in the explanation of a query.
+type PlannedTable struct {
+	Name   string       `json:"name"`
+	From   time.Time    `json:"from"`   // of its event range
+	To     time.Time    `json:"to"`     // of its event range
+	Month  bucket.Month `json:"-"`      // of arrival
+	Action string       `json:"action"` // read, or skip
+	Why    string       `json:"why"`    // it is read or skipped
+	Cost   store.Cost   `json:"-"`      // of reading the window in it to the end
+}
+
+// Explanation is what a query would do.
+type Explanation struct {
+	Tables []PlannedTable
+	Cost   store.Cost // of all tables, if the query reads to its end
+}
+
+// Explain returns what a query would do, without reading.
+func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
+	if err := q.Validate(); err != nil {
+		return Explanation{}, err
+	}
+	p, err := e.plan(ctx, q.Series, q.Window, true)
+	if err != nil {
+		return Explanation{}, err
+	}
+	p.inOrder(q.Order)
+	var x Explanation
+	for _, t := range p.tables {
+		cost, err := e.opts.Reader.Estimate(ctx, q.rangeOf(t.Table, q.After, 0))
+		if err != nil {
+			return Explanation{}, fmt.Errorf("estimate %s: %w", t.Table, err)
+		}
+		x.Cost.Add(cost)
+		x.Tables = append(x.Tables, explained(t.Table, "read", "its event range overlaps the window", cost))
+	}
+	for _, name := range p.expired {
+		if t, ok := bucket.Parse(name); ok {
+			x.Tables = append(x.Tables, explained(t, "skip", "all it holds has expired", store.Cost{}))
+		}
+	}
+	return x, nil
+}
+
+func explained(t bucket.Table, action, why string, cost store.Cost) PlannedTable {
+	w := t.Window()
+	return PlannedTable{Name: t.Name(), From: w.From, To: w.To, Month: t.Month, Action: action, Why: why, Cost: cost}
+}
+
+// rangeOf is the part of a query that one table answers.
+func (q *Query) rangeOf(t bucket.Table, after *varve.Position, limit int) store.Range {
+	return store.Range{
+		Table: t, Series: q.Series, Window: q.Window, Order: q.Order,
+		After: after, Limit: limit, Consistent: q.Consistent,
+	}
+}

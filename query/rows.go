@@ -1,0 +1,349 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/store"
+)
+
+// batch is how many readings Next returns at most.
+const batch = 1024
+
+// Rows yields the answer to a query, bit by bit. It is for one goroutine.
+type Rows struct {
+	e        *Engine
+	q        Query
+	plan     plan
+	opened   int // tables of the plan that were opened
+	ahead    int // how many to open at once next time
+	sources  []*source
+	out      []varve.Reading
+	left     int // readings that may be returned; -1: any number
+	last     varve.Position
+	some     bool
+	more     bool
+	coverage Coverage
+	cost     store.Cost
+}
+
+// source is one table that is being read.
+type source struct {
+	planned
+	page []varve.Reading
+	buf  []varve.Reading
+	more bool
+}
+
+// Open plans a query. Nothing is read before Next.
+func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	p, err := e.plan(ctx, q.Series, q.Window, q.Consistent)
+	if err != nil {
+		return nil, err
+	}
+	p.inOrder(q.Order)
+	r := &Rows{e: e, q: q, plan: p, left: q.Limit, ahead: 1}
+	if q.Limit == 0 {
+		r.left, r.ahead = -1, e.opts.Parallel
+	}
+	r.coverage.Expired = p.expired
+	return r, nil
+}
+
+// Next returns the next readings, or none at the end. They are good until the
+// next call.
+func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
+	r.out = r.out[:0]
+	for len(r.out) < batch && !r.more {
+		if len(r.out) > 0 && r.dry() {
+			break // reading on would reuse the memory of what is in out
+		}
+		whole, err := r.step(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(whole) > 0 {
+			return r.emit(whole), nil
+		}
+		if !r.some {
+			break
+		}
+	}
+	return r.emit(r.out), nil
+}
+
+// dry reports whether a source must read its next page.
+func (r *Rows) dry() bool {
+	return slices.ContainsFunc(r.sources, func(s *source) bool { return len(s.page) == 0 && s.more })
+}
+
+// emit cuts the fields down to those asked for, and remembers the place.
+func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
+	if len(readings) == 0 {
+		return nil
+	}
+	r.last = readings[len(readings)-1].Position()
+	if len(r.q.Fields) > 0 {
+		for i := range readings {
+			readings[i].Fields = slices.DeleteFunc(readings[i].Fields, func(f varve.Field) bool {
+				return !slices.Contains(r.q.Fields, f.Name)
+			})
+		}
+	}
+	return readings
+}
+
+// step appends the next reading to out. If only one table has readings here, it
+// returns the run of them instead, without copying. It clears some at the end
+// of the answer, and sets more when the limit is reached.
+func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
+	first, err := r.first(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.some = first != nil
+	if !r.some {
+		return nil, nil
+	}
+	if r.left == 0 {
+		// The reading at hand is beyond the limit; if it is alive, there is
+		// more.
+		if pick := r.take(first); pick != nil {
+			r.more, r.some = true, false
+		}
+		return nil, nil
+	}
+	if len(r.out) == 0 && r.alone(first) {
+		return r.run(first), nil
+	}
+	if pick := r.take(first); pick != nil {
+		r.out = append(r.out, *pick)
+		r.count(1)
+	}
+	return nil, nil
+}
+
+func (r *Rows) count(n int) {
+	if r.left > 0 {
+		r.left -= n
+	}
+}
+
+// run returns the live readings of a table that stands alone, up to the limit.
+// There may be none.
+func (r *Rows) run(s *source) []varve.Reading {
+	page := s.page
+	if r.left > 0 && len(page) > r.left {
+		page = page[:r.left]
+	}
+	s.page = s.page[len(page):]
+	live := 0
+	for i := range page {
+		if retention.Alive(&page[i], s.cutoff) {
+			// Swapped, not copied: each keeps its own memory for the next page.
+			page[live], page[i] = page[i], page[live]
+			live++
+		}
+	}
+	r.count(live)
+	return page[:live]
+}
+
+// alone reports whether no other table has readings where this one's page is.
+func (r *Rows) alone(s *source) bool {
+	for _, o := range r.sources {
+		if o != s && (len(o.page) > 0 || o.more) {
+			return false
+		}
+	}
+	return r.opened == len(r.plan.tables) || !r.reaches(&r.plan.tables[r.opened], s.page[len(s.page)-1].Position())
+}
+
+// take takes the reading at which a source is out of all sources. Of copies in
+// several tables, the one that arrived first and lives is the reading; nil:
+// none lives.
+func (r *Rows) take(first *source) *varve.Reading {
+	at := first.page[0].Position()
+	var pick *varve.Reading
+	for _, s := range r.sources {
+		if len(s.page) == 0 || s.page[0].Position() != at {
+			continue
+		}
+		if c := &s.page[0]; retention.Alive(c, s.cutoff) && (pick == nil || c.Arrived.Before(pick.Arrived)) {
+			pick = c
+		}
+		s.page = s.page[1:]
+	}
+	return pick
+}
+
+// first returns the source with the next reading; nil at the end. It opens the
+// tables that can have a reading before it.
+func (r *Rows) first(ctx context.Context) (*source, error) {
+	for {
+		if err := r.refill(ctx); err != nil {
+			return nil, err
+		}
+		var first *source
+		for _, s := range r.sources {
+			if len(s.page) > 0 && (first == nil || r.before(&s.page[0], &first.page[0])) {
+				first = s
+			}
+		}
+		if r.opened == len(r.plan.tables) {
+			return first, nil
+		}
+		if first != nil && !r.reaches(&r.plan.tables[r.opened], first.page[0].Position()) {
+			return first, nil
+		}
+		if err := r.open(ctx, first); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *Rows) before(a, b *varve.Reading) bool {
+	c := a.Position().Compare(b.Position())
+	if r.q.Order == varve.Descending {
+		return c > 0
+	}
+	return c < 0
+}
+
+// reaches reports whether a table can have a reading at a position or before
+// it, in the order of the query.
+func (r *Rows) reaches(t *planned, p varve.Position) bool {
+	w := t.Window()
+	if r.q.Order == varve.Descending {
+		return p.Time < w.To.UnixNano()
+	}
+	return w.From.UnixNano() <= p.Time
+}
+
+// open opens the next tables: all that reach the reading at hand, or, if there
+// is none, as many as seem worth it. The first of a limited query is opened
+// alone, because it may be enough.
+func (r *Rows) open(ctx context.Context, first *source) error {
+	from := r.opened
+	for r.opened < len(r.plan.tables) {
+		t := &r.plan.tables[r.opened]
+		need := first != nil && r.reaches(t, first.page[0].Position())
+		if !need && r.opened-from >= r.ahead {
+			break
+		}
+		if first != nil && !need {
+			break
+		}
+		r.sources = append(r.sources, &source{planned: *t, more: true})
+		r.opened++
+	}
+	r.ahead = min(2*r.ahead, r.e.opts.Parallel)
+	return nil
+}
+
+// refill reads the next page of every source that has come to the end of one,
+// and drops those that are at their end.
+func (r *Rows) refill(ctx context.Context) error {
+	var empty []*source
+	for _, s := range r.sources {
+		if len(s.page) == 0 && s.more {
+			empty = append(empty, s)
+		}
+	}
+	if len(empty) == 0 {
+		return nil
+	}
+	if err := r.readAll(ctx, empty); err != nil {
+		return err
+	}
+	r.sources = slices.DeleteFunc(r.sources, func(s *source) bool { return len(s.page) == 0 && !s.more })
+	return nil
+}
+
+func (r *Rows) readAll(ctx context.Context, sources []*source) error {
+	if len(sources) == 1 {
+		return r.read(ctx, sources[0])
+	}
+	costs := make([]store.Cost, len(sources))
+	errs := make([]error, len(sources))
+	g := errgroup.Group{}
+	g.SetLimit(r.e.opts.Parallel)
+	for i, s := range sources {
+		g.Go(func() error {
+			costs[i], errs[i] = r.page(ctx, s)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, s := range sources {
+		if err := r.note(s, costs[i], errs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Rows) read(ctx context.Context, s *source) error {
+	cost, err := r.page(ctx, s)
+	return r.note(s, cost, err)
+}
+
+// page reads a source's next page.
+func (r *Rows) page(ctx context.Context, s *source) (store.Cost, error) {
+	limit := 0
+	if r.left >= 0 {
+		limit = r.left + 1 // one more tells whether there is more
+	}
+	after := r.q.After
+	if n := len(s.buf); n > 0 {
+		p := s.buf[n-1].Position()
+		after = &p
+	}
+	page, err := r.e.opts.Reader.Read(ctx, r.q.rangeOf(s.Table, after, limit), s.buf)
+	if err != nil {
+		s.page, s.more = nil, false
+		return page.Cost, err
+	}
+	s.buf, s.page, s.more = page.Readings, page.Readings, page.More
+	return page.Cost, nil
+}
+
+// note takes the outcome of reading a page into the coverage.
+func (r *Rows) note(s *source, cost store.Cost, err error) error {
+	r.cost.Add(cost)
+	name := s.Name()
+	switch {
+	case err == nil:
+		if !slices.Contains(r.coverage.Read, name) {
+			r.coverage.Read = append(r.coverage.Read, name)
+		}
+		return nil
+	case errors.Is(err, store.ErrNoTable):
+		r.coverage.Missing = append(r.coverage.Missing, name)
+		return nil
+	default:
+		r.coverage.Failed = append(r.coverage.Failed, name)
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+}
+
+// More returns the position to go on from, if the limit cut the answer short.
+// It is right once Next has returned no readings.
+func (r *Rows) More() (varve.Position, bool) { return r.last, r.more }
+
+// Coverage returns which tables the answer so far rests on.
+func (r *Rows) Coverage() Coverage { return r.coverage }
+
+// Cost returns what reading has cost so far.
+func (r *Rows) Cost() store.Cost { return r.cost }

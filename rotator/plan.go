@@ -1,0 +1,238 @@
+package rotator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/store"
+)
+
+// Kind is what an action does. Kinds are carried out in this order.
+type Kind uint8
+
+// The kinds of action.
+const (
+	Create  Kind = iota + 1 // make a table
+	Tune                    // set its tier
+	Restore                 // take it back into queries
+	Retire                  // take it out of queries
+	Drop                    // delete it
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Create:
+		return "create"
+	case Tune:
+		return "tune"
+	case Restore:
+		return "restore"
+	case Retire:
+		return "retire"
+	case Drop:
+		return "drop"
+	default:
+		return "nothing"
+	}
+}
+
+// Action is one step of a plan.
+type Action struct {
+	Kind     Kind
+	Table    bucket.Table
+	Tier     store.Tier // of Create and Tune
+	Reason   string
+	Readings int64
+	Bytes    int64
+}
+
+// Kept is a table that one might expect a plan to act on, and that it leaves
+// alone.
+type Kept struct {
+	Table  bucket.Table
+	Reason string
+}
+
+// Plan is what a run of the rotator would do.
+type Plan struct {
+	Now     time.Time
+	Actions []Action
+	Kept    []Kept
+	Tables  int // there are now
+	// Ready is how many of the next month's tables there are now, and Needed
+	// how many there should be.
+	Ready, Needed int
+}
+
+// Plan returns what is to be done now about the tables there are, which come
+// with details. It is a pure function.
+func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
+	now = now.UTC()
+	b := builder{Policy: p.WithDefaults(), plan: Plan{Now: now, Tables: len(tables)}, there: map[bucket.Table]*store.Info{}}
+	for i := range tables {
+		b.there[tables[i].Table] = &tables[i]
+	}
+	for _, c := range p.Retention.Classes {
+		month := bucket.MonthOf(now)
+		b.create(c, month)
+		b.create(c, month+1)
+	}
+	for i := range tables {
+		b.keep(&tables[i])
+	}
+	b.limitDrops()
+	slices.SortStableFunc(b.plan.Actions, func(a, c Action) int { return cmp.Compare(a.Kind, c.Kind) })
+	return b.plan
+}
+
+// builder builds a plan.
+type builder struct {
+	Policy
+	plan  Plan
+	there map[bucket.Table]*store.Info
+}
+
+func (b *builder) add(kind Kind, in *store.Info, tier store.Tier, format string, args ...any) {
+	b.plan.Actions = append(b.plan.Actions, Action{
+		Kind: kind, Table: in.Table, Tier: tier, Reason: fmt.Sprintf(format, args...),
+		Readings: in.Readings, Bytes: in.Bytes,
+	})
+}
+
+func (b *builder) leave(in *store.Info, format string, args ...any) {
+	b.plan.Kept = append(b.plan.Kept, Kept{Table: in.Table, Reason: fmt.Sprintf(format, args...)})
+}
+
+// create plans the tables of a class and write month that are missing.
+func (b *builder) create(c retention.Class, m bucket.Month) {
+	ahead := m > bucket.MonthOf(b.plan.Now)
+	for _, r := range b.Grid.Layout(m) {
+		t := bucket.Table{Prefix: b.Retention.TablePrefix(c.Name), Range: r, Month: m}
+		_, there := b.there[t]
+		if ahead {
+			b.plan.Needed++
+			if there {
+				b.plan.Ready++
+			}
+		}
+		if there {
+			continue
+		}
+		why := "readings that arrive this month need it"
+		if ahead {
+			why = fmt.Sprintf("readings that arrive from %s on will need it", m.Start().Format(time.DateOnly))
+		}
+		b.add(Create, &store.Info{Table: t}, b.TierOf(t, b.plan.Now), "%s", why)
+	}
+}
+
+// keep plans what becomes of one table.
+func (b *builder) keep(in *store.Info) {
+	class, ok := b.Retention.ClassOfPrefix(in.Prefix)
+	switch {
+	case !ok:
+		b.leave(in, "no class is configured for its prefix")
+		return
+	case !in.Owned:
+		b.leave(in, "it does not carry the owner tag: it is not touched")
+		return
+	}
+	if want := b.TierOf(in.Table, b.plan.Now); in.Tier != want && in.Retired.IsZero() {
+		b.add(Tune, in, want, "%s", tuneReason(want, in.Tier))
+	}
+	b.age(in, class)
+}
+
+func tuneReason(want, is store.Tier) string {
+	switch want {
+	case store.Cold:
+		return fmt.Sprintf("from %s to cold: sealed, nothing can be written to it any more", is)
+	case store.Hot:
+		return fmt.Sprintf("from %s to hot: it takes the readings of now", is)
+	default:
+		return fmt.Sprintf("from %s to %s: its readings are late by now", is, want)
+	}
+}
+
+// age plans the retiring, restoring and dropping of a table.
+func (b *builder) age(in *store.Info, class retention.Class) {
+	now := b.plan.Now
+	due := b.RetireAt(in.Table, class.Retention)
+	expired := !due.IsZero() && !now.Before(due)
+	switch {
+	case in.Hold != "":
+		if expired {
+			b.leave(in, "it is on hold: %s", in.Hold)
+		}
+	case !expired && !in.Retired.IsZero():
+		b.add(Restore, in, 0, "class %s keeps its readings until %s", class.Name, dateOr(due, "forever"))
+	case !expired:
+	case in.Retired.IsZero():
+		b.add(Retire, in, 0, "all it can hold has expired: written in %s, class %s keeps %s",
+			in.Month, class.Name, retention.FormatDuration(class.Retention))
+	default:
+		b.drop(in)
+	}
+}
+
+func dateOr(t time.Time, other string) string {
+	if t.IsZero() {
+		return other
+	}
+	return t.UTC().Format(time.DateOnly)
+}
+
+// drop plans the dropping of a retired table.
+func (b *builder) drop(in *store.Info) {
+	now := b.plan.Now
+	switch {
+	case now.Before(in.Retired.Add(b.Grace)):
+		b.leave(in, "retired on %s, kept for %s in case it is wanted back", dateOr(in.Retired, ""), retention.FormatDuration(b.Grace))
+	case now.Before(in.Month.End().Add(floor)):
+		b.leave(in, "it is younger than a week past its month")
+	case !b.Drop:
+		b.leave(in, "it could be dropped, but retention.drop is false")
+	default:
+		b.add(Drop, in, 0, "retired on %s, and %s of grace are over", dateOr(in.Retired, ""), retention.FormatDuration(b.Grace))
+	}
+}
+
+// limitDrops leaves the drops beyond the cap to later runs, the longest retired
+// first.
+func (b *builder) limitDrops() {
+	drops := 0
+	slices.SortStableFunc(b.plan.Actions, func(x, y Action) int {
+		return b.retired(x.Table).Compare(b.retired(y.Table))
+	})
+	b.plan.Actions = slices.DeleteFunc(b.plan.Actions, func(a Action) bool {
+		if a.Kind != Drop {
+			return false
+		}
+		drops++
+		if drops <= b.MaxDrops {
+			return false
+		}
+		b.leave(b.there[a.Table], "one run drops at most %d tables: left to the next", b.MaxDrops)
+		return true
+	})
+}
+
+func (b *builder) retired(t bucket.Table) time.Time {
+	if in := b.there[t]; in != nil {
+		return in.Retired
+	}
+	return time.Time{}
+}
+
+// Counts returns how many actions of each kind there are.
+func (p *Plan) Counts() map[Kind]int {
+	counts := map[Kind]int{}
+	for _, a := range p.Actions {
+		counts[a.Kind]++
+	}
+	return counts
+}

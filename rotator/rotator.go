@@ -1,0 +1,179 @@
+package rotator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/lease"
+)
+
+// leaseTTL is how long a run's lease lasts without a step.
+const leaseTTL = 5 * time.Minute
+
+// Options are what a rotator works with. All but Events are required.
+type Options struct {
+	Catalog store.Catalog
+	Creator store.Creator
+	Keeper  store.Keeper
+	Items   store.Items
+	Policy  Policy
+	Now     func() time.Time
+	Holder  string // names this process in the lease, uniquely
+	Events  Events
+}
+
+// Events are called as things happen, from the goroutine of the run. Nil ones
+// are skipped.
+type Events struct {
+	// Applied: an action was carried out, or failed.
+	Applied func(a Action, took time.Duration, err error)
+	// Finished: a run ended.
+	Finished func(p *Plan, took time.Duration, err error)
+}
+
+// Rotator plans and carries out rotations. It is safe for concurrent use; in
+// the whole fleet, one run goes on at a time.
+type Rotator struct {
+	opts  Options
+	lease lease.Keeper
+
+	running sync.Mutex // one run at a time in this process
+	mu      sync.Mutex
+	health  Health
+}
+
+// Health is how rotation is doing.
+type Health struct {
+	LastSuccess   time.Time // of a run in this process; zero: none yet
+	LastError     string    // of the last run, if it failed
+	Ready, Needed int       // tables of the next month: there are, there should be
+	Tables        int       // there are in all
+}
+
+// New returns a rotator.
+func New(o Options) *Rotator {
+	o.Policy = o.Policy.WithDefaults()
+	if o.Events.Applied == nil {
+		o.Events.Applied = func(Action, time.Duration, error) {}
+	}
+	if o.Events.Finished == nil {
+		o.Events.Finished = func(*Plan, time.Duration, error) {}
+	}
+	return &Rotator{opts: o, lease: lease.Keeper{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL}}
+}
+
+// Policy returns the policy in force.
+func (r *Rotator) Policy() Policy { return r.opts.Policy }
+
+// Health returns how rotation is doing.
+func (r *Rotator) Health() Health {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.health
+}
+
+// Tables lists the tables of all classes with details, in the order of their
+// names.
+func (r *Rotator) Tables(ctx context.Context) ([]store.Info, error) {
+	f := store.Filter{Window: varve.AllTime(), Details: true, Fresh: true}
+	for _, c := range r.opts.Policy.Retention.Classes {
+		f.Prefixes = append(f.Prefixes, r.opts.Policy.Retention.TablePrefix(c.Name))
+	}
+	infos, err := r.opts.Catalog.Tables(ctx, f)
+	if err != nil {
+		return nil, fmt.Errorf("list tables: %w", err)
+	}
+	return infos, nil
+}
+
+// Plan returns what a run would do now.
+func (r *Rotator) Plan(ctx context.Context) (Plan, error) {
+	infos, err := r.Tables(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	return r.opts.Policy.Plan(r.opts.Now(), infos), nil
+}
+
+// Run plans and applies. It fails with lease.ErrHeld if another run goes on.
+// The plan that it returns is the one that it carried out, also if some of it
+// failed.
+func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
+	begin := time.Now()
+	defer func() {
+		r.note(&p, err)
+		r.opts.Events.Finished(&p, time.Since(begin), err)
+	}()
+	if !r.running.TryLock() {
+		return p, fmt.Errorf("another run is under way here: %w", lease.ErrHeld)
+	}
+	defer r.running.Unlock()
+	l, err := r.lease.Acquire(ctx, "rotator")
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
+	if p, err = r.Plan(ctx); err != nil {
+		return p, err
+	}
+	return p, r.apply(ctx, &p, l.Check)
+}
+
+// note keeps what readiness and alarms are about.
+func (r *Rotator) note(p *Plan, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := &r.health
+	if errors.Is(err, lease.ErrHeld) {
+		return // somebody else sees to it
+	}
+	if err != nil {
+		h.LastError = err.Error()
+		return
+	}
+	h.LastSuccess, h.LastError = r.opts.Now(), ""
+	h.Ready, h.Needed, h.Tables = p.Needed, p.Needed, p.Tables+p.Counts()[Create]-p.Counts()[Drop]
+}
+
+// apply carries out a plan, in its order. Check is asked before each step.
+func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context) error) error {
+	var errs []error
+	for _, a := range p.Actions {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(append(errs, context.Cause(ctx))...)
+		}
+		if err := check(ctx); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		begin := time.Now()
+		err := r.do(ctx, a)
+		if err != nil {
+			err = fmt.Errorf("%s %s: %w", a.Kind, a.Table, err)
+			errs = append(errs, err)
+		}
+		r.opts.Events.Applied(a, time.Since(begin), err)
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Rotator) do(ctx context.Context, a Action) error {
+	switch a.Kind {
+	case Create:
+		return r.opts.Creator.Create(ctx, a.Table, a.Tier)
+	case Tune:
+		return r.opts.Keeper.Tune(ctx, a.Table, a.Tier)
+	case Restore:
+		return r.opts.Keeper.Restore(ctx, a.Table)
+	case Retire:
+		return r.opts.Keeper.Retire(ctx, a.Table, r.opts.Now())
+	case Drop:
+		return r.opts.Keeper.Drop(ctx, a.Table)
+	default:
+		return fmt.Errorf("unknown action %d", a.Kind)
+	}
+}

@@ -1,0 +1,131 @@
+package router
+
+import (
+	"errors"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// placer sorts the readings of one write by table. Its buffers serve all
+// writes of a request.
+type placer struct {
+	groups []group
+	copies []varve.Reading
+	last   int // the group of the reading before
+	stream string
+	prefix string
+}
+
+// group is the readings of one table.
+type group struct {
+	table bucket.Table
+	index []int // of the readings, in the caller's slice
+}
+
+// place returns the readings that have no verdict, batch by table. It rejects
+// those that the grid has no table for.
+func (p *placer) place(q *Request, readings []varve.Reading, verdicts []varve.Verdict) []store.Batch {
+	for i := range p.groups {
+		p.groups[i].index = p.groups[i].index[:0]
+	}
+	p.groups, p.last = p.groups[:0], 0
+	placed := 0
+	for i := range readings {
+		if verdicts[i].Outcome != 0 {
+			continue
+		}
+		g, ok := p.group(q, &readings[i])
+		if !ok {
+			verdicts[i] = varve.Reject(varve.CodeTimeInFuture, "no table holds the time %s", readings[i].Time)
+			continue
+		}
+		g.index = append(g.index, i)
+		placed++
+	}
+	if len(p.groups) == 1 && placed == len(readings) {
+		return []store.Batch{{Table: p.groups[0].table, Readings: readings}}
+	}
+	return p.batches(readings, placed)
+}
+
+// batches copies the readings together, table by table.
+func (p *placer) batches(readings []varve.Reading, placed int) []store.Batch {
+	if cap(p.copies) < placed {
+		p.copies = make([]varve.Reading, 0, placed)
+	}
+	p.copies = p.copies[:0]
+	batches := make([]store.Batch, 0, len(p.groups))
+	for _, g := range p.groups {
+		from := len(p.copies)
+		for _, i := range g.index {
+			p.copies = append(p.copies, readings[i])
+		}
+		batches = append(batches, store.Batch{Table: g.table, Readings: p.copies[from:]})
+	}
+	return batches
+}
+
+// group finds the group of a reading's table.
+func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
+	if r.Stream != p.stream || p.prefix == "" {
+		policy := q.r.opts.Policy
+		p.stream, p.prefix = r.Stream, policy.TablePrefix(policy.ClassOf(r.Stream).Name)
+	}
+	for n := range p.groups {
+		i := (p.last + n) % len(p.groups)
+		if g := &p.groups[i]; g.table.Contains(r.Time) && g.table.Prefix == p.prefix {
+			p.last = i
+			return g, true
+		}
+	}
+	rng, ok := q.r.opts.Grid.Locate(r.Time, q.month)
+	if !ok {
+		return nil, false
+	}
+	p.last = len(p.groups)
+	if p.last < cap(p.groups) {
+		p.groups = p.groups[:p.last+1] // with its index's memory
+	} else {
+		p.groups = append(p.groups, group{})
+	}
+	g := &p.groups[p.last]
+	g.table, g.index = bucket.Table{Prefix: p.prefix, Range: rng, Month: q.month}, g.index[:0]
+	return g, true
+}
+
+// settle takes over the verdicts of a write and returns those batches whose
+// table is missing, if they may be tried again.
+func (p *placer) settle(batches []store.Batch, results []store.Result, verdicts []varve.Verdict, again bool) (missing []store.Batch) {
+	for i, res := range results {
+		switch {
+		case res.Err == nil:
+			for j, at := range p.find(batches[i].Table).index {
+				verdicts[at] = res.Verdicts[j]
+			}
+		case again && errors.Is(res.Err, store.ErrNoTable):
+			missing = append(missing, batches[i])
+		default:
+			p.reject(batches[i].Table, verdicts, res.Err)
+		}
+	}
+	return missing
+}
+
+// reject rejects all readings of a table.
+func (p *placer) reject(t bucket.Table, verdicts []varve.Verdict, err error) {
+	v := rejectFor(err)
+	for _, at := range p.find(t).index {
+		verdicts[at] = v
+	}
+}
+
+func (p *placer) find(t bucket.Table) *group {
+	for i := range p.groups {
+		if p.groups[i].table == t {
+			return &p.groups[i]
+		}
+	}
+	panic("router: a result for a table that nothing was written to: " + t.Name())
+}

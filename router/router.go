@@ -1,0 +1,137 @@
+// Package router is the only way in for readings: it judges each one, finds
+// its table by event time and by the month of the request's arrival, writes
+// table by table, makes a table that is missing, and returns a verdict for
+// every reading.
+//
+//	Admit ── Request.Write ── judge ── place ── store.Writer ── verdicts
+//	  │                                            │
+//	  too much at once: Busy                       a table is missing: Create, once
+//
+// It has no way to change or drop a table.
+package router
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/streams"
+)
+
+// Options are what a router works with. All fields but the limits and Events
+// are required.
+type Options struct {
+	Writer  store.Writer
+	Creator store.Creator
+	Streams *streams.Registry
+	Policy  *retention.Policy
+	Grid    bucket.Policy
+	Now     func() time.Time
+
+	// MaxRequests is how many requests may be under way; one more is refused.
+	// 0 is 4096.
+	MaxRequests int
+	// MaxReadings is how many readings may be on their way into the store;
+	// more wait. Half of it is kept for small writes, so that a backlog that
+	// is being uploaded does not hold up fresh readings. 0 is 65,536.
+	MaxReadings int
+	Events      Events
+}
+
+// Events are called as things happen. Nil ones are skipped.
+type Events struct {
+	// TableCreated: a table was missing when a reading came for it.
+	TableCreated func(t bucket.Table, took time.Duration)
+}
+
+const (
+	defaultMaxRequests = 4096
+	defaultMaxReadings = 65_536
+	// smallWrite is up to how many readings a write counts as small.
+	smallWrite = 256
+	// busyRetry is when a refused request should be sent again.
+	busyRetry = time.Second
+)
+
+// Router routes readings. It is safe for concurrent use.
+type Router struct {
+	opts     Options
+	requests *semaphore.Weighted
+	readings *semaphore.Weighted // of all writes
+	bulk     *semaphore.Weighted // of those that are not small
+	creating singleflight.Group
+}
+
+// New returns a router.
+func New(o Options) *Router {
+	if o.MaxRequests == 0 {
+		o.MaxRequests = defaultMaxRequests
+	}
+	if o.MaxReadings == 0 {
+		o.MaxReadings = defaultMaxReadings
+	}
+	if o.Events.TableCreated == nil {
+		o.Events.TableCreated = func(bucket.Table, time.Duration) {}
+	}
+	return &Router{
+		opts:     o,
+		requests: semaphore.NewWeighted(int64(o.MaxRequests)),
+		readings: semaphore.NewWeighted(int64(o.MaxReadings)),
+		bulk:     semaphore.NewWeighted(int64(o.MaxReadings) / 2),
+	}
+}
+
+// Request is one request to write, whatever the number of its readings. Its
+// arrival is taken once, so that all of them belong to one write month.
+type Request struct {
+	r       *Router
+	arrived time.Time
+	month   bucket.Month
+	tables  placer
+}
+
+// Admit begins a request. It fails with Busy if too many are under way; nothing
+// of such a request has been looked at. The caller calls Done.
+func (r *Router) Admit() (*Request, error) {
+	if !r.requests.TryAcquire(1) {
+		return nil, &varve.Error{Failure: varve.Busy, RetryAfter: busyRetry,
+			Message: "too many writes are under way: send it again after a second"}
+	}
+	arrived := r.opts.Now().UTC().Truncate(time.Millisecond)
+	return &Request{r: r, arrived: arrived, month: bucket.MonthOf(arrived)}, nil
+}
+
+// Done ends the request.
+func (q *Request) Done() { q.r.requests.Release(1) }
+
+// Arrived returns when the request arrived.
+func (q *Request) Arrived() time.Time { return q.arrived }
+
+// acquire waits until n readings may be on their way, and returns what gives
+// their room back.
+func (r *Router) acquire(ctx context.Context, n int) (release func(), err error) {
+	weight := min(int64(n), int64(r.opts.MaxReadings)/2)
+	if n > smallWrite {
+		if err := r.bulk.Acquire(ctx, weight); err != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	if err := r.readings.Acquire(ctx, weight); err != nil {
+		if n > smallWrite {
+			r.bulk.Release(weight)
+		}
+		return nil, context.Cause(ctx)
+	}
+	return func() {
+		r.readings.Release(weight)
+		if n > smallWrite {
+			r.bulk.Release(weight)
+		}
+	}, nil
+}

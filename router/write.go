@@ -1,0 +1,139 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// createTries is how often a write is tried again whose table was missing,
+// made, and missing again.
+const createTries = 3
+
+// Write writes readings, which it brings into their normal form in place, and
+// sets a verdict for each that has none yet; a reading that comes with a
+// rejecting verdict is left alone. Both slices have the same length.
+//
+// It returns an error only if the context ended, after which readings without
+// a verdict may or may not be stored: sending them again is harmless.
+func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
+	for i := range readings {
+		if verdicts[i].Outcome == 0 {
+			verdicts[i] = q.judge(&readings[i])
+		}
+	}
+	if err := q.note(ctx, readings, verdicts); err != nil {
+		return err
+	}
+	batches := q.tables.place(q, readings, verdicts)
+	if len(batches) == 0 {
+		return nil
+	}
+	release, err := q.r.acquire(ctx, len(readings))
+	if err != nil {
+		return err
+	}
+	defer release()
+	for try := 0; ; try++ {
+		results := q.r.opts.Writer.Write(ctx, batches)
+		missing := q.tables.settle(batches, results, verdicts, try < createTries)
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		if batches = q.create(ctx, missing, verdicts); len(batches) == 0 {
+			return ctx.Err()
+		}
+	}
+}
+
+// judge stamps a reading with the arrival and says why it cannot be stored, if
+// so.
+func (q *Request) judge(r *varve.Reading) varve.Verdict {
+	r.Arrived = q.arrived
+	if v := r.Normalize(); v.Outcome == varve.Rejected {
+		return v
+	}
+	if ahead := r.Time.Sub(q.arrived); ahead > q.r.opts.Grid.Future {
+		return varve.Reject(varve.CodeTimeInFuture, "time %s is %s ahead of the server's clock, and %s is allowed",
+			r.Time.Format(time.RFC3339Nano), ahead.Round(time.Second), q.r.opts.Grid.Future)
+	}
+	return varve.Verdict{}
+}
+
+// note makes sure that the registry knows of the streams. Readings of a stream
+// that it cannot be told of are rejected for now: they could not be found.
+func (q *Request) note(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
+	var tenant, stream string
+	var failed error
+	for i := range readings {
+		if verdicts[i].Outcome != 0 {
+			continue
+		}
+		if r := &readings[i]; r.Tenant != tenant || r.Stream != stream {
+			tenant, stream = r.Tenant, r.Stream
+			failed = q.r.opts.Streams.Note(ctx, tenant, stream, q.r.opts.Policy.ClassOf(stream).Name)
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+		}
+		if failed != nil {
+			verdicts[i] = rejectFor(failed)
+		}
+	}
+	return nil
+}
+
+// create makes the tables of batches that are missing, and returns the batches
+// that can be written now. Those of a table that cannot be made are rejected.
+func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []varve.Verdict) []store.Batch {
+	ready := missing[:0]
+	for _, b := range missing {
+		if err := q.r.ensure(ctx, b.Table); err != nil {
+			q.tables.reject(b.Table, verdicts, err)
+			continue
+		}
+		ready = append(ready, b)
+	}
+	return ready
+}
+
+// ensure makes a table, once however many callers miss it.
+func (r *Router) ensure(ctx context.Context, t bucket.Table) error {
+	done := r.creating.DoChan(t.Name(), func() (any, error) {
+		// Not bound to the caller that happens to be first.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
+		defer cancel()
+		begin := time.Now()
+		if err := r.opts.Creator.Create(ctx, t, store.Warm); err != nil {
+			return nil, fmt.Errorf("create table %s: %w", t, err)
+		}
+		r.opts.Events.TableCreated(t, time.Since(begin))
+		return nil, nil
+	})
+	select {
+	case res := <-done:
+		return res.Err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// createTimeout bounds the making of a table.
+const createTimeout = 2 * time.Minute
+
+// rejectFor turns a failure to store into a verdict.
+func rejectFor(err error) varve.Verdict {
+	var e *varve.Error
+	if errors.As(err, &e) && e.Failure == varve.Invalid {
+		return varve.Reject(varve.CodeMalformed, "%s", err)
+	}
+	return varve.Reject(varve.CodeUnavailable, "%s", err)
+}

@@ -1,0 +1,131 @@
+// Package lease lets one process of many do something, over the registry.
+//
+// A lease is an item with a holder, a token and an end. Every taking over
+// raises the token (fencing): whoever acts under a lease checks it right before
+// each step, and a step that was begun under an older token fails its next
+// check. A lease is taken over only when its end has passed by more than the
+// clocks of two processes may differ.
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// ErrHeld means that another process holds the lease.
+var ErrHeld = errors.New("lease is held by another process")
+
+// ErrLost means that the lease was taken over.
+var ErrLost = errors.New("lease was lost")
+
+// skew is by how much the clocks of two processes may differ.
+const skew = time.Minute
+
+const (
+	attrHolder = "holder"
+	attrToken  = "token"
+	attrUntil  = "until" // unix milliseconds
+)
+
+// Keeper grants leases kept in items.
+type Keeper struct {
+	Items  store.Items
+	Now    func() time.Time
+	Holder string        // names this process, uniquely
+	TTL    time.Duration // how long a lease lasts without a check
+}
+
+// Lease is a lease that is held.
+type Lease struct {
+	k     *Keeper
+	name  string
+	token int64
+	until time.Time
+}
+
+func key(name string) store.Key { return store.Key{PK: "LEASE", SK: name} }
+
+// Acquire takes the lease of a name. It fails with ErrHeld if another process
+// has it.
+func (k *Keeper) Acquire(ctx context.Context, name string) (*Lease, error) {
+	items, err := k.Items.Get(ctx, []store.Key{key(name)}, true)
+	if err != nil {
+		return nil, fmt.Errorf("lease %s: %w", name, err)
+	}
+	l := &Lease{k: k, name: name, token: 1}
+	cond := store.IfAbsent()
+	if len(items) > 0 {
+		it := &items[0]
+		token := it.Attrs[attrToken]
+		until := time.UnixMilli(intOf(it.Attrs[attrUntil]))
+		if holder := it.Attrs[attrHolder].Text(); holder != k.Holder && !k.Now().After(until.Add(skew)) {
+			return nil, fmt.Errorf("lease %s: %w: %s until %s", name, ErrHeld, holder, until.UTC().Format(time.RFC3339))
+		}
+		l.token = intOf(token) + 1
+		cond = store.IfEquals(attrToken, token)
+	}
+	if err := l.put(ctx, cond); err != nil {
+		if errors.Is(err, store.ErrCondition) {
+			return nil, fmt.Errorf("lease %s: %w: it was just taken", name, ErrHeld)
+		}
+		return nil, fmt.Errorf("lease %s: %w", name, err)
+	}
+	return l, nil
+}
+
+func (l *Lease) put(ctx context.Context, cond store.Cond) error {
+	until := l.k.Now().Add(l.k.TTL)
+	err := l.k.Items.Put(ctx, store.Item{Key: key(l.name), Attrs: map[string]varve.Value{
+		attrHolder: varve.StringValue(l.k.Holder),
+		attrToken:  varve.IntValue(l.token),
+		attrUntil:  varve.IntValue(until.UnixMilli()),
+	}}, cond)
+	if err == nil {
+		l.until = until
+	}
+	return err
+}
+
+// Check makes sure that the lease is still held, and extends it when half of
+// its time is over. It fails with ErrLost.
+func (l *Lease) Check(ctx context.Context) error {
+	if l.k.Now().Before(l.until.Add(-l.k.TTL / 2)) {
+		return nil
+	}
+	err := l.put(ctx, store.IfEquals(attrToken, varve.IntValue(l.token)))
+	if errors.Is(err, store.ErrCondition) {
+		return fmt.Errorf("lease %s: %w", l.name, ErrLost)
+	}
+	return err
+}
+
+// Release gives the lease up, so that another process need not wait for its
+// end. The token stays.
+func (l *Lease) Release(ctx context.Context) error {
+	err := l.k.Items.Put(ctx, store.Item{Key: key(l.name), Attrs: map[string]varve.Value{
+		attrHolder: varve.StringValue(""),
+		attrToken:  varve.IntValue(l.token),
+		attrUntil:  varve.IntValue(0),
+	}}, store.IfEquals(attrToken, varve.IntValue(l.token)))
+	if errors.Is(err, store.ErrCondition) {
+		return nil // taken over meanwhile
+	}
+	return err
+}
+
+// intOf returns the integer in a value; 0 if there is none.
+func intOf(v varve.Value) int64 {
+	n, exp, ok := v.Number().Canonical().Scaled()
+	if !ok || exp < 0 {
+		return 0
+	}
+	for ; exp > 0; exp-- {
+		n *= 10
+	}
+	return n
+}
