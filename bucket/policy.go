@@ -2,10 +2,11 @@ package bucket
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/varvedb/varve"
 )
 
 // Policy shapes the grid. Two processes with the same policy compute the same
@@ -36,17 +37,18 @@ const (
 	maxDoubling = 50 * 365 * 24 * time.Hour
 )
 
-// Validate reports everything that is wrong with the policy.
+// Validate reports everything that is wrong with the policy, as joined Invalid
+// errors whose parameters are future, recent and doubling.
 func (p Policy) Validate() error {
 	var errs []error
 	if p.Future < 0 || p.Future > maxFuture {
-		errs = append(errs, fmt.Errorf("future is %s: it must be from 0 to 8 weeks", p.Future))
+		errs = append(errs, varve.InvalidParam("future", "%s is not from 0 to 8 weeks", p.Future))
 	}
 	if p.Recent < 0 || p.Recent > maxRecent {
-		errs = append(errs, fmt.Errorf("recent is %d weeks: it must be from 0 to %d", p.Recent, maxRecent))
+		errs = append(errs, varve.InvalidParam("recent", "%d is not from 0 to %d weeks", p.Recent, maxRecent))
 	}
 	if p.Doubling < 0 || p.Doubling > maxDoubling {
-		errs = append(errs, fmt.Errorf("doubling is %s: it must be from 0 to 50 years", p.Doubling))
+		errs = append(errs, varve.InvalidParam("doubling", "%s is not from 0 to 50 years", p.Doubling))
 	}
 	return errors.Join(errs...)
 }

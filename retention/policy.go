@@ -9,7 +9,6 @@ package retention
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -54,16 +53,18 @@ type Policy struct {
 	Streams map[string]Stream // by stream name
 }
 
-// Validate reports everything that is wrong with the policy.
+// Validate reports everything that is wrong with the policy, as joined Invalid
+// errors whose parameters are prefix, classes.<name>.retention,
+// streams.<name>.class and the like.
 func (p *Policy) Validate() error {
 	var errs []error
 	if err := bucket.ValidatePrefix(p.Prefix); err != nil {
-		errs = append(errs, err)
+		errs = append(errs, varve.InvalidParam("prefix", "%s", err))
 	}
 	seen := map[string]bool{}
 	for _, c := range p.Classes {
 		if seen[c.Name] {
-			errs = append(errs, fmt.Errorf("class %s is there twice", c.Name))
+			errs = append(errs, varve.InvalidParam("classes."+c.Name, "is there twice"))
 		}
 		seen[c.Name] = true
 		if err := c.validate(p); err != nil {
@@ -71,51 +72,54 @@ func (p *Policy) Validate() error {
 		}
 	}
 	if !seen[DefaultClass] {
-		errs = append(errs, fmt.Errorf("class %s is missing", DefaultClass))
+		errs = append(errs, varve.InvalidParam("classes."+DefaultClass, "is missing"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Streams)) {
-		errs = append(errs, p.validateStream(name))
+		if err := p.validateStream(name); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
 
 func (c Class) validate(p *Policy) error {
+	at := "classes." + c.Name
 	for i := range len(c.Name) {
 		if b := c.Name[i]; b-'0' > 9 && b|0x20-'a' > 25 {
-			return fmt.Errorf("class %q: use letters and digits", c.Name)
+			return varve.InvalidParam(at, "a class is named with letters and digits")
 		}
 	}
 	if c.Name == "" {
-		return errors.New("a class has no name")
+		return varve.InvalidParam(at, "a class has no name")
 	}
-	if err := bucket.ValidatePrefix(p.TablePrefix(c.Name)); err != nil {
-		return fmt.Errorf("class %s: %w", c.Name, err)
+	// A wrong prefix has been reported once; a long name makes it wrong here.
+	if prefix := p.TablePrefix(c.Name); len(prefix) > bucket.MaxPrefix {
+		return varve.InvalidParam(at, "the prefix of its tables, %s, has %d characters, the limit is %d", prefix, len(prefix), bucket.MaxPrefix)
 	}
 	if c.Retention != Forever && (c.Retention < MinRetention || c.Retention > MaxRetention) {
-		return fmt.Errorf("class %s: retention %s must be from %s to %s, or forever",
-			c.Name, FormatDuration(c.Retention), FormatDuration(MinRetention), FormatDuration(MaxRetention))
+		return varve.InvalidParam(at+".retention", "%s is not from %s to %s, or forever",
+			FormatDuration(c.Retention), FormatDuration(MinRetention), FormatDuration(MaxRetention))
 	}
 	return nil
 }
 
 func (p *Policy) validateStream(name string) error {
+	at := "streams." + name
 	if err := varve.ValidateName("stream", name); err != nil {
-		return err
+		return varve.InvalidParam(at, "%s", err)
 	}
 	s := p.Streams[name]
 	class, ok := p.class(s.Class)
-	if !ok {
-		return fmt.Errorf("stream %s: class %q is not configured: use one of %s", name, s.Class, strings.Join(p.classNames(), ", "))
-	}
-	if s.Retention == 0 {
+	switch {
+	case !ok:
+		return varve.InvalidParam(at+".class", "%q is not configured: use one of %s", s.Class, strings.Join(p.classNames(), ", "))
+	case s.Retention == 0:
 		return nil
-	}
-	if s.Retention < MinRetention {
-		return fmt.Errorf("stream %s: retention %s must be at least %s", name, FormatDuration(s.Retention), FormatDuration(MinRetention))
-	}
-	if s.Retention > class.Retention {
-		return fmt.Errorf("stream %s: retention %s is longer than the %s of class %s: use a class that keeps readings as long",
-			name, FormatDuration(s.Retention), FormatDuration(class.Retention), class.Name)
+	case s.Retention < MinRetention:
+		return varve.InvalidParam(at+".retention", "%s is shorter than %s", FormatDuration(s.Retention), FormatDuration(MinRetention))
+	case s.Retention > class.Retention:
+		return varve.InvalidParam(at+".retention", "%s is longer than the %s of class %s: put the stream into a class that keeps readings as long",
+			FormatDuration(s.Retention), FormatDuration(class.Retention), class.Name)
 	}
 	return nil
 }

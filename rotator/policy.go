@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
@@ -49,17 +50,18 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// Validate reports everything that is wrong with the policy.
+// Validate reports everything that is wrong with the policy, as joined Invalid
+// errors with parameters.
 func (p Policy) Validate() error {
 	errs := []error{p.Grid.Validate(), p.Retention.Validate()}
 	if p.Seal < 0 || p.Seal > floor {
-		errs = append(errs, fmt.Errorf("seal is %s: it must be from 0 to %s", p.Seal, floor))
+		errs = append(errs, varve.InvalidParam("seal", "%s is not from 0 to %s", p.Seal, retention.FormatDuration(floor)))
 	}
 	if p.Grace < 0 {
-		errs = append(errs, fmt.Errorf("grace is %s: it must not be negative", p.Grace))
+		errs = append(errs, varve.InvalidParam("grace", "%s is negative", p.Grace))
 	}
 	if p.MaxDrops < 0 {
-		errs = append(errs, fmt.Errorf("max_drops is %d: it must not be negative", p.MaxDrops))
+		errs = append(errs, varve.InvalidParam("max_drops", "%d is negative", p.MaxDrops))
 	}
 	return errors.Join(errs...)
 }
@@ -155,7 +157,7 @@ func (p Policy) FateOf(in *store.Info) Fate {
 	}
 	kept := fmt.Sprintf("written in %s, class %s keeps %s", in.Month, class.Name, retention.FormatDuration(class.Retention))
 	if !p.Drop {
-		f.Why = kept + "; retired then, and never dropped while retention.drop is false"
+		f.Why = kept + "; never dropped while retention.drop is false"
 		return f
 	}
 	f.Drops = f.Retires.Add(p.Grace)

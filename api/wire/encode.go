@@ -177,3 +177,23 @@ func (s *FieldSet) Sorted() []string {
 	slices.Sort(names)
 	return names
 }
+
+// AppendSubmission appends a reading as it is sent to a stream: with its
+// device, and with its id if it has one.
+func AppendSubmission(dst []byte, r *varve.Reading) []byte {
+	dst = AppendString(append(dst, `{"device":`...), r.Device)
+	dst = append(dst, `,"time":"`...)
+	dst = append(AppendTime(dst, r.Time), '"')
+	if !r.ID.IsZero() {
+		dst = AppendString(append(dst, `,"id":`...), r.ID.String())
+	}
+	dst = append(dst, `,"fields":{`...)
+	for i := range r.Fields {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(AppendString(dst, r.Fields[i].Name), ':')
+		dst = AppendValue(dst, r.Fields[i].Value)
+	}
+	return append(dst, '}', '}')
+}

@@ -27,8 +27,9 @@ type Defaults struct {
 // as absent.
 type object struct {
 	Defaults
-	dec  *jx.Decoder
-	seen memberSet
+	dec     *jx.Decoder
+	seen    memberSet
+	answers bool // take the arrival from the object: it is an answer, not a request
 }
 
 // memberSet tells which members an object has had.
@@ -89,6 +90,9 @@ func (o *object) member(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, n
 		twice(&o.seen.fields)
 		return o.fields(b, d, note)
 	case "arrived":
+		if o.answers {
+			return o.arrived(r, d, note)
+		}
 		return d.Skip()
 	}
 	note(varve.Reject(varve.CodeMalformed, `%s is not a member of a reading: values belong in "fields"`, clip(string(key))))
@@ -136,6 +140,19 @@ func (o *object) time(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict))
 		note(v)
 	}
 	r.Time = t
+	return nil
+}
+
+func (o *object) arrived(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict)) error {
+	text, err := d.Str()
+	if err != nil {
+		return err
+	}
+	t, v := o.Time.Parse(text)
+	if v.Outcome != 0 {
+		note(v)
+	}
+	r.Arrived = t
 	return nil
 }
 

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/varvedb/varve"
+)
+
+// body returns a request's body unpacked, bounded in length however well it was
+// packed, and given up on when the client stalls.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) (io.ReadCloser, error) {
+	limit := s.opts.Limits.Body
+	raw := r.Body
+	if r.ContentLength < 0 || r.ContentLength > smallBody {
+		raw = &patient{ReadCloser: raw, control: http.NewResponseController(w), stall: s.opts.Limits.Stall}
+	}
+	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+		if r.ContentLength > limit {
+			return nil, &http.MaxBytesError{Limit: limit}
+		}
+		return &bounded{in: raw, close: raw.Close, left: limit, limit: limit}, nil
+	case "gzip":
+		return openGzip(raw, limit)
+	case "zstd":
+		return openZstd(raw, limit)
+	default:
+		return nil, varve.InvalidParam("header.Content-Encoding", "%q is not understood: use gzip, zstd or none", encoding)
+	}
+}
+
+// smallBody is up to which length a body comes in one or two packets, and the
+// server's own deadlines are enough.
+const smallBody = 64 << 10
+
+// patient extends the connection's deadline with every read that succeeds.
+type patient struct {
+	io.ReadCloser
+	control *http.ResponseController
+	stall   time.Duration
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if err := p.control.SetReadDeadline(time.Now().Add(p.stall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	return p.ReadCloser.Read(b)
+}
+
+var gzips sync.Pool
+
+func openGzip(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
+	z, _ := gzips.Get().(*gzip.Reader)
+	var err error
+	if z == nil {
+		z, err = gzip.NewReader(raw)
+	} else {
+		err = z.Reset(raw)
+	}
+	if err != nil {
+		return nil, packed("gzip", err)
+	}
+	return &bounded{in: z, name: "gzip", left: limit, limit: limit, close: func() error {
+		gzips.Put(z)
+		return raw.Close()
+	}}, nil
+}
+
+var zstds sync.Pool
+
+// maxZstdWindow bounds the memory that a zstd body can ask for.
+const maxZstdWindow = 8 << 20
+
+func openZstd(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
+	z, _ := zstds.Get().(*zstd.Decoder)
+	var err error
+	if z == nil {
+		z, err = zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow), zstd.WithDecoderLowmem(true))
+	} else {
+		err = z.Reset(raw)
+	}
+	if err != nil {
+		return nil, packed("zstd", err)
+	}
+	return &bounded{in: z, name: "zstd", left: limit, limit: limit, close: func() error {
+		err := z.Reset(nil)
+		zstds.Put(z)
+		return errors.Join(err, raw.Close())
+	}}, nil
+}
+
+// packed says that a body is not packed as it says.
+func packed(name string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return varve.Errorf(varve.Invalid, "the body is not %s: %s", name, err)
+}
+
+// bounded is a body that must not be longer than limit, unpacked.
+type bounded struct {
+	in    io.Reader
+	name  string // of the packing
+	close func() error
+	left  int64
+	limit int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		// Exactly the limit is fine; a byte more is not.
+		var one [1]byte
+		n, err := b.in.Read(one[:])
+		if n > 0 {
+			return 0, &http.MaxBytesError{Limit: b.limit}
+		}
+		return 0, b.wrap(err)
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.in.Read(p)
+	b.left -= int64(n)
+	return n, b.wrap(err)
+}
+
+func (b *bounded) wrap(err error) error {
+	if err == nil || errors.Is(err, io.EOF) || b.name == "" || errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	var reset *http.MaxBytesError
+	if errors.As(err, &reset) {
+		return err
+	}
+	return packed(b.name, err)
+}
+
+func (b *bounded) Close() error { return b.close() }
+
+func errBodyTooLarge(limit int64) error {
+	return fmt.Errorf("the body is longer than %d MiB: send it in parts; what came before is counted here", limit>>20)
+}

@@ -1,0 +1,188 @@
+// Package client is the Go client of Varve's HTTP API. Failures come back as
+// the errors that the server had: use varve.FailureOf to tell them apart.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// Client calls one server. It is safe for concurrent use.
+type Client struct {
+	base    string
+	http    *http.Client
+	retries int
+}
+
+// Option changes a client.
+type Option func(*Client)
+
+// WithHTTPClient makes the client use h.
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+
+// WithRetries sets how often a call is tried again that the server was too busy
+// for, or that could not be sent; writes among them, since sending a reading
+// twice is harmless. The default is 5.
+func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
+
+// DefaultServer is where a server listens if nothing is configured.
+const DefaultServer = "http://127.0.0.1:8278"
+
+// New returns a client of the server at an address such as
+// http://127.0.0.1:8278.
+func New(server string, opts ...Option) (*Client, error) {
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is not a server's address: write it as in %s", server, DefaultServer)
+	}
+	c := &Client{base: strings.TrimSuffix(server, "/"), http: &http.Client{Transport: transport()}, retries: 5}
+	for _, o := range opts {
+		o(c)
+	}
+	return c, nil
+}
+
+// transport keeps enough connections for a program that writes in parallel.
+func transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 64
+	t.DisableCompression = true
+	return t
+}
+
+// request is one call, which can be sent again.
+type request struct {
+	method, path string
+	query        url.Values
+	header       http.Header
+	body         func() (io.Reader, error)
+	accept       []int // statuses besides 200 that are answers
+}
+
+// do sends a request until it is answered or the tries are used up. The caller
+// closes the body.
+func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
+	for try := 0; ; try++ {
+		resp, err := c.once(ctx, r)
+		if err == nil {
+			return resp, nil
+		}
+		wait, again := retryAfter(err, try)
+		if !again || try >= c.retries || ctx.Err() != nil {
+			return nil, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// retryAfter says how long to wait before a failed call is sent again.
+func retryAfter(err error, try int) (time.Duration, bool) {
+	backoff := min(100*time.Millisecond<<try, 5*time.Second)
+	backoff += rand.N(backoff)
+	var e *varve.Error
+	if !errors.As(err, &e) {
+		return backoff, true // it could not be sent
+	}
+	if e.Failure != varve.Busy && e.Failure != varve.Unavailable {
+		return 0, false
+	}
+	return max(backoff, e.RetryAfter), true
+}
+
+func (c *Client) once(ctx context.Context, r request) (*http.Response, error) {
+	var body io.Reader
+	if r.body != nil {
+		var err error
+		if body, err = r.body(); err != nil {
+			return nil, err
+		}
+	}
+	target := c.base + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range r.header {
+		req.Header[name] = values
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, unreachable(c.base, err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	for _, status := range r.accept {
+		if resp.StatusCode == status && resp.Header.Get("Content-Type") != "application/problem+json" {
+			return resp, nil
+		}
+	}
+	return nil, errors.Join(problem(resp), resp.Body.Close())
+}
+
+// unreachable says that no answer came, and what may be the matter.
+func unreachable(base string, err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err
+	}
+	return fmt.Errorf("no answer from %s (is `varve serve` running there?): %w", base, err)
+}
+
+// problem reads the error that the server answered with.
+func problem(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("%s, and its body cannot be read: %w", resp.Status, err)
+	}
+	var p wire.Problem
+	if json.Unmarshal(text, &p) != nil || p.Detail == "" {
+		return fmt.Errorf("%s: %.200s", resp.Status, text)
+	}
+	e := &varve.Error{Failure: wire.FailureOfStatus(resp.StatusCode), Message: p.Detail}
+	if len(p.Errors) > 0 {
+		e.Param = p.Errors[0].Location
+		e.Message = strings.TrimPrefix(e.Message, e.Param+": ")
+	}
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return e
+}
+
+// getJSON sends a request and decodes its answer.
+func getJSON[T any](ctx context.Context, c *Client, r request) (answer T, err error) {
+	resp, err := c.do(ctx, r)
+	if err != nil {
+		return answer, err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return answer, fmt.Errorf("the answer to %s %s cannot be read: %w", r.method, r.path, err)
+	}
+	return answer, nil
+}
+
+// seriesPath returns the path of something of a device.
+func seriesPath(stream, device, what string) string {
+	return "/v1/streams/" + url.PathEscape(stream) + "/devices/" + url.PathEscape(device) + "/" + what
+}

@@ -1,0 +1,59 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// Tables lists the tables.
+func (c *Client) Tables(ctx context.Context) (wire.TableList, error) {
+	return getJSON[wire.TableList](ctx, c, request{method: http.MethodGet, path: "/v1/tables"})
+}
+
+// Plan returns what the rotator would do now.
+func (c *Client) Plan(ctx context.Context) (wire.PlanBody, error) {
+	return getJSON[wire.PlanBody](ctx, c, request{method: http.MethodGet, path: "/v1/tables/plan"})
+}
+
+// Apply runs the rotator now and returns what it did.
+func (c *Client) Apply(ctx context.Context) (wire.PlanBody, error) {
+	return getJSON[wire.PlanBody](ctx, c, request{method: http.MethodPost, path: "/v1/tables/apply"})
+}
+
+// Restore takes a retired table back into queries, and puts it on hold.
+func (c *Client) Restore(ctx context.Context, table string) (wire.TableInfo, error) {
+	return getJSON[wire.TableInfo](ctx, c, request{method: http.MethodPost, path: "/v1/tables/" + url.PathEscape(table) + "/restore"})
+}
+
+// Hold keeps a table from being retired and dropped, for a reason.
+func (c *Client) Hold(ctx context.Context, table, reason string) (wire.TableInfo, error) {
+	return getJSON[wire.TableInfo](ctx, c, request{
+		method: http.MethodPut, path: "/v1/tables/" + url.PathEscape(table) + "/hold",
+		header: http.Header{"Content-Type": {"application/json"}},
+		body: func() (io.Reader, error) {
+			body, err := json.Marshal(map[string]string{"reason": reason})
+			return bytes.NewReader(body), err
+		},
+	})
+}
+
+// Release lifts a table's hold.
+func (c *Client) Release(ctx context.Context, table string) (wire.TableInfo, error) {
+	return getJSON[wire.TableInfo](ctx, c, request{method: http.MethodDelete, path: "/v1/tables/" + url.PathEscape(table) + "/hold"})
+}
+
+// Streams lists the streams.
+func (c *Client) Streams(ctx context.Context) (wire.StreamList, error) {
+	return getJSON[wire.StreamList](ctx, c, request{method: http.MethodGet, path: "/v1/streams"})
+}
+
+// Ready returns whether the server takes readings, and how rotation is doing.
+func (c *Client) Ready(ctx context.Context) (wire.Readiness, error) {
+	return getJSON[wire.Readiness](ctx, c, request{method: http.MethodGet, path: "/readyz", accept: []int{http.StatusServiceUnavailable}})
+}

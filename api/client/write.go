@@ -1,0 +1,47 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// Body is a body of readings to be written.
+type Body struct {
+	Data     []byte
+	Format   wire.Format
+	Encoding string     // gzip or zstd, if it is packed
+	Params   url.Values // as of POST /v1/streams/{stream}/readings
+}
+
+// Write writes a body of readings. What the answer says is stored or a
+// duplicate is durable. An error means that the body as a whole was refused;
+// readings before the place of a fault may have been stored, and sending them
+// again is harmless.
+func (c *Client) Write(ctx context.Context, stream string, b Body) (wire.WriteAnswer, error) {
+	header := http.Header{"Content-Type": {b.Format.MediaType()}}
+	if b.Encoding != "" {
+		header.Set("Content-Encoding", b.Encoding)
+	}
+	return getJSON[wire.WriteAnswer](ctx, c, request{
+		method: http.MethodPost, path: "/v1/streams/" + url.PathEscape(stream) + "/readings",
+		query: b.Params, header: header,
+		body:   func() (io.Reader, error) { return bytes.NewReader(b.Data), nil },
+		accept: []int{http.StatusMultiStatus, http.StatusUnprocessableEntity},
+	})
+}
+
+// WriteReadings writes readings of one stream. Their tenants and arrivals are
+// for the server to say.
+func (c *Client) WriteReadings(ctx context.Context, stream string, readings []varve.Reading) (wire.WriteAnswer, error) {
+	var data []byte
+	for i := range readings {
+		data = append(wire.AppendSubmission(data, &readings[i]), '\n')
+	}
+	return c.Write(ctx, stream, Body{Data: data, Format: wire.NDJSON})
+}

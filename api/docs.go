@@ -1,0 +1,23 @@
+package api
+
+import (
+	_ "embed" // for the page
+	"net/http"
+)
+
+// docsPage shows /openapi.json to a person. It needs nothing from elsewhere.
+//
+//go:embed docs.html
+var docsPage []byte
+
+func (s *Server) routeDocs() {
+	s.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'")
+		s.write(w, docsPage)
+	})
+	s.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/docs", http.StatusFound)
+	})
+}

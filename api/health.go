@@ -1,0 +1,43 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+func (s *Server) routeHealth() {
+	s.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		s.write(w, []byte("ok\n"))
+	})
+	s.HandleFunc("GET /readyz", s.ready)
+	metrics := promhttp.HandlerFor(s.opts.Metrics, promhttp.HandlerOpts{})
+	s.HandleFunc("GET /metrics", metrics.ServeHTTP)
+}
+
+// ready says whether readings can be taken: the tables of this month are there
+// as soon as the rotator has succeeded once.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	h := s.opts.Rotator.Health()
+	body := wire.Readiness{
+		Ready: true, TablesReadyAhead: h.Ready, TablesNeededAhead: h.Needed,
+		LastRotation: orNull(h.LastSuccess), RotationError: h.LastError, Version: s.opts.Version,
+	}
+	if h.LastSuccess.IsZero() {
+		body.Ready, body.Why = false, "the rotator has not succeeded yet: tables may be missing"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !body.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	if err := s.writeJSON(w, body); err != nil {
+		s.opts.Events.Failed(r, err)
+	}
+}
+
+// deadline is until when a client must have taken what is sent now.
+func (s *Server) deadline() time.Time { return time.Now().Add(s.opts.Limits.Stall) }

@@ -1,0 +1,165 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/router"
+)
+
+// maxRejects is how many rejections an answer lists.
+const maxRejects = 10_000
+
+// ingest takes one body of readings in.
+type ingest struct {
+	s       *Server
+	batch   wire.Batch
+	tally   varve.Tally
+	rejects []byte // JSON, without the brackets
+	listed  int
+	soon    bool // all rejections so far are for now only
+	out     []byte
+	index   int64 // of the batch's first reading in the body
+}
+
+var ingests = sync.Pool{New: func() any { return new(ingest) }}
+
+func (in *ingest) release() {
+	in.batch.Reset()
+	in.s, in.tally, in.listed, in.index = nil, varve.Tally{}, 0, 0
+	in.rejects, in.out = in.rejects[:0], in.out[:0]
+	ingests.Put(in)
+}
+
+// postReadings serves POST /v1/streams/{stream}/readings.
+func (s *Server) postReadings(w http.ResponseWriter, r *http.Request) {
+	in := ingests.Get().(*ingest)
+	defer in.release()
+	in.s, in.soon = s, true
+	if err := in.run(w, r); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = varve.Errorf(varve.Invalid, "the body was cut off: what came before is counted here, send the rest again")
+		}
+		s.failWrite(w, r, err, &in.tally)
+		return
+	}
+	in.answer(w, r)
+}
+
+// run reads the body batch by batch and routes each. An error is about the
+// whole body.
+func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
+	defaults, err := in.s.defaults(r)
+	if err != nil {
+		return err
+	}
+	format, ok := wire.FormatOf(r.Header.Get("Content-Type"))
+	if !ok {
+		return varve.InvalidParam("header.Content-Type", "%q is not a form of readings: use application/json, application/x-ndjson or text/csv", r.Header.Get("Content-Type"))
+	}
+	columns, err := columnsOf(r)
+	if err != nil {
+		return err
+	}
+	body, err := in.s.body(w, r)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	reader, err := wire.NewReader(format, body, defaults, columns)
+	if err != nil {
+		return err
+	}
+	var req *router.Request
+	for {
+		in.batch.Reset()
+		bodyErr := reader.Read(&in.batch)
+		if in.batch.Len() > 0 {
+			if req == nil {
+				if req, err = in.s.opts.Router.Admit(); err != nil {
+					return err
+				}
+				defer req.Done()
+			}
+			if err := req.Write(r.Context(), in.batch.Readings, in.batch.Verdicts); err != nil {
+				return err
+			}
+			in.settle()
+		}
+		if errors.Is(bodyErr, io.EOF) {
+			return nil
+		}
+		if bodyErr != nil {
+			return bodyErr
+		}
+	}
+}
+
+// settle counts the batch's verdicts and lists its rejections.
+func (in *ingest) settle() {
+	for i, v := range in.batch.Verdicts {
+		in.tally.Count(v)
+		if v.Outcome != varve.Rejected {
+			continue
+		}
+		in.soon = in.soon && v.Code.Retryable()
+		if in.listed == maxRejects {
+			continue
+		}
+		if in.listed > 0 {
+			in.rejects = append(in.rejects, ',')
+		}
+		in.listed++
+		in.rejects = append(in.rejects, `{"index":`...)
+		in.rejects = strconv.AppendInt(in.rejects, in.index+int64(i), 10)
+		if line := in.batch.Lines[i]; line > 0 {
+			in.rejects = append(in.rejects, `,"line":`...)
+			in.rejects = strconv.AppendInt(in.rejects, int64(line), 10)
+		}
+		in.rejects = append(in.rejects, `,"code":"`...)
+		in.rejects = append(in.rejects, v.Code...)
+		in.rejects = append(in.rejects, `","message":`...)
+		in.rejects = wire.AppendString(in.rejects, v.Message)
+		in.rejects = append(in.rejects, '}')
+	}
+	in.index += int64(in.batch.Len())
+	in.s.metrics.verdicts(&in.batch)
+}
+
+// answer writes the verdicts: 200 if no reading was rejected, 207 if some were,
+// 422 if all were, 503 if all were and may be stored later.
+func (in *ingest) answer(w http.ResponseWriter, r *http.Request) {
+	status := http.StatusOK
+	switch {
+	case in.tally.Rejected == 0:
+	case in.tally.Rejected < in.tally.Total():
+		status = http.StatusMultiStatus
+	case in.soon:
+		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "1")
+	default:
+		status = http.StatusUnprocessableEntity
+	}
+	out := append(in.out, `{"stored":`...)
+	out = strconv.AppendInt(out, in.tally.Stored, 10)
+	out = append(out, `,"duplicates":`...)
+	out = strconv.AppendInt(out, in.tally.Duplicates, 10)
+	out = append(out, `,"rejected":`...)
+	out = strconv.AppendInt(out, in.tally.Rejected, 10)
+	out = append(out, `,"rejects":[`...)
+	out = append(out, in.rejects...)
+	out = append(out, ']')
+	if int64(in.listed) < in.tally.Rejected {
+		out = append(out, `,"truncated":true`...)
+	}
+	out = append(out, '}', '\n')
+	in.out = out
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	in.s.write(w, out)
+}

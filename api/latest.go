@@ -1,0 +1,118 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/query"
+)
+
+// maxDevices is of how many devices one call may ask the latest reading.
+const maxDevices = 1000
+
+var latestParams = []string{"by", "fields", "consistent", "device"}
+
+// getLatest serves GET /v1/streams/{stream}/devices/{device}/latest. A device
+// without a live reading is answered with 404.
+func (s *Server) getLatest(w http.ResponseWriter, r *http.Request) {
+	q, err := s.latestOf(r, r.URL.Query(), latestParams[:3])
+	if err == nil {
+		q.Series, err = s.series(r, r.PathValue("device"))
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	a, err := s.opts.Query.Latest(r.Context(), q)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if !a.Found {
+		s.fail(w, r, varve.Errorf(varve.NotFound, "device %q has no reading in stream %s, or all have expired", q.Series.Device, q.Series.Stream))
+		return
+	}
+	var buf [512]byte
+	out, err := appendLatest(append(buf[:0], `{"reading":`...), &a)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, append(out, '}', '\n'))
+}
+
+// appendLatest appends the reading, or null, and the coverage.
+func appendLatest(dst []byte, a *query.LatestAnswer) ([]byte, error) {
+	if a.Found {
+		dst = wire.AppendReading(dst, &a.Reading)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	coverage, err := json.Marshal(coverageOf(a.Coverage))
+	return append(append(dst, `,"coverage":`...), coverage...), err
+}
+
+// getLatestOfMany serves GET /v1/streams/{stream}/latest?device=a&device=b.
+func (s *Server) getLatestOfMany(w http.ResponseWriter, r *http.Request) {
+	asked := r.URL.Query()
+	q, err := s.latestOf(r, asked, latestParams)
+	devices := asked["device"]
+	if err == nil {
+		err = s.checkDevices(r, devices)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	q.Series = varve.Series{Tenant: s.tenant(r), Stream: r.PathValue("stream")}
+	answers, err := s.opts.Query.LatestOf(r.Context(), q, devices)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	out := []byte(`{"latest":[`)
+	for i := range answers {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = wire.AppendString(append(out, "\n{\"device\":"...), answers[i].Series.Device)
+		if out, err = appendLatest(append(out, `,"reading":`...), &answers[i]); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		out = append(out, '}')
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, append(out, "\n]}\n"...))
+}
+
+func (s *Server) checkDevices(r *http.Request, devices []string) error {
+	if len(devices) == 0 {
+		return varve.InvalidParam("query.device", "name at least one device, as in ?device=a&device=b")
+	}
+	if len(devices) > maxDevices {
+		return varve.InvalidParam("query.device", "%d devices are named, the limit is %d", len(devices), maxDevices)
+	}
+	for _, d := range devices {
+		if _, err := s.series(r, d); err != nil {
+			return varve.InvalidParam("query.device", "%s", err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) latestOf(_ *http.Request, asked url.Values, params []string) (q query.LatestQuery, err error) {
+	if err := known(asked, params...); err != nil {
+		return q, err
+	}
+	if q.By, err = varve.ParseBy(asked.Get("by")); err != nil {
+		return q, varve.InvalidParam("query.by", "%s", err)
+	}
+	q.Fields = list(asked, "fields")
+	q.Consistent, err = boolean(asked, "consistent")
+	return q, err
+}

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/rotator"
+)
+
+// metrics are what /metrics shows of the server and the rotator.
+type metrics struct {
+	outcomes [4]prometheus.Counter // by varve.Outcome
+	rejects  *prometheus.CounterVec
+	requests *prometheus.HistogramVec
+}
+
+func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator) *metrics {
+	m := &metrics{
+		rejects: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "varve_readings_rejected_total", Help: "Readings rejected, by code.",
+		}, []string{"code"}),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "varve_http_request_seconds", Help: "Time to answer, by route and status.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
+		}, []string{"route", "status"}),
+	}
+	readings := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "varve_readings_total", Help: "Readings submitted, by outcome.",
+	}, []string{"outcome"})
+	for o := varve.Stored; o <= varve.Rejected; o++ {
+		m.outcomes[o] = readings.WithLabelValues(o.String())
+	}
+	reg.MustRegister(readings, m.rejects, m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	gauge := func(name, help string, value func(rotator.Health) float64) {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+			func() float64 { return value(rot.Health()) }))
+	}
+	gauge("varve_rotation_last_success_timestamp_seconds", "When the rotator last succeeded; 0: not yet.", func(h rotator.Health) float64 {
+		if h.LastSuccess.IsZero() {
+			return 0
+		}
+		return float64(h.LastSuccess.Unix())
+	})
+	gauge("varve_tables_ready_ahead", "Tables of the next month that there are.", func(h rotator.Health) float64 { return float64(h.Ready) })
+	gauge("varve_tables_needed_ahead", "Tables of the next month that there should be.", func(h rotator.Health) float64 { return float64(h.Needed) })
+	gauge("varve_tables", "Tables there are.", func(h rotator.Health) float64 { return float64(h.Tables) })
+	return m
+}
+
+// route returns the observer of one route.
+func (m *metrics) route(pattern string) func(status int, took time.Duration) {
+	var observers sync.Map // by status
+	return func(status int, took time.Duration) {
+		o, ok := observers.Load(status)
+		if !ok {
+			o, _ = observers.LoadOrStore(status, m.requests.WithLabelValues(pattern, strconv.Itoa(status)))
+		}
+		o.(prometheus.Observer).Observe(took.Seconds())
+	}
+}
+
+// verdicts counts a batch's verdicts.
+func (m *metrics) verdicts(b *wire.Batch) {
+	var counts [4]int
+	for i := range b.Verdicts {
+		v := &b.Verdicts[i]
+		counts[v.Outcome]++
+		if v.Outcome == varve.Rejected {
+			m.rejects.WithLabelValues(string(v.Code)).Inc()
+		}
+	}
+	for o := varve.Stored; o <= varve.Rejected; o++ {
+		if counts[o] > 0 {
+			m.outcomes[o].Add(float64(counts[o]))
+		}
+	}
+}

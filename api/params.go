@@ -1,0 +1,190 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/retention"
+)
+
+// known checks that a request has no parameters but these: a misspelt one
+// would silently ask for something else.
+func known(params url.Values, names ...string) error {
+	for name := range params {
+		if !slices.Contains(names, name) {
+			return varve.InvalidParam("query."+name, "there is no such parameter: use %s", strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter"}
+
+// defaults returns what readings of a write have that do not say otherwise.
+func (s *Server) defaults(r *http.Request) (wire.Defaults, error) {
+	d := wire.Defaults{Tenant: s.tenant(r), Stream: r.PathValue("stream")}
+	if err := varve.ValidateName("stream", d.Stream); err != nil {
+		return d, varve.InvalidParam("path.stream", "%s", err)
+	}
+	if r.URL.RawQuery == "" {
+		return d, nil
+	}
+	q := r.URL.Query()
+	if err := known(q, writeParams...); err != nil {
+		return d, err
+	}
+	d.Device = q.Get("device")
+	if q.Has("device") {
+		if err := varve.ValidateDevice(d.Device); err != nil {
+			return d, varve.InvalidParam("query.device", "%s", err)
+		}
+	}
+	var err error
+	d.Time, err = timeFormat(q)
+	return d, err
+}
+
+func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
+	if f.Precision, err = wire.ParsePrecision(q.Get("precision")); err != nil {
+		return f, varve.InvalidParam("query.precision", "%s", err)
+	}
+	if name := q.Get("timezone"); name != "" {
+		if f.Location, err = time.LoadLocation(name); err != nil {
+			return f, varve.InvalidParam("query.timezone", "%q is unknown: use a name as in Europe/Berlin", name)
+		}
+	}
+	return f, nil
+}
+
+// columnsOf returns what the columns of a CSV body are.
+func columnsOf(r *http.Request) (wire.Columns, error) {
+	var c wire.Columns
+	if r.URL.RawQuery == "" {
+		return c, nil
+	}
+	q := r.URL.Query()
+	c.Time, c.Device, c.ID = q.Get("time_column"), q.Get("device_column"), q.Get("id_column")
+	if names := q.Get("columns"); names != "" {
+		c.Names = strings.Split(names, ",")
+	}
+	if d := q.Get("delimiter"); d != "" {
+		if d == `\t` || d == "tab" {
+			d = "\t"
+		}
+		r, n := utf8.DecodeRuneInString(d)
+		if n != len(d) {
+			return c, varve.InvalidParam("query.delimiter", "%q is not one character", d)
+		}
+		c.Delimiter = r
+	}
+	if types := q.Get("types"); types != "" {
+		c.Kinds = map[string]varve.Kind{}
+		for _, t := range strings.Split(types, ",") {
+			name, kind, ok := strings.Cut(t, ":")
+			k, err := wire.ParseKind(kind)
+			if !ok || err != nil {
+				return c, varve.InvalidParam("query.types", "%q is not a column and its kind, as in serial:string", t)
+			}
+			c.Kinds[name] = k
+		}
+	}
+	return c, nil
+}
+
+// moment reads a time in a query: as in readings, or now, or relative to now
+// as in -24h.
+func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
+	text := q.Get(name)
+	switch {
+	case text == "":
+		return def, nil
+	case text == "now":
+		return now, nil
+	case (text[0] == '-' || text[0] == '+') && len(text) > 1 && strings.ContainsAny(text[len(text)-1:], "ywdhms"):
+		d, err := retention.ParseDuration(text[1:])
+		if err != nil || d == retention.Forever {
+			return def, varve.InvalidParam("query."+name, "%q is not a distance from now, as in -24h or -7d", text)
+		}
+		if text[0] == '-' {
+			d = -d
+		}
+		return now.Add(d), nil
+	}
+	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // an unescaped + is a blank
+	if v.Outcome == varve.Rejected {
+		if t, v = f.Parse(text); v.Outcome == varve.Rejected {
+			return def, varve.InvalidParam("query."+name, "%s", v.Message)
+		}
+	}
+	return t, nil
+}
+
+func boolean(q url.Values, name string) (bool, error) {
+	switch text := q.Get(name); text {
+	case "", "false", "0":
+		return false, nil
+	case "true", "1":
+		return true, nil
+	default:
+		return false, varve.InvalidParam("query."+name, "%q is neither true nor false", text)
+	}
+}
+
+func integer(q url.Values, name string, least, most int) (int, error) {
+	text := q.Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, varve.InvalidParam("query."+name, "%q is not a whole number from %d to %d", text, least, most)
+	}
+	return n, nil
+}
+
+func list(q url.Values, name string) []string {
+	var all []string
+	for _, text := range q[name] {
+		for _, s := range strings.Split(text, ",") {
+			if s = strings.TrimSpace(s); s != "" {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// format returns the form in which an answer is wanted: by the parameter, else
+// by Accept, else JSON.
+func format(r *http.Request, q url.Values) (wire.Format, error) {
+	switch text := q.Get("format"); text {
+	case "":
+	case "json":
+		return wire.JSON, nil
+	case "ndjson":
+		return wire.NDJSON, nil
+	case "csv":
+		return wire.CSV, nil
+	default:
+		return 0, varve.InvalidParam("query.format", "%q is unknown: use json, ndjson or csv", text)
+	}
+	for _, part := range strings.Split(r.Header.Get("Accept"), ",") {
+		media, _, _ := strings.Cut(part, ";")
+		switch strings.TrimSpace(media) {
+		case "text/csv":
+			return wire.CSV, nil
+		case "application/x-ndjson", "application/ndjson", "application/jsonl":
+			return wire.NDJSON, nil
+		case "application/json":
+			return wire.JSON, nil
+		}
+	}
+	return wire.JSON, nil
+}

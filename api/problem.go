@@ -1,0 +1,84 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/lease"
+)
+
+// classify gives an error that comes from below a kind.
+func classify(err error) *varve.Error {
+	var e *varve.Error
+	var body *wire.BodyError
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return &varve.Error{Failure: varve.Invalid, Message: errBodyTooLarge(tooLarge.Limit).Error(), Err: errTooLarge}
+	case errors.As(err, &body):
+		return &varve.Error{Failure: varve.Invalid, Message: body.Message}
+	case errors.As(err, &e):
+		if e == err { //nolint:errorlint // the very one, not one that it wraps
+			return e
+		}
+		return &varve.Error{Failure: e.Failure, Param: e.Param, Message: err.Error(), RetryAfter: e.RetryAfter}
+	case errors.Is(err, store.ErrNoTable):
+		return &varve.Error{Failure: varve.NotFound, Message: err.Error()}
+	case errors.Is(err, store.ErrRefused), errors.Is(err, store.ErrForeign), errors.Is(err, lease.ErrHeld), errors.Is(err, lease.ErrLost):
+		return &varve.Error{Failure: varve.Conflict, Message: err.Error()}
+	case errors.Is(err, store.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &varve.Error{Failure: varve.Unavailable, Message: err.Error()}
+	default:
+		return &varve.Error{Failure: varve.Internal, Message: err.Error()}
+	}
+}
+
+// errTooLarge marks errors that are answered with 413.
+var errTooLarge = errors.New("body too large")
+
+func statusOf(e *varve.Error) int {
+	if errors.Is(e.Err, errTooLarge) {
+		return http.StatusRequestEntityTooLarge
+	}
+	return wire.StatusOf(e.Failure)
+}
+
+// fail answers with a problem.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.failWrite(w, r, err, nil)
+}
+
+// failWrite answers with a problem that tells what became of the readings
+// before it.
+func (s *Server) failWrite(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally) {
+	e := classify(err)
+	status := statusOf(e)
+	if status >= http.StatusInternalServerError && r.Context().Err() == nil {
+		s.opts.Events.Failed(r, err)
+	}
+	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message, Tally: tally}
+	if e.Param != "" {
+		p.Errors = []wire.ProblemDetail{{Location: e.Param, Message: e.Message}}
+		p.Detail = e.Param + ": " + e.Message
+	}
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds()+0.999)))
+	} else if e.Failure == varve.Busy || e.Failure == varve.Unavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	// A Problem has nothing in it that cannot be marshalled.
+	body, _ := json.Marshal(p)
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	s.write(w, append(body, '\n'))
+}
+
+// write writes the end of an answer. If the client has gone, there is nobody to
+// tell.
+func (s *Server) write(w http.ResponseWriter, p []byte) { _, _ = w.Write(p) }

@@ -1,0 +1,316 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/query"
+)
+
+const maxLimit = 1_000_000_000
+
+var readParams = []string{"from", "to", "order", "limit", "fields", "cursor", "consistent", "explain", "format", "precision", "timezone"}
+
+// getReadings serves GET /v1/streams/{stream}/devices/{device}/readings.
+func (s *Server) getReadings(w http.ResponseWriter, r *http.Request) {
+	a := answers.Get().(*answer)
+	defer a.release()
+	a.s, a.w, a.r = s, w, r
+	if err := a.run(); err != nil {
+		if a.begun {
+			// The status is sent: a cut-off body is all there is to say it with.
+			s.opts.Events.Failed(r, err)
+			panic(http.ErrAbortHandler)
+		}
+		s.fail(w, r, err)
+	}
+}
+
+// answer writes the answer to one query, as it is read.
+type answer struct {
+	s      *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	q      query.Query
+	asked  url.Values
+	format wire.Format
+	table  wire.Table
+	begun  bool
+	n      int
+	out    []byte
+}
+
+var answers = sync.Pool{New: func() any { return new(answer) }}
+
+func (a *answer) release() {
+	*a = answer{out: a.out[:0]}
+	answers.Put(a)
+}
+
+// flushAt is how much of an answer is gathered before it is sent.
+const flushAt = 32 << 10
+
+func (a *answer) run() error {
+	var err error
+	a.asked = a.r.URL.Query()
+	if a.q, err = a.s.queryOf(a.r, a.asked); err != nil {
+		return err
+	}
+	if a.format, err = format(a.r, a.asked); err != nil {
+		return err
+	}
+	explain, err := boolean(a.asked, "explain")
+	if err != nil {
+		return err
+	}
+	if explain {
+		return a.explain()
+	}
+	if a.format == wire.CSV {
+		if err := a.columns(); err != nil {
+			return err
+		}
+	}
+	rows, err := a.s.opts.Query.Open(a.r.Context(), a.q)
+	if err != nil {
+		return err
+	}
+	for {
+		readings, err := rows.Next(a.r.Context())
+		if err != nil {
+			return err
+		}
+		if !a.begun {
+			a.begin()
+		}
+		if len(readings) == 0 {
+			break
+		}
+		if err := a.add(readings); err != nil {
+			return err
+		}
+	}
+	return a.end(rows)
+}
+
+// queryOf reads what a request asks for.
+func (s *Server) queryOf(r *http.Request, asked url.Values) (q query.Query, err error) {
+	if err := known(asked, readParams...); err != nil {
+		return q, err
+	}
+	if q.Series, err = s.series(r, r.PathValue("device")); err != nil {
+		return q, err
+	}
+	f, err := timeFormat(asked)
+	if err != nil {
+		return q, err
+	}
+	now := s.opts.Now()
+	all := varve.AllTime()
+	if q.Window.From, err = moment(asked, "from", f, now, all.From); err != nil {
+		return q, err
+	}
+	if q.Window.To, err = moment(asked, "to", f, now, all.To); err != nil {
+		return q, err
+	}
+	if q.Window.To.Before(q.Window.From) {
+		return q, varve.InvalidParam("query.to", "%s is before from, %s", asked.Get("to"), asked.Get("from"))
+	}
+	if q.Order, err = varve.ParseOrder(asked.Get("order")); err != nil {
+		return q, varve.InvalidParam("query.order", "%s", err)
+	}
+	if asked.Has("limit") {
+		if q.Limit, err = integer(asked, "limit", 1, maxLimit); err != nil {
+			return q, err
+		}
+	}
+	if q.Consistent, err = boolean(asked, "consistent"); err != nil {
+		return q, err
+	}
+	q.Fields = list(asked, "fields")
+	if text := asked.Get("cursor"); text != "" {
+		c, err := query.ParseCursor(text, q.Series, q.Order, asked.Get("from"), asked.Get("to"))
+		if err != nil {
+			return q, inQuery(err)
+		}
+		q.Window, q.After = c.Window, &c.After
+	}
+	return q, nil
+}
+
+// inQuery says that the parameter at fault is in the query.
+func inQuery(err error) error {
+	if e := classify(err); e.Param != "" {
+		e.Param = "query." + e.Param
+		return e
+	}
+	return err
+}
+
+func (s *Server) series(r *http.Request, device string) (varve.Series, error) {
+	series := varve.Series{Tenant: s.tenant(r), Stream: r.PathValue("stream"), Device: device}
+	if err := varve.ValidateName("stream", series.Stream); err != nil {
+		return series, varve.InvalidParam("path.stream", "%s", err)
+	}
+	if err := varve.ValidateDevice(device); err != nil {
+		return series, varve.InvalidParam("path.device", "%s", err)
+	}
+	return series, nil
+}
+
+// columns finds out the columns of a CSV answer: the fields asked for, else all
+// that occur, for which the answer is read once more.
+func (a *answer) columns() error {
+	if len(a.q.Fields) > 0 {
+		a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
+		return nil
+	}
+	rows, err := a.s.opts.Query.Open(a.r.Context(), a.q)
+	if err != nil {
+		return err
+	}
+	var set wire.FieldSet
+	for {
+		readings, err := rows.Next(a.r.Context())
+		if err != nil {
+			return err
+		}
+		if len(readings) == 0 {
+			a.table.Fields = set.Sorted()
+			return nil
+		}
+		for i := range readings {
+			set.Add(&readings[i])
+		}
+	}
+}
+
+// begin sends the head.
+func (a *answer) begin() {
+	a.begun = true
+	h := a.w.Header()
+	h.Set("Content-Type", a.format.MediaType())
+	switch a.format {
+	case wire.JSON:
+		a.out = append(a.out, `{"readings":[`...)
+	case wire.CSV:
+		a.out = a.table.AppendHeader(a.out)
+		fallthrough
+	default:
+		h.Set("Trailer", "Varve-Next, Varve-Coverage")
+	}
+}
+
+func (a *answer) add(readings []varve.Reading) error {
+	for i := range readings {
+		switch a.format {
+		case wire.JSON:
+			if a.n > 0 {
+				a.out = append(a.out, ',')
+			}
+			a.out = append(a.out, '\n')
+			a.out = wire.AppendReading(a.out, &readings[i])
+		case wire.NDJSON:
+			a.out = append(wire.AppendReading(a.out, &readings[i]), '\n')
+		case wire.CSV:
+			var missing string
+			if a.out, missing = a.table.AppendRow(a.out, &readings[i]); missing != "" && len(a.q.Fields) == 0 {
+				return fmt.Errorf("field %q arrived while the answer was being written: ask again, or name the fields", missing)
+			}
+		}
+		a.n++
+		if len(a.out) >= flushAt {
+			if err := a.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flush sends what was gathered.
+func (a *answer) flush() error {
+	a.s.extend(a.w)
+	_, err := a.w.Write(a.out)
+	a.out = a.out[:0]
+	if err != nil {
+		return fmt.Errorf("send the answer: %w", err)
+	}
+	return nil
+}
+
+// end sends the rest, and where to go on.
+func (a *answer) end(rows *query.Rows) error {
+	next := ""
+	if at, more := rows.More(); more {
+		c := query.Cursor{Window: a.q.Window, After: at}
+		next = c.Encode(a.q.Series, a.q.Order, a.asked.Get("from"), a.asked.Get("to"))
+	}
+	coverage, err := json.Marshal(coverageOf(rows.Coverage()))
+	if err != nil {
+		return err
+	}
+	if a.format != wire.JSON {
+		if err := a.flush(); err != nil {
+			return err
+		}
+		a.w.Header().Set("Varve-Next", next)
+		a.w.Header().Set("Varve-Coverage", string(coverage))
+		return nil
+	}
+	if a.n > 0 {
+		a.out = append(a.out, '\n')
+	}
+	a.out = append(a.out, ']')
+	if next != "" {
+		a.out = append(append(append(a.out, `,"next":"`...), next...), '"')
+	}
+	a.out = append(append(append(a.out, `,"coverage":`...), coverage...), '}', '\n')
+	return a.flush()
+}
+
+// coverageOf makes empty lists of missing ones, so that a client finds all four.
+func coverageOf(c query.Coverage) query.Coverage {
+	for _, l := range []*[]string{&c.Read, &c.Expired, &c.Missing, &c.Failed} {
+		if *l == nil {
+			*l = []string{}
+		}
+	}
+	return c
+}
+
+func (a *answer) explain() error {
+	x, err := a.s.opts.Query.Explain(a.r.Context(), a.q)
+	if err != nil {
+		return err
+	}
+	body := wire.Explained{Tables: []wire.ExplainedTable{}, Requests: x.Cost.Requests, Units: x.Cost.Units}
+	for _, t := range x.Tables {
+		body.Tables = append(body.Tables, wire.ExplainedTable{
+			PlannedTable: t, WriteMonth: t.Month.String(), Requests: t.Cost.Requests, Units: t.Cost.Units,
+		})
+	}
+	return a.s.writeJSON(a.w, body)
+}
+
+// extend gives the client more time to take the answer.
+func (s *Server) extend(w http.ResponseWriter) {
+	// Not every ResponseWriter has deadlines; those in tests do not.
+	_ = http.NewResponseController(w).SetWriteDeadline(s.deadline())
+}
+
+func (s *Server) writeJSON(w http.ResponseWriter, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, append(body, '\n'))
+	return nil
+}

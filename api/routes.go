@@ -1,0 +1,113 @@
+package api
+
+import (
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+func (s *Server) routeReadings() {
+	s.raw(http.MethodPost, "/v1/streams/{stream}/readings", s.postReadings, &huma.Operation{
+		OperationID: "write-readings", Summary: "Write readings", Tags: []string{"readings"},
+		Description: "A JSON object or array, NDJSON, or CSV with a header; gzip and zstd are understood. " +
+			"Every reading gets a verdict. What is stored or a duplicate is durable when the answer comes; sending anything again is harmless. " +
+			"200 if none was rejected, 207 if some were, 422 if all were, 503 if all were and may be stored later.",
+		Parameters: append([]*huma.Param{pathParam("stream", "the stream")},
+			queryParams(
+				"precision", "unit of numeric times: s, ms, us or ns; default ms",
+				"timezone", "of times without a zone, as in Europe/Berlin; default UTC",
+				"device", "of readings that name none",
+				"columns", "CSV: names of the columns, if there is no header",
+				"time_column", "CSV: column with the time; default time, else timestamp",
+				"device_column", "CSV: column with the device; default device",
+				"id_column", "CSV: column with the id; default id",
+				"types", "CSV: kinds of columns, as in serial:string,ok:boolean",
+				"delimiter", "CSV: between columns; default a comma, tab for tabs",
+			)...),
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+			"application/json":     {Schema: s.schema(reflect.TypeFor[wire.SubmittedReading]())},
+			"application/x-ndjson": {Schema: s.schema(reflect.TypeFor[wire.SubmittedReading]())},
+			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}},
+		}},
+		Responses: s.responses(reflect.TypeFor[wire.WriteAnswer](), "200", "207", "422", "503"),
+	})
+	series := []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
+	fields := queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before")
+	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", s.getReadings, &huma.Operation{
+		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
+		Description: "Streamed, however many there are. With a limit, next leads to the following page, also after tables were rotated. " +
+			"NDJSON and CSV by Accept or format; there, next and coverage come as the trailers Varve-Next and Varve-Coverage.",
+		Parameters: append(append(series, queryParams(
+			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
+			"to", "before this time; default: the end",
+			"order", "asc or desc; default asc",
+			"limit", "at most so many readings; default: all",
+			"cursor", "next of the page before; from, to and order must be the same",
+			"explain", "true: say which tables would be read and what it would cost, and read nothing",
+			"format", "json, ndjson or csv; default by Accept",
+			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
+			"timezone", "of from and to without a zone; default UTC")...), fields...),
+		Responses: s.responses(reflect.TypeFor[wire.ReadingsBody](), "200"),
+	})
+	by := queryParams("by", "event: the last by event time; arrival: the last to arrive; default event")
+	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/latest", s.getLatest, &huma.Operation{
+		OperationID: "latest-reading", Summary: "The latest reading of a device", Tags: []string{"readings"},
+		Parameters: append(append(series, by...), fields...),
+		Responses:  s.responses(reflect.TypeFor[wire.LatestBody](), "200"),
+	})
+	s.raw(http.MethodGet, "/v1/streams/{stream}/latest", s.getLatestOfMany, &huma.Operation{
+		OperationID: "latest-readings", Summary: "The latest readings of many devices", Tags: []string{"readings"},
+		Parameters: append(append([]*huma.Param{pathParam("stream", "the stream"), {
+			Name: "device", In: "query", Required: true, Description: "a device; repeat it for up to 1000",
+			Schema: &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}},
+		}}, by...), fields...),
+		Responses: s.responses(reflect.TypeFor[wire.LatestOfManyBody](), "200"),
+	})
+}
+
+// raw adds a route that reads and writes its bodies itself, and its
+// description.
+func (s *Server) raw(method, path string, handle http.HandlerFunc, op *huma.Operation) {
+	op.Method, op.Path = method, path
+	s.api.OpenAPI().AddOperation(op)
+	s.HandleFunc(method+" "+path, handle)
+}
+
+func (s *Server) schema(t reflect.Type) *huma.Schema {
+	return s.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
+}
+
+// responses describes answers of a type with the given statuses, and problems
+// with all others.
+func (s *Server) responses(t reflect.Type, statuses ...string) map[string]*huma.Response {
+	all := map[string]*huma.Response{"default": {
+		Description: "A problem (RFC 9457)",
+		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: s.schema(reflect.TypeFor[huma.ErrorModel]())}},
+	}}
+	for _, status := range statuses {
+		all[status] = &huma.Response{
+			Description: "OK",
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: s.schema(t)}},
+		}
+	}
+	return all
+}
+
+func pathParam(name, doc string) *huma.Param {
+	return &huma.Param{Name: name, In: "path", Required: true, Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+// queryParams returns optional parameters; names and descriptions alternate.
+func queryParams(namesAndDocs ...string) []*huma.Param {
+	var params []*huma.Param
+	for i := 0; i < len(namesAndDocs); i += 2 {
+		params = append(params, &huma.Param{
+			Name: namesAndDocs[i], In: "query", Description: namesAndDocs[i+1],
+			Schema: &huma.Schema{Type: huma.TypeString},
+		})
+	}
+	return params
+}

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/router"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/streams"
+)
+
+// Options are what the server serves. All but Limits and Events are required.
+type Options struct {
+	Router  *router.Router
+	Query   *query.Engine
+	Rotator *rotator.Rotator
+	Keeper  store.Keeper
+	Streams *streams.Registry
+	Now     func() time.Time
+	Version string
+	Metrics *prometheus.Registry
+	Limits  Limits
+	Events  Events
+}
+
+// Limits bound what a request may take. Zero fields have useful values.
+type Limits struct {
+	// Body is how many bytes the body of a write may have, unpacked. 0 is
+	// 1 GiB.
+	Body int64
+	// Request is how long a request may take. It must be shorter than a table
+	// waits to be sealed. 0 is 15 minutes.
+	Request time.Duration
+	// Stall is how long a client may leave a connection without progress.
+	// 0 is one minute.
+	Stall time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Body == 0 {
+		l.Body = 1 << 30
+	}
+	if l.Request == 0 {
+		l.Request = 15 * time.Minute
+	}
+	if l.Stall == 0 {
+		l.Stall = time.Minute
+	}
+	return l
+}
+
+// Events are called as things happen. Nil ones are skipped.
+type Events struct {
+	// Failed: a request failed through no fault of its own.
+	Failed func(r *http.Request, err error)
+}
+
+// Server is the HTTP server's handler.
+type Server struct {
+	opts    Options
+	mux     *http.ServeMux
+	api     huma.API
+	metrics *metrics
+	routes  []string
+}
+
+// New returns the handler.
+func New(o Options) *Server {
+	o.Limits = o.Limits.withDefaults()
+	if o.Events.Failed == nil {
+		o.Events.Failed = func(*http.Request, error) {}
+	}
+	s := &Server{opts: o, mux: http.NewServeMux(), metrics: newMetrics(o.Metrics, o.Rotator)}
+	config := huma.DefaultConfig("Varve", o.Version)
+	config.Info.Description = "Device readings in time-bucketed tables."
+	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	config.DocsPath = "" // served from the binary, below
+	config.CreateHooks = nil
+	config.RejectUnknownQueryParameters = true
+	s.api = humago.New(s, config)
+	s.routeReadings()
+	s.routeTables()
+	s.routeHealth()
+	s.routeDocs()
+	s.mux.HandleFunc("/", s.notFound)
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// HandleFunc adds a route with everything that every route has: metrics, and a
+// bound on its time. It is what huma adds its routes by, too.
+func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
+	s.routes = append(s.routes, pattern)
+	observe := s.metrics.route(pattern)
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		begin := time.Now()
+		ctx, cancel := context.WithTimeoutCause(r.Context(), s.opts.Limits.Request, errTooLong)
+		defer cancel()
+		sw := &statusWriter{ResponseWriter: w}
+		handle(sw, r.WithContext(ctx))
+		observe(sw.status, time.Since(begin))
+	})
+}
+
+var errTooLong = varve.Errorf(varve.Unavailable, "the request took longer than the server allows")
+
+// Routes returns the patterns of all routes.
+func (s *Server) Routes() []string { return s.routes }
+
+// statusWriter remembers the status.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	s.fail(w, r, varve.Errorf(varve.NotFound, "there is nothing at %s: /docs lists what there is", r.URL.Path))
+}
+
+// tenant returns whose data a request is about.
+func (s *Server) tenant(*http.Request) string { return varve.DefaultTenant }

@@ -1,0 +1,203 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store"
+)
+
+// outage is the longest time without a run that the bound allows for.
+const outage = 20 * 24 * time.Hour
+
+func (s *Server) routeTables() {
+	op := func(id, method, path, summary, description string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{"tables"}}
+	}
+	huma.Register(s.api, op("list-tables", http.MethodGet, "/v1/tables", "The grid of tables",
+		"Event range, write month, state, readings, bytes, and when each table will be dropped and why."), s.listTables)
+	huma.Register(s.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "What the rotator would do now",
+		"Changes nothing."), s.planTables)
+	huma.Register(s.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
+		"Carries out the plan of now and returns it. 409 if a run is under way."), s.applyTables)
+	huma.Register(s.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Take a retired table back",
+		"The table is queried again, and put on hold so that the rotator leaves it alone. Its readings come back as far as the retention lets them."), s.restoreTable)
+	huma.Register(s.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Keep a table from being dropped",
+		"For as long as it is on hold, it is neither retired nor dropped."), s.holdTable)
+	huma.Register(s.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), s.releaseTable)
+	huma.Register(s.api, huma.Operation{OperationID: "list-streams", Method: http.MethodGet, Path: "/v1/streams",
+		Summary: "The streams there are", Tags: []string{"readings"}}, s.listStreams)
+}
+
+// reply is a body of huma's.
+type reply[T any] struct{ Body T }
+
+func (s *Server) listTables(ctx context.Context, _ *struct{}) (*reply[wire.TableList], error) {
+	infos, err := s.opts.Rotator.Tables(ctx)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	policy := s.opts.Rotator.Policy()
+	body := wire.TableList{Tables: make([]wire.TableInfo, len(infos))}
+	for i := range infos {
+		body.Tables[i] = tableInfo(&policy, &infos[i], s.opts.Now())
+	}
+	if bound, ok := policy.Bound(s.opts.Now(), outage); ok {
+		body.Bound = &bound
+	}
+	return &reply[wire.TableList]{body}, nil
+}
+
+func tableInfo(p *rotator.Policy, in *store.Info, now time.Time) wire.TableInfo {
+	w, fate := in.Window(), p.FateOf(in)
+	class, _ := p.Retention.ClassOfPrefix(in.Prefix)
+	return wire.TableInfo{
+		Name: in.Name(), Class: class.Name, From: w.From, To: w.To, WriteMonth: in.Month.String(),
+		State: string(p.StateOf(in, now)), Tier: in.Tier.String(), Readings: in.Readings, Bytes: in.Bytes, Hold: in.Hold,
+		Seals: fate.Seals, Retires: orNull(fate.Retires), Drops: orNull(fate.Drops), Why: fate.Why,
+	}
+}
+
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func (s *Server) planTables(ctx context.Context, _ *struct{}) (*reply[wire.PlanBody], error) {
+	p, err := s.opts.Rotator.Plan(ctx)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return &reply[wire.PlanBody]{planBody(&p)}, nil
+}
+
+func (s *Server) applyTables(ctx context.Context, _ *struct{}) (*reply[wire.PlanBody], error) {
+	p, err := s.opts.Rotator.Run(ctx)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return &reply[wire.PlanBody]{planBody(&p)}, nil
+}
+
+func planBody(p *rotator.Plan) wire.PlanBody {
+	body := wire.PlanBody{At: p.Now, Actions: []wire.PlanAction{}, Kept: []wire.PlanKept{}, Tables: p.Tables, Ready: p.Ready, Needed: p.Needed}
+	for _, a := range p.Actions {
+		action := wire.PlanAction{Action: a.Kind.String(), Table: a.Table.Name(), Reason: a.Reason, Readings: a.Readings, Bytes: a.Bytes}
+		if a.Tier != 0 {
+			action.Tier = a.Tier.String()
+		}
+		body.Actions = append(body.Actions, action)
+	}
+	for _, k := range p.Kept {
+		body.Kept = append(body.Kept, wire.PlanKept{Table: k.Table.Name(), Reason: k.Reason})
+	}
+	return body
+}
+
+// byName is the path of one table.
+type byName struct {
+	Name string `path:"name" doc:"the table's whole name"`
+}
+
+// table reads a table's name. A name that is not one of this deployment's is
+// as good as not there.
+func (s *Server) table(name string) (bucket.Table, error) {
+	t, ok := bucket.Parse(name)
+	policy := s.opts.Rotator.Policy()
+	if ok {
+		_, ok = policy.Retention.ClassOfPrefix(t.Prefix)
+	}
+	if !ok {
+		return t, varve.Errorf(varve.NotFound, "%q is not the name of a table of this deployment", name)
+	}
+	return t, nil
+}
+
+// RestoredByHand is the hold of a table that was restored.
+const RestoredByHand = "restored by hand"
+
+func (s *Server) restoreTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
+	return s.change(ctx, in.Name, func(t bucket.Table) error {
+		// The hold first: a run of the rotator in between must not retire the
+		// table again.
+		if err := s.opts.Keeper.Hold(ctx, t, RestoredByHand); err != nil {
+			return err
+		}
+		return s.opts.Keeper.Restore(ctx, t)
+	})
+}
+
+// holding is the body of a hold.
+type holding struct {
+	byName
+	Body struct {
+		Reason string `json:"reason" minLength:"1" maxLength:"200" doc:"why the table must be kept"`
+	}
+}
+
+func (s *Server) holdTable(ctx context.Context, in *holding) (*reply[wire.TableInfo], error) {
+	return s.change(ctx, in.Name, func(t bucket.Table) error { return s.opts.Keeper.Hold(ctx, t, in.Body.Reason) })
+}
+
+func (s *Server) releaseTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
+	return s.change(ctx, in.Name, func(t bucket.Table) error { return s.opts.Keeper.Hold(ctx, t, "") })
+}
+
+// change changes a table and returns it as it is then.
+func (s *Server) change(ctx context.Context, name string, do func(bucket.Table) error) (*reply[wire.TableInfo], error) {
+	t, err := s.table(name)
+	if err == nil {
+		err = do(t)
+	}
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	infos, err := s.opts.Rotator.Tables(ctx)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	policy := s.opts.Rotator.Policy()
+	for i := range infos {
+		if infos[i].Table == t {
+			return &reply[wire.TableInfo]{tableInfo(&policy, &infos[i], s.opts.Now())}, nil
+		}
+	}
+	return nil, s.problem(varve.Errorf(varve.NotFound, "table %s is gone", name))
+}
+
+func (s *Server) listStreams(ctx context.Context, _ *struct{}) (*reply[wire.StreamList], error) {
+	list, err := s.opts.Streams.List(ctx, varve.DefaultTenant)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	body := wire.StreamList{Streams: []wire.StreamInfo{}}
+	policy := s.opts.Rotator.Policy()
+	for _, st := range list {
+		body.Streams = append(body.Streams, wire.StreamInfo{Name: st.Name, Class: policy.Retention.ClassOf(st.Name).Name, Classes: st.Classes})
+	}
+	return &reply[wire.StreamList]{body}, nil
+}
+
+// problem turns an error into huma's form of one.
+func (s *Server) problem(err error) error {
+	e := classify(err)
+	status := statusOf(e)
+	var details []error
+	if e.Param != "" {
+		details = append(details, &huma.ErrorDetail{Location: e.Param, Message: e.Message})
+	}
+	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+		s.opts.Events.Failed(nil, err)
+	}
+	return huma.NewError(status, e.Message, details...)
+}

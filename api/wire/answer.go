@@ -1,0 +1,45 @@
+package wire
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/go-faster/jx"
+
+	"github.com/varvedb/varve"
+)
+
+// AnswerReader takes readings out of an answer in NDJSON, as a client does.
+type AnswerReader struct{ in *ndjson }
+
+// NewAnswerReader returns a reader of an answer about one series.
+func NewAnswerReader(body io.Reader, s varve.Series) *AnswerReader {
+	in := newNDJSON(body, Defaults{Tenant: s.Tenant, Stream: s.Stream, Device: s.Device})
+	in.object.answers = true
+	return &AnswerReader{in: in}
+}
+
+// Read adds readings to the batch until it is full or the answer ends; then the
+// error is io.EOF.
+func (a *AnswerReader) Read(b *Batch) error {
+	from := b.Len()
+	err := a.in.Read(b)
+	for i := from; i < b.Len(); i++ {
+		if v := b.Verdicts[i]; v.Outcome == varve.Rejected {
+			return fmt.Errorf("line %d of the answer: %s", b.Lines[i], v.Message)
+		}
+	}
+	return err
+}
+
+// ParseAnswer reads one reading of an answer.
+func ParseAnswer(text []byte, s varve.Series) (varve.Reading, error) {
+	o := object{Defaults: Defaults{Tenant: s.Tenant, Stream: s.Stream, Device: s.Device}, dec: jx.GetDecoder(), answers: true}
+	defer jx.PutDecoder(o.dec)
+	var b Batch
+	o.into(&b, text, 0)
+	if v := b.Verdicts[0]; v.Outcome == varve.Rejected {
+		return varve.Reading{}, fmt.Errorf("a reading in the answer: %s", v.Message)
+	}
+	return b.Readings[0], nil
+}

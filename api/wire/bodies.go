@@ -1,0 +1,156 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/varvedb/varve/query"
+)
+
+// ReadingBody is a reading in an answer.
+type ReadingBody struct {
+	Time    string         `json:"time" format:"date-time" doc:"event time, UTC, to the nanosecond"`
+	ID      string         `json:"id" doc:"tells readings of one device and time apart"`
+	Arrived string         `json:"arrived" format:"date-time" doc:"when Varve took it in, UTC, to the millisecond"`
+	Fields  map[string]any `json:"fields" doc:"numbers (exact, up to 38 digits), strings, booleans, JSON"`
+}
+
+// ReadingsBody is a page of readings.
+type ReadingsBody struct {
+	Readings []ReadingBody  `json:"readings"`
+	Next     string         `json:"next,omitempty" doc:"send it as cursor for the next page; absent at the end"`
+	Coverage query.Coverage `json:"coverage" doc:"which tables the answer rests on"`
+}
+
+// LatestBody is the latest reading of a device.
+type LatestBody struct {
+	Reading  ReadingBody    `json:"reading"`
+	Coverage query.Coverage `json:"coverage"`
+}
+
+// LatestOfManyBody is the latest readings of many devices, in the order asked.
+type LatestOfManyBody struct {
+	Latest []LatestOfOne `json:"latest"`
+}
+
+// LatestOfOne is the latest reading of one of them.
+type LatestOfOne struct {
+	Device   string         `json:"device"`
+	Reading  *ReadingBody   `json:"reading" doc:"null: the device has none that is alive"`
+	Coverage query.Coverage `json:"coverage"`
+}
+
+// SubmittedReading is a reading as it is sent.
+type SubmittedReading struct {
+	Device string         `json:"device" doc:"1 to 256 bytes; may be left out if the parameter device is given"`
+	Time   any            `json:"time" doc:"RFC 3339, or a number since 1970 in the precision"`
+	ID     string         `json:"id,omitempty" doc:"optional; without one, the same values at the same time are the same reading"`
+	Fields map[string]any `json:"fields" doc:"1 to 256 values; null is as good as absent"`
+}
+
+// WriteAnswer says what became of each reading.
+type WriteAnswer struct {
+	Stored     int64    `json:"stored"`
+	Duplicates int64    `json:"duplicates"`
+	Rejected   int64    `json:"rejected"`
+	Rejects    []Reject `json:"rejects"`
+	Truncated  bool     `json:"truncated,omitempty" doc:"more were rejected than are listed"`
+}
+
+// Reject is a reading that was rejected.
+type Reject struct {
+	Index   int64  `json:"index" doc:"of the reading in the body, from 0"`
+	Line    int64  `json:"line,omitempty" doc:"on which it begins, in NDJSON and CSV"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// TableInfo is a table as the API shows it.
+type TableInfo struct {
+	Name       string     `json:"name"`
+	Class      string     `json:"class,omitempty" doc:"retention class; empty if none is configured for the prefix"`
+	From       time.Time  `json:"from" doc:"beginning of its event range"`
+	To         time.Time  `json:"to" doc:"end of its event range, not in it"`
+	WriteMonth string     `json:"write_month" doc:"month in which its readings arrived"`
+	State      string     `json:"state" enum:"ahead,open,sealed,retired"`
+	Tier       string     `json:"tier" enum:"hot,warm,cold,none"`
+	Readings   int64      `json:"readings"`
+	Bytes      int64      `json:"bytes" doc:"approximately, on disk or billed"`
+	Hold       string     `json:"hold,omitempty" doc:"why it must not be dropped"`
+	Seals      time.Time  `json:"seals"`
+	Retires    *time.Time `json:"retires" doc:"when it is taken out of queries; null: never"`
+	Drops      *time.Time `json:"drops" doc:"when it is dropped; null: never"`
+	Why        string     `json:"why" doc:"why it is dropped then, or not"`
+}
+
+// TableList is the grid.
+type TableList struct {
+	Tables []TableInfo `json:"tables"`
+	Bound  *int        `json:"bound" doc:"the most tables there can be under this policy if no run is missed for 20 days; null: tables are not dropped, and there is no bound"`
+}
+
+// PlanAction is one step of a plan.
+type PlanAction struct {
+	Action   string `json:"action" enum:"create,tune,restore,retire,drop"`
+	Table    string `json:"table"`
+	Tier     string `json:"tier,omitempty"`
+	Reason   string `json:"reason"`
+	Readings int64  `json:"readings"`
+	Bytes    int64  `json:"bytes"`
+}
+
+// PlanKept is a table that is left alone.
+type PlanKept struct {
+	Table  string `json:"table"`
+	Reason string `json:"reason"`
+}
+
+// PlanBody is what the rotator would do, or has done.
+type PlanBody struct {
+	At      time.Time    `json:"at"`
+	Actions []PlanAction `json:"actions"`
+	Kept    []PlanKept   `json:"kept" doc:"tables that one might expect to be acted on, and why they are not"`
+	Tables  int          `json:"tables"`
+	Ready   int          `json:"ready" doc:"of the next month's tables, those that there are"`
+	Needed  int          `json:"needed" doc:"of the next month's tables, those that there should be"`
+}
+
+// StreamInfo is a stream as the API shows it.
+type StreamInfo struct {
+	Name    string   `json:"name"`
+	Class   string   `json:"class" doc:"retention class into whose tables it is written"`
+	Classes []string `json:"classes" doc:"all classes into whose tables it was ever written"`
+}
+
+// StreamList is the streams of a tenant.
+type StreamList struct {
+	Streams []StreamInfo `json:"streams"`
+}
+
+// Explained is the explanation of a query.
+type Explained struct {
+	Tables   []ExplainedTable `json:"tables" doc:"in the order in which the query meets them"`
+	Requests int              `json:"requests" doc:"requests to the store, if it is read to its end"`
+	Units    float64          `json:"units" doc:"read units; on the embedded store, chunks"`
+}
+
+// ExplainedTable is one table in it.
+type ExplainedTable struct {
+	query.PlannedTable
+	WriteMonth string  `json:"write_month"`
+	Requests   int     `json:"requests"`
+	Units      float64 `json:"units"`
+}
+
+// Readiness is what /readyz says.
+type Readiness struct {
+	Ready bool `json:"ready"`
+	// Why it is not.
+	Why string `json:"why,omitempty"`
+	// TablesReadyAhead and TablesNeededAhead count the next month's tables.
+	TablesReadyAhead  int `json:"tables_ready_ahead"`
+	TablesNeededAhead int `json:"tables_needed_ahead"`
+	// LastRotation is when the rotator last succeeded; null: not yet.
+	LastRotation  *time.Time `json:"last_rotation"`
+	RotationError string     `json:"rotation_error,omitempty"`
+	Version       string     `json:"version"`
+}

@@ -1,0 +1,49 @@
+package wire
+
+import (
+	"net/http"
+
+	"github.com/varvedb/varve"
+)
+
+// Problem is the body of every failure (RFC 9457).
+type Problem struct {
+	Title  string          `json:"title"`
+	Status int             `json:"status"`
+	Detail string          `json:"detail"`
+	Errors []ProblemDetail `json:"errors,omitempty"`
+	// What became of the readings before a write failed.
+	*varve.Tally
+}
+
+// ProblemDetail names the parameter at fault.
+type ProblemDetail struct {
+	Location string `json:"location"` // as in query.limit
+	Message  string `json:"message"`
+}
+
+// statuses maps kinds of failure to HTTP, and FailureOfStatus maps them back.
+var statuses = map[varve.Failure]int{
+	varve.Internal:    http.StatusInternalServerError,
+	varve.Invalid:     http.StatusBadRequest,
+	varve.NotFound:    http.StatusNotFound,
+	varve.Conflict:    http.StatusConflict,
+	varve.Busy:        http.StatusTooManyRequests,
+	varve.Unavailable: http.StatusServiceUnavailable,
+}
+
+// StatusOf returns the status of a kind of failure.
+func StatusOf(f varve.Failure) int { return statuses[f] }
+
+// FailureOfStatus maps a status back to the kind of failure that it was.
+func FailureOfStatus(status int) varve.Failure {
+	if status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity {
+		return varve.Invalid
+	}
+	for kind, s := range statuses {
+		if s == status {
+			return kind
+		}
+	}
+	return varve.Internal
+}

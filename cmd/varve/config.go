@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/varvedb/varve/config"
+)
+
+// defaultFile is read if it is there and no other is named.
+const defaultFile = "varve.yaml"
+
+// settingFlags are flags that stand for settings.
+var settingFlags = []struct{ flag, key, doc string }{
+	{"listen", "server.listen", "`address` and port to listen on"},
+	{"store", "store.kind", "where everything is kept: local or mem"},
+	{"data", "store.dir", "the data `folder`"},
+	{"drop", "retention.drop", "drop tables that have aged out: true or false"},
+	{"log-level", "log.level", "debug, info, warn or error"},
+	{"log-format", "log.format", "console or json"},
+}
+
+// configFlags are the flags that every command has that reads the
+// configuration.
+type configFlags struct {
+	file  string
+	set   []string
+	flags *pflag.FlagSet
+}
+
+func (f *configFlags) add(cmd *cobra.Command) {
+	f.flags = cmd.Flags()
+	f.flags.StringVarP(&f.file, "config", "c", "", "configuration `file` (VARVE_CONFIG; default "+defaultFile+", if it is there)")
+	f.flags.StringArrayVar(&f.set, "set", nil, "any setting, as in `key=value`; repeat it for more")
+	for _, s := range settingFlags {
+		f.flags.String(s.flag, "", s.doc+" ("+s.key+")")
+	}
+}
+
+// source returns where the configuration comes from.
+func (f *configFlags) source() (config.Source, error) {
+	src := config.Source{File: f.file, Required: true, Environ: os.Environ(), Flags: map[string]string{}, FlagNames: map[string]string{}}
+	if src.File == "" {
+		src.File = os.Getenv("VARVE_CONFIG")
+	}
+	if src.File == "" {
+		src.File, src.Required = defaultFile, false
+	}
+	for _, s := range settingFlags {
+		if fl := f.flags.Lookup(s.flag); fl.Changed {
+			src.Flags[s.key], src.FlagNames[s.key] = fl.Value.String(), "--"+s.flag
+		}
+	}
+	for _, text := range f.set {
+		key, value, ok := cut(text)
+		if !ok {
+			return src, usageError{fmt.Errorf("--set %s: write key=value, as in retention.grace=14d", text)}
+		}
+		src.Flags[key], src.FlagNames[key] = value, "--set"
+	}
+	return src, nil
+}
+
+func cut(text string) (key, value string, ok bool) {
+	for i := range len(text) {
+		if text[i] == '=' {
+			return text[:i], text[i+1:], i > 0
+		}
+	}
+	return text, "", false
+}
+
+// load reads the configuration. All mistakes are written out, one a line.
+func (f *configFlags) load(a *app) (*config.Loaded, error) {
+	src, err := f.source()
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := config.Load(src)
+	var mistakes config.Mistakes
+	if errors.As(err, &mistakes) {
+		for _, m := range mistakes {
+			fmt.Fprintln(a.err, m)
+		}
+		return loaded, fmt.Errorf("the configuration has %s", plural(len(mistakes), "mistake"))
+	}
+	return loaded, err
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func configCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "config", Short: "Look at the configuration"}
+	cmd.AddCommand(configCheckCommand(a), configPrintCommand(a))
+	return cmd
+}
+
+func configCheckCommand(a *app) *cobra.Command {
+	var f configFlags
+	cmd := &cobra.Command{
+		Use: "check", Short: "Report all mistakes in the configuration, each with its place", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			loaded, err := f.load(a)
+			if err != nil {
+				return err
+			}
+			policy := loaded.Rotation()
+			fmt.Fprintf(a.out, "The configuration is good: %s, %s.\n", plural(len(loaded.Classes), "class")+"", plural(len(loaded.Streams), "stream"))
+			if bound, ok := policy.WithDefaults().Bound(now(), outage); ok {
+				fmt.Fprintf(a.out, "At most %d tables at a time, if no run of the rotator is missed for 20 days.\n", bound)
+			} else {
+				fmt.Fprintln(a.out, "Tables are never dropped: their number has no bound.")
+			}
+			return nil
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func configPrintCommand(a *app) *cobra.Command {
+	var f configFlags
+	cmd := &cobra.Command{
+		Use: "print", Short: "Print every setting, its value, and where that comes from", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			loaded, err := f.load(a)
+			if err != nil {
+				return err
+			}
+			g := grid{header: []string{"setting", "value", "from", "what it is"}}
+			values := loaded.Values()
+			for _, v := range values {
+				g.add(v.Key, v.Value, v.Origin, v.Doc)
+			}
+			return a.show(&g, values)
+		},
+	}
+	f.add(cmd)
+	a.outputFlag(cmd, "table", "json", "csv")
+	return cmd
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	stdlog "log"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/router"
+	"github.com/varvedb/varve/store/local"
+)
+
+// engineEvents logs what the parts report.
+func engineEvents(log zerolog.Logger) engine.Events {
+	return engine.Events{
+		Router: router.Events{
+			TableCreated: func(t bucket.Table, took time.Duration) {
+				log.Warn().Str("table", t.Name()).Dur("took", took).Msg("made a table that a reading needed and the rotator had not made")
+			},
+		},
+		Rotator: rotator.Events{
+			Applied: func(a rotator.Action, took time.Duration, err error) {
+				ev := log.Debug()
+				if a.Kind == rotator.Retire || a.Kind == rotator.Drop || a.Kind == rotator.Restore {
+					ev = log.Info()
+				}
+				if err != nil {
+					ev = log.Error().Err(err)
+				}
+				ev.Str("action", a.Kind.String()).Str("table", a.Table.Name()).Str("reason", a.Reason).
+					Int64("readings", a.Readings).Int64("bytes", a.Bytes).Dur("took", took).Msg("rotation step")
+			},
+			Finished: func(p *rotator.Plan, took time.Duration, err error) {
+				if err != nil {
+					log.Error().Err(err).Dur("took", took).Msg("rotation failed; the next run goes on where it stopped")
+					return
+				}
+				n := p.Counts()
+				log.Info().Int("created", n[rotator.Create]).Int("tuned", n[rotator.Tune]).Int("restored", n[rotator.Restore]).
+					Int("retired", n[rotator.Retire]).Int("dropped", n[rotator.Drop]).Dur("took", took).Msg("rotation done")
+			},
+		},
+	}
+}
+
+func localEvents(log zerolog.Logger, fatal chan<- string) local.Events {
+	return local.Events{
+		Recovered: func(readings, torn int64, took time.Duration) {
+			log.Info().Int64("readings", readings).Int64("torn_bytes", torn).Dur("took", took).Msg("journal read")
+		},
+		Flushed: func(readings, bytes int64, took time.Duration) {
+			log.Debug().Int64("readings", readings).Int64("bytes", bytes).Dur("took", took).Msg("readings became chunks")
+		},
+		Failed: func(what string, err error) {
+			log.Error().Err(err).Str("what", what).Msg("store: will be tried again")
+		},
+		Fatal: func(msg string) {
+			fatal <- msg
+			select {} // the process is about to end; whoever called cannot go on
+		},
+	}
+}
+
+// quiet passes on what the HTTP server has to say of broken connections, at a
+// level at which nobody need read it.
+func quiet(log zerolog.Logger) *stdlog.Logger {
+	return stdlog.New(logWriter{log}, "", 0)
+}
+
+type logWriter struct{ log zerolog.Logger }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.log.Debug().Str("from", "http").Msg(string(p))
+	return len(p), nil
+}

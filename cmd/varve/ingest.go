@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// ingestFlags are the flags of ingest.
+type ingestFlags struct {
+	stream, device, format          string
+	precision, timezone             string
+	timeColumn, deviceColumn, idCol string
+	columns, types, delimiter       string
+	compress                        string
+	rejects, checkpoint             string
+	parallel, batch                 int
+	quiet                           bool
+}
+
+func ingestCommand(a *app) *cobra.Command {
+	var f ingestFlags
+	cmd := &cobra.Command{
+		Use: "ingest FILES…", Short: "Send files of readings: CSV, NDJSON or JSON",
+		Long: "Send files of readings, or folders of them, or - for standard input.\n\n" +
+			"The stream is the name of the file's folder, unless --stream says otherwise. The device is what each reading says; of\n" +
+			"readings that say nothing, the name of the file. Files ending in .gz and .zst are unpacked.\n\n" +
+			"Sending anything again is harmless: what is there already is a duplicate. The exit code is 0 if nothing was rejected, 3 if\n" +
+			"something was, 1 if sending failed.",
+		Example: "  varve ingest weather/sensor_01.csv\n" +
+			"  varve ingest --stream weather --time-column ts --precision s readings.csv\n" +
+			"  varve ingest --stream weather --format ndjson - < readings.ndjson\n" +
+			"  varve ingest --checkpoint state.json backlog/",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.ingest(cmd.Context(), &f, args) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.stream, "stream", "", "the `stream` of all files (default: the name of each file's folder)")
+	fl.StringVar(&f.device, "device", "", "the `device` of readings that name none (default: the name of each file)")
+	fl.StringVar(&f.format, "format", "", "csv, ndjson or json (default: by each file's name)")
+	fl.StringVar(&f.precision, "precision", "", "unit of numeric times: s, ms, us or ns (default ms)")
+	fl.StringVar(&f.timezone, "timezone", "", "of times without a zone, as in Europe/Berlin (default UTC)")
+	fl.StringVar(&f.timeColumn, "time-column", "", "CSV: `column` with the time (default time, else timestamp)")
+	fl.StringVar(&f.deviceColumn, "device-column", "", "CSV: `column` with the device (default device)")
+	fl.StringVar(&f.idCol, "id-column", "", "CSV: `column` with the id (default id)")
+	fl.StringVar(&f.columns, "columns", "", "CSV: `names` of the columns, separated by commas, if there is no header")
+	fl.StringVar(&f.types, "types", "", "CSV: kinds of columns, as in serial:string,ok:boolean")
+	fl.StringVar(&f.delimiter, "delimiter", "", "CSV: between columns: a character, or tab (default a comma)")
+	fl.StringVar(&f.compress, "compress", "none", "pack what is sent: none, gzip or zstd")
+	fl.StringVar(&f.rejects, "rejects", "", "write what was rejected to this `file`, a JSON object a line")
+	fl.StringVar(&f.checkpoint, "checkpoint", "", "keep in this `file` how far each file was sent, and go on from there")
+	fl.IntVar(&f.parallel, "parallel", 4, "how many batches to send at a time")
+	fl.IntVar(&f.batch, "batch", wire.BatchReadings, "how many readings to send in a batch")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	return a.remote(cmd, "text", "json")
+}
+
+// columnsOf returns what is said of CSV columns.
+func (f *ingestFlags) columnsOf() (c wire.Columns, err error) {
+	c.Time, c.Device, c.ID = f.timeColumn, f.deviceColumn, f.idCol
+	if f.columns != "" {
+		c.Names = strings.Split(f.columns, ",")
+	}
+	d := f.delimiter
+	if d == "tab" || d == `\t` {
+		d = "\t"
+	}
+	if d != "" {
+		r, n := utf8.DecodeRuneInString(d)
+		if n != len(d) {
+			return c, usageError{fmt.Errorf("--delimiter %q is not one character", f.delimiter)}
+		}
+		c.Delimiter = r
+	}
+	return c, nil
+}
+
+// params are the parameters that go with every batch of a file.
+func (f *ingestFlags) params(device string) url.Values {
+	v := url.Values{}
+	for name, value := range map[string]string{
+		"precision": f.precision, "timezone": f.timezone, "device": device, "time_column": f.timeColumn,
+		"device_column": f.deviceColumn, "id_column": f.idCol, "columns": f.columns, "types": f.types, "delimiter": f.delimiter,
+	} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	return v
+}
+
+func (f *ingestFlags) check() error {
+	if f.parallel < 1 || f.batch < 1 {
+		return usageError{errors.New("--parallel and --batch are at least 1")}
+	}
+	if _, err := wire.ParsePrecision(f.precision); err != nil {
+		return usageError{err}
+	}
+	if !contains([]string{"none", "gzip", "zstd"}, f.compress) {
+		return usageError{fmt.Errorf("--compress %q is unknown: use none, gzip or zstd", f.compress)}
+	}
+	return nil
+}
+
+func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	inputs, err := findInputs(f, args)
+	if err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	up, err := newUpload(a, c, f, inputs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, up.close()) }()
+	begin := time.Now()
+	sendErr := up.run(ctx)
+	up.bar.end()
+	if err := up.report(time.Since(begin), sendErr); err != nil {
+		return err
+	}
+	if sendErr != nil {
+		return sendErr
+	}
+	if up.tally.Rejected > 0 {
+		return exitError(exitRejected)
+	}
+	return nil
+}
+
+// run sends all files, one after another, several batches at a time.
+func (u *upload) run(ctx context.Context) error {
+	g, sending := errgroup.WithContext(ctx)
+	g.SetLimit(u.flags.parallel)
+	var failed error
+	for i := range u.inputs {
+		if err := u.file(sending, g, &u.inputs[i]); err != nil {
+			failed = fmt.Errorf("%s: %w", u.inputs[i].path, err)
+			break
+		}
+		if sending.Err() != nil {
+			break
+		}
+	}
+	if err := g.Wait(); err != nil && (failed == nil || errors.Is(failed, context.Canceled)) {
+		failed = err // what the cutting of files was stopped for
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return failed
+}
+
+// file cuts one file into pieces and sends them.
+func (u *upload) file(ctx context.Context, g *errgroup.Group, in *input) (err error) {
+	r, err := in.open(u.app.in)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	columns, err := u.flags.columnsOf()
+	if err != nil {
+		return err
+	}
+	s, err := wire.NewSplitter(in.format, r, columns, u.flags.batch, 1<<20)
+	if err != nil {
+		return err
+	}
+	if at, ok := u.marks.place(in); ok {
+		if err := s.Skip(r.source(), at); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		u.skipped(in, at)
+	}
+	params := u.flags.params(in.deviceParam(s.Names(), columns))
+	for n := 0; ; n++ {
+		p, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		mark := s.At()
+		u.marks.begin(in, n, mark)
+		g.Go(func() error { return u.piece(ctx, in, n, p, params) })
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// piece sends one piece until each of its readings has a verdict.
+func (u *upload) piece(ctx context.Context, in *input, n int, p wire.Piece, params url.Values) error {
+	for _, r := range p.Rejects {
+		u.reject(in, rejection{Index: r.Index, Line: r.Line, Code: string(r.Verdict.Code), Message: r.Verdict.Message})
+	}
+	u.count(varve.Tally{Rejected: int64(len(p.Rejects))}, 0)
+	for try := 0; p.Len() > 0; try++ {
+		body, err := u.body(&p, in, params)
+		if err != nil {
+			return err
+		}
+		answer, err := u.client.Write(ctx, in.stream, body)
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.path, err)
+		}
+		later := u.verdicts(in, &p, answer, try < maxLater)
+		if len(later) == 0 {
+			break
+		}
+		p = p.Only(later)
+		select {
+		case <-time.After(time.Second << min(try, 4)):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return u.marks.end(in, n)
+}
+
+// maxLater is how often readings are sent again that could not be stored for
+// the time being.
+const maxLater = 6
+
+func (u *upload) body(p *wire.Piece, in *input, params url.Values) (client.Body, error) {
+	b := client.Body{Data: p.Data, Format: in.format, Params: params}
+	if in.format == wire.JSON {
+		b.Format = wire.NDJSON
+	}
+	if u.flags.compress == "none" {
+		return b, nil
+	}
+	var err error
+	b.Data, err = pack(u.flags.compress, p.Data)
+	b.Encoding = u.flags.compress
+	return b, err
+}

@@ -1,0 +1,18 @@
+// Command varve serves, feeds and asks Varve.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ctx.Done()
+		stop() // a second signal ends the process at once
+	}()
+	os.Exit(run(ctx, os.Args[1:], streamsOf(os.Stdin, os.Stdout, os.Stderr)))
+}

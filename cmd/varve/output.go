@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// grid is rows below a header, to be shown in one of the forms.
+type grid struct {
+	header []string
+	rows   [][]string
+	empty  string // said instead of an empty table
+}
+
+func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
+
+// show writes the grid as a table or CSV, or value as JSON.
+func (a *app) show(g *grid, value any) error {
+	switch a.output {
+	case "json":
+		return writeJSON(a.out, value)
+	case "csv":
+		w := csv.NewWriter(a.out)
+		if err := w.Write(g.header); err != nil {
+			return err
+		}
+		if err := w.WriteAll(g.rows); err != nil {
+			return err
+		}
+		return w.Error()
+	}
+	if len(g.rows) == 0 {
+		_, err := fmt.Fprintln(a.out, g.empty)
+		return err
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.ToUpper(strings.Join(g.header, "\t")))
+	for _, row := range g.rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	return w.Flush()
+}
+
+func writeJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(value)
+}
+
+// thousands writes a number with commas.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// bytesText writes a number of bytes for people.
+func bytesText(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	default:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	}
+}
+
+func date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+func dateOrNever(t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	return date(*t)
+}
+
+// rawValue is a value as JSON shows it, digit for digit.
+func rawValue(v varve.Value) json.RawMessage { return wire.AppendValue(nil, v) }

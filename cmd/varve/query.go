@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+)
+
+func queryCommand(a *app) *cobra.Command {
+	var q client.Query
+	var order string
+	var explain bool
+	cmd := &cobra.Command{
+		Use: "query STREAM DEVICE", Short: "Print the readings of a device in a window",
+		Example: "  varve query weather sensor_01 --from -24h\n" +
+			"  varve query weather sensor_01 --from 2026-04-01 --to 2026-05-01 --fields temperature -o csv\n" +
+			"  varve query weather sensor_01 --order desc --limit 10",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			q.Stream, q.Device = args[0], args[1]
+			if q.Order, err = varve.ParseOrder(order); err != nil {
+				return usageError{err}
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			if explain {
+				return a.explain(cmd, c, q)
+			}
+			return a.readings(cmd, c, q)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h (default: the beginning)")
+	f.StringVar(&q.To, "to", "", "before this `time` (default: the end)")
+	f.StringVar(&order, "order", "asc", "asc or desc")
+	f.IntVar(&q.Limit, "limit", 0, "at most so many readings; 0: all")
+	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
+	f.StringVar(&q.Cursor, "cursor", "", "go on where an earlier page ended")
+	f.BoolVar(&q.Consistent, "consistent", false, "see every reading acknowledged before")
+	f.BoolVar(&explain, "explain", false, "print which tables would be read and what it would cost, and read nothing")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
+}
+
+// readings prints readings as they come.
+func (a *app) readings(cmd *cobra.Command, c *client.Client, q client.Query) (err error) {
+	if a.output == "table" {
+		return a.readingsTable(cmd, c, q)
+	}
+	form := map[string]wire.Format{"json": wire.JSON, "ndjson": wire.NDJSON, "csv": wire.CSV}[a.output]
+	resp, err := c.Raw(cmd.Context(), q, form)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if _, err := io.Copy(a.out, resp.Body); err != nil {
+		return fmt.Errorf("the answer breaks off: %w", err)
+	}
+	if next := resp.Trailer.Get("Varve-Next"); next != "" {
+		a.sayMore(next)
+	}
+	return nil
+}
+
+func (a *app) sayMore(cursor string) {
+	fmt.Fprintf(a.err, "There are more: go on with --cursor %s\n", cursor)
+}
+
+func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	var answer client.Answer
+	n := 0
+	for r, err := range c.Readings(cmd.Context(), q, &answer) {
+		if err != nil {
+			return errors.Join(w.Flush(), err)
+		}
+		if n == 0 {
+			fmt.Fprintln(w, "TIME\tFIELDS")
+		}
+		n++
+		fmt.Fprintf(w, "%s\t%s\n", wire.AppendTime(nil, r.Time), fieldsText(r.Fields))
+		if n%1000 == 0 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if n == 0 {
+		fmt.Fprintf(a.out, "Device %s has no readings in stream %s in this window.\n", q.Device, q.Stream)
+		return nil
+	}
+	fmt.Fprintf(a.out, "\n%s from %s\n", count(n, "reading"), count(len(answer.Coverage.Read), "table"))
+	if answer.Next != "" {
+		a.sayMore(answer.Next)
+	}
+	return nil
+}
+
+func count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return thousands(int64(n)) + " " + word + "s"
+}
+
+func fieldsText(fields []varve.Field) string {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		parts[i] = f.Name + "=" + string(wire.AppendValue(nil, f.Value))
+	}
+	return strings.Join(parts, " ")
+}
+
+func (a *app) explain(cmd *cobra.Command, c *client.Client, q client.Query) error {
+	x, err := c.Explain(cmd.Context(), q)
+	if err != nil {
+		return err
+	}
+	g := grid{header: []string{"action", "from", "to", "written", "requests", "units", "why"}, empty: "No table has readings in this window."}
+	for _, t := range x.Tables {
+		g.add(t.Action, date(t.From), date(t.To), t.WriteMonth, fmt.Sprint(t.Requests), fmt.Sprint(t.Units), t.Why)
+	}
+	if err := a.show(&g, x); err != nil || a.output != "table" {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "\nRead to its end: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
+	return err
+}
+
+func latestCommand(a *app) *cobra.Command {
+	var by string
+	cmd := &cobra.Command{
+		Use: "latest STREAM DEVICE…", Short: "Print the latest reading of each device",
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			which, err := varve.ParseBy(by)
+			if err != nil {
+				return usageError{err}
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Latest(cmd.Context(), args[0], which, args[1:]...)
+			if err != nil {
+				return err
+			}
+			return a.showLatest(list)
+		},
+	}
+	cmd.Flags().StringVar(&by, "by", "event", "event: the last by event time; arrival: the last to arrive")
+	return a.remote(cmd, "table", "json", "csv")
+}
+
+func (a *app) showLatest(list []client.Latest) error {
+	type one struct {
+		Device  string         `json:"device"`
+		Time    string         `json:"time,omitempty"`
+		ID      string         `json:"id,omitempty"`
+		Arrived string         `json:"arrived,omitempty"`
+		Fields  map[string]any `json:"fields,omitempty"`
+	}
+	g := grid{header: []string{"device", "time", "arrived", "fields"}}
+	value := make([]one, 0, len(list))
+	for _, l := range list {
+		if l.Reading == nil {
+			g.add(l.Device, "", "", "no reading")
+			value = append(value, one{Device: l.Device})
+			continue
+		}
+		r := l.Reading
+		at, arrived := string(wire.AppendTime(nil, r.Time)), string(wire.AppendTime(nil, r.Arrived))
+		g.add(l.Device, at, arrived, fieldsText(r.Fields))
+		fields := map[string]any{}
+		for _, f := range r.Fields {
+			fields[f.Name] = rawValue(f.Value)
+		}
+		value = append(value, one{Device: l.Device, Time: at, ID: r.ID.String(), Arrived: arrived, Fields: fields})
+	}
+	return a.show(&g, value)
+}
+
+func streamsCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "streams", Short: "List the streams", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Streams(cmd.Context())
+			if err != nil {
+				return err
+			}
+			g := grid{header: []string{"stream", "class"}, empty: "There are no streams yet: varve ingest FILES… makes some."}
+			for _, s := range list.Streams {
+				g.add(s.Name, s.Class)
+			}
+			return a.show(&g, list)
+		},
+	}
+	return a.remote(cmd, "table", "json", "csv")
+}

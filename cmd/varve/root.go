@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve/api/client"
+)
+
+// Exit codes.
+const (
+	exitOK       = 0
+	exitFailure  = 1
+	exitUsage    = 2
+	exitRejected = 3 // everything was sent, and some readings were rejected
+)
+
+// version is set by the linker.
+var version = ""
+
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}
+
+// std are the standard streams.
+type std struct {
+	in       io.Reader
+	out, err io.Writer
+	terminal bool // err is one
+}
+
+func streamsOf(in io.Reader, out, err *os.File) std {
+	info, statErr := err.Stat()
+	return std{in: in, out: out, err: err, terminal: statErr == nil && info.Mode()&os.ModeCharDevice != 0}
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (u usageError) Unwrap() error { return u.error }
+
+// exitError ends the program with a code; what there was to say has been said.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// run is the program: it returns the exit code.
+func run(ctx context.Context, args []string, s std) int {
+	root := rootCommand(&s)
+	root.SetArgs(args)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	err := root.ExecuteContext(ctx)
+	var code exitError
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &usage) || isUsage(err):
+		fmt.Fprintf(s.err, "varve: %s\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(s.err, "varve: %s\n", oneLine(err))
+		return exitFailure
+	}
+}
+
+// isUsage recognizes cobra's own errors, which have no type.
+func isUsage(err error) bool {
+	for _, begin := range []string{"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires ", "invalid argument", "flag needs", "required flag", "bad flag", "if any flags"} {
+		if strings.HasPrefix(err.Error(), begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// oneLine joins the lines of joined errors.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// app is what all commands share.
+type app struct {
+	*std
+	server  string
+	output  string
+	timeout time.Duration
+}
+
+func rootCommand(s *std) *cobra.Command {
+	a := &app{std: s}
+	root := &cobra.Command{
+		Use:   "varve",
+		Short: "Device readings in time-bucketed tables",
+		Long: "Varve keeps device readings by when they happened and by when they arrived.\n\n" +
+			"  varve serve                       start the service\n" +
+			"  varve ingest FILES…               send it readings\n" +
+			"  varve query STREAM DEVICE         ask it for readings\n" +
+			"  varve tables list                 see its tables, and when each will be dropped",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), streamsCommand(a),
+		tablesCommand(a), configCommand(a), versionCommand(a))
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
+	})
+	return root
+}
+
+// remote adds the flags of commands that call a server.
+func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
+	def := os.Getenv("VARVE_SERVER")
+	if def == "" {
+		def = client.DefaultServer
+	}
+	cmd.Flags().StringVar(&a.server, "server", def, "the server's `address` (VARVE_SERVER)")
+	cmd.Flags().DurationVar(&a.timeout, "timeout", 0, "give up after this time; 0: never")
+	if len(outputs) > 0 {
+		a.outputFlag(cmd, outputs...)
+	}
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if a.timeout > 0 {
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), a.timeout, fmt.Errorf("no answer within %s", a.timeout))
+			defer cancel()
+			cmd.SetContext(ctx)
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// outputFlag adds -o. The first output is the default.
+func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
+	var output string // its own: commands have different defaults
+	cmd.Flags().StringVarP(&output, "output", "o", outputs[0], "`form` of the output: "+strings.Join(outputs, ", "))
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if a.output = output; !contains(outputs, output) {
+			return usageError{fmt.Errorf("output %q is unknown: use %s", output, strings.Join(outputs, ", "))}
+		}
+		return run(cmd, args)
+	}
+	// Registering cannot fail for a flag that was just made.
+	_ = cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return outputs, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *app) client() (*client.Client, error) {
+	c, err := client.New(a.server)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return c, nil
+}
+
+func versionCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.out, "varve", versionText())
+			return err
+		},
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/store/mem"
+)
+
+func serveCommand(a *app) *cobra.Command {
+	var f configFlags
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Start the service", Args: cobra.NoArgs,
+		Long: "Start the service. Without configuration: on the embedded store in ./data, on 127.0.0.1:8278, without keys.\n" +
+			"It stops on SIGTERM or Ctrl-C, when the requests under way are done; a second signal stops it at once.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			loaded, err := f.load(a)
+			if err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), &loaded.Config)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// serve runs the service until the context ends.
+func (a *app) serve(ctx context.Context, c *config.Config) error {
+	log := a.logger(c.Log)
+	// The port first: nobody should wait for a folder to open to be told that
+	// the port is taken.
+	listener, err := listen(c.Server.Listen)
+	if err != nil {
+		return err
+	}
+	fatal := make(chan string, 1)
+	e, err := a.openEngine(ctx, c, log, fatal)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	srv := newServer(c, e, log)
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(listener) }()
+	a.greet(c, listener.Addr().String())
+	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("ready")
+	select {
+	case <-ctx.Done():
+		log.Info().Msg("stopping: no new connections, waiting for requests under way")
+		err = drain(srv, c.Server.Drain, log)
+	case err = <-failed:
+	case msg := <-fatal:
+		// The store cannot be closed in order any more.
+		fmt.Fprintf(a.err, "varve: the store cannot go on: %s\n", msg)
+		return exitError(exitFailure)
+	}
+	err = errors.Join(err, e.Close())
+	if err == nil {
+		log.Info().Msg("stopped")
+	}
+	return err
+}
+
+// drain ends the server when its requests are done, or at the latest after the
+// time that they have.
+func drain(srv *http.Server, within time.Duration, log zerolog.Logger) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	err := srv.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn().Dur("after", within).Msg("requests under way were cut off")
+		return srv.Close()
+	}
+	return err
+}
+
+func listen(address string) (net.Listener, error) {
+	if err := loopbackOnly(address); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use by another program: stop it, or listen elsewhere with --listen", address)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("%s may not be listened on: ports below 1024 need privileges; choose another with --listen", address)
+	case err != nil:
+		return nil, fmt.Errorf("listen on %s: %w", address, errors.Unwrap(err))
+	}
+	return l, nil
+}
+
+// loopbackOnly refuses addresses that others can reach: there are no keys to
+// tell them apart by.
+func loopbackOnly(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s can be reached from other machines, and no API keys are configured: listen on 127.0.0.1, and put a proxy that authenticates in front", address)
+}
+
+func (a *app) logger(c config.Log) zerolog.Logger {
+	level, err := zerolog.ParseLevel(c.Level)
+	if err != nil {
+		level = zerolog.InfoLevel // the configuration has been checked
+	}
+	if c.Format == "json" {
+		return zerolog.New(a.err).Level(level).With().Timestamp().Logger()
+	}
+	w := zerolog.ConsoleWriter{Out: a.err, TimeFormat: time.TimeOnly, NoColor: !a.terminal || os.Getenv("NO_COLOR") != ""}
+	return zerolog.New(w).Level(level).With().Timestamp().Logger()
+}
+
+func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logger, fatal chan<- string) (*engine.Engine, error) {
+	st, holder, err := openStore(c, log, fatal)
+	if err != nil {
+		return nil, err
+	}
+	grid := c.Grid()
+	return engine.Open(ctx, engine.Options{
+		Store: st, Retention: c.Policy(), Grid: &grid,
+		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
+		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
+		Holder: holder, Events: engineEvents(log),
+	})
+}
+
+// openStore opens the store. Only one process can have an embedded store, so
+// its leases need not tell processes apart.
+func openStore(c *config.Config, log zerolog.Logger, fatal chan<- string) (st store.Store, holder string, err error) {
+	if c.Store.Kind == "mem" {
+		return mem.New(nil), "", nil
+	}
+	minFree := int64(c.Store.MinFree)
+	if minFree == 0 {
+		minFree = -1
+	}
+	st, err = local.Open(local.Options{
+		Dir: c.Store.Dir, TailBytes: int64(c.Store.Memory), CacheBytes: int64(c.Store.Cache), MinFree: minFree,
+		Events: localEvents(log, fatal),
+	})
+	return st, "embedded", err
+}
+
+func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger) *http.Server {
+	handler := api.New(api.Options{
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
+		Version: versionText(), Metrics: prometheus.NewRegistry(),
+		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},
+		Events: api.Events{Failed: func(r *http.Request, err error) {
+			ev := log.Error().Err(err)
+			if r != nil {
+				ev = ev.Str("method", r.Method).Str("path", r.URL.Path)
+			}
+			ev.Msg("request failed")
+		}},
+	})
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: quiet(log),
+	}
+}
+
+// greet says what there is and what to try next.
+func (a *app) greet(c *config.Config, address string) {
+	where := "in memory only: it is gone when the process ends"
+	if c.Store.Kind == "local" {
+		where = "in " + c.Store.Dir
+	}
+	fmt.Fprintf(a.out, `Varve %s is ready.
+
+  API      http://%s         (docs: http://%s/docs)
+  data     %s
+  keys     none: only this machine can reach it
+
+Try next, in another terminal:
+
+  varve ingest --stream weather FILE.csv     send readings: CSV, NDJSON or JSON
+  varve query weather DEVICE --from -24h     read them back
+  varve tables list                          see the tables, and when each will be dropped
+
+Ctrl-C stops it.
+
+`, versionText(), address, address, where)
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// outage is the longest time without a run of the rotator that bounds allow
+// for.
+const outage = 20 * 24 * time.Hour
+
+func now() time.Time { return time.Now() }
+
+func tablesCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "tables", Short: "See the tables, and what becomes of them"}
+	cmd.AddCommand(
+		a.tablesList(),
+		a.tablesPlan("plan", "Print what the rotator would do now, with reasons", false),
+		a.tablesPlan("apply", "Run the rotator now, and print what it did", true),
+		a.tableChange("restore NAME", "Take a retired table back into queries, and put it on hold",
+			"restored, and on hold so that the rotator leaves it alone: lift that with varve tables release", 1),
+		a.tableChange("hold NAME REASON", "Keep a table from being retired and dropped", "on hold", 2),
+		a.tableChange("release NAME", "Lift a table's hold", "no longer on hold", 1),
+	)
+	return cmd
+}
+
+func (a *app) tablesList() *cobra.Command {
+	var empty bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the tables: what they hold, and when each will be dropped and why", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Tables(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.showTables(&list, empty)
+		},
+	}
+	cmd.Flags().BoolVarP(&empty, "all", "a", false, "list empty tables, too (always so in json and csv)")
+	return a.remote(cmd, "table", "json", "csv")
+}
+
+func (a *app) showTables(list *wire.TableList, empty bool) error {
+	g := grid{
+		header: []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "why"},
+		empty:  fmt.Sprintf("There are %d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
+	}
+	if a.output == "csv" {
+		g.header = append(g.header, "name")
+	}
+	hidden, readings, bytes := 0, int64(0), int64(0)
+	for _, t := range list.Tables {
+		readings, bytes = readings+t.Readings, bytes+t.Bytes
+		if a.output == "csv" {
+			g.add(date(t.From), date(t.To), t.WriteMonth, t.Class, t.State, fmt.Sprint(t.Readings), fmt.Sprint(t.Bytes), dateOrNever(t.Retires), dateOrNever(t.Drops), t.Why, t.Name)
+			continue
+		}
+		if t.Readings == 0 && !empty && t.Hold == "" && t.State != "retired" {
+			hidden++
+			continue
+		}
+		g.add(date(t.From), date(t.To), t.WriteMonth, t.Class, t.State, thousands(t.Readings), bytesText(t.Bytes), dateOrNever(t.Retires), dateOrNever(t.Drops), t.Why)
+	}
+	if err := a.show(&g, list); err != nil || a.output != "table" || len(g.rows) == 0 {
+		return err
+	}
+	line := fmt.Sprintf("\n%d tables, %s readings, %s", len(list.Tables), thousands(readings), bytesText(bytes))
+	if hidden > 0 {
+		line += fmt.Sprintf("; %d of them are empty and not shown (--all shows them)", hidden)
+	}
+	if list.Bound != nil {
+		line += fmt.Sprintf("\nThe policy allows at most %d.", *list.Bound)
+	}
+	_, err := fmt.Fprintln(a.out, line)
+	return err
+}
+
+// tablesPlan is plan and apply: both show a plan.
+func (a *app) tablesPlan(use, short string, apply bool) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			get := c.Plan
+			if apply {
+				get = c.Apply
+			}
+			plan, err := get(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.showPlan(&plan, apply)
+		},
+	}
+	return a.remote(cmd, "table", "json", "csv")
+}
+
+func (a *app) showPlan(p *wire.PlanBody, applied bool) error {
+	none := "Nothing to do."
+	if applied {
+		none = "There was nothing to do."
+	}
+	g := grid{header: []string{"action", "table", "readings", "bytes", "reason"}, empty: none}
+	for _, act := range p.Actions {
+		g.add(act.Action, act.Table, thousands(act.Readings), bytesText(act.Bytes), act.Reason)
+	}
+	for _, k := range p.Kept {
+		g.add("keep", k.Table, "", "", k.Reason)
+	}
+	if err := a.show(&g, p); err != nil || a.output != "table" {
+		return err
+	}
+	did := "Nothing was changed: varve tables apply carries this out."
+	if applied {
+		did = "Done."
+	}
+	if len(p.Actions) == 0 {
+		did = ""
+	} else {
+		did = "\n" + did
+	}
+	ready := p.Ready
+	if applied {
+		ready = p.Needed
+	}
+	_, err := fmt.Fprintf(a.out, "%s\n%d of the %d tables of next month are there.\n", did, ready, p.Needed)
+	return err
+}
+
+// tableChange is restore, hold and release.
+func (a *app) tableChange(use, short, done string, args int) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(args),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			var t wire.TableInfo
+			switch cmd.Name() {
+			case "restore":
+				t, err = c.Restore(cmd.Context(), args[0])
+			case "hold":
+				t, err = c.Hold(cmd.Context(), args[0], args[1])
+			default:
+				t, err = c.Release(cmd.Context(), args[0])
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.out, "%s is %s.\n", t.Name, done)
+			return err
+		},
+	}
+	return a.remote(cmd)
+}

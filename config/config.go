@@ -1,0 +1,162 @@
+// Package config reads Varve's configuration: one YAML file, below it the
+// environment (VARVE_…), below that flags; each layer overrides the one before.
+// All mistakes are reported at once, each with its place.
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
+)
+
+// Config is the whole configuration.
+type Config struct {
+	Server    Server
+	Store     Store
+	Tables    Tables
+	Retention Retention
+	Classes   map[string]Class
+	Streams   map[string]Stream
+	Limits    Limits
+	Log       Log
+}
+
+// Server is how Varve is reached.
+type Server struct {
+	Listen string        // address and port
+	Drain  time.Duration // how long requests under way may take to end on shutdown
+}
+
+// Store is where everything is kept.
+type Store struct {
+	Kind    string // local or mem
+	Dir     string // local: the data folder
+	Memory  Size   // local: of readings before they become chunks
+	Cache   Size   // local: of chunks
+	MinFree Size   // local: what the disk must have free
+}
+
+// Tables shapes the grid.
+type Tables struct {
+	Prefix      string
+	Future      time.Duration
+	RecentWeeks int
+	Doubling    time.Duration
+}
+
+// Retention is how tables end.
+type Retention struct {
+	Drop     bool
+	Grace    time.Duration
+	Seal     time.Duration
+	Schedule string
+	MaxDrops int
+}
+
+// Class is a retention class.
+type Class struct{ Retention time.Duration }
+
+// Stream is what is configured of a stream.
+type Stream struct {
+	Class     string
+	Retention time.Duration
+}
+
+// Limits bound what requests take.
+type Limits struct {
+	Body     Size
+	Request  time.Duration
+	Stall    time.Duration
+	Requests int
+	Readings int
+}
+
+// Log is what is logged, and how.
+type Log struct {
+	Level  string // debug, info, warn or error
+	Format string // console or json
+}
+
+// Size is a number of bytes.
+type Size int64
+
+// ParseSize reads bytes, or a number with KiB, MiB or GiB.
+func ParseSize(s string) (Size, error) {
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		if text, ok := strings.CutSuffix(s, unit); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+			if shift := 10 * (i + 1); err == nil && n >= 0 && n <= math.MaxInt64>>shift {
+				return Size(n << shift), nil
+			}
+			return 0, sizeError(s)
+		}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 {
+		return 0, sizeError(s)
+	}
+	return Size(n), nil
+}
+
+func sizeError(s string) error {
+	return fmt.Errorf("%q is not a size: write bytes, or a number with KiB, MiB or GiB", s)
+}
+
+// String writes the size as ParseSize reads it.
+func (s Size) String() string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if one := Size(1) << (30 - 10*i); s >= one && s%one == 0 {
+			return fmt.Sprintf("%d%s", s/one, unit)
+		}
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// Default is the configuration if nothing is configured.
+func Default() Config {
+	grid := bucket.DefaultPolicy()
+	rotation := rotator.Policy{}.WithDefaults()
+	return Config{
+		Server: Server{Listen: "127.0.0.1:8278", Drain: 30 * time.Second},
+		Store:  Store{Kind: "local", Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20},
+		Tables: Tables{Prefix: "varve", Future: grid.Future, RecentWeeks: grid.Recent, Doubling: grid.Doubling},
+		Retention: Retention{
+			Grace: rotation.Grace, Seal: rotation.Seal, Schedule: "@hourly", MaxDrops: rotation.MaxDrops,
+		},
+		Classes: map[string]Class{retention.DefaultClass: {Retention: 365 * 24 * time.Hour}},
+		Streams: map[string]Stream{},
+		Limits:  Limits{Body: 1 << 30, Request: 15 * time.Minute, Stall: time.Minute, Requests: 4096, Readings: 65536},
+		Log:     Log{Level: "info", Format: "console"},
+	}
+}
+
+// Grid returns the shape of the tables.
+func (c *Config) Grid() bucket.Policy {
+	return bucket.Policy{Future: c.Tables.Future, Recent: c.Tables.RecentWeeks, Doubling: c.Tables.Doubling}
+}
+
+// Policy returns the retention of classes and streams.
+func (c *Config) Policy() *retention.Policy {
+	p := &retention.Policy{Prefix: c.Tables.Prefix, Streams: map[string]retention.Stream{}}
+	for _, name := range sortedKeys(c.Classes) {
+		p.Classes = append(p.Classes, retention.Class{Name: name, Retention: c.Classes[name].Retention})
+	}
+	for name, s := range c.Streams {
+		p.Streams[name] = retention.Stream{Class: s.Class, Retention: s.Retention}
+	}
+	return p
+}
+
+// Rotation returns what becomes of tables.
+func (c *Config) Rotation() rotator.Policy {
+	return rotator.Policy{
+		Grid: c.Grid(), Retention: c.Policy(), Drop: c.Retention.Drop,
+		Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
+	}
+}

@@ -1,0 +1,393 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/v2"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/varvedb/varve"
+)
+
+// Source is where configuration comes from.
+type Source struct {
+	// File is the YAML file; "" is none. A file that is not there is an error
+	// only if Required.
+	File     string
+	Required bool
+	// Environ is the environment, as os.Environ has it.
+	Environ []string
+	// Flags are keys and values, and FlagNames how each was put, as in
+	// --listen.
+	Flags     map[string]string
+	FlagNames map[string]string
+}
+
+// Loaded is a configuration and where each value comes from.
+type Loaded struct {
+	Config
+	// Origins maps keys to places: varve.yaml:3, VARVE_LOG_LEVEL, --listen.
+	// Keys that are not in it have their default.
+	Origins map[string]string
+}
+
+// Mistakes are all that is wrong with a configuration.
+type Mistakes []Mistake
+
+// Mistake is one thing that is wrong.
+type Mistake struct {
+	Place   string // where it stands
+	Key     string // "" if it is about a file as a whole
+	Message string
+}
+
+func (m Mistake) String() string {
+	s := m.Place
+	if m.Key != "" {
+		s += ": " + m.Key
+	}
+	return s + ": " + m.Message
+}
+
+func (m Mistakes) Error() string {
+	lines := make([]string, len(m))
+	for i, mistake := range m {
+		lines[i] = mistake.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// EnvPrefix begins the names of variables: VARVE_SERVER_LISTEN is
+// server.listen.
+const EnvPrefix = "VARVE_"
+
+// others are variables that begin so and configure something else.
+var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_TIMEOUT"}
+
+// sep separates the parts of keys while layers are merged; stream names may
+// have dots in them.
+const sep = "/"
+
+// Load reads a configuration. The error, if any, is Mistakes.
+func Load(src Source) (*Loaded, error) {
+	l := &loader{merged: koanf.New(sep), places: map[string]string{}}
+	l.file(src)
+	l.environ(src.Environ)
+	l.flags(src)
+	loaded := l.decode()
+	l.validate(loaded)
+	if len(l.mistakes) > 0 {
+		return loaded, l.mistakes
+	}
+	return loaded, nil
+}
+
+type loader struct {
+	merged   *koanf.Koanf
+	places   map[string]string // of keys, with sep
+	mistakes Mistakes
+}
+
+func (l *loader) mistake(place, key, format string, args ...any) {
+	l.mistakes = append(l.mistakes, Mistake{place, strings.ReplaceAll(key, sep, "."), fmt.Sprintf(format, args...)})
+}
+
+// file adds the file's layer.
+func (l *loader) file(src Source) {
+	if src.File == "" {
+		return
+	}
+	data, err := os.ReadFile(src.File)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		if src.Required || !errors.Is(err, fs.ErrNotExist) {
+			l.mistake(src.File, "", "%s", err)
+		}
+		return
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		l.mistake(src.File, "", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return
+	}
+	if len(doc.Content) > 0 {
+		values := map[string]any{}
+		l.node(src.File, "", doc.Content[0], values)
+		l.load(values)
+	}
+}
+
+// node gathers the values below a node.
+func (l *loader) node(file, key string, n *yaml.Node, values map[string]any) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	place := fmt.Sprintf("%s:%d", file, n.Line)
+	switch n.Kind {
+	case yaml.MappingNode:
+		l.mapping(file, key, n, values)
+	case yaml.ScalarNode:
+		if key == "" {
+			l.mistake(place, "", "%q is not a configuration: write keys and values", n.Value)
+			return
+		}
+		if n.Tag != "!!null" {
+			values[key], l.places[key] = n.Value, place
+		}
+	default:
+		l.mistake(place, key, "is a list, and one value is wanted")
+	}
+}
+
+func (l *loader) mapping(file, key string, n *yaml.Node, values map[string]any) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		at := name.Value
+		if key != "" {
+			at = key + sep + name.Value
+		}
+		if _, there := l.places[at]; there && l.places[at] != "" && strings.HasPrefix(l.places[at], file) {
+			l.mistake(fmt.Sprintf("%s:%d", file, name.Line), at, "is there twice, first on line %s", strings.TrimPrefix(l.places[at], file+":"))
+			continue
+		}
+		l.places[at] = fmt.Sprintf("%s:%d", file, name.Line)
+		l.node(file, at, value, values)
+	}
+}
+
+// load merges a layer over those before. Merging flat maps cannot fail.
+func (l *loader) load(values map[string]any) {
+	if err := l.merged.Load(confmap.Provider(values, sep), nil); err != nil {
+		l.mistake("configuration", "", "%s", err)
+	}
+}
+
+// environ adds the layer of the environment.
+func (l *loader) environ(environ []string) {
+	values := map[string]any{}
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		if !strings.HasPrefix(name, EnvPrefix) || slices.Contains(others, name) {
+			continue
+		}
+		key, ok := keyOfEnv(name)
+		if !ok {
+			l.mistake(name, "", "configures nothing: %s", suggest(strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_", ".")))
+			continue
+		}
+		key = strings.ReplaceAll(key, ".", sep)
+		values[key], l.places[key] = value, name
+	}
+	l.load(values)
+}
+
+// keyOfEnv returns the key that a variable sets.
+func keyOfEnv(name string) (string, bool) {
+	for _, s := range settings {
+		if EnvOf(s.key) == name {
+			return s.key, true
+		}
+	}
+	parts := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_")
+	if n := len(parts); n >= 3 && (parts[0] == "classes" || parts[0] == "streams") {
+		key := parts[0] + "." + strings.Join(parts[1:n-1], "_") + "." + parts[n-1]
+		_, ok := find(key)
+		return key, ok
+	}
+	return "", false
+}
+
+// EnvOf returns the variable that sets a key.
+func EnvOf(key string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+// flags adds the layer of the command line.
+func (l *loader) flags(src Source) {
+	values := map[string]any{}
+	for key, value := range src.Flags {
+		at := pathOf(key)
+		values[at], l.places[at] = value, src.FlagNames[key]
+	}
+	l.load(values)
+}
+
+// pathOf separates the parts of a key: a name in the middle may have dots.
+func pathOf(key string) string {
+	group, rest, ok := strings.Cut(key, ".")
+	dot := strings.LastIndexByte(rest, '.')
+	if !ok || dot < 0 {
+		return strings.ReplaceAll(key, ".", sep)
+	}
+	return group + sep + rest[:dot] + sep + rest[dot+1:]
+}
+
+// decode turns the merged layers into a configuration.
+func (l *loader) decode() *Loaded {
+	loaded := &Loaded{Config: Default(), Origins: map[string]string{}}
+	for _, path := range l.merged.Keys() {
+		key := strings.ReplaceAll(path, sep, ".")
+		s, ok := find(key)
+		if !ok {
+			l.mistake(l.places[path], path, "there is no such setting: %s", suggest(key))
+			continue
+		}
+		if err := s.set(&loaded.Config, l.merged.String(path)); err != nil {
+			l.mistake(l.places[path], path, "%s", err)
+			continue
+		}
+		loaded.Origins[key] = l.places[path]
+	}
+	l.unset(loaded)
+	return loaded
+}
+
+// unset takes in classes and streams that are named and have nothing set.
+func (l *loader) unset(loaded *Loaded) {
+	for path, place := range l.places {
+		parts := strings.Split(path, sep)
+		if len(parts) != 2 {
+			continue
+		}
+		switch name := parts[1]; parts[0] {
+		case "classes":
+			if _, ok := loaded.Classes[name]; !ok {
+				l.mistake(place, path+sep+"retention", "is missing")
+			}
+		case "streams":
+			if _, ok := loaded.Streams[name]; !ok {
+				loaded.Streams[name] = Stream{}
+			}
+		}
+	}
+}
+
+// params maps parameters of the policies' errors to keys.
+var params = map[string]string{
+	"prefix": "tables.prefix", "future": "tables.future", "recent": "tables.recent_weeks", "doubling": "tables.doubling",
+	"seal": "retention.seal", "grace": "retention.grace", "max_drops": "retention.max_drops",
+}
+
+// validate checks what belongs together.
+func (l *loader) validate(loaded *Loaded) {
+	c := &loaded.Config
+	for _, err := range flatten(c.Rotation().Validate()) {
+		key := err.Param
+		if k, ok := params[key]; ok {
+			key = k
+		}
+		l.mistake(l.placeOf(key), key, "%s", err.Message)
+	}
+	if c.Limits.Request >= c.Retention.Seal {
+		l.mistake(l.placeOf("limits.request"), "limits.request", "%s is not shorter than retention.seal: a request could still write to a sealed table", c.Limits.Request)
+	}
+	slices.SortStableFunc(l.mistakes, func(a, b Mistake) int { return comparePlaces(a.Place, b.Place) })
+}
+
+// placeOf returns where a key, or what is above it, was set.
+func (l *loader) placeOf(key string) string {
+	for path := pathOf(key); path != ""; {
+		if place, ok := l.places[path]; ok {
+			return place
+		}
+		cut := strings.LastIndex(path, sep)
+		if cut < 0 {
+			break
+		}
+		path = path[:cut]
+	}
+	return "default"
+}
+
+// comparePlaces orders places of one file by line.
+func comparePlaces(a, b string) int {
+	fa, la, _ := strings.Cut(a, ":")
+	fb, lb, _ := strings.Cut(b, ":")
+	if fa != fb || len(la) == len(lb) {
+		return strings.Compare(a, b)
+	}
+	return len(la) - len(lb)
+}
+
+// flatten takes joined errors apart.
+func flatten(err error) []*varve.Error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*varve.Error
+		for _, e := range joined.Unwrap() {
+			all = append(all, flatten(e)...)
+		}
+		return all
+	}
+	var e *varve.Error
+	if errors.As(err, &e) {
+		return []*varve.Error{e}
+	}
+	return []*varve.Error{{Message: err.Error()}}
+}
+
+// suggest names the setting that a key most looks like.
+func suggest(key string) string {
+	best, least := "", len(key)/2+1
+	for _, s := range settings {
+		if d := distance(key, s.key); d < least {
+			best, least = s.key, d
+		}
+	}
+	if best == "" {
+		return "varve config print lists them"
+	}
+	return "did you mean " + best + "?"
+}
+
+// distance is the number of letters to insert, delete or exchange to make b of
+// a (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := last
+			if a[i] != b[j] {
+				d = 1 + min(last, row[j], row[j+1])
+			}
+			last, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}
+
+// Value is one configured value.
+type Value struct{ Key, Value, Origin, Doc string }
+
+// Values lists all values and where they come from.
+func (l *Loaded) Values() []Value {
+	var values []Value
+	for _, key := range l.keys() {
+		s, ok := find(key)
+		if !ok {
+			continue
+		}
+		origin, ok := l.Origins[key]
+		if !ok {
+			origin = "default"
+		}
+		values = append(values, Value{Key: key, Value: s.get(&l.Config), Origin: origin, Doc: s.doc})
+	}
+	return values
+}

@@ -1,0 +1,226 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
+)
+
+// setting is one value that can be configured.
+type setting struct {
+	key string // as in server.listen
+	doc string
+	get func(*Config) string
+	set func(*Config, string) error
+}
+
+func text(key, doc string, at func(*Config) *string, check func(string) error) setting {
+	return setting{key, doc, func(c *Config) string { return *at(c) }, func(c *Config, s string) error {
+		if check != nil {
+			if err := check(s); err != nil {
+				return err
+			}
+		}
+		*at(c) = s
+		return nil
+	}}
+}
+
+func duration(key, doc string, at func(*Config) *time.Duration) setting {
+	return setting{key, doc, func(c *Config) string { return retention.FormatDuration(*at(c)) }, func(c *Config, s string) error {
+		d, err := retention.ParseDuration(s)
+		if err == nil {
+			*at(c) = d
+		}
+		return err
+	}}
+}
+
+func size(key, doc string, at func(*Config) *Size) setting {
+	return setting{key, doc, func(c *Config) string { return at(c).String() }, func(c *Config, s string) error {
+		n, err := ParseSize(s)
+		if err == nil {
+			*at(c) = n
+		}
+		return err
+	}}
+}
+
+func whole(key, doc string, least int, at func(*Config) *int) setting {
+	return setting{key, doc, func(c *Config) string { return strconv.Itoa(*at(c)) }, func(c *Config, s string) error {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < least {
+			return fmt.Errorf("%q is not a whole number from %d on", s, least)
+		}
+		*at(c) = n
+		return nil
+	}}
+}
+
+func truth(key, doc string, at func(*Config) *bool) setting {
+	return setting{key, doc, func(c *Config) string { return strconv.FormatBool(*at(c)) }, func(c *Config, s string) error {
+		if s != "true" && s != "false" {
+			return fmt.Errorf("%q is neither true nor false", s)
+		}
+		*at(c) = s == "true"
+		return nil
+	}}
+}
+
+func oneOf(words ...string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(words, s) {
+			return fmt.Errorf("%q is unknown: use %s", s, strings.Join(words, " or "))
+		}
+		return nil
+	}
+}
+
+// settings are all of them but those of classes and streams, which have names.
+var settings = []setting{
+	text("server.listen", "address and port to listen on", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
+	duration("server.drain", "how long requests under way may take to end on shutdown", func(c *Config) *time.Duration { return &c.Server.Drain }),
+	text("store.kind", "where everything is kept: local (a folder) or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf("local", "mem")),
+	text("store.dir", "local: the data folder", func(c *Config) *string { return &c.Store.Dir }, checkDir),
+	size("store.memory", "local: memory for readings before they become chunks", func(c *Config) *Size { return &c.Store.Memory }),
+	size("store.cache", "local: memory for chunks", func(c *Config) *Size { return &c.Store.Cache }),
+	size("store.min_free", "local: what the disk must have free for writes to be taken", func(c *Config) *Size { return &c.Store.MinFree }),
+	text("tables.prefix", "of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
+	duration("tables.future", "how far ahead of its arrival an event time may lie", func(c *Config) *time.Duration { return &c.Tables.Future }),
+	whole("tables.recent_weeks", "weeks before a write month that have a table each", 0, func(c *Config) *int { return &c.Tables.RecentWeeks }),
+	duration("tables.doubling", "how far back tables of 2, 4, 8 … weeks reach", func(c *Config) *time.Duration { return &c.Tables.Doubling }),
+	truth("retention.drop", "drop tables that have aged out", func(c *Config) *bool { return &c.Retention.Drop }),
+	duration("retention.grace", "how long a table stays retired before it is dropped", func(c *Config) *time.Duration { return &c.Retention.Grace }),
+	duration("retention.seal", "how long after a month's end its tables may still be written to", func(c *Config) *time.Duration { return &c.Retention.Seal }),
+	text("retention.schedule", "when the rotator runs, as for cron, in UTC", func(c *Config) *string { return &c.Retention.Schedule }, checkSchedule),
+	whole("retention.max_drops", "how many tables one run may drop", 1, func(c *Config) *int { return &c.Retention.MaxDrops }),
+	size("limits.body", "length of a write's body, unpacked", func(c *Config) *Size { return &c.Limits.Body }),
+	duration("limits.request", "how long a request may take", func(c *Config) *time.Duration { return &c.Limits.Request }),
+	duration("limits.stall", "how long a client may leave a connection without progress", func(c *Config) *time.Duration { return &c.Limits.Stall }),
+	whole("limits.requests", "writes under way at a time", 1, func(c *Config) *int { return &c.Limits.Requests }),
+	whole("limits.readings", "readings on their way into the store at a time", 2, func(c *Config) *int { return &c.Limits.Readings }),
+	text("log.level", "debug, info, warn or error", func(c *Config) *string { return &c.Log.Level }, oneOf("debug", "info", "warn", "error")),
+	text("log.format", "console or json", func(c *Config) *string { return &c.Log.Format }, oneOf("console", "json")),
+}
+
+func checkAddress(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not an address and port, as in 127.0.0.1:8278", s)
+	}
+	return nil
+}
+
+func checkDir(s string) error {
+	if s == "" {
+		return fmt.Errorf("the data folder is empty")
+	}
+	return nil
+}
+
+func checkSchedule(s string) error {
+	_, err := rotator.ParseSchedule(s)
+	return err
+}
+
+// find returns the setting of a key; those of classes and streams are made for
+// the name in it.
+func find(key string) (setting, bool) {
+	for _, s := range settings {
+		if s.key == key {
+			return s, true
+		}
+	}
+	group, rest, _ := strings.Cut(key, ".")
+	dot := strings.LastIndexByte(rest, '.')
+	if dot < 0 {
+		return setting{}, false
+	}
+	name, what := rest[:dot], rest[dot+1:]
+	switch group + "." + what {
+	case "classes.retention":
+		return classRetention(key, name), true
+	case "streams.class":
+		return streamText(key, name), true
+	case "streams.retention":
+		return streamRetention(key, name), true
+	}
+	return setting{}, false
+}
+
+func classRetention(key, name string) setting {
+	return setting{key, "how long readings of the class live",
+		func(c *Config) string { return retention.FormatDuration(c.Classes[name].Retention) },
+		func(c *Config, s string) error {
+			d, err := retention.ParseDuration(s)
+			if err == nil && d == 0 {
+				err = fmt.Errorf("a class cannot keep readings for %s", s)
+			}
+			if err != nil {
+				d = 365 * 24 * time.Hour // reported; nothing else is to be
+			}
+			c.Classes[name] = Class{Retention: d}
+			return err
+		}}
+}
+
+func streamText(key, name string) setting {
+	return setting{key, "the stream's class",
+		func(c *Config) string { return c.Streams[name].Class },
+		func(c *Config, s string) error {
+			st := c.Streams[name]
+			st.Class = s
+			c.Streams[name] = st
+			return nil
+		}}
+}
+
+func streamRetention(key, name string) setting {
+	return setting{key, "how long readings of the stream live, if shorter than its class keeps them",
+		func(c *Config) string { return retention.FormatDuration(c.Streams[name].Retention) },
+		func(c *Config, s string) error {
+			d, err := retention.ParseDuration(s)
+			if err == nil && d == 0 {
+				err = fmt.Errorf("a stream cannot keep readings for %s", s)
+			}
+			if err != nil {
+				return err
+			}
+			st := c.Streams[name]
+			st.Retention = d
+			c.Streams[name] = st
+			return nil
+		}}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// keys returns all keys that a configuration has, in order.
+func (c *Config) keys() []string {
+	var keys []string
+	for _, s := range settings {
+		keys = append(keys, s.key)
+	}
+	for _, name := range sortedKeys(c.Classes) {
+		keys = append(keys, "classes."+name+".retention")
+	}
+	for _, name := range sortedKeys(c.Streams) {
+		if c.Streams[name].Class != "" {
+			keys = append(keys, "streams."+name+".class")
+		}
+		if c.Streams[name].Retention != 0 {
+			keys = append(keys, "streams."+name+".retention")
+		}
+	}
+	return keys
+}

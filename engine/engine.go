@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/router"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/lease"
+	"github.com/varvedb/varve/streams"
+)
+
+// Options say what to wire. Store is required.
+type Options struct {
+	// Store keeps everything. The engine owns it from Open on, and closes it
+	// even if Open fails.
+	Store store.Store
+	// Retention is the classes and streams; nil is one class that keeps
+	// readings for a year, with prefix varve.
+	Retention *retention.Policy
+	// Grid shapes the tables; nil is bucket.DefaultPolicy.
+	Grid *bucket.Policy
+	// Drop, Seal, Grace and MaxDrops are as in rotator.Policy.
+	Drop     bool
+	Seal     time.Duration
+	Grace    time.Duration
+	MaxDrops int
+	// Schedule is when the rotator runs; "" is @hourly. It also runs once in
+	// Open.
+	Schedule string
+	// MaxRequests and MaxReadings bound what is under way; see router.Options.
+	MaxRequests int
+	MaxReadings int
+	// Parallel is how many tables one query reads at a time; see query.Options.
+	Parallel int
+	// Holder names this process in leases; "" makes a name up. Processes that
+	// share a store must have different ones.
+	Holder string
+	// Now is the clock; nil is time.Now.
+	Now    func() time.Time
+	Events Events
+}
+
+// Events gathers the events of the parts.
+type Events struct {
+	Router  router.Events
+	Rotator rotator.Events
+}
+
+// DefaultRetention is how long readings are kept if nothing is configured.
+const DefaultRetention = 365 * 24 * time.Hour
+
+// DefaultPolicy is the retention policy if nothing is configured.
+func DefaultPolicy() *retention.Policy {
+	return &retention.Policy{
+		Prefix:  "varve",
+		Classes: []retention.Class{{Name: retention.DefaultClass, Retention: DefaultRetention}},
+	}
+}
+
+func (o Options) withDefaults() Options {
+	if o.Retention == nil {
+		o.Retention = DefaultPolicy()
+	}
+	if o.Grid == nil {
+		grid := bucket.DefaultPolicy()
+		o.Grid = &grid
+	}
+	if o.Schedule == "" {
+		o.Schedule = "@hourly"
+	}
+	if o.Holder == "" {
+		host, _ := os.Hostname() // a name that is only half good will do
+		o.Holder = fmt.Sprintf("%s-%d-%d", host, os.Getpid(), time.Now().UnixNano())
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Engine is Varve, wired. Its parts are safe for concurrent use.
+type Engine struct {
+	Store   store.Store
+	Streams *streams.Registry
+	Router  *router.Router
+	Query   *query.Engine
+	Rotator *rotator.Rotator
+	Now     func() time.Time
+
+	cron       *cron.Cron
+	background context.Context
+	stop       context.CancelFunc
+	closing    sync.Once
+	closeErr   error
+}
+
+// Open wires the parts, runs the rotator once so that tables are there, and
+// starts its schedule. If the first run fails for a reason that may pass,
+// Open succeeds all the same: the router makes tables that are missing, and
+// the rotator's health tells of the failure.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	o = o.withDefaults()
+	policy := rotator.Policy{
+		Grid: *o.Grid, Retention: o.Retention, Drop: o.Drop, Seal: o.Seal, Grace: o.Grace, MaxDrops: o.MaxDrops,
+	}
+	schedule, err := rotator.ParseSchedule(o.Schedule)
+	if err = errors.Join(err, policy.Validate()); err != nil {
+		return nil, errors.Join(err, o.Store.Close())
+	}
+	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Now: o.Now}
+	e.Router = router.New(router.Options{
+		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
+		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Events: o.Events.Router,
+	})
+	e.Query = query.New(query.Options{
+		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Future: o.Grid.Future, Now: o.Now,
+		Parallel: o.Parallel,
+	})
+	e.Rotator = rotator.New(rotator.Options{
+		Catalog: o.Store, Creator: o.Store, Keeper: o.Store, Items: o.Store, Policy: policy, Now: o.Now,
+		Holder: o.Holder, Events: o.Events.Rotator,
+	})
+	e.background, e.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := e.rotate(); err != nil && varve.FailureOf(err) == varve.Invalid {
+		return nil, errors.Join(err, e.Close())
+	}
+	e.cron = cron.New(cron.WithLocation(time.UTC))
+	e.cron.Schedule(schedule, cron.FuncJob(func() {
+		// What goes wrong is in the rotator's events and health.
+		_ = e.rotate()
+	}))
+	e.cron.Start()
+	return e, nil
+}
+
+// rotate runs the rotator, unless another process is doing so.
+func (e *Engine) rotate() error {
+	_, err := e.Rotator.Run(e.background)
+	if errors.Is(err, lease.ErrHeld) {
+		return nil
+	}
+	return err
+}
+
+// Close stops the schedule, waits for a run that is under way to end its step,
+// and closes the store.
+func (e *Engine) Close() error {
+	e.closing.Do(func() {
+		e.stop()
+		if e.cron != nil {
+			<-e.cron.Stop().Done()
+		}
+		e.closeErr = e.Store.Close()
+	})
+	return e.closeErr
+}
