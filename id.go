@@ -126,11 +126,19 @@ const (
 )
 
 func appendCanonicalField(dst []byte, f *Field) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(f.Name)))
+	if len(f.Name) < 0x80 {
+		dst = append(dst, byte(len(f.Name)))
+	} else {
+		dst = binary.AppendUvarint(dst, uint64(len(f.Name)))
+	}
 	dst = append(dst, f.Name...)
 	switch f.Value.kind {
 	case KindNumber:
-		return appendCanonicalNumber(append(dst, tagNumber), f.Value.num.Canonical())
+		n := f.Value.num
+		if n.hi != 0 || n.lo%10 == 0 {
+			n = n.Canonical()
+		}
+		return appendCanonicalNumber(append(dst, tagNumber), n)
 	case KindBool:
 		if f.Value.Bool() {
 			return append(dst, tagTrue)
@@ -145,12 +153,24 @@ func appendCanonicalField(dst []byte, f *Field) []byte {
 	return append(dst, f.Value.text...)
 }
 
+// appendCanonicalNumber is on the way of every number in and out: small ones
+// take its short cuts.
 func appendCanonicalNumber(dst []byte, n Number) []byte {
 	signed := int64(n.exp) * 2
 	if n.neg {
 		signed++
 	}
-	dst = binary.AppendVarint(dst, signed)
+	if zigzag := uint64(signed<<1) ^ uint64(signed>>63); zigzag < 0x80 {
+		dst = append(dst, byte(zigzag))
+	} else {
+		dst = binary.AppendUvarint(dst, zigzag)
+	}
+	if n.hi == 0 && n.lo < 1<<14 {
+		if n.lo < 0x80 {
+			return append(dst, byte(n.lo), 0)
+		}
+		return append(dst, byte(n.lo)|0x80, byte(n.lo>>7), 0)
+	}
 	dst = binary.AppendUvarint(dst, n.lo)
 	return binary.AppendUvarint(dst, n.hi)
 }

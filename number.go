@@ -288,8 +288,12 @@ func (n Number) Append(dst []byte) []byte {
 	if n.neg {
 		dst = append(dst, '-')
 	}
-	if n.hi == 0 && n.exp == 0 {
+	switch {
+	case n.hi == 0 && n.exp == 0:
 		return strconv.AppendUint(dst, n.lo, 10)
+	case n.hi == 0 && n.exp == -1: // the usual decimal
+		dst = strconv.AppendUint(dst, n.lo/10, 10)
+		return append(dst, '.', byte('0'+n.lo%10))
 	}
 	var buf [40]byte
 	digits := appendCoefficient(buf[:0], n.hi, n.lo)

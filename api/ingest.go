@@ -19,6 +19,7 @@ const maxRejects = 10_000
 type ingest struct {
 	s       *Server
 	batch   wire.Batch
+	mem     wire.Memory
 	tally   varve.Tally
 	rejects []byte // JSON, without the brackets
 	listed  int
@@ -71,7 +72,7 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 		return err
 	}
 	defer body.Close()
-	reader, err := wire.NewReader(format, body, defaults, columns)
+	reader, err := wire.NewReader(&in.mem, format, body, defaults, columns)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/varvedb/varve"
@@ -40,8 +41,9 @@ type answer struct {
 	q      query.Query
 	asked  url.Values
 	format wire.Format
-	table  wire.Table
+	table  wire.Table // its Writer serves JSON, too
 	begun  bool
+	sent   bool // some of it
 	n      int
 	out    []byte
 }
@@ -54,7 +56,7 @@ func (a *answer) release() {
 }
 
 // flushAt is how much of an answer is gathered before it is sent.
-const flushAt = 32 << 10
+const flushAt = 128 << 10
 
 func (a *answer) run() error {
 	var err error
@@ -81,6 +83,7 @@ func (a *answer) run() error {
 	if err != nil {
 		return err
 	}
+	defer rows.Close()
 	for {
 		readings, err := rows.Next(a.r.Context())
 		if err != nil {
@@ -175,6 +178,7 @@ func (a *answer) columns() error {
 	if err != nil {
 		return err
 	}
+	defer rows.Close()
 	var set wire.FieldSet
 	for {
 		readings, err := rows.Next(a.r.Context())
@@ -215,9 +219,9 @@ func (a *answer) add(readings []varve.Reading) error {
 				a.out = append(a.out, ',')
 			}
 			a.out = append(a.out, '\n')
-			a.out = wire.AppendReading(a.out, &readings[i])
+			a.out = a.table.AppendReading(a.out, &readings[i])
 		case wire.NDJSON:
-			a.out = append(wire.AppendReading(a.out, &readings[i]), '\n')
+			a.out = append(a.table.AppendReading(a.out, &readings[i]), '\n')
 		case wire.CSV:
 			var missing string
 			if a.out, missing = a.table.AppendRow(a.out, &readings[i]); missing != "" && len(a.q.Fields) == 0 {
@@ -236,6 +240,7 @@ func (a *answer) add(readings []varve.Reading) error {
 
 // flush sends what was gathered.
 func (a *answer) flush() error {
+	a.sent = true
 	a.s.extend(a.w)
 	_, err := a.w.Write(a.out)
 	a.out = a.out[:0]
@@ -272,6 +277,9 @@ func (a *answer) end(rows *query.Rows) error {
 		a.out = append(append(append(a.out, `,"next":"`...), next...), '"')
 	}
 	a.out = append(append(append(a.out, `,"coverage":`...), coverage...), '}', '\n')
+	if !a.sent {
+		a.w.Header().Set("Content-Length", strconv.Itoa(len(a.out)))
+	}
 	return a.flush()
 }
 

@@ -255,6 +255,7 @@ func (l *latest) goThrough(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer rows.Close()
 	l.answer.Found = false
 	for {
 		readings, err := rows.Next(ctx)

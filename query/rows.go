@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -36,12 +37,18 @@ type Rows struct {
 // source is one table that is being read.
 type source struct {
 	planned
-	page []varve.Reading
-	buf  []varve.Reading
-	more bool
+	page        []varve.Reading
+	buf         *buffer
+	last        varve.Position // of what was read, if begun
+	more, begun bool
 }
 
-// Open plans a query. Nothing is read before Next.
+// buffer is the memory of a page, used again and again.
+type buffer struct{ readings []varve.Reading }
+
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+// Open plans a query. Nothing is read before Next. The caller closes the rows.
 func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -243,7 +250,7 @@ func (r *Rows) open(ctx context.Context, first *source) error {
 		if first != nil && !need {
 			break
 		}
-		r.sources = append(r.sources, &source{planned: *t, more: true})
+		r.sources = append(r.sources, &source{planned: *t, more: true, buf: buffers.Get().(*buffer)})
 		r.opened++
 	}
 	r.ahead = min(2*r.ahead, r.e.opts.Parallel)
@@ -265,8 +272,23 @@ func (r *Rows) refill(ctx context.Context) error {
 	if err := r.readAll(ctx, empty); err != nil {
 		return err
 	}
-	r.sources = slices.DeleteFunc(r.sources, func(s *source) bool { return len(s.page) == 0 && !s.more })
+	r.sources = slices.DeleteFunc(r.sources, func(s *source) bool {
+		ended := len(s.page) == 0 && !s.more
+		if ended {
+			buffers.Put(s.buf)
+		}
+		return ended
+	})
 	return nil
+}
+
+// Close gives back the memory of the rows; what Next returned must not be used
+// any more.
+func (r *Rows) Close() {
+	for _, s := range r.sources {
+		buffers.Put(s.buf)
+	}
+	r.sources, r.opened = nil, len(r.plan.tables)
 }
 
 func (r *Rows) readAll(ctx context.Context, sources []*source) error {
@@ -306,16 +328,18 @@ func (r *Rows) page(ctx context.Context, s *source) (store.Cost, error) {
 		limit = r.left + 1 // one more tells whether there is more
 	}
 	after := r.q.After
-	if n := len(s.buf); n > 0 {
-		p := s.buf[n-1].Position()
-		after = &p
+	if s.begun {
+		after = &s.last
 	}
-	page, err := r.e.opts.Reader.Read(ctx, r.q.rangeOf(s.Table, after, limit), s.buf)
+	page, err := r.e.opts.Reader.Read(ctx, r.q.rangeOf(s.Table, after, limit), s.buf.readings[:0])
 	if err != nil {
 		s.page, s.more = nil, false
 		return page.Cost, err
 	}
-	s.buf, s.page, s.more = page.Readings, page.Readings, page.More
+	s.buf.readings, s.page, s.more = page.Readings, page.Readings, page.More
+	if n := len(page.Readings); n > 0 {
+		s.begun, s.last = true, page.Readings[n-1].Position()
+	}
 	return page.Cost, nil
 }
 

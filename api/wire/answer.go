@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/go-faster/jx"
-
 	"github.com/varvedb/varve"
 )
 
 // AnswerReader takes readings out of an answer in NDJSON, as a client does.
-type AnswerReader struct{ in *ndjson }
+type AnswerReader struct {
+	mem Memory
+	in  *ndjson
+}
 
 // NewAnswerReader returns a reader of an answer about one series.
 func NewAnswerReader(body io.Reader, s varve.Series) *AnswerReader {
-	in := newNDJSON(body, Defaults{Tenant: s.Tenant, Stream: s.Stream, Device: s.Device})
-	in.object.answers = true
-	return &AnswerReader{in: in}
+	a := new(AnswerReader)
+	a.mem.object = object{Defaults: Defaults{Tenant: s.Tenant, Stream: s.Stream, Device: s.Device}, answers: true}
+	a.in = a.mem.lines(body)
+	return a
 }
 
 // Read adds readings to the batch until it is full or the answer ends; then the
@@ -34,8 +36,7 @@ func (a *AnswerReader) Read(b *Batch) error {
 
 // ParseAnswer reads one reading of an answer.
 func ParseAnswer(text []byte, s varve.Series) (varve.Reading, error) {
-	o := object{Defaults: Defaults{Tenant: s.Tenant, Stream: s.Stream, Device: s.Device}, dec: jx.GetDecoder(), answers: true}
-	defer jx.PutDecoder(o.dec)
+	o := object{Defaults: Defaults{Tenant: s.Tenant, Stream: s.Stream, Device: s.Device}, answers: true}
 	var b Batch
 	o.into(&b, text, 0)
 	if v := b.Verdicts[0]; v.Outcome == varve.Rejected {

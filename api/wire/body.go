@@ -17,18 +17,13 @@ const MaxJSON = 32 << 20
 // jsonBody reads an object or an array of objects. Lines of objects, which many
 // a client sends without saying so, it reads as NDJSON.
 type jsonBody struct {
+	mem      *Memory
 	body     io.Reader
-	object   object
-	dec      *jx.Decoder
 	begun    bool
 	one      []byte      // the object, if it is one
 	array    *jx.ArrIter // the array, if it is one
 	lines    *ndjson     // the lines, if it is those
 	elements int
-}
-
-func newJSON(body io.Reader, d Defaults) *jsonBody {
-	return &jsonBody{body: body, object: object{Defaults: d, dec: jx.GetDecoder()}, dec: jx.GetDecoder()}
 }
 
 // Read implements Reader.
@@ -43,7 +38,7 @@ func (j *jsonBody) Read(b *Batch) error {
 	case j.lines != nil:
 		return j.lines.Read(b)
 	case j.one != nil:
-		if !j.object.into(b, j.one, 0) {
+		if !j.mem.object.into(b, j.one, 0) {
 			return bodyErrorf("the body is %s", b.Verdicts[len(b.Verdicts)-1].Message)
 		}
 		return io.EOF
@@ -58,7 +53,7 @@ func (j *jsonBody) Read(b *Batch) error {
 
 // begin reads the body and sees what it is.
 func (j *jsonBody) begin() error {
-	text, err := io.ReadAll(io.LimitReader(j.body, MaxJSON+1))
+	text, err := j.mem.readAll(io.LimitReader(j.body, MaxJSON+1))
 	if err != nil {
 		return err
 	}
@@ -70,12 +65,12 @@ func (j *jsonBody) begin() error {
 	case len(text) == 0:
 		return bodyErrorf("the body is empty")
 	case text[0] == '{' && j.several(text):
-		j.lines = newNDJSON(bytes.NewReader(text), j.object.Defaults)
+		j.lines = j.mem.lines(bytes.NewReader(text))
 	case text[0] == '{':
 		j.one = text
 	case text[0] == '[':
-		j.dec.ResetBytes(text)
-		iter, err := j.dec.ArrIter()
+		j.mem.array.ResetBytes(text)
+		iter, err := j.mem.array.ArrIter()
 		if err != nil {
 			return bodyErrorf("the body is not a JSON array: %s", tidy(err))
 		}
@@ -88,9 +83,33 @@ func (j *jsonBody) begin() error {
 
 // several reports whether another object follows the first.
 func (j *jsonBody) several(text []byte) bool {
-	j.dec.ResetBytes(text)
-	return j.dec.Skip() == nil && j.dec.Next() == jx.Object
+	j.mem.array.ResetBytes(text)
+	return j.mem.array.Skip() == nil && j.mem.array.Next() == jx.Object
 }
+
+// readAll reads a body whole into the memory for it.
+func (mem *Memory) readAll(r io.Reader) ([]byte, error) {
+	text := mem.text[:0]
+	for {
+		if len(text) == cap(text) {
+			text = append(text, make([]byte, max(cap(text), 512))...)[:len(text)]
+		}
+		n, err := r.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if cap(text) <= maxText {
+			mem.text = text
+		}
+		if errors.Is(err, io.EOF) {
+			return text, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// maxText is how much memory for bodies is kept.
+const maxText = 1 << 20
 
 // element reads the array's next element. If the array breaks off, what came
 // before is good, and what comes after cannot be told apart: that is one
@@ -105,18 +124,18 @@ func (j *jsonBody) element(b *Batch) error {
 		}
 		return j.broken(b, err)
 	}
-	text, err := j.dec.Raw()
+	text, err := j.mem.array.Raw()
 	if err != nil {
 		return j.broken(b, err)
 	}
 	j.elements++
-	j.object.into(b, text, 0)
+	j.mem.object.into(b, text, 0)
 	return nil
 }
 
 // end checks that nothing follows the array.
 func (j *jsonBody) end() error {
-	err := j.dec.Skip()
+	err := j.mem.array.Skip()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
 	}

@@ -64,7 +64,7 @@ const (
 	useNothing
 )
 
-func newCSV(body io.Reader, d Defaults, c Columns) (*csvReader, error) {
+func newCSV(mem *Memory, body io.Reader, d Defaults, c Columns) (*csvReader, error) {
 	comma := c.Delimiter
 	if comma == 0 {
 		comma = ','
@@ -72,7 +72,8 @@ func newCSV(body io.Reader, d Defaults, c Columns) (*csvReader, error) {
 	if comma == '"' || comma == '\n' || comma == '\r' || !utf8.ValidRune(comma) {
 		return nil, varve.InvalidParam("delimiter", "%q cannot separate columns", comma)
 	}
-	return &csvReader{Defaults: d, Columns: c, in: rowReader{window: newWindow(body), comma: []byte(string(comma))}}, nil
+	mem.window.reset(body)
+	return &csvReader{Defaults: d, Columns: c, in: rowReader{window: &mem.window, comma: []byte(string(comma))}}, nil
 }
 
 // Read implements Reader.

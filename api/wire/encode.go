@@ -11,8 +11,27 @@ import (
 // AppendReading appends a reading of a known series as a JSON object:
 // {"time":…,"id":…,"arrived":…,"fields":{…}}.
 func AppendReading(dst []byte, r *varve.Reading) []byte {
+	var w Writer
+	return w.AppendReading(dst, r)
+}
+
+// Writer writes readings one after another, faster than AppendReading. The zero
+// Writer is ready.
+type Writer struct {
+	time, arrived Clock
+	keys          []key // of the fields of the reading before
+}
+
+// key is a field's name and how it is written.
+type key struct {
+	name string
+	text []byte // "name":
+}
+
+// AppendReading appends a reading as the function of that name does.
+func (w *Writer) AppendReading(dst []byte, r *varve.Reading) []byte {
 	dst = append(dst, `{"time":"`...)
-	dst = AppendTime(dst, r.Time)
+	dst = w.time.Append(dst, r.Time)
 	dst = append(dst, `","id":`...)
 	if _, hashed := r.ID.Hash(); hashed {
 		dst = append(dst, '"')
@@ -22,17 +41,29 @@ func AppendReading(dst []byte, r *varve.Reading) []byte {
 		dst = AppendString(dst, r.ID.String())
 	}
 	dst = append(dst, `,"arrived":"`...)
-	dst = AppendTime(dst, r.Arrived)
+	dst = w.arrived.Append(dst, r.Arrived)
 	dst = append(dst, `","fields":{`...)
 	for i := range r.Fields {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendString(dst, r.Fields[i].Name)
-		dst = append(dst, ':')
+		dst = append(dst, w.key(i, r.Fields[i].Name)...)
 		dst = AppendValue(dst, r.Fields[i].Value)
 	}
 	return append(dst, '}', '}')
+}
+
+// key returns the name of the i-th field as it is written.
+func (w *Writer) key(i int, name string) []byte {
+	if i == len(w.keys) {
+		w.keys = append(w.keys, key{})
+	}
+	k := &w.keys[i]
+	if k.name != name || k.text == nil {
+		k.name = name
+		k.text = append(AppendString(k.text[:0], name), ':')
+	}
+	return k.text
 }
 
 // AppendValue appends a value as JSON.
@@ -98,7 +129,10 @@ func appendEscape(dst []byte, c byte) []byte {
 }
 
 // Table writes readings of one series as CSV rows of the given fields.
-type Table struct{ Fields []string }
+type Table struct {
+	Fields []string
+	Writer
+}
 
 // AppendHeader appends the header: time, id, arrived and the fields.
 func (t *Table) AppendHeader(dst []byte) []byte {
@@ -113,9 +147,9 @@ func (t *Table) AppendHeader(dst []byte) []byte {
 // returns the name of a field that the table has no column for, if there is
 // one.
 func (t *Table) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
-	dst = AppendTime(dst, r.Time)
+	dst = t.time.Append(dst, r.Time)
 	dst = appendCell(append(dst, ','), r.ID.String())
-	dst = AppendTime(append(dst, ','), r.Arrived)
+	dst = t.arrived.Append(append(dst, ','), r.Arrived)
 	i := 0
 	for _, name := range t.Fields {
 		dst = append(dst, ',')

@@ -27,7 +27,7 @@ type Defaults struct {
 // as absent.
 type object struct {
 	Defaults
-	dec     *jx.Decoder
+	dec     jx.Decoder
 	seen    memberSet
 	answers bool // take the arrival from the object: it is an answer, not a request
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/go-faster/jx"
-
 	"github.com/varvedb/varve"
 )
 
@@ -14,11 +12,7 @@ import (
 // reading, and the next line is read as if nothing had been.
 type ndjson struct {
 	window *window
-	object object
-}
-
-func newNDJSON(body io.Reader, d Defaults) *ndjson {
-	return &ndjson{window: newWindow(body), object: object{Defaults: d, dec: jx.GetDecoder()}}
+	object *object
 }
 
 // Read implements Reader.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"mime"
+
+	"github.com/go-faster/jx"
 )
 
 // Format is a form of readings.
@@ -81,14 +83,34 @@ type Reader interface {
 	Read(b *Batch) error
 }
 
-// NewReader returns a reader of a body in a form. Columns is for CSV.
-func NewReader(f Format, body io.Reader, d Defaults, columns Columns) (Reader, error) {
+// Memory is what a reader works in. It can serve one reader after another. The
+// zero Memory is ready.
+type Memory struct {
+	window window
+	json   jsonBody
+	ndjson ndjson
+	object object
+	array  jx.Decoder
+	text   []byte
+}
+
+// NewReader returns a reader of a body in a form, which works in mem until it
+// is used no more. Columns is for CSV.
+func NewReader(mem *Memory, f Format, body io.Reader, d Defaults, columns Columns) (Reader, error) {
+	mem.object.Defaults = d
 	switch f {
 	case NDJSON:
-		return newNDJSON(body, d), nil
+		return mem.lines(body), nil
 	case CSV:
-		return newCSV(body, d, columns)
+		return newCSV(mem, body, d, columns)
 	default:
-		return newJSON(body, d), nil
+		mem.json = jsonBody{mem: mem, body: body}
+		return &mem.json, nil
 	}
+}
+
+func (mem *Memory) lines(body io.Reader) *ndjson {
+	mem.window.reset(body)
+	mem.ndjson = ndjson{window: &mem.window, object: &mem.object}
+	return &mem.ndjson
 }

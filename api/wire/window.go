@@ -24,8 +24,15 @@ type window struct {
 	line     int // the number of the first line in the window, from 1
 }
 
+// reset begins a body. The window keeps its memory.
+func (w *window) reset(r io.Reader) {
+	*w = window{r: r, buf: w.buf[:0], line: 1}
+}
+
 func newWindow(r io.Reader) *window {
-	return &window{r: r, buf: make([]byte, 0, 64<<10), line: 1}
+	w := new(window)
+	w.reset(r)
+	return w
 }
 
 // peek returns the line that begins at an offset in the window, with its
@@ -49,6 +56,8 @@ func (w *window) peek(at int) ([]byte, error) {
 	}
 }
 
+const firstWindow = 16 << 10
+
 // fill reads more of the body, making room for it.
 func (w *window) fill() {
 	if w.from > 0 && w.to == cap(w.buf) {
@@ -57,7 +66,7 @@ func (w *window) fill() {
 		w.from = 0
 	}
 	if w.to == cap(w.buf) {
-		bigger := make([]byte, 4*cap(w.buf))
+		bigger := make([]byte, max(4*cap(w.buf), firstWindow))
 		copy(bigger, w.buf[:w.to])
 		w.buf = bigger
 	}

@@ -52,13 +52,14 @@ func (s *Store) flushIfFull() error {
 	return s.flush(s.background)
 }
 
-// flush turns all tails into chunks. Only one goroutine may flush at a time.
+// flush turns all tails into chunks: those that an earlier flush failed to, and
+// then the active ones. Only one goroutine may flush at a time.
 func (s *Store) flush(ctx context.Context) error {
-	if s.journal == nil { // Open failed
-		return nil
+	err := s.flushFrozen(ctx)
+	if err == nil {
+		err = s.freeze()
 	}
-	err := s.freeze()
-	if err == nil && s.frozen != nil {
+	if err == nil {
 		err = s.flushFrozen(ctx)
 	}
 	s.mu.Lock()
@@ -67,13 +68,13 @@ func (s *Store) flush(ctx context.Context) error {
 	return err
 }
 
-// freeze makes the active head the frozen one, if there is none from a flush
-// that failed, and begins a new segment of the journal.
+// freeze makes the active head the frozen one, if there is anything in it, and
+// begins a new segment of the journal.
 func (s *Store) freeze() error {
 	s.mu.RLock()
-	idle := s.frozen != nil || s.active.readings == 0
+	empty := s.active.readings == 0
 	s.mu.RUnlock()
-	if idle {
+	if empty {
 		return nil
 	}
 	if err := s.journal.Prepare(); err != nil {
@@ -95,10 +96,13 @@ type made struct {
 	bytes  int64
 }
 
-// flushFrozen turns the frozen head into chunks.
+// flushFrozen turns the frozen head, if there is one, into chunks.
 func (s *Store) flushFrozen(ctx context.Context) error {
 	begin := time.Now()
 	h := s.frozen
+	if h == nil {
+		return nil
+	}
 	batch := s.db.NewBatch()
 	defer batch.Close()
 	done, err := s.build(ctx, h, batch)

@@ -157,13 +157,16 @@ func (c *Chunk) fill(i int, r *varve.Reading, arena *Arena) {
 	r.Series = c.series
 	r.Time = time.Unix(0, c.times[i]).UTC()
 	r.Arrived = time.UnixMilli(c.arrived[i]).UTC()
-	r.Fields = arena.Take(r.Fields, len(c.fields))
+	fields := arena.Take(r.Fields, len(c.fields))[:len(c.fields)]
+	n := 0
 	for j := range c.fields {
 		f := &c.fields[j]
-		if v := f.value(i); !v.IsZero() {
-			r.Fields = append(r.Fields, varve.Field{Name: f.name, Value: v})
+		if fields[n].Value = f.value(i); !fields[n].Value.IsZero() {
+			fields[n].Name = f.name
+			n++
 		}
 	}
+	r.Fields = fields[:n]
 	if len(c.ids) > 0 && !c.ids[i].IsZero() {
 		r.ID = c.ids[i]
 	} else {

@@ -14,6 +14,7 @@ type field struct {
 	kinds []byte  // of each reading's value, if kind is kindMixed
 	slots []int32 // each reading's place among the values of its kind, -1: none; empty: its own index
 
+	plain bool    // every reading has a number, all of one exponent
 	exps  []int64 // of scaled numbers
 	coefs []int64 // of scaled numbers, at the least of exps
 	least int64
@@ -24,6 +25,9 @@ type field struct {
 
 // value returns the field's value in reading i, or no value.
 func (f *field) value(i int) varve.Value {
+	if f.plain {
+		return varve.NumberValue(varve.ScaledInt(f.coefs[i], int(f.least)))
+	}
 	kind := f.kind
 	if len(f.kinds) > 0 {
 		kind = f.kinds[i]
@@ -86,6 +90,7 @@ func (f *field) decode(s *source, n int) {
 		return
 	}
 	f.decodeNumbers(s, numbers)
+	f.plain = numbers == n && f.kind == byte(varve.KindNumber) && len(f.coefs) == n && slices.Max(f.exps) == f.least
 	f.bools = append(f.bools[:0], s.bytes(uint64(bools+7)/8)...)
 	f.decodeTexts(s, texts)
 }

@@ -13,6 +13,8 @@
 //	           when the frame was appended
 //	         n bytes payload
 //
+// Behind the frames there may be zeros, for later frames to overwrite.
+//
 // All integers are little-endian. A frame that does not check ends the
 // segment: the write was cut short and nobody was told that it succeeded. But
 // if a later frame says that the place had been durable, acknowledged data was

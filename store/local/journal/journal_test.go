@@ -132,13 +132,14 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// file returns a segment's bytes; put replaces them.
+// file returns a segment's bytes, without the zeros at its end; put replaces
+// them.
 func file(t *testing.T, fs vfs.FS, number uint64) []byte {
 	data, err := readAll(fs, fs.PathJoin("j", fileName(number)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return data
+	return bytes.TrimRight(data, "\x00")
 }
 
 func put(t *testing.T, fs vfs.FS, number uint64, data []byte) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -43,6 +44,7 @@ type segment struct {
 	number uint64
 	file   vfs.File
 	synced int64 // bytes that are durable; guarded by Writer.mu
+	filled int64 // bytes that the file has, zeros among them
 	last   bool  // closed once its last group is written
 }
 
@@ -268,10 +270,30 @@ func (w *Writer) next() *group {
 	}
 	g := w.queue[0]
 	if g == w.open {
+		w.gather(g)
+	}
+	if g == w.open {
 		w.open = nil
 	}
 	return g
 }
+
+// gather lets those run who are about to append, as long as the group grows by
+// it: a sync more costs more than they take. With nobody about, it costs
+// nothing.
+func (w *Writer) gather(g *group) {
+	for range maxGather {
+		n := len(g.buf)
+		w.mu.Unlock()
+		runtime.Gosched()
+		w.mu.Lock()
+		if len(g.buf) == n {
+			return
+		}
+	}
+}
+
+const maxGather = 16
 
 // write writes a group behind what is durable, whatever an earlier try left
 // there, and syncs it.
@@ -279,15 +301,40 @@ func (g *group) write() error {
 	if len(g.buf) == 0 {
 		return nil
 	}
-	f := g.segment.file
-	if _, err := f.WriteAt(g.buf, g.segment.synced); err != nil {
+	seg := g.segment
+	end := seg.synced + int64(len(g.buf))
+	if _, err := seg.file.WriteAt(g.buf, seg.synced); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
-	if err := f.SyncData(); err != nil {
+	if err := seg.fill(end, len(g.buf)); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	if err := seg.file.SyncData(); err != nil {
 		return fmt.Errorf("sync journal: %w", err)
 	}
 	return nil
 }
+
+// fill writes zeros behind what was written, once in a while: to sync what
+// overwrites them costs half of what it costs to sync a file that grows. Large
+// groups grow the file: what they cost is the writing.
+func (s *segment) fill(end int64, group int) error {
+	if end <= s.filled {
+		return nil
+	}
+	s.filled = end
+	if group > fillBytes/8 {
+		return nil
+	}
+	_, err := s.file.WriteAt(zeros[:], end)
+	s.filled = end + fillBytes
+	return err
+}
+
+// fillBytes is how many zeros are written at a time.
+const fillBytes = 256 << 10
+
+var zeros [fillBytes]byte
 
 // written tells those who wait for the group. After a failure, later ones wait
 // for the next try.

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// server is the binary, running.
+type server struct {
+	cmd  *exec.Cmd
+	addr string
+	dir  string
+}
+
+func start(binary, dir string) (*server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	s := &server{addr: addr, dir: dir}
+	s.cmd = exec.Command(binary, "serve", "--listen", addr, "--data", dir, "--log-level", "error")
+	s.cmd.Stderr = os.Stderr
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for range 200 {
+		c, err := dial(addr)
+		if err == nil {
+			_, err = c.get("/readyz")
+			c.close()
+		}
+		if err == nil {
+			return s, nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return nil, fmt.Errorf("the server at %s is not ready after 4 s", addr)
+}
+
+func (s *server) stop() error {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return s.cmd.Wait()
+}
+
+// memory returns the resident memory now and at its peak, in MiB.
+func (s *server) memory() (now, peak int, err error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	sc := bufio.NewScanner(f)
+	for sc.Scan() {
+		name, value, _ := strings.Cut(sc.Text(), ":")
+		kib, _ := strconv.Atoi(strings.Fields(value + " 0")[0])
+		switch name {
+		case "VmRSS":
+			now = kib >> 10
+		case "VmHWM":
+			peak = kib >> 10
+		}
+	}
+	return now, peak, sc.Err()
+}
+
+// cpu returns the processor time used so far.
+func (s *server) cpu() time.Duration {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+2:]))
+	user, _ := strconv.Atoi(f[11])
+	sys, _ := strconv.Atoi(f[12])
+	return time.Duration(user+sys) * 10 * time.Millisecond
+}
+
+// usage returns the disk blocks that a folder takes, in bytes.
+func usage(dir string) (bytes int64, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil // gone meanwhile
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			bytes += st.Blocks * 512
+		}
+		return nil
+	})
+	return bytes, err
+}
