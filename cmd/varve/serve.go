@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -43,6 +44,11 @@ func serveCommand(a *app) *cobra.Command {
 // serve runs the service until the context ends.
 func (a *app) serve(ctx context.Context, c *config.Config) error {
 	log := a.logger(c.Log)
+	if os.Getenv("GOMAXPROCS") == "" && c.Store.Kind == "local" {
+		// One thread mostly waits for the disk; the others need not wait for
+		// the scheduler to notice.
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	}
 	// The port first: nobody should wait for a folder to open to be told that
 	// the port is taken.
 	listener, err := listen(c.Server.Listen)

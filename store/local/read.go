@@ -181,17 +181,24 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	if l.By == varve.ByArrival {
 		return s.lastArrived(ctx, l)
 	}
+	if r, ok := s.known(ctx, &l); ok {
+		return r, true, store.Cost{Requests: 1}, nil
+	}
 	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending, Limit: 1}
 	var cost store.Cost
 	var page store.Page
 	for {
 		var err error
+		cleared := s.clearedOf(&l)
 		if page, err = s.Read(ctx, r, page.Readings); err != nil {
 			return varve.Reading{}, false, cost, err
 		}
 		cost.Add(page.Cost)
 		for i := range page.Readings {
-			if q := &page.Readings[i]; q.Time.After(l.Cutoff) || q.Arrived.After(l.Cutoff) {
+			if q := &page.Readings[i]; alive(q, l.Cutoff) {
+				if i == 0 && r.After == nil && page.Cost.Units > 0 {
+					s.remember(q, &l, cleared)
+				}
 				return *q, true, cost, nil
 			}
 		}
@@ -200,6 +207,64 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 		}
 		last := page.Readings[len(page.Readings)-1].Position()
 		r.After, r.Limit = &last, 0
+	}
+}
+
+func alive(r *varve.Reading, cutoff time.Time) bool {
+	return r.Time.After(cutoff) || r.Arrived.After(cutoff)
+}
+
+// known returns the latest reading if it is remembered from an earlier call, and
+// nothing has come since.
+func (s *Store) known(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
+	if err := s.enter(ctx); err != nil {
+		return varve.Reading{}, false
+	}
+	defer s.leave()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	t := s.tailOf(l)
+	if t == nil || t.newest == nil || t.newestOf != t.cleared || !alive(t.newest, l.Cutoff) {
+		return varve.Reading{}, false
+	}
+	for i := range t.runs {
+		if rows := t.runs[i].rows; len(rows) > 0 && rows[len(rows)-1].time >= t.newest.Time.UnixNano() {
+			return varve.Reading{}, false
+		}
+	}
+	return t.newest.Clone(), true
+}
+
+// tailOf returns a series' tail; nil if there is none. The lock is held.
+func (s *Store) tailOf(l *store.Latest) *tail {
+	tb, err := s.table(l.Table)
+	if err != nil {
+		return nil
+	}
+	return tb.tails[l.Series]
+}
+
+func (s *Store) clearedOf(l *store.Latest) uint32 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if t := s.tailOf(l); t != nil {
+		return t.cleared
+	}
+	return 0
+}
+
+// remember keeps the latest reading of a series that was found in chunks before
+// any more of its runs became chunks.
+func (s *Store) remember(r *varve.Reading, l *store.Latest, cleared uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tb, err := s.table(l.Table)
+	if err != nil {
+		return
+	}
+	if t := tb.tailOf(l.Series); t.cleared == cleared {
+		kept := r.Clone()
+		t.newest, t.newestOf = &kept, cleared
 	}
 }
 

@@ -27,6 +27,11 @@ type tail struct {
 	// chunks before that is out of date.
 	cleared uint32
 
+	// newest is the last reading by event time in chunks, once it has been
+	// asked for; it is good as long as cleared is newestOf.
+	newest   *varve.Reading
+	newestOf uint32
+
 	// place is the series' number in the journal record of the given count, so
 	// that a record names each series once.
 	record uint64
