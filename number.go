@@ -2,7 +2,6 @@ package varve
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"math/bits"
 	"strconv"
@@ -15,13 +14,6 @@ const (
 	MaxDigits   = 38   // significant decimal digits
 	MaxExponent = 125  // power of ten of the first digit: below 1e126
 	MinExponent = -130 // power of ten of the first digit: from 1e-130
-)
-
-// Errors of [ParseNumber].
-var (
-	ErrNotNumber       = errors.New("not a decimal number")
-	ErrNumberPrecision = errors.New("more than 38 significant digits")
-	ErrNumberRange     = errors.New("outside 1e-130 to 9.99e125")
 )
 
 // Number is an exact decimal number of at most 38 significant digits:
@@ -76,120 +68,6 @@ func NewNumber(neg bool, hi, lo uint64, exp int) (Number, error) {
 // zeroNumber is 0 written with as many decimals as fit: -0 is 0, and 0e9 is 0.
 func zeroNumber(exp int) Number {
 	return Number{exp: int16(max(min(exp, 0), -MaxDigits))}
-}
-
-// ParseNumber reads a decimal number as JSON writes one: an optional minus,
-// digits without a superfluous leading zero, an optional fraction and
-// exponent. It fails with ErrNotNumber, ErrNumberPrecision or ErrNumberRange.
-func ParseNumber[T ~string | ~[]byte](s T) (Number, error) {
-	var d decimalScan
-	i := 0
-	if i < len(s) && s[i] == '-' {
-		d.neg = true
-		i++
-	}
-	first := i
-	for ; i < len(s) && isDigit(s[i]); i++ {
-		d.digit(s[i])
-	}
-	if i == first || (s[first] == '0' && i-first > 1) {
-		return Number{}, ErrNotNumber
-	}
-	if i < len(s) && s[i] == '.' {
-		i++
-		point := i
-		for ; i < len(s) && isDigit(s[i]); i++ {
-			d.digit(s[i])
-		}
-		if i == point {
-			return Number{}, ErrNotNumber
-		}
-		d.exp -= i - point
-	}
-	if i < len(s) && (s[i] == 'e' || s[i] == 'E') {
-		e, next, ok := scanExponent(s, i+1)
-		if !ok {
-			return Number{}, ErrNotNumber
-		}
-		d.exp += e
-		i = next
-	}
-	if i != len(s) {
-		return Number{}, ErrNotNumber
-	}
-	return d.number()
-}
-
-func isDigit(c byte) bool { return c-'0' <= 9 }
-
-// scanExponent reads [+-]digits from s[i:]. Beyond ±100,000 it stays there:
-// no such number is in range, however many zeros precede it in 64 KiB.
-func scanExponent[T ~string | ~[]byte](s T, i int) (e, next int, ok bool) {
-	neg := false
-	if i < len(s) && (s[i] == '+' || s[i] == '-') {
-		neg = s[i] == '-'
-		i++
-	}
-	first := i
-	for ; i < len(s) && isDigit(s[i]); i++ {
-		e = min(e*10+int(s[i]-'0'), 100_000)
-	}
-	if neg {
-		e = -e
-	}
-	return e, i, i > first
-}
-
-// decimalScan gathers digits into a coefficient of at most 38 digits. Zeros
-// past the last other digit are held back, so that 1000…0 of any length fits.
-type decimalScan struct {
-	hi, lo  uint64
-	digits  int // significant digits in the coefficient
-	zeros   int // zeros held back
-	exp     int
-	neg     bool
-	toomany bool
-}
-
-func (d *decimalScan) digit(c byte) {
-	switch {
-	case d.hi == 0 && d.lo < (math.MaxUint64-9)/10 && d.zeros == 0:
-		d.lo = d.lo*10 + uint64(c-'0')
-		if d.lo != 0 {
-			d.digits++
-		}
-	case c == '0' && (d.zeros > 0 || d.digits >= MaxDigits):
-		d.zeros++
-	default:
-		d.wide(c)
-	}
-}
-
-// wide appends the zeros held back and then c, in 128 bits.
-func (d *decimalScan) wide(c byte) {
-	if d.digits+d.zeros >= MaxDigits {
-		d.toomany = true
-		return
-	}
-	for ; d.zeros > 0; d.zeros-- {
-		d.push(0)
-	}
-	d.push(uint64(c - '0'))
-}
-
-func (d *decimalScan) push(v uint64) {
-	h, l := bits.Mul64(d.lo, 10)
-	var carry uint64
-	d.lo, carry = bits.Add64(l, v, 0)
-	d.hi = d.hi*10 + h + carry
-	d.digits++
-}
-
-func (d *decimalScan) number() (Number, error) {
-	if d.toomany {
-		return Number{}, ErrNumberPrecision
-	}
-	return NewNumber(d.neg, d.hi, d.lo, d.exp+d.zeros)
 }
 
 // Parts returns the sign, the 128-bit coefficient and the exponent, as written.
@@ -273,78 +151,6 @@ func (n Number) Float64() float64 {
 	// The text of a Number always parses, and its range is a float64's.
 	f, _ := strconv.ParseFloat(n.String(), 64)
 	return f
-}
-
-// String returns the number as JSON writes it; see [Number.Append].
-func (n Number) String() string { return string(n.Append(nil)) }
-
-// longestPlain is the length up to which a number is written without an
-// exponent: all that 38 digits, a sign, a point and a leading zero can need.
-const longestPlain = MaxDigits + 3
-
-// Append appends n to dst in JSON's grammar, with the decimals it was written
-// with; exponents appear only where plain digits would exceed 41 characters.
-func (n Number) Append(dst []byte) []byte {
-	if n.neg {
-		dst = append(dst, '-')
-	}
-	switch {
-	case n.hi == 0 && n.exp == 0:
-		return strconv.AppendUint(dst, n.lo, 10)
-	case n.hi == 0 && n.exp == -1: // the usual decimal
-		dst = strconv.AppendUint(dst, n.lo/10, 10)
-		return append(dst, '.', byte('0'+n.lo%10))
-	}
-	var buf [40]byte
-	digits := appendCoefficient(buf[:0], n.hi, n.lo)
-	exp := int(n.exp)
-	switch point := len(digits) + exp; {
-	case exp >= 0 && point <= longestPlain:
-		dst = append(dst, digits...)
-		return appendZeros(dst, exp)
-	case exp < 0 && point > 0:
-		dst = append(dst, digits[:point]...)
-		dst = append(dst, '.')
-		return append(dst, digits[point:]...)
-	case exp < 0 && 2-exp <= longestPlain:
-		dst = append(dst, '0', '.')
-		dst = appendZeros(dst, -point)
-		return append(dst, digits...)
-	}
-	return appendScientific(dst, digits, exp)
-}
-
-func appendZeros(dst []byte, n int) []byte {
-	for range n {
-		dst = append(dst, '0')
-	}
-	return dst
-}
-
-func appendScientific(dst, digits []byte, exp int) []byte {
-	dst = append(dst, digits[0])
-	if len(digits) > 1 {
-		dst = append(dst, '.')
-		dst = append(dst, digits[1:]...)
-	}
-	dst = append(dst, 'e')
-	return strconv.AppendInt(dst, int64(exp+len(digits)-1), 10)
-}
-
-func appendCoefficient(dst []byte, hi, lo uint64) []byte {
-	if hi == 0 {
-		return strconv.AppendUint(dst, lo, 10)
-	}
-	// hi < 10^19, so one division splits the coefficient into two halves of
-	// 19 digits.
-	q, r := bits.Div64(hi, lo, 1e19)
-	dst = strconv.AppendUint(dst, q, 10)
-	from := len(dst)
-	dst = append(dst, "0000000000000000000"...)
-	var buf [20]byte
-	low := strconv.AppendUint(buf[:0], r, 10)
-	copy(dst[from+19-len(low):], low)
-	return dst
 }
 
 var powersOf10 = func() (p [20]uint64) {

@@ -49,7 +49,7 @@ func (s *Server) postReadings(w http.ResponseWriter, r *http.Request) {
 		s.failWrite(w, r, err, &in.tally)
 		return
 	}
-	in.answer(w, r)
+	in.answer(w)
 }
 
 // run reads the body batch by batch and routes each. An error is about the
@@ -71,7 +71,7 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 	if err != nil {
 		return err
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }() // what was read is good, whatever comes of the rest
 	reader, err := wire.NewReader(&in.mem, format, body, defaults, columns)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (in *ingest) settle() {
 
 // answer writes the verdicts: 200 if no reading was rejected, 207 if some were,
 // 422 if all were, 503 if all were and may be stored later.
-func (in *ingest) answer(w http.ResponseWriter, r *http.Request) {
+func (in *ingest) answer(w http.ResponseWriter) {
 	status := http.StatusOK
 	switch {
 	case in.tally.Rejected == 0:

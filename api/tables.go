@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,8 +25,8 @@ func (s *Server) routeTables() {
 	}
 	huma.Register(s.api, op("list-tables", http.MethodGet, "/v1/tables", "The grid of tables",
 		"Event range, write month, state, readings, bytes, and when each table will be dropped and why."), s.listTables)
-	huma.Register(s.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "What the rotator would do now",
-		"Changes nothing."), s.planTables)
+	huma.Register(s.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "What the rotator would do",
+		"Changes nothing. With at, what it would do at another time, if the tables were then as they are now."), s.planTables)
 	huma.Register(s.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
 		"Carries out the plan of now and returns it. 409 if a run is under way."), s.applyTables)
 	huma.Register(s.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Take a retired table back",
@@ -73,8 +74,17 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
-func (s *Server) planTables(ctx context.Context, _ *struct{}) (*reply[wire.PlanBody], error) {
-	p, err := s.opts.Rotator.Plan(ctx)
+// atTime is the query of a plan.
+type atTime struct {
+	At string `query:"at" doc:"RFC 3339, a date, or relative to now as in +30d; default: now"`
+}
+
+func (s *Server) planTables(ctx context.Context, in *atTime) (*reply[wire.PlanBody], error) {
+	at, err := moment(url.Values{"at": {in.At}}, "at", wire.TimeFormat{}, s.opts.Now(), s.opts.Now())
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	p, err := s.opts.Rotator.Plan(ctx, at)
 	if err != nil {
 		return nil, s.problem(err)
 	}

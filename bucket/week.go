@@ -10,8 +10,6 @@ const (
 	weekSeconds = 7 * 24 * 60 * 60
 	// weekOrigin is Monday 29 December 1969: week 0 holds the epoch.
 	weekOrigin = -3 * 24 * 60 * 60
-	// maxStamp is the largest time that a name's ten digits hold.
-	maxStamp = 9_999_999_999
 )
 
 // weekOf returns the index of the week in which the unix second sec lies.

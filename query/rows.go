@@ -25,6 +25,7 @@ type Rows struct {
 	opened   int // tables of the plan that were opened
 	ahead    int // how many to open at once next time
 	sources  []*source
+	ended    []*buffer // of sources that are read to their end; out may still need them
 	out      []varve.Reading
 	left     int // readings that may be returned; -1: any number
 	last     varve.Position
@@ -70,6 +71,7 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 // next call.
 func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 	r.out = r.out[:0]
+	r.giveBack()
 	for len(r.out) < batch && !r.more {
 		if len(r.out) > 0 && r.dry() {
 			break // reading on would reuse the memory of what is in out
@@ -212,9 +214,7 @@ func (r *Rows) first(ctx context.Context) (*source, error) {
 		if first != nil && !r.reaches(&r.plan.tables[r.opened], first.page[0].Position()) {
 			return first, nil
 		}
-		if err := r.open(ctx, first); err != nil {
-			return nil, err
-		}
+		r.open(first)
 	}
 }
 
@@ -239,7 +239,7 @@ func (r *Rows) reaches(t *planned, p varve.Position) bool {
 // open opens the next tables: all that reach the reading at hand, or, if there
 // is none, as many as seem worth it. The first of a limited query is opened
 // alone, because it may be enough.
-func (r *Rows) open(ctx context.Context, first *source) error {
+func (r *Rows) open(first *source) {
 	from := r.opened
 	for r.opened < len(r.plan.tables) {
 		t := &r.plan.tables[r.opened]
@@ -254,7 +254,6 @@ func (r *Rows) open(ctx context.Context, first *source) error {
 		r.opened++
 	}
 	r.ahead = min(2*r.ahead, r.e.opts.Parallel)
-	return nil
 }
 
 // refill reads the next page of every source that has come to the end of one,
@@ -275,19 +274,28 @@ func (r *Rows) refill(ctx context.Context) error {
 	r.sources = slices.DeleteFunc(r.sources, func(s *source) bool {
 		ended := len(s.page) == 0 && !s.more
 		if ended {
-			buffers.Put(s.buf)
+			r.ended = append(r.ended, s.buf)
 		}
 		return ended
 	})
 	return nil
 }
 
+// giveBack gives back the memory of tables that were read to their end.
+func (r *Rows) giveBack() {
+	for _, b := range r.ended {
+		buffers.Put(b)
+	}
+	r.ended = r.ended[:0]
+}
+
 // Close gives back the memory of the rows; what Next returned must not be used
 // any more.
 func (r *Rows) Close() {
 	for _, s := range r.sources {
-		buffers.Put(s.buf)
+		r.ended = append(r.ended, s.buf)
 	}
+	r.giveBack()
 	r.sources, r.opened = nil, len(r.plan.tables)
 }
 

@@ -59,8 +59,8 @@ func FormatDuration(d time.Duration) string {
 			continue
 		}
 		if n := d / u.unit; n > 0 {
-			fmt.Fprintf(&b, "%d%s", n, u.name)
-			d -= n * u.unit
+			fmt.Fprintf(&b, "%d%s", int64(n), u.name)
+			d %= u.unit
 		}
 	}
 	return b.String()

@@ -91,13 +91,17 @@ func (r *Rotator) Tables(ctx context.Context) ([]store.Info, error) {
 	return infos, nil
 }
 
-// Plan returns what a run would do now.
-func (r *Rotator) Plan(ctx context.Context) (Plan, error) {
+// Plan returns what a run would do at a time, of which the zero time is now, if
+// the tables were then as they are now.
+func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 	infos, err := r.Tables(ctx)
 	if err != nil {
 		return Plan{}, err
 	}
-	return r.opts.Policy.Plan(r.opts.Now(), infos), nil
+	if at.IsZero() {
+		at = r.opts.Now()
+	}
+	return r.opts.Policy.Plan(at, infos), nil
 }
 
 // Run plans and applies. It fails with lease.ErrHeld if another run goes on.
@@ -118,7 +122,7 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
-	if p, err = r.Plan(ctx); err != nil {
+	if p, err = r.Plan(ctx, time.Time{}); err != nil {
 		return p, err
 	}
 	return p, r.apply(ctx, &p, l.Check)

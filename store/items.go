@@ -94,13 +94,12 @@ func IfLess(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: opLes
 // Holds reports whether the condition holds for an item; nil is no item.
 // Stores that evaluate conditions themselves use it.
 func (c Cond) Holds(it *Item) bool {
-	switch c.Op {
-	case opAbsent:
+	switch {
+	case c.Op == opAbsent:
 		return it == nil
-	case opExists:
+	case c.Op == opExists:
 		return it != nil
-	}
-	if it == nil {
+	case it == nil:
 		return false
 	}
 	v, ok := it.Attrs[c.Attr]
@@ -115,8 +114,9 @@ func (c Cond) Holds(it *Item) bool {
 		return v.Number().Compare(c.Value.Number()) < 0
 	case varve.KindString:
 		return v.Text() < c.Value.Text()
+	default:
+		return false
 	}
-	return false
 }
 
 // ItemQuery asks for the items of one partition of an index.

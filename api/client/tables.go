@@ -16,9 +16,13 @@ func (c *Client) Tables(ctx context.Context) (wire.TableList, error) {
 	return getJSON[wire.TableList](ctx, c, request{method: http.MethodGet, path: "/v1/tables"})
 }
 
-// Plan returns what the rotator would do now.
-func (c *Client) Plan(ctx context.Context) (wire.PlanBody, error) {
-	return getJSON[wire.PlanBody](ctx, c, request{method: http.MethodGet, path: "/v1/tables/plan"})
+// Plan returns what the rotator would do at a time, as in the API; "" is now.
+func (c *Client) Plan(ctx context.Context, at string) (wire.PlanBody, error) {
+	r := request{method: http.MethodGet, path: "/v1/tables/plan"}
+	if at != "" {
+		r.query = url.Values{"at": {at}}
+	}
+	return getJSON[wire.PlanBody](ctx, c, r)
 }
 
 // Apply runs the rotator now and returns what it did.

@@ -33,7 +33,7 @@ type object struct {
 }
 
 // memberSet tells which members an object has had.
-type memberSet struct{ device, time, id, fields, arrived bool }
+type memberSet struct{ device, time, id, fields bool }
 
 // into reads one object into the batch, as a new reading. It returns false if
 // the object is not even JSON; then the batch has its verdict as well.

@@ -18,7 +18,7 @@ type ndjson struct {
 // Read implements Reader.
 func (n *ndjson) Read(b *Batch) error {
 	for !b.Full() {
-		line, at := n.window.line, 0
+		line := n.window.line
 		text, err := n.window.peek(0)
 		switch {
 		case errors.Is(err, errLineTooLong):
@@ -31,11 +31,10 @@ func (n *ndjson) Read(b *Batch) error {
 		case err != nil && !errors.Is(err, io.EOF):
 			return err // and what there is of the line may be half a reading
 		}
-		at = len(text)
-		if text = bytes.TrimSpace(text); len(text) > 0 {
-			n.object.into(b, text, line)
+		if object := bytes.TrimSpace(text); len(object) > 0 {
+			n.object.into(b, object, line)
 		}
-		n.window.take(at)
+		n.window.take(len(text))
 		if err != nil {
 			return err
 		}

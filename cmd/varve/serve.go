@@ -51,7 +51,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	}
 	// The port first: nobody should wait for a folder to open to be told that
 	// the port is taken.
-	listener, err := listen(c.Server.Listen)
+	listener, err := listen(ctx, c.Server.Listen)
 	if err != nil {
 		return err
 	}
@@ -95,11 +95,12 @@ func drain(srv *http.Server, within time.Duration, log zerolog.Logger) error {
 	return err
 }
 
-func listen(address string) (net.Listener, error) {
+func listen(ctx context.Context, address string) (net.Listener, error) {
 	if err := loopbackOnly(address); err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", address)
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("%s is in use by another program: stop it, or listen elsewhere with --listen", address)
@@ -146,7 +147,7 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 		Store: st, Retention: c.Policy(), Grid: &grid,
 		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
 		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
-		Holder: holder, Events: engineEvents(log),
+		Holder: holder, Now: now, Events: engineEvents(log),
 	})
 }
 
@@ -154,14 +155,14 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 // its leases need not tell processes apart.
 func openStore(c *config.Config, log zerolog.Logger, fatal chan<- string) (st store.Store, holder string, err error) {
 	if c.Store.Kind == "mem" {
-		return mem.New(nil), "", nil
+		return mem.New(now), "", nil
 	}
 	minFree := int64(c.Store.MinFree)
 	if minFree == 0 {
 		minFree = -1
 	}
 	st, err = local.Open(local.Options{
-		Dir: c.Store.Dir, TailBytes: int64(c.Store.Memory), CacheBytes: int64(c.Store.Cache), MinFree: minFree,
+		Dir: c.Store.Dir, Now: now, TailBytes: int64(c.Store.Memory), CacheBytes: int64(c.Store.Cache), MinFree: minFree,
 		Events: localEvents(log, fatal),
 	})
 	return st, "embedded", err

@@ -13,8 +13,6 @@ import (
 // for.
 const outage = 20 * 24 * time.Hour
 
-func now() time.Time { return time.Now() }
-
 func tablesCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "tables", Short: "See the tables, and what becomes of them"}
 	cmd.AddCommand(
@@ -86,6 +84,7 @@ func (a *app) showTables(list *wire.TableList, empty bool) error {
 
 // tablesPlan is plan and apply: both show a plan.
 func (a *app) tablesPlan(use, short string, apply bool) *cobra.Command {
+	var at string
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -93,16 +92,20 @@ func (a *app) tablesPlan(use, short string, apply bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			get := c.Plan
+			var plan wire.PlanBody
 			if apply {
-				get = c.Apply
+				plan, err = c.Apply(cmd.Context())
+			} else {
+				plan, err = c.Plan(cmd.Context(), at)
 			}
-			plan, err := get(cmd.Context())
 			if err != nil {
 				return err
 			}
 			return a.showPlan(&plan, apply)
 		},
+	}
+	if !apply {
+		cmd.Flags().StringVar(&at, "at", "", "what it would do at this `time`, if the tables were then as they are now: RFC 3339, a date, or relative as in +30d")
 	}
 	return a.remote(cmd, "table", "json", "csv")
 }
@@ -135,7 +138,7 @@ func (a *app) showPlan(p *wire.PlanBody, applied bool) error {
 	if applied {
 		ready = p.Needed
 	}
-	_, err := fmt.Fprintf(a.out, "%s\n%d of the %d tables of next month are there.\n", did, ready, p.Needed)
+	_, err := fmt.Fprintf(a.out, "%s\n%d of the %d tables of the month after are there.\n", did, ready, p.Needed)
 	return err
 }
 

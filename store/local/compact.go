@@ -35,9 +35,9 @@ func (s *Store) mergeTails(ctx context.Context, done []made) error {
 // pack merges all chunks of level 0 of a table.
 func (s *Store) pack(ctx context.Context, t bucket.Table) error {
 	s.mu.RLock()
-	tb, err := s.table(t)
+	tb := s.tables.byName[t]
 	s.mu.RUnlock()
-	if err != nil {
+	if tb == nil {
 		return nil // dropped meanwhile
 	}
 	series, err := s.smallSeries(tb)
@@ -70,7 +70,7 @@ func (s *Store) smallSeries(t *table) (found []varve.Series, err error) {
 			return nil, err
 		}
 		own := slices.Clone(key[:len(key)-chunkKeySuffix])
-		if level, _ := chunkPlace(key, own); level == levelSmall {
+		if levelOf(key, own) == levelSmall {
 			found = append(found, series)
 		}
 		ok = iter.SeekGE(after(own))
@@ -89,7 +89,7 @@ func (s *Store) mergeSeries(t *table, series varve.Series) (err error) {
 	defer func() { err = closing(err, f.iter) }()
 	f.turn(t, series)
 	m := merger{finder: f, cutter: cutter{s: s, batch: s.db.NewBatch()}}
-	defer m.batch.Close()
+	defer func() { err = closing(err, m.batch) }()
 	if err := m.loadSmalls(); err != nil || len(m.smalls) == 0 {
 		return err
 	}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sort"
@@ -166,14 +167,8 @@ func (m *merge) first() (*cursor, error) {
 
 // compare orders the readings of two cursors in the order of the span.
 func (m *merge) compare(a, b *cursor) int {
-	at, bt := a.rows.Time(a.i), b.rows.Time(b.i)
-	order := 0
-	switch {
-	case at < bt:
-		order = -1
-	case at > bt:
-		order = 1
-	default:
+	order := cmp.Compare(a.rows.Time(a.i), b.rows.Time(b.i))
+	if order == 0 {
 		order = a.rows.ID(a.i).Compare(b.rows.ID(b.i))
 	}
 	if m.desc {

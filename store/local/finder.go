@@ -68,8 +68,7 @@ func (f *finder) at(level byte) bool {
 	if len(key) != len(f.space)+chunkKeySuffix || !bytes.HasPrefix(key, f.space) {
 		return false
 	}
-	l, _ := chunkPlace(key, f.space)
-	return l == level
+	return levelOf(key, f.space) == level
 }
 
 func (f *finder) header() (chunk.Header, error) {

@@ -97,14 +97,14 @@ type made struct {
 }
 
 // flushFrozen turns the frozen head, if there is one, into chunks.
-func (s *Store) flushFrozen(ctx context.Context) error {
+func (s *Store) flushFrozen(ctx context.Context) (err error) {
 	begin := time.Now()
 	h := s.frozen
 	if h == nil {
 		return nil
 	}
 	batch := s.db.NewBatch()
-	defer batch.Close()
+	defer func() { err = closing(err, batch) }()
 	done, err := s.build(ctx, h, batch)
 	if err != nil {
 		return err

@@ -184,7 +184,7 @@ func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) er
 
 // writeItem checks the conditions, takes the old item out of the indexes, and
 // lets do add the rest.
-func (s *Store) writeItem(ctx context.Context, k store.Key, conds []store.Cond, do func(*pebble.Batch) error) error {
+func (s *Store) writeItem(ctx context.Context, k store.Key, conds []store.Cond, do func(*pebble.Batch) error) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (s *Store) writeItem(ctx context.Context, k store.Key, conds []store.Cond, 
 		}
 	}
 	batch := s.db.NewBatch()
-	defer batch.Close()
+	defer func() { err = closing(err, batch) }()
 	if old != nil {
 		for _, ix := range []store.Index{store.GSI1, store.GSI2} {
 			if in := old.In(ix); !in.IsZero() {

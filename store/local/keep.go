@@ -65,7 +65,7 @@ func contains(list []string, s string) bool {
 }
 
 // Create implements store.Creator.
-func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -73,9 +73,9 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 	s.catalog.Lock()
 	defer s.catalog.Unlock()
 	s.mu.RLock()
-	_, err := s.table(t)
+	there := s.tables.byName[t] != nil
 	s.mu.RUnlock()
-	if err == nil {
+	if there {
 		return nil
 	}
 	if err := s.space.check(); err != nil {
@@ -86,7 +86,7 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 	tb.record = tableRecord{Number: tb.number, Tier: tier, Created: s.opts.Now().UTC()}
 	s.nextTable++
 	batch := s.db.NewBatch()
-	defer batch.Close()
+	defer func() { err = closing(err, batch) }()
 	if err := tb.record.put(batch, t); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 }
 
 // change changes a table's record, durably.
-func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord)) error {
+func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord)) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord
 	changed := tb.record
 	do(&changed)
 	batch := s.db.NewBatch()
-	defer batch.Close()
+	defer func() { err = closing(err, batch) }()
 	if err := changed.put(batch, t); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (s *Store) drop(t bucket.Table) (number uint32, err error) {
 		return 0, err
 	}
 	batch := s.db.NewBatch()
-	defer batch.Close()
+	defer func() { err = closing(err, batch) }()
 	space := chunkSpace(tb.number)
 	if err := batch.Delete(tableKey(t), nil); err != nil {
 		return 0, err

@@ -70,11 +70,8 @@ func appendChunkKey(dst, space []byte, level byte, first int64, sequence uint64)
 	return binary.BigEndian.AppendUint64(dst, sequence)
 }
 
-// chunkPlace reads the level and first event time of a chunk's key.
-func chunkPlace(key, space []byte) (level byte, first int64) {
-	suffix := key[len(space):]
-	return suffix[0], int64(binary.BigEndian.Uint64(suffix[1:]))
-}
+// levelOf reads the level of a chunk's key.
+func levelOf(key, space []byte) byte { return key[len(space)] }
 
 // seriesOf reads the series of a chunk's key.
 func seriesOf(key []byte) (varve.Series, error) {

@@ -85,8 +85,9 @@ func itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.Index) (*stor
 	if ix != store.Primary {
 		skip = 2
 	}
-	rest, ok := iter.Key()[1:], true
+	rest := iter.Key()[1:]
 	for range skip {
+		var ok bool
 		if _, rest, ok = cutPart(rest); !ok {
 			return nil, errItemKey(iter.Key())
 		}

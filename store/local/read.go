@@ -126,7 +126,7 @@ func (m *merge) mainChunks(f *finder) func() (rows, error) {
 	c := m.chunk()
 	begun := false
 	return func() (rows, error) {
-		ok := false
+		var ok bool
 		switch {
 		case begun && m.desc:
 			ok = f.iter.Prev()

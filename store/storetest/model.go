@@ -33,7 +33,11 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject) 
 		m := &machine{clock: start}
 		now := func() time.Time { return m.clock }
 		m.model, m.subject = mem.New(now), open(t, now)
-		defer m.subject.Close()
+		defer func() {
+			if err := m.subject.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}()
 		for _, at := range []time.Time{start, start.AddDate(0, 0, -7), start.AddDate(0, -3, 0)} {
 			m.all = append(m.all, tableAt(at, start), tableAt(at, start.AddDate(0, 1, 0)))
 		}

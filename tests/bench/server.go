@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -63,7 +64,7 @@ func (s *server) memory() (now, peak int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	defer f.Close()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	sc := bufio.NewScanner(f)
 	for sc.Scan() {
 		name, value, _ := strings.Cut(sc.Text(), ":")
@@ -97,8 +98,11 @@ func usage(dir string) (bytes int64, err error) {
 			return err
 		}
 		info, err := d.Info()
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil // gone meanwhile
+		}
+		if err != nil {
+			return err
 		}
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
 			bytes += st.Blocks * 512

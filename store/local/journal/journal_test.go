@@ -73,7 +73,7 @@ func TestReplayInOrder(t *testing.T) {
 	if got, _, _ = replay(fs, 7); len(got) != 49 {
 		t.Fatalf("after segment 7: %d frames, want 49", len(got))
 	}
-	if w.Append(nil).Wait(t.Context()) != ErrClosed || w.Ready() != ErrClosed {
+	if !errors.Is(w.Append(nil).Wait(t.Context()), ErrClosed) || !errors.Is(w.Ready(), ErrClosed) {
 		t.Fatal("append after close")
 	}
 }

@@ -1,0 +1,60 @@
+# make run     build and start the service: data in ./data, on 127.0.0.1:8278
+# make test    everything: format, lint, and all tests with the race detector
+# make check   the everyday loop: the same with shorter tests, under three minutes
+# make bench   measure the service; nothing else should run on the machine
+# make fuzz    look for inputs that break a parser, FUZZTIME (30s) for each
+# make build   build bin/varve
+# make clean   remove what was built
+
+GO       ?= go
+FUZZTIME ?= 30s
+CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/varve
+LINT     := $(CACHE)/bin/golangci-lint-$(shell sed -n 's|.*github.com/golangci/golangci-lint/v2 v||p' tools/go.mod | cut -d' ' -f1)
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+
+.PHONY: help run build test check bench fuzz lint fmt clean need
+help:
+	@sed -n '1,8s/^# //p' Makefile
+
+run: build
+	@exec bin/varve serve
+
+build:
+	@[ -d "$$($(GO) env GOMODCACHE)/github.com/cockroachdb" ] || echo "Fetching and compiling the dependencies; this is done once."
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/varve ./cmd/varve
+
+# Tests run the program as it is shipped, so it is built first.
+test: need fmt lint build
+	$(GO) vet ./...
+	$(GO) test -race -timeout 40m ./...
+
+check: need fmt lint build
+	$(GO) vet ./...
+	$(GO) test -race -short -timeout 10m ./...
+
+bench: build
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./tests/bench
+	@bin/bench
+
+fuzz:
+	@tests/fuzz.sh $(FUZZTIME)
+
+fmt:
+	@out="$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go'))"; \
+	[ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }
+
+lint: $(LINT)
+	@$(LINT) run ./...
+
+$(LINT): tools/go.mod tools/go.sum
+	@echo "Building the linter into $(CACHE); this is done once, and takes a few minutes."
+	@mkdir -p $(CACHE)/bin
+	@$(GO) build -C tools -o $(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $(LINT)
+
+need:
+	@tests/need.sh
+
+clean:
+	rm -rf bin

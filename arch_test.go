@@ -1,0 +1,158 @@
+package varve_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/varvedb/varve"
+
+// layout says what each package may import: packages of this module, and
+// modules from elsewhere. Imports point down: a package imports only what
+// stands above it here.
+var layout = []struct {
+	dir    string
+	own    string // "." is the root package
+	others string
+}{
+	{".", "", "github.com/cespare/xxhash/v2"},
+	{"bucket", ".", ""},
+	{"retention", ". bucket", ""},
+	{"store", ". bucket", ""},
+	{"store/lease", ". store", ""},
+	{"store/mem", ". bucket store", ""},
+	{"store/storetest", ". bucket store store/mem", "pgregory.net/rapid"},
+	{"store/local/chunk", ".", ""},
+	{"store/local/journal", "", "github.com/cockroachdb/pebble/v2"},
+	{"store/local", ". bucket store store/local/chunk store/local/journal", "github.com/cockroachdb/pebble/v2 github.com/cespare/xxhash/v2"},
+	{"streams", ". store", ""},
+	{"router", ". bucket retention store streams", "golang.org/x/sync"},
+	{"query", ". bucket retention store streams", "golang.org/x/sync"},
+	{"rotator", ". bucket retention store store/lease", "github.com/robfig/cron/v3"},
+	{"engine", ". bucket query retention rotator router store store/lease streams", "github.com/robfig/cron/v3"},
+	{"config", ". bucket retention rotator", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
+	{"api/wire", ". query", "github.com/go-faster/jx"},
+	{"api/client", ". api/wire query", ""},
+	{"api", ". api/wire bucket query retention rotator router store store/lease streams",
+		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang"},
+	{"cmd/varve", ". api api/client api/wire bucket config engine query rotator router store store/local store/mem",
+		"github.com/spf13 github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
+	{"tests/bench", ". engine rotator store/local", ""},
+	{"tests/varvetest", "", ""},
+	{"tests/crash", "", ""},
+	{"tests/e2e", "", ""},
+}
+
+// sources parses the Go files of the module that are not tests, by folder.
+func sources(t *testing.T) map[string][]*ast.File {
+	t.Helper()
+	files := map[string][]*ast.File{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "tools" || path != "." && strings.HasPrefix(d.Name(), ".")) {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err == nil {
+			dir := filepath.ToSlash(filepath.Dir(path))
+			files[dir] = append(files[dir], f)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestImportsPointDown(t *testing.T) {
+	files := sources(t)
+	above := []string{}
+	for _, p := range layout {
+		own, others := strings.Fields(p.own), strings.Fields(p.others)
+		for _, dir := range own {
+			if !slices.Contains(above, dir) {
+				t.Errorf("the layout lets %s import %s, which does not stand above it", p.dir, dir)
+			}
+		}
+		above = append(above, p.dir)
+		if len(files[p.dir]) == 0 {
+			t.Errorf("the layout has a package %s, and there is none", p.dir)
+		}
+		for _, f := range files[p.dir] {
+			for _, imp := range f.Imports {
+				checkImport(t, p.dir, strings.Trim(imp.Path.Value, `"`), own, others)
+			}
+		}
+	}
+	for dir := range files {
+		if !slices.Contains(above, dir) {
+			t.Errorf("package %s is not in the layout", dir)
+		}
+	}
+}
+
+func checkImport(t *testing.T, dir, path string, own, others []string) {
+	t.Helper()
+	if rest, ok := strings.CutPrefix(path, module); ok {
+		if rest = strings.TrimPrefix(rest, "/"); rest == "" {
+			rest = "."
+		}
+		if !slices.Contains(own, rest) {
+			t.Errorf("%s imports %s, which the layout does not let it", dir, rest)
+		}
+		return
+	}
+	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
+		return // the standard library
+	}
+	for _, o := range others {
+		if path == o || strings.HasPrefix(path, o+"/") {
+			return
+		}
+	}
+	t.Errorf("%s imports %s, which the layout does not let it", dir, path)
+}
+
+// TestPure: the packages that only compute never ask for the time, the
+// environment or a file.
+func TestPure(t *testing.T) {
+	files := sources(t)
+	for _, dir := range []string{".", "bucket", "retention", "store/local/chunk"} {
+		for _, f := range files[dir] {
+			for _, imp := range f.Imports {
+				if path := strings.Trim(imp.Path.Value, `"`); slices.Contains([]string{"os", "net", "io/fs", "net/http", "math/rand", "math/rand/v2"}, path) {
+					t.Errorf("%s imports %s", dir, path)
+				}
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok {
+					if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "NewTimer"}, s.Sel.Name) {
+						t.Errorf("%s asks for the time: time.%s", dir, s.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// TestPackagesAreDocumented: every package says what it is for.
+func TestPackagesAreDocumented(t *testing.T) {
+	for dir, files := range sources(t) {
+		if !slices.ContainsFunc(files, func(f *ast.File) bool { return f.Doc != nil && len(f.Doc.Text()) > 40 }) {
+			t.Errorf("package %s has no documentation", dir)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Makes sure that what the tests need is there. What can be installed is
+# installed; for the rest, the package to install is named.
+set -eu
+
+fail() {
+	echo "$1" >&2
+	exit 1
+}
+
+command -v go >/dev/null || fail "Go is missing: install Go 1.26 from https://go.dev/dl/"
+version=$(go env GOVERSION)
+minor=$(echo "$version" | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+[ "${minor:-0}" -ge 26 ] || fail "Go 1.26 or later is needed, this is $version: install it from https://go.dev/dl/"
+
+# The race detector needs a C compiler and the C library's headers.
+has_cc() { printf '#include <stdlib.h>\nint main(void) { return 0; }\n' | ${CC:-cc} -x c -o /dev/null - 2>/dev/null; }
+if ! has_cc; then
+	packages="gcc libc6-dev"
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		echo "Installing $packages, which the race detector needs."
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $packages >/dev/null
+	fi
+	has_cc || fail "A C compiler is missing, which the race detector needs: apt-get install $packages"
+fi

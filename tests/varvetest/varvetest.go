@@ -1,0 +1,146 @@
+// Package varvetest builds and runs the real program for tests.
+package varvetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Build builds varve into a folder and returns its path. The clock of the
+// program is ahead by what clockFile says, if it is not empty.
+func Build(dir, clockFile string) (string, error) {
+	out := filepath.Join(dir, "varve")
+	args := []string{"build", "-trimpath", "-o", out}
+	if clockFile != "" {
+		args = append(args, "-ldflags", "-X main.testClock="+clockFile)
+	}
+	cmd := exec.Command("go", append(args, "github.com/varvedb/varve/cmd/varve")...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, text)
+	}
+	return out, nil
+}
+
+// Server is a varve serve that runs.
+type Server struct {
+	URL    string
+	cmd    *exec.Cmd
+	output lockedBuffer
+	exited chan struct{}
+	err    error
+}
+
+// lockedBuffer is what a program writes, to be read while it does.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// readyWithin is how long a server may take to be ready.
+const readyWithin = 30 * time.Second
+
+// Start starts varve serve with the given arguments, on a port of its own, in a
+// folder, and waits until it is ready.
+func Start(binary, dir string, args ...string) (*Server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	s := &Server{URL: "http://" + addr, exited: make(chan struct{})}
+	s.cmd = exec.Command(binary, append([]string{"serve", "--listen", addr}, args...)...)
+	s.cmd.Dir = dir
+	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		s.err = s.cmd.Wait()
+		close(s.exited)
+	}()
+	if err := s.waitReady(); err != nil {
+		return nil, errors.Join(err, s.Kill())
+	}
+	return s, nil
+}
+
+func (s *Server) waitReady() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.exited:
+			return fmt.Errorf("varve serve ended before it was ready: %w\n%s", s.err, s.Output())
+		case <-ctx.Done():
+			return fmt.Errorf("varve serve is not ready after %s\n%s", readyWithin, s.Output())
+		case <-tick.C:
+		}
+		if s.ready(ctx) {
+			return nil
+		}
+	}
+}
+
+func (s *Server) ready(ctx context.Context) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close()) == nil && resp.StatusCode == http.StatusOK
+}
+
+// Output returns what the server has written so far.
+func (s *Server) Output() string { return s.output.String() }
+
+// Kill kills the server at once, and waits until it is gone.
+func (s *Server) Kill() error {
+	err := s.cmd.Process.Kill()
+	<-s.exited
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+// Stop asks the server to end and returns its error, nil for exit code 0.
+func (s *Server) Stop() error {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	<-s.exited
+	return s.err
+}
