@@ -73,8 +73,11 @@ func (r *Reading) Normalize() Verdict {
 	if v := r.Series.Validate(); v.Outcome == Rejected {
 		return v
 	}
-	if r.Time.Unix() < 0 || !r.Time.Before(time.Unix(0, MaxTime)) {
-		return Reject(CodeTimeTooOld, "time %s is outside 1970 to 2262", r.Time.UTC().Format(time.RFC3339Nano))
+	switch {
+	case r.Time.Unix() < 0:
+		return Reject(CodeTimeTooOld, "time %s is before 1970", r.Time.UTC().Format(time.RFC3339Nano))
+	case !r.Time.Before(time.Unix(0, MaxTime)):
+		return Reject(CodeTimeInFuture, "time %s is after 2262", r.Time.UTC().Format(time.RFC3339Nano))
 	}
 	if v := r.normalizeFields(); v.Outcome == Rejected {
 		return v

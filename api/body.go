@@ -34,7 +34,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (io.ReadCloser, er
 	case "zstd":
 		return openZstd(raw, limit)
 	default:
-		return nil, varve.InvalidParam("header.Content-Encoding", "%q is not understood: use gzip, zstd or none", encoding)
+		return nil, unsupported("Content-Encoding", "%q is not understood: use gzip, zstd or none", encoding)
 	}
 }
 

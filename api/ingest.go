@@ -61,7 +61,7 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 	}
 	format, ok := wire.FormatOf(r.Header.Get("Content-Type"))
 	if !ok {
-		return varve.InvalidParam("header.Content-Type", "%q is not a form of readings: use application/json, application/x-ndjson or text/csv", r.Header.Get("Content-Type"))
+		return unsupported("Content-Type", "%q is not a form of readings: use application/json, application/x-ndjson or text/csv", r.Header.Get("Content-Type"))
 	}
 	columns, err := columnsOf(r)
 	if err != nil {

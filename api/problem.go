@@ -39,14 +39,31 @@ func classify(err error) *varve.Error {
 	}
 }
 
-// errTooLarge marks errors that are answered with 413.
-var errTooLarge = errors.New("body too large")
+// Marks of errors that have a status of their own.
+var (
+	errTooLarge    = errors.New("body too large")
+	errUnsupported = errors.New("unsupported body")
+	errMethod      = errors.New("method not allowed")
+)
 
 func statusOf(e *varve.Error) int {
-	if errors.Is(e.Err, errTooLarge) {
+	switch {
+	case errors.Is(e.Err, errTooLarge):
 		return http.StatusRequestEntityTooLarge
+	case errors.Is(e.Err, errUnsupported):
+		return http.StatusUnsupportedMediaType
+	case errors.Is(e.Err, errMethod):
+		return http.StatusMethodNotAllowed
 	}
 	return wire.StatusOf(e.Failure)
+}
+
+// unsupported is the error of a header field that says that the body is of a
+// kind that is not understood.
+func unsupported(field, format string, args ...any) error {
+	e := varve.InvalidParam("header."+field, format, args...)
+	e.Err = errUnsupported
+	return e
 }
 
 // fail answers with a problem.

@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -145,8 +147,29 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// notFound answers what no route takes: 405 if another method would do.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	if allowed := s.methods(r); len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		s.fail(w, r, &varve.Error{
+			Failure: varve.Invalid, Err: errMethod,
+			Message: fmt.Sprintf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " or "), r.Method),
+		})
+		return
+	}
 	s.fail(w, r, varve.Errorf(varve.NotFound, "there is nothing at %s: /docs lists what there is", r.URL.Path))
+}
+
+// methods returns those that a request's path would be taken with.
+func (s *Server) methods(r *http.Request) (allowed []string) {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := s.mux.Handler(other); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
 }
 
 // tenant returns whose data a request is about.

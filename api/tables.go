@@ -147,9 +147,9 @@ func (s *Server) restoreTable(ctx context.Context, in *byName) (*reply[wire.Tabl
 	})
 }
 
-// holding is the body of a hold.
+// holding is the path and body of a hold.
 type holding struct {
-	byName
+	Name string `path:"name" doc:"the table's whole name"`
 	Body struct {
 		Reason string `json:"reason" minLength:"1" maxLength:"200" doc:"why the table must be kept"`
 	}

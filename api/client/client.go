@@ -162,6 +162,7 @@ func problem(resp *http.Response) error {
 	if len(p.Errors) > 0 {
 		e.Param = p.Errors[0].Location
 		e.Message = strings.TrimPrefix(e.Message, e.Param+": ")
+		e.Param = strings.TrimPrefix(e.Param, "query.")
 	}
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(seconds) * time.Second

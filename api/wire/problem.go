@@ -37,7 +37,9 @@ func StatusOf(f varve.Failure) int { return statuses[f] }
 
 // FailureOfStatus maps a status back to the kind of failure that it was.
 func FailureOfStatus(status int) varve.Failure {
-	if status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity {
+	switch status {
+	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
+		http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed:
 		return varve.Invalid
 	}
 	for kind, s := range statuses {

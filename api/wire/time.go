@@ -175,9 +175,11 @@ func (f TimeFormat) parseText(text string) (time.Time, varve.Verdict) {
 }
 
 func inRange(t time.Time) (time.Time, varve.Verdict) {
-	all := varve.AllTime()
-	if t.Before(all.From) || !t.Before(all.To) {
-		return time.Time{}, varve.Reject(varve.CodeTimeTooOld, "time %s is outside 1970 to 2262", t.UTC().Format(time.RFC3339))
+	switch all := varve.AllTime(); {
+	case t.Before(all.From):
+		return time.Time{}, varve.Reject(varve.CodeTimeTooOld, "time %s is before 1970", t.UTC().Format(time.RFC3339))
+	case !t.Before(all.To):
+		return time.Time{}, varve.Reject(varve.CodeTimeInFuture, "time %s is after 2262", t.UTC().Format(time.RFC3339))
 	}
 	return t.UTC(), varve.Verdict{}
 }

@@ -18,7 +18,7 @@ func engineEvents(log zerolog.Logger) engine.Events {
 	return engine.Events{
 		Router: router.Events{
 			TableCreated: func(t bucket.Table, took time.Duration) {
-				log.Warn().Str("table", t.Name()).Dur("took", took).Msg("made a table that a reading needed and the rotator had not made")
+				log.Warn().Str("table", t.Name()).Stringer("took", rounded(took)).Msg("made a table that a reading needed and the rotator had not made")
 			},
 		},
 		Rotator: rotator.Events{
@@ -31,16 +31,16 @@ func engineEvents(log zerolog.Logger) engine.Events {
 					ev = log.Error().Err(err)
 				}
 				ev.Str("action", a.Kind.String()).Str("table", a.Table.Name()).Str("reason", a.Reason).
-					Int64("readings", a.Readings).Int64("bytes", a.Bytes).Dur("took", took).Msg("rotation step")
+					Int64("readings", a.Readings).Int64("bytes", a.Bytes).Stringer("took", rounded(took)).Msg("rotation step")
 			},
 			Finished: func(p *rotator.Plan, took time.Duration, err error) {
 				if err != nil {
-					log.Error().Err(err).Dur("took", took).Msg("rotation failed; the next run goes on where it stopped")
+					log.Error().Err(err).Stringer("took", rounded(took)).Msg("rotation failed; the next run goes on where it stopped")
 					return
 				}
 				n := p.Counts()
 				log.Info().Int("created", n[rotator.Create]).Int("tuned", n[rotator.Tune]).Int("restored", n[rotator.Restore]).
-					Int("retired", n[rotator.Retire]).Int("dropped", n[rotator.Drop]).Dur("took", took).Msg("rotation done")
+					Int("retired", n[rotator.Retire]).Int("dropped", n[rotator.Drop]).Stringer("took", rounded(took)).Msg("rotation done")
 			},
 		},
 	}
@@ -49,10 +49,10 @@ func engineEvents(log zerolog.Logger) engine.Events {
 func localEvents(log zerolog.Logger, fatal chan<- string) local.Events {
 	return local.Events{
 		Recovered: func(readings, torn int64, took time.Duration) {
-			log.Info().Int64("readings", readings).Int64("torn_bytes", torn).Dur("took", took).Msg("journal read")
+			log.Info().Int64("readings", readings).Int64("torn_bytes", torn).Stringer("took", rounded(took)).Msg("journal read")
 		},
 		Flushed: func(readings, bytes int64, took time.Duration) {
-			log.Debug().Int64("readings", readings).Int64("bytes", bytes).Dur("took", took).Msg("readings became chunks")
+			log.Debug().Int64("readings", readings).Int64("bytes", bytes).Stringer("took", rounded(took)).Msg("readings became chunks")
 		},
 		Failed: func(what string, err error) {
 			log.Error().Err(err).Str("what", what).Msg("store: will be tried again")
@@ -62,6 +62,16 @@ func localEvents(log zerolog.Logger, fatal chan<- string) local.Events {
 			select {} // the process is about to end; whoever called cannot go on
 		},
 	}
+}
+
+// rounded is a duration for people: no more than three digits matter.
+func rounded(d time.Duration) time.Duration {
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if d >= 100*unit {
+			return d.Round(unit)
+		}
+	}
+	return d
 }
 
 // quiet passes on what the HTTP server has to say of broken connections, at a

@@ -43,7 +43,7 @@ func ingestCommand(a *app) *cobra.Command {
 			"  varve ingest --stream weather --time-column ts --precision s readings.csv\n" +
 			"  varve ingest --stream weather --format ndjson - < readings.ndjson\n" +
 			"  varve ingest --checkpoint state.json backlog/",
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.ingest(cmd.Context(), &f, args) },
 	}
 	fl := cmd.Flags()
@@ -164,6 +164,9 @@ func (u *upload) run(ctx context.Context) error {
 		failed = err // what the cutting of files was stopped for
 	}
 	if ctx.Err() != nil {
+		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+			return cause // it took too long
+		}
 		return errors.New("interrupted")
 	}
 	return failed

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -23,7 +24,7 @@ func queryCommand(a *app) *cobra.Command {
 		Example: "  varve query weather sensor_01 --from -24h\n" +
 			"  varve query weather sensor_01 --from 2026-04-01 --to 2026-05-01 --fields temperature -o csv\n" +
 			"  varve query weather sensor_01 --order desc --limit 10",
-		Args: cobra.ExactArgs(2),
+		Args: takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			q.Stream, q.Device = args[0], args[1]
 			if q.Order, err = varve.ParseOrder(order); err != nil {
@@ -98,14 +99,28 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 		return err
 	}
 	if n == 0 {
-		fmt.Fprintf(a.out, "Device %s has no readings in stream %s in this window.\n", q.Device, q.Stream)
-		return nil
+		return a.sayNone(cmd, c, q)
 	}
 	fmt.Fprintf(a.out, "\n%s from %s\n", count(n, "reading"), count(len(answer.Coverage.Read), "table"))
 	if answer.Next != "" {
 		a.sayMore(answer.Next)
 	}
 	return nil
+}
+
+// sayNone tells an empty window from a misspelt stream.
+func (a *app) sayNone(cmd *cobra.Command, c *client.Client, q client.Query) error {
+	list, err := c.Streams(cmd.Context())
+	if err != nil {
+		return err
+	}
+	known := func(s wire.StreamInfo) bool { return s.Name == q.Stream }
+	if !slices.ContainsFunc(list.Streams, known) {
+		_, err = fmt.Fprintf(a.out, "There is no stream %s: varve streams lists those that there are.\n", q.Stream)
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "Device %s has no readings in stream %s in this window.\n", q.Device, q.Stream)
+	return err
 }
 
 func count(n int, word string) string {
@@ -143,7 +158,7 @@ func latestCommand(a *app) *cobra.Command {
 	var by string
 	cmd := &cobra.Command{
 		Use: "latest STREAM DEVICE…", Short: "Print the latest reading of each device",
-		Args: cobra.MinimumNArgs(2),
+		Args: takes(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			which, err := varve.ParseBy(by)
 			if err != nil {

@@ -113,11 +113,13 @@ func rootCommand(s *std) *cobra.Command {
 			"  varve ingest FILES…               send it readings\n" +
 			"  varve query STREAM DEVICE         ask it for readings\n" +
 			"  varve tables list                 see its tables, and when each will be dropped",
+		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), streamsCommand(a),
 		tablesCommand(a), configCommand(a), versionCommand(a))
+	root.SetVersionTemplate("varve {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
 	})
@@ -162,6 +164,16 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return outputs, cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// takes is the number of arguments that a command takes; most -1 is any number.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && (most < 0 || len(args) <= most) {
+			return nil
+		}
+		return usageError{fmt.Errorf("%s takes %s (see %s --help)", cmd.CommandPath(), strings.TrimPrefix(cmd.Use, cmd.Name()+" "), cmd.CommandPath())}
+	}
 }
 
 func contains(list []string, s string) bool {

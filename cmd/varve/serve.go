@@ -89,7 +89,7 @@ func drain(srv *http.Server, within time.Duration, log zerolog.Logger) error {
 	defer cancel()
 	err := srv.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn().Dur("after", within).Msg("requests under way were cut off")
+		log.Warn().Stringer("after", within).Msg("requests under way were cut off")
 		return srv.Close()
 	}
 	return err

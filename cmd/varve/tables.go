@@ -62,7 +62,7 @@ func (a *app) showTables(list *wire.TableList, empty bool) error {
 			g.add(date(t.From), date(t.To), t.WriteMonth, t.Class, t.State, fmt.Sprint(t.Readings), fmt.Sprint(t.Bytes), dateOrNever(t.Retires), dateOrNever(t.Drops), t.Why, t.Name)
 			continue
 		}
-		if t.Readings == 0 && !empty && t.Hold == "" && t.State != "retired" {
+		if t.Readings == 0 && !empty && t.Hold == "" {
 			hidden++
 			continue
 		}
@@ -119,9 +119,7 @@ func (a *app) showPlan(p *wire.PlanBody, applied bool) error {
 	for _, act := range p.Actions {
 		g.add(act.Action, act.Table, thousands(act.Readings), bytesText(act.Bytes), act.Reason)
 	}
-	for _, k := range p.Kept {
-		g.add("keep", k.Table, "", "", k.Reason)
-	}
+	a.addKept(&g, p.Kept)
 	if err := a.show(&g, p); err != nil || a.output != "table" {
 		return err
 	}
@@ -142,10 +140,28 @@ func (a *app) showPlan(p *wire.PlanBody, applied bool) error {
 	return err
 }
 
+// addKept adds what is kept: for people, a line for each reason.
+func (a *app) addKept(g *grid, kept []wire.PlanKept) {
+	same := map[string]int{}
+	for _, k := range kept {
+		same[k.Reason]++
+	}
+	for _, k := range kept {
+		n := same[k.Reason]
+		switch {
+		case n == 1 || a.output != "table":
+			g.add("keep", k.Table, "", "", k.Reason)
+		case n > 1:
+			g.add("keep", thousands(int64(n))+" tables", "", "", k.Reason)
+			same[k.Reason] = 0
+		}
+	}
+}
+
 // tableChange is restore, hold and release.
 func (a *app) tableChange(use, short, done string, args int) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.ExactArgs(args),
+		Use: use, Short: short, Args: takes(args, args),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {

@@ -149,7 +149,7 @@ func TestKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	w := &world{clockFile: filepath.Join(dir, "clock"), readings: map[string]*sent{}}
-	binary, err := varvetest.Build(dir, w.clockFile)
+	binary, err := varvetest.Build(t.Context(), dir, w.clockFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestKill(t *testing.T) {
 
 // life starts the server, checks what it has kept, loads it, and kills it.
 func (w *world) life(t *testing.T, binary, dir string, rng *rand.Rand, n uint64) {
-	s, err := varvetest.Start(binary, dir)
+	s, err := varvetest.Start(t.Context(), binary, dir)
 	if err != nil {
 		t.Error(err)
 		return

@@ -19,13 +19,13 @@ import (
 
 // Build builds varve into a folder and returns its path. The clock of the
 // program is ahead by what clockFile says, if it is not empty.
-func Build(dir, clockFile string) (string, error) {
+func Build(ctx context.Context, dir, clockFile string) (string, error) {
 	out := filepath.Join(dir, "varve")
 	args := []string{"build", "-trimpath", "-o", out}
 	if clockFile != "" {
 		args = append(args, "-ldflags", "-X main.testClock="+clockFile)
 	}
-	cmd := exec.Command("go", append(args, "github.com/varvedb/varve/cmd/varve")...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "github.com/varvedb/varve/cmd/varve")...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, text)
@@ -65,8 +65,10 @@ const readyWithin = 30 * time.Second
 
 // Start starts varve serve with the given arguments, on a port of its own, in a
 // folder, and waits until it is ready.
-func Start(binary, dir string, args ...string) (*Server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// The server is killed when ctx is done.
+func Start(ctx context.Context, binary, dir string, args ...string) (*Server, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,7 @@ func Start(binary, dir string, args ...string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{URL: "http://" + addr, exited: make(chan struct{})}
-	s.cmd = exec.Command(binary, append([]string{"serve", "--listen", addr}, args...)...)
+	s.cmd = exec.CommandContext(ctx, binary, append([]string{"serve", "--listen", addr}, args...)...)
 	s.cmd.Dir = dir
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	if err := s.cmd.Start(); err != nil {
@@ -85,14 +87,14 @@ func Start(binary, dir string, args ...string) (*Server, error) {
 		s.err = s.cmd.Wait()
 		close(s.exited)
 	}()
-	if err := s.waitReady(); err != nil {
+	if err := s.waitReady(ctx); err != nil {
 		return nil, errors.Join(err, s.Kill())
 	}
 	return s, nil
 }
 
-func (s *Server) waitReady() error {
-	ctx, cancel := context.WithTimeout(context.Background(), readyWithin)
+func (s *Server) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -136,11 +138,36 @@ func (s *Server) Kill() error {
 	return err
 }
 
-// Stop asks the server to end and returns its error, nil for exit code 0.
-func (s *Server) Stop() error {
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
+// Terminate asks the server to end, with SIGTERM.
+func (s *Server) Terminate() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
+
+// Wait waits until the server has ended and returns its error, nil for exit
+// code 0.
+func (s *Server) Wait() error {
 	<-s.exited
 	return s.err
+}
+
+// Stop asks the server to end and waits until it has.
+func (s *Server) Stop() error {
+	if err := s.Terminate(); err != nil {
+		return err
+	}
+	return s.Wait()
+}
+
+// Eventually reports whether what is asked becomes true within readyWithin.
+func Eventually(is func() bool) bool {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.NewTimer(readyWithin)
+	defer late.Stop()
+	for !is() {
+		select {
+		case <-late.C:
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
 }

@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/varvedb/varve/tests/varvetest"
+)
+
+const clockFile = "clock"
+
+type serversKey struct{}
+
+// servers are those that a script has started.
+type servers struct {
+	current *varvetest.Server
+	all     []*varvetest.Server
+}
+
+func (s *servers) killAll() {
+	for _, one := range s.all {
+		_ = one.Kill() // it may have ended by itself
+	}
+}
+
+func serversOf(ts *testscript.TestScript) *servers {
+	s, ok := ts.Value(serversKey{}).(*servers)
+	if !ok {
+		ts.Fatalf("the script has no servers")
+	}
+	return s
+}
+
+// server starts or ends a varve serve:
+//
+//	server start [ARGS…]   starts one; VARVE_SERVER is its address
+//	server stop            SIGTERM; its exit code must be 0
+//	server term            SIGTERM, without waiting
+//	server wait            waits for the end after term; its exit code must be 0
+//	server kill            SIGKILL
+//	server output          what it has written goes into server.out
+func server(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: server start|stop|term|wait|kill|output")
+	}
+	held := serversOf(ts)
+	if args[0] == "start" {
+		s, err := varvetest.Start(context.Background(), binary, ts.Getenv("WORK"), args[1:]...)
+		ts.Check(err)
+		held.current = s
+		held.all = append(held.all, s)
+		ts.Setenv("VARVE_SERVER", s.URL)
+		ts.Setenv("ADDRESS", strings.TrimPrefix(s.URL, "http://"))
+		return
+	}
+	var err error
+	switch args[0] {
+	case "stop":
+		err = held.current.Stop()
+	case "term":
+		err = held.current.Terminate()
+	case "wait":
+		err = held.current.Wait()
+	case "kill":
+		err = held.current.Kill()
+	case "output":
+		err = os.WriteFile(ts.MkAbs("server.out"), []byte(held.current.Output()), 0o600)
+	default:
+		ts.Fatalf("server has no %s", args[0])
+	}
+	if err != nil {
+		ts.Fatalf("server %s: %v\n%s", args[0], err, held.current.Output())
+	}
+}
+
+// clock sets by how much the clock of the script's programs is ahead, in days:
+//
+//	clock +40d
+func clock(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: clock +DAYSd")
+	}
+	days, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(args[0], "+"), "d"))
+	ts.Check(err)
+	ahead := time.Duration(days) * 24 * time.Hour
+	ts.Check(os.WriteFile(ts.MkAbs(clockFile), []byte(ahead.String()), 0o600))
+}
+
+// httpCall makes a request of the server, checks the status, and writes status,
+// header fields and body to http.out:
+//
+//	http 200 GET /v1/streams [FILE] [Header:value…]
+func httpCall(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: http STATUS METHOD PATH [FILE] [HEADER:VALUE…]")
+	}
+	req, err := http.NewRequestWithContext(context.Background(), args[1], ts.Getenv("VARVE_SERVER")+args[2], nil)
+	ts.Check(err)
+	for _, arg := range args[3:] {
+		name, value, header := strings.Cut(arg, ":")
+		if header {
+			req.Header.Set(name, strings.TrimSpace(value))
+			continue
+		}
+		text := ts.ReadFile(arg)
+		req.Body = io.NopCloser(strings.NewReader(text))
+		req.ContentLength = int64(len(text))
+	}
+	status, text, err := do(req)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("http.out"), []byte(text), 0o600))
+	if strconv.Itoa(status) != args[0] {
+		ts.Fatalf("%s %s: %s", args[1], args[2], text)
+	}
+}
+
+func do(req *http.Request) (status int, text string, err error) {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	body, err := io.ReadAll(resp.Body)
+	var b strings.Builder
+	fmt.Fprintln(&b, resp.Status)
+	if writeErr := resp.Header.Write(&b); writeErr != nil {
+		return 0, "", writeErr
+	}
+	fmt.Fprintf(&b, "\n%s", body)
+	return resp.StatusCode, b.String(), errors.Join(err, resp.Body.Close())
+}
+
+// makeFile writes a file of CSV readings, a minute apart, from a time on:
+//
+//	make-file weather/s1.csv 100 2026-01-01T00:00:00Z
+func makeFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: make-file FILE COUNT FROM")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	from, err := time.Parse(time.RFC3339, args[2])
+	ts.Check(err)
+	var b strings.Builder
+	b.WriteString("time,temperature\n")
+	for i := range n {
+		fmt.Fprintf(&b, "%s,%d.5\n", from.Add(time.Duration(i)*time.Minute).Format(time.RFC3339), i)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o600))
+}
+
+// await waits until a file, or what the server writes, has a text:
+//
+//	await server 'stopping'
+//	await FILE TEXT
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: await server|FILE TEXT")
+	}
+	read := func() string {
+		if args[0] == "server" {
+			return serversOf(ts).current.Output()
+		}
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			ts.Check(err)
+		}
+		return string(text)
+	}
+	if !varvetest.Eventually(func() bool { return strings.Contains(read(), args[1]) }) {
+		ts.Fatalf("%s never had %q:\n%s", args[0], args[1], read())
+	}
+}
