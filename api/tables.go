@@ -109,7 +109,7 @@ func planBody(p *rotator.Plan) wire.PlanBody {
 		body.Actions = append(body.Actions, action)
 	}
 	for _, k := range p.Kept {
-		body.Kept = append(body.Kept, wire.PlanKept{Table: k.Table.Name(), Reason: k.Reason})
+		body.Kept = append(body.Kept, wire.PlanKept{Table: k.Table.Name(), Reason: k.Reason, Readings: k.Readings, Bytes: k.Bytes})
 	}
 	return body
 }

@@ -100,8 +100,10 @@ type PlanAction struct {
 
 // PlanKept is a table that is left alone.
 type PlanKept struct {
-	Table  string `json:"table"`
-	Reason string `json:"reason"`
+	Table    string `json:"table"`
+	Reason   string `json:"reason"`
+	Readings int64  `json:"readings"`
+	Bytes    int64  `json:"bytes"`
 }
 
 // PlanBody is what the rotator would do, or has done.

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/store"
@@ -187,11 +190,16 @@ func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger) *http.Ser
 	}
 }
 
-// greet says what there is and what to try next.
+// greet says what there is and what to try next, in lines that work when they
+// are pasted.
 func (a *app) greet(c *config.Config, address string) {
 	where := "in memory only: it is gone when the process ends"
 	if c.Store.Kind == "local" {
 		where = "in " + c.Store.Dir
+	}
+	self, server := selfCommand(), ""
+	if url := "http://" + address; url != client.DefaultServer {
+		server = "  export VARVE_SERVER=" + url + "\n"
 	}
 	fmt.Fprintf(a.out, `Varve %s is ready.
 
@@ -201,11 +209,19 @@ func (a *app) greet(c *config.Config, address string) {
 
 Try next, in another terminal:
 
-  varve ingest --stream weather FILE.csv     send readings: CSV, NDJSON or JSON
-  varve query weather DEVICE --from -24h     read them back
-  varve tables list                          see the tables, and when each will be dropped
+%s  echo '{"device":"sensor_01","time":"%s","fields":{"temperature":22.4}}' | %s ingest --stream weather --format ndjson -
+  %s query weather sensor_01
+  %s tables list
 
 Ctrl-C stops it.
 
-`, versionText(), address, address, where)
+`, versionText(), address, address, where, server, now().UTC().Format(time.RFC3339), self, self, self)
+}
+
+// selfCommand is how this program was called, for lines to paste.
+func selfCommand() string {
+	if strings.ContainsRune(os.Args[0], filepath.Separator) {
+		return os.Args[0]
+	}
+	return "varve"
 }

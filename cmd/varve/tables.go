@@ -85,6 +85,7 @@ func (a *app) showTables(list *wire.TableList, empty bool) error {
 // tablesPlan is plan and apply: both show a plan.
 func (a *app) tablesPlan(use, short string, apply bool) *cobra.Command {
 	var at string
+	var all bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -101,25 +102,29 @@ func (a *app) tablesPlan(use, short string, apply bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showPlan(&plan, apply)
+			return a.showPlan(&plan, apply, all)
 		},
 	}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "a line for each table, also for empty ones (always so in json and csv)")
 	if !apply {
 		cmd.Flags().StringVar(&at, "at", "", "what it would do at this `time`, if the tables were then as they are now: RFC 3339, a date, or relative as in +30d")
 	}
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a *app) showPlan(p *wire.PlanBody, applied bool) error {
+func (a *app) showPlan(p *wire.PlanBody, applied, all bool) error {
 	none := "Nothing to do."
 	if applied {
 		none = "There was nothing to do."
 	}
 	g := grid{header: []string{"action", "table", "readings", "bytes", "reason"}, empty: none}
-	for _, act := range p.Actions {
-		g.add(act.Action, act.Table, thousands(act.Readings), bytesText(act.Bytes), act.Reason)
+	lines := planLines(p)
+	if a.output == "table" && !all {
+		lines = together(lines)
 	}
-	a.addKept(&g, p.Kept)
+	for _, l := range lines {
+		g.add(l.action, l.table(), thousands(l.readings), bytesText(l.bytes), l.reason)
+	}
 	if err := a.show(&g, p); err != nil || a.output != "table" {
 		return err
 	}
@@ -138,24 +143,6 @@ func (a *app) showPlan(p *wire.PlanBody, applied bool) error {
 	}
 	_, err := fmt.Fprintf(a.out, "%s\n%d of the %d tables of the month after are there.\n", did, ready, p.Needed)
 	return err
-}
-
-// addKept adds what is kept: for people, a line for each reason.
-func (a *app) addKept(g *grid, kept []wire.PlanKept) {
-	same := map[string]int{}
-	for _, k := range kept {
-		same[k.Reason]++
-	}
-	for _, k := range kept {
-		n := same[k.Reason]
-		switch {
-		case n == 1 || a.output != "table":
-			g.add("keep", k.Table, "", "", k.Reason)
-		case n > 1:
-			g.add("keep", thousands(int64(n))+" tables", "", "", k.Reason)
-			same[k.Reason] = 0
-		}
-	}
 }
 
 // tableChange is restore, hold and release.
