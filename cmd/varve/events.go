@@ -46,7 +46,7 @@ func engineEvents(log zerolog.Logger) engine.Events {
 	}
 }
 
-func localEvents(log zerolog.Logger, fatal chan<- string) local.Events {
+func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 	return local.Events{
 		Recovered: func(readings, torn int64, took time.Duration) {
 			log.Info().Int64("readings", readings).Int64("torn_bytes", torn).Stringer("took", rounded(took)).Msg("journal read")
@@ -57,10 +57,7 @@ func localEvents(log zerolog.Logger, fatal chan<- string) local.Events {
 		Failed: func(what string, err error) {
 			log.Error().Err(err).Str("what", what).Msg("store: will be tried again")
 		},
-		Fatal: func(msg string) {
-			fatal <- msg
-			select {} // the process is about to end; whoever called cannot go on
-		},
+		Fatal: fatal,
 	}
 }
 

@@ -58,8 +58,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	fatal := make(chan string, 1)
-	e, err := a.openEngine(ctx, c, log, fatal)
+	e, err := a.openEngine(ctx, c, log)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -73,16 +72,19 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 		log.Info().Msg("stopping: no new connections, waiting for requests under way")
 		err = drain(srv, c.Server.Drain, log)
 	case err = <-failed:
-	case msg := <-fatal:
-		// The store cannot be closed in order any more.
-		fmt.Fprintf(a.err, "varve: the store cannot go on: %s\n", msg)
-		return exitError(exitFailure)
 	}
 	err = errors.Join(err, e.Close())
 	if err == nil {
 		log.Info().Msg("stopped")
 	}
 	return err
+}
+
+// fatal ends the process at once: the store cannot go on, nor be closed in
+// order. What was acknowledged is durable.
+func (a *app) fatal(msg string) {
+	fmt.Fprintf(a.err, "varve: the store cannot go on: %s\n", msg)
+	os.Exit(exitFailure)
 }
 
 // drain ends the server when its requests are done, or at the latest after the
@@ -140,8 +142,8 @@ func (a *app) logger(c config.Log) zerolog.Logger {
 	return zerolog.New(w).Level(level).With().Timestamp().Logger()
 }
 
-func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logger, fatal chan<- string) (*engine.Engine, error) {
-	st, holder, err := openStore(c, log, fatal)
+func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logger) (*engine.Engine, error) {
+	st, holder, err := openStore(c, log, a.fatal)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +158,7 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 
 // openStore opens the store. Only one process can have an embedded store, so
 // its leases need not tell processes apart.
-func openStore(c *config.Config, log zerolog.Logger, fatal chan<- string) (st store.Store, holder string, err error) {
+func openStore(c *config.Config, log zerolog.Logger, fatal func(msg string)) (st store.Store, holder string, err error) {
 	if c.Store.Kind == "mem" {
 		return mem.New(now), "", nil
 	}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -42,7 +43,8 @@ func (l logger) Errorf(format string, args ...any) {
 }
 
 func (l logger) Fatalf(format string, args ...any) {
-	msg := fmt.Sprintf(format, args...)
+	// The first line says what is wrong; stack traces follow.
+	msg, _, _ := strings.Cut(fmt.Sprintf(format, args...), "\n")
 	l.events.Fatal(msg)
 	panic(msg)
 }

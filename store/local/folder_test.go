@@ -1,0 +1,160 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/local"
+)
+
+// refused opens a folder that cannot be used, and returns what is said.
+func refused(t *testing.T, o local.Options) error {
+	t.Helper()
+	s, err := local.Open(o)
+	if err == nil {
+		t.Fatalf("a folder that cannot be used was opened, and closed with %v", s.Close())
+	}
+	return err
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFolderInUse: one process has the folder; the other is told which, and the
+// folder can be opened again afterwards.
+func TestFolderInUse(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	s := open(t, local.Options{Dir: dir})
+	err := refused(t, local.Options{Dir: dir})
+	if varve.FailureOf(err) != varve.Conflict || !strings.Contains(err.Error(), "in use by another process (pid ") {
+		t.Errorf("a folder in use: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, local.Options{Dir: dir})
+}
+
+// TestFolderRefused: what cannot be a store is said in one line, and left as it
+// is.
+func TestFolderRefused(t *testing.T) {
+	dir := t.TempDir()
+	tests := []struct{ name, file, text, want string }{
+		{"foreign", "photo.jpg", "x", "not empty and not Varve's (it has photo.jpg in it)"},
+		{"later", "VARVE", "varve embedded store, format 9\n", "format 9"},
+		{"file/is/no/folder", "../../../file", "x", "not a directory"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			at := filepath.Join(dir, tt.name)
+			file := filepath.Join(at, tt.file)
+			put(t, file, tt.text)
+			if tt.name == "file/is/no/folder" {
+				if err := os.RemoveAll(filepath.Join(dir, "file")); err != nil {
+					t.Fatal(err)
+				}
+				put(t, filepath.Join(dir, "file"), tt.text)
+				file = filepath.Join(dir, "file")
+			}
+			err := refused(t, local.Options{Dir: at})
+			if !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			if text, err := os.ReadFile(file); err != nil || string(text) != tt.text {
+				t.Errorf("the file is %q, %v", text, err)
+			}
+		})
+	}
+}
+
+// TestFolderReadOnly: no file can be made.
+func TestFolderReadOnly(t *testing.T) {
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return os.ErrPermission
+		}
+		return nil
+	}))
+	if err := refused(t, local.Options{Dir: "data", FS: fs}); !strings.Contains(err.Error(), "data folder data: ") {
+		t.Errorf("a read-only folder: %v", err)
+	}
+}
+
+// TestFolderDamaged: a store that was written over is an error, never an empty
+// store, and never a panic.
+func TestFolderDamaged(t *testing.T) {
+	tests := []struct{ name, glob string }{
+		{"Pebble's manifest", "pebble/MANIFEST-*"},
+		{"the journal", "journal/*"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, local.Options{Dir: dir})
+			tb := week(t, 0)
+			create(t, s, tb)
+			write(t, s, tb, readings(t, tb, "d", 1000), varve.Stored)
+			if tt.glob != "journal/*" {
+				if err := s.Close(); err != nil { // what is in the journal goes into chunks
+					t.Fatal(err)
+				}
+				s = open(t, local.Options{Dir: dir})
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				write(t, s, tb, readings(t, tb, "e", 1000), varve.Stored)
+			}
+			copied := t.TempDir() // as after a kill: a store that closes empties its journal
+			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			damage(t, filepath.Join(copied, tt.glob))
+			damaged, err := local.Open(local.Options{Dir: copied, Events: local.Events{Fatal: func(msg string) { t.Log(msg) }}})
+			if err != nil {
+				if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), copied) {
+					t.Errorf("the error is not one line with the folder's name: %v", err)
+				}
+				return
+			}
+			defer func() { _ = damaged.Close() }() // it is damaged
+			if _, err := readAll(t, damaged, tb, "d"); err == nil {
+				t.Errorf("%s was written over, and nobody noticed", tt.name)
+			}
+		})
+	}
+}
+
+// damage overwrites the middle of each file.
+func damage(t *testing.T, glob string) {
+	t.Helper()
+	paths, err := filepath.Glob(glob)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%s: no files, %v", glob, err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 20; i < len(text)*3/4 && i < 2000; i++ {
+			text[i] ^= 0x5a
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package local_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+)
+
+var arrived = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// week returns the table of a week that is some weeks before arrived.
+func week(t *testing.T, back int) bucket.Table {
+	t.Helper()
+	month := bucket.MonthOf(arrived)
+	r, ok := bucket.DefaultPolicy().Locate(arrived.AddDate(0, 0, -7*back), month)
+	if !ok {
+		t.Fatal("no table for this week")
+	}
+	return bucket.Table{Prefix: "t", Range: r, Month: month}
+}
+
+// readings returns n readings of a device, a second apart from the beginning of
+// a table's range on.
+func readings(t *testing.T, in bucket.Table, device string, n int) []varve.Reading {
+	t.Helper()
+	list := make([]varve.Reading, n)
+	for i := range list {
+		list[i] = varve.Reading{
+			Series:  varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: device},
+			Time:    in.Window().From.Add(time.Duration(i) * time.Second),
+			Arrived: arrived,
+			Fields:  []varve.Field{{Name: "n", Value: varve.IntValue(int64(i))}},
+		}
+		if v := list[i].Normalize(); v.Outcome == varve.Rejected {
+			t.Fatal(v)
+		}
+	}
+	return list
+}
+
+// write writes readings to a table and expects one outcome for all of them.
+func write(t *testing.T, s *local.Store, in bucket.Table, list []varve.Reading, want varve.Outcome) {
+	t.Helper()
+	result := s.Write(t.Context(), []store.Batch{{Table: in, Readings: list}})[0]
+	if result.Err != nil {
+		t.Fatal(result.Err)
+	}
+	for i, v := range result.Verdicts {
+		if v.Outcome != want {
+			t.Fatalf("reading %d is %v, want %v", i, v, want)
+		}
+	}
+}
+
+// all reads a device's readings of a table.
+func all(t *testing.T, s *local.Store, in bucket.Table, device string) []varve.Reading {
+	t.Helper()
+	list, err := readAll(t, s, in, device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func readAll(t *testing.T, s *local.Store, in bucket.Table, device string) (list []varve.Reading, err error) {
+	t.Helper()
+	r := store.Range{
+		Table: in, Window: in.Window(), Order: varve.Ascending, Consistent: true,
+		Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: device},
+	}
+	for {
+		page, err := s.Read(t.Context(), r, nil)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, page.Readings...)
+		if !page.More {
+			return list, nil
+		}
+		at := list[len(list)-1].Position()
+		r.After = &at
+	}
+}
+
+func create(t *testing.T, s *local.Store, tables ...bucket.Table) {
+	t.Helper()
+	for _, tb := range tables {
+		if err := s.Create(t.Context(), tb, store.Hot); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// eventually waits for something that happens in the background.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for range 4000 {
+		if is() {
+			return
+		}
+		<-tick.C
+	}
+	t.Fatal("never: " + what)
+}
+
+func device(i int) string { return fmt.Sprintf("d%d", i) }

@@ -1,0 +1,146 @@
+package local_test
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+)
+
+// diskFS is a file system whose free room is what the test says.
+type diskFS struct {
+	vfs.FS
+	free atomic.Uint64
+}
+
+func (d *diskFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: d.free.Load(), TotalBytes: 1 << 40}, nil
+}
+
+// TestDiskFull: while there is too little room, writes are refused for now, and
+// reads, retiring and dropping go on; once there is room, writes go on.
+func TestDiskFull(t *testing.T) {
+	disk := &diskFS{FS: vfs.NewMem()}
+	disk.free.Store(1 << 30)
+	s := open(t, local.Options{FS: disk, MinFree: 1 << 20})
+	kept, dropped := week(t, 0), week(t, 1)
+	create(t, s, kept, dropped)
+	list := readings(t, kept, "d", 10)
+	write(t, s, kept, list, varve.Stored)
+	disk.free.Store(1 << 10)
+	more := readings(t, kept, "e", 10)
+	eventually(t, "a full disk is noticed", func() bool {
+		err := s.Write(t.Context(), []store.Batch{{Table: kept, Readings: more}})[0].Err
+		return err != nil && varve.FailureOf(err) == varve.Unavailable && strings.Contains(err.Error(), "make room")
+	})
+	if got := all(t, s, kept, "d"); len(got) != len(list) {
+		t.Errorf("%d readings of %d can be read", len(got), len(list))
+	}
+	if err := errors.Join(s.Retire(t.Context(), dropped, arrived), s.Drop(t.Context(), dropped)); err != nil {
+		t.Errorf("a table cannot be dropped: %v", err)
+	}
+	disk.free.Store(1 << 30)
+	eventually(t, "a disk with room is noticed", func() bool {
+		return s.Write(t.Context(), []store.Batch{{Table: kept, Readings: more}})[0].Err == nil
+	})
+}
+
+// TestJournalFails: a disk that fails the journal's writes fails the writes
+// under way, for now; nothing acknowledged is lost, and when the disk is well
+// again, so is the store.
+func TestJournalFails(t *testing.T) {
+	var sick atomic.Bool
+	mem := vfs.NewCrashableMem()
+	disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if sick.Load() && strings.Contains(op.Path, "journal") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	s := open(t, local.Options{FS: disk})
+	tb := week(t, 0)
+	create(t, s, tb)
+	write(t, s, tb, readings(t, tb, "d", 100), varve.Stored)
+	sick.Store(true)
+	lost := readings(t, tb, "e", 100)
+	result := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: lost}})[0]
+	if varve.FailureOf(result.Err) != varve.Unavailable {
+		t.Fatalf("a disk that is full: %v", result.Err)
+	}
+	sick.Store(false)
+	eventually(t, "writes go on", func() bool {
+		return s.Write(t.Context(), []store.Batch{{Table: tb, Readings: lost}})[0].Err == nil
+	})
+	// The power goes: what was acknowledged, before and after, is there once.
+	again := open(t, local.Options{FS: mem.CrashClone(vfs.CrashCloneCfg{})})
+	for _, d := range []string{"d", "e"} {
+		if n := len(all(t, again, tb, d)); n != 100 {
+			t.Errorf("%d readings of %s, want 100", n, d)
+		}
+	}
+}
+
+// TestDropGivesDiskBack: what a dropped table took on disk is free again soon.
+func TestDropGivesDiskBack(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, local.Options{Dir: dir, TailBytes: 1 << 20})
+	kept, dropped := week(t, 0), week(t, 1)
+	create(t, s, kept, dropped)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 60 {
+		list := readings(t, dropped, device(i), 1000)
+		for j := range list { // of a kind that does not pack
+			list[j].Fields[0].Value = varve.IntValue(rng.Int64())
+		}
+		write(t, s, dropped, list, varve.Stored)
+	}
+	list := readings(t, kept, "d", 1000)
+	write(t, s, kept, list, varve.Stored)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, local.Options{Dir: dir})
+	before := chunkBytes(t, dir)
+	if before < 300_000 {
+		t.Fatalf("only %d bytes are in chunks", before)
+	}
+	if err := errors.Join(s.Retire(t.Context(), dropped, arrived), s.Drop(t.Context(), dropped)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the disk is given back", func() bool { return chunkBytes(t, dir) < before/10 })
+	if got := all(t, s, kept, "d"); len(got) != len(list) {
+		t.Errorf("%d readings of another table are left of %d", len(got), len(list))
+	}
+}
+
+// chunkBytes is how much Pebble's tables take.
+func chunkBytes(t *testing.T, dir string) (sum int64) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // just deleted
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += info.Size()
+	}
+	return sum
+}
