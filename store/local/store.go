@@ -162,7 +162,8 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.stop()
 	s.workers.Wait()
-	return errors.Join(s.flush(context.Background()), s.release())
+	// Chunks, too, leave their log: the next start reads nothing again.
+	return errors.Join(s.flush(context.Background()), s.db.Flush(), s.release())
 }
 
 // release closes what open opened.

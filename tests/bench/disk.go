@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store/local"
+)
+
+// disk measures what readings take when they have come to rest.
+func (b *bench) disk() error {
+	dir := b.folder("ndjson")
+	n, err := b.stored(dir)
+	if err != nil {
+		return err
+	}
+	all, err := usage(dir)
+	if err != nil {
+		return err
+	}
+	chunks, err := chunkBytes(dir)
+	if err != nil {
+		return err
+	}
+	b.out.line("disk, the whole folder of a stopped server", float64(all)/float64(n), "B/reading")
+	b.out.line("… of that, chunks", float64(chunks)/float64(n), "B/reading")
+	return nil
+}
+
+// stored counts the readings in a folder.
+func (b *bench) stored(dir string) (n int64, err error) {
+	st, err := local.Open(local.Options{Dir: dir})
+	if err != nil {
+		return 0, err
+	}
+	e, err := engine.Open(context.Background(), engine.Options{Store: st, Holder: "embedded"})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	infos, err := e.Rotator.Tables(context.Background())
+	for _, in := range infos {
+		n += in.Readings
+	}
+	return n, err
+}
+
+// drop measures how long it takes to drop the month, years later, and what of
+// its chunks' disk comes back.
+func (b *bench) drop() (err error) {
+	dir := b.folder("ndjson")
+	before, err := chunkBytes(dir)
+	if err != nil {
+		return err
+	}
+	st, err := local.Open(local.Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	clock := time.Now().AddDate(2, 0, 0)
+	e, err := engine.Open(context.Background(), engine.Options{
+		Store: st, Holder: "embedded", Drop: true, Now: func() time.Time { return clock },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	clock = clock.AddDate(0, 0, 8) // past the grace
+	begin := time.Now()
+	p, err := e.Rotator.Run(context.Background())
+	if err != nil {
+		return err
+	}
+	gone := time.Since(begin)
+	after, err := chunkBytes(dir)
+	for err == nil && after > before/20 && time.Since(begin) < givenBackWithin {
+		time.Sleep(time.Millisecond)
+		after, err = chunkBytes(dir)
+	}
+	if err != nil {
+		return err
+	}
+	b.out.line(fmt.Sprintf("drop of a month, %d tables: gone after", p.Counts()[rotator.Drop]), gone.Seconds(), "s")
+	b.out.line("… disk given back after", time.Since(begin).Seconds(), "s")
+	b.out.line("… disk of chunks given back", 100*(1-float64(after)/float64(before)), "%")
+	return nil
+}
+
+// givenBackWithin is how long the disk is waited for.
+const givenBackWithin = 20 * time.Second
+
+// chunkBytes is how much the files of chunks take.
+func chunkBytes(dir string) (sum int64, err error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted just now
+		}
+		if err != nil {
+			return 0, err
+		}
+		sum += info.Size()
+	}
+	return sum, nil
+}
