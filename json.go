@@ -8,13 +8,18 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // JSONValue returns the JSON object or array in text as a value, in canonical
 // form: no white space, members sorted by name, numbers without superfluous
-// zeros. It fails on anything else, on a member that is there twice, on
-// numbers that a [Number] cannot hold, and on nesting deeper than 16.
+// zeros. It fails on anything else, on text that is not UTF-8, on a member that
+// is there twice, on numbers that a [Number] cannot hold, and on nesting deeper
+// than 16.
 func JSONValue(text []byte) (Value, error) {
+	if !utf8.Valid(text) { // the decoder would put U+FFFD in its place
+		return Value{}, errors.New("the JSON value is not valid UTF-8")
+	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	c := canonicalizer{dec: dec}

@@ -197,13 +197,16 @@ func ScaledInt(coefficient int64, exp int) Number {
 	if exp < -MaxScale || exp > MaxScale {
 		panic("varve: ScaledInt: exponent out of range")
 	}
+	if coefficient == 0 {
+		return zeroNumber(exp)
+	}
 	n := NumberFromInt(coefficient)
 	n.exp = int16(exp)
 	return n
 }
 
 // Scaled returns the coefficient and exponent that [ScaledInt] makes n of;
-// false if they do not fit.
+// false if they do not fit. A coefficient that fits can be negated.
 func (n Number) Scaled() (coefficient int64, exp int, ok bool) {
 	if n.hi != 0 || n.lo > math.MaxInt64 || n.exp < -MaxScale || n.exp > MaxScale {
 		return 0, 0, false

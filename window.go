@@ -18,9 +18,10 @@ func AllTime() Window {
 // Contains reports whether t lies in the window.
 func (w Window) Contains(t time.Time) bool { return !t.Before(w.From) && t.Before(w.To) }
 
-// Overlaps reports whether the two windows share an instant.
+// Overlaps reports whether the two windows share an instant; an empty one
+// shares none.
 func (w Window) Overlaps(v Window) bool {
-	return w.From.Before(v.To) && v.From.Before(w.To)
+	return w.From.Before(v.To) && v.From.Before(w.To) && w.From.Before(w.To) && v.From.Before(v.To)
 }
 
 // Validate checks that the window's ends are in order.

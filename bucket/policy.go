@@ -37,6 +37,9 @@ const (
 	maxDoubling = 50 * 365 * 24 * time.Hour
 )
 
+// skipFrom is the width in weeks behind which one may be left out.
+const skipFrom = 8
+
 // Validate reports everything that is wrong with the policy, as joined Invalid
 // errors whose parameters are future, recent and doubling.
 func (p Policy) Validate() error {
@@ -58,6 +61,8 @@ func (p Policy) Validate() error {
 // event time lies that can arrive in the month: a week each for the month, the
 // Recent weeks before it and the Future after it; then 2, 4, 8 … weeks going
 // back, each aligned to a multiple of its width; then one range down to 1970.
+// Behind 8 weeks a width is left out where twice that width is aligned as well,
+// so that five years always fit in 24 tables.
 func (p Policy) Layout(m Month) []Range {
 	layout := slices.Collect(p.backward(m))
 	slices.Reverse(layout)
@@ -99,6 +104,9 @@ func (p Policy) backward(m Month) iter.Seq[Range] {
 			}
 			if at != first && at%(2*width) == 0 {
 				width *= 2
+				if width > skipFrom && at%(2*width) == 0 {
+					width *= 2
+				}
 			}
 			if !yield(Range{weekStart(at - width), weekStart(at)}) {
 				return

@@ -45,7 +45,15 @@ func (r Range) Contains(t time.Time) bool {
 // Window returns the range as a window. A range that ends after the last
 // representable reading ends with it.
 func (r Range) Window() varve.Window {
-	return varve.Window{From: time.Unix(r.Start, 0).UTC(), To: time.Unix(r.End, 0).UTC()}
+	return varve.Window{From: instant(r.Start), To: instant(r.End)}
+}
+
+// instant returns a unix second as a time that nanoseconds since 1970 can tell.
+func instant(sec int64) time.Time {
+	if sec > varve.MaxTime/int64(time.Second) {
+		return time.Unix(0, varve.MaxTime).UTC()
+	}
+	return time.Unix(sec, 0).UTC()
 }
 
 // Overlaps reports whether the range shares an instant with the window.

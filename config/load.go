@@ -1,8 +1,11 @@
 package config
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/retention"
 )
 
 // Source is where configuration comes from.
@@ -71,12 +75,12 @@ const EnvPrefix = "VARVE_"
 var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_TIMEOUT"}
 
 // sep separates the parts of keys while layers are merged; stream names may
-// have dots in them.
-const sep = "/"
+// have dots in them. It cannot stand in a YAML file, which is UTF-8.
+const sep = "\xff"
 
 // Load reads a configuration. The error, if any, is Mistakes.
 func Load(src Source) (*Loaded, error) {
-	l := &loader{merged: koanf.New(sep), places: map[string]string{}}
+	l := &loader{merged: koanf.New(sep), places: map[string]string{}, within: map[*yaml.Node]bool{}}
 	l.file(src)
 	l.environ(src.Environ)
 	l.flags(src)
@@ -91,6 +95,7 @@ func Load(src Source) (*Loaded, error) {
 type loader struct {
 	merged   *koanf.Koanf
 	places   map[string]string // of keys, with sep
+	within   map[*yaml.Node]bool
 	mistakes Mistakes
 }
 
@@ -114,9 +119,12 @@ func (l *loader) file(src Source) {
 		}
 		return
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		l.mistake(src.File, "", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, next yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if !errors.Is(err, io.EOF) {
+			l.unreadable(src.File, err)
+		}
 		return
 	}
 	if len(doc.Content) > 0 {
@@ -124,6 +132,23 @@ func (l *loader) file(src Source) {
 		l.node(src.File, "", doc.Content[0], values)
 		l.load(values)
 	}
+	switch err := dec.Decode(&next); {
+	case err == nil:
+		l.mistake(fmt.Sprintf("%s:%d", src.File, next.Line), "", "a second document begins here, and only the first is read")
+	case !errors.Is(err, io.EOF):
+		l.unreadable(src.File, err)
+	}
+}
+
+// unreadable reports what the YAML parser says, in the place that it names.
+func (l *loader) unreadable(file string, err error) {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		if line, after, ok := strings.Cut(rest, ": "); ok {
+			file, message = file+":"+line, after
+		}
+	}
+	l.mistake(file, "", "%s", message)
 }
 
 // node gathers the values below a node.
@@ -132,20 +157,58 @@ func (l *loader) node(file, key string, n *yaml.Node, values map[string]any) {
 		n = n.Alias
 	}
 	place := fmt.Sprintf("%s:%d", file, n.Line)
-	switch n.Kind {
-	case yaml.MappingNode:
+	null := n.Kind == yaml.ScalarNode && n.Tag == "!!null"
+	switch {
+	case null || n.Kind == yaml.MappingNode && len(n.Content) == 0:
+		if key != "" && !isGroup(key) {
+			l.known(place, key) // and has its default
+		}
+	case n.Kind == yaml.MappingNode && l.within[n]:
+		l.mistake(place, key, "contains itself")
+	case n.Kind == yaml.MappingNode:
+		l.within[n] = true
 		l.mapping(file, key, n, values)
-	case yaml.ScalarNode:
-		if key == "" {
-			l.mistake(place, "", "%q is not a configuration: write keys and values", n.Value)
-			return
-		}
-		if n.Tag != "!!null" {
-			values[key], l.places[key] = n.Value, place
-		}
+		delete(l.within, n)
+	case n.Kind == yaml.ScalarNode && key == "":
+		l.mistake(place, "", "%q is not a configuration: write keys and values", n.Value)
+	case n.Kind == yaml.ScalarNode:
+		l.add(values, key, n.Value, place)
 	default:
 		l.mistake(place, key, "is a list, and one value is wanted")
 	}
+}
+
+// add puts a value into a layer, if there is such a setting. What is wrong in
+// one layer is reported even if the next one overrides it.
+func (l *loader) add(values map[string]any, path, value, place string) {
+	if l.known(place, path) {
+		values[path], l.places[path] = value, place
+	}
+}
+
+// known reports whether there is a setting of a path; if not, that is a
+// mistake.
+func (l *loader) known(place, path string) bool {
+	key := strings.ReplaceAll(path, sep, ".")
+	_, ok := find(key)
+	switch {
+	case !ok:
+		l.mistake(place, path, "there is no such setting: %s", suggest(key))
+	case pathOf(key) != path:
+		l.mistake(place, path, "write each part of it on a line of its own, below the one before")
+		ok = false
+	}
+	return ok
+}
+
+// isGroup reports whether a path may have settings below it.
+func isGroup(path string) bool {
+	key := strings.ReplaceAll(path, sep, ".") + "."
+	group, _, named := strings.Cut(path, sep)
+	if group == "classes" || group == "streams" {
+		return !named || strings.Count(path, sep) == 1
+	}
+	return slices.ContainsFunc(settings, func(s setting) bool { return strings.HasPrefix(s.key, key) })
 }
 
 func (l *loader) mapping(file, key string, n *yaml.Node, values map[string]any) {
@@ -184,8 +247,7 @@ func (l *loader) environ(environ []string) {
 			l.mistake(name, "", "configures nothing: %s", suggest(strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_", ".")))
 			continue
 		}
-		key = strings.ReplaceAll(key, ".", sep)
-		values[key], l.places[key] = value, name
+		l.add(values, pathOf(key), value, name)
 	}
 	l.load(values)
 }
@@ -198,7 +260,7 @@ func keyOfEnv(name string) (string, bool) {
 		}
 	}
 	parts := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_")
-	if n := len(parts); n >= 3 && (parts[0] == "classes" || parts[0] == "streams") {
+	if n := len(parts); n >= 3 && parts[1] != "" && (parts[0] == "classes" || parts[0] == "streams") {
 		key := parts[0] + "." + strings.Join(parts[1:n-1], "_") + "." + parts[n-1]
 		_, ok := find(key)
 		return key, ok
@@ -215,8 +277,7 @@ func EnvOf(key string) string {
 func (l *loader) flags(src Source) {
 	values := map[string]any{}
 	for key, value := range src.Flags {
-		at := pathOf(key)
-		values[at], l.places[at] = value, src.FlagNames[key]
+		l.add(values, pathOf(key), value, src.FlagNames[key])
 	}
 	l.load(values)
 }
@@ -236,11 +297,7 @@ func (l *loader) decode() *Loaded {
 	loaded := &Loaded{Config: Default(), Origins: map[string]string{}}
 	for _, path := range l.merged.Keys() {
 		key := strings.ReplaceAll(path, sep, ".")
-		s, ok := find(key)
-		if !ok {
-			l.mistake(l.places[path], path, "there is no such setting: %s", suggest(key))
-			continue
-		}
+		s, _ := find(key) // nothing else was added
 		if err := s.set(&loaded.Config, l.merged.String(path)); err != nil {
 			l.mistake(l.places[path], path, "%s", err)
 			continue
@@ -287,23 +344,34 @@ func (l *loader) validate(loaded *Loaded) {
 		}
 		l.mistake(l.placeOf(key), key, "%s", err.Message)
 	}
-	if c.Limits.Request >= c.Retention.Seal {
-		l.mistake(l.placeOf("limits.request"), "limits.request", "%s is not shorter than retention.seal: a request could still write to a sealed table", c.Limits.Request)
+	if request, seal := c.Limits.Request, c.Retention.Seal; request >= seal {
+		const why = "a request could still write to a sealed table"
+		if _, ok := loaded.Origins["limits.request"]; !ok {
+			l.mistake(l.placeOf("retention.seal"), "retention.seal", "%s is not longer than limits.request, %s: %s",
+				retention.FormatDuration(seal), retention.FormatDuration(request), why)
+		} else {
+			l.mistake(l.placeOf("limits.request"), "limits.request", "%s is not shorter than retention.seal, %s: %s",
+				retention.FormatDuration(request), retention.FormatDuration(seal), why)
+		}
 	}
-	slices.SortStableFunc(l.mistakes, func(a, b Mistake) int { return comparePlaces(a.Place, b.Place) })
+	slices.SortStableFunc(l.mistakes, func(a, b Mistake) int {
+		return cmp.Or(comparePlaces(a.Place, b.Place), strings.Compare(a.Key, b.Key))
+	})
 }
 
-// placeOf returns where a key, or what is above it, was set.
+// placeOf returns where a key, or what is below or above it, was set.
 func (l *loader) placeOf(key string) string {
-	for path := pathOf(key); path != ""; {
-		if place, ok := l.places[path]; ok {
-			return place
+	// A class or stream as a whole may have dots in its name.
+	for _, path := range []string{pathOf(key), strings.Replace(key, ".", sep, 1)} {
+		for _, at := range sortedKeys(l.places) {
+			if at == path || strings.HasPrefix(at, path+sep) {
+				return l.places[at]
+			}
 		}
-		cut := strings.LastIndex(path, sep)
-		if cut < 0 {
-			break
-		}
-		path = path[:cut]
+	}
+	group, _, _ := strings.Cut(key, ".")
+	if place, ok := l.places[group]; ok {
+		return place
 	}
 	return "default"
 }

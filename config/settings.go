@@ -53,6 +53,23 @@ func size(key, doc string, at func(*Config) *Size) setting {
 	}}
 }
 
+// positive refuses 0, which would stand for the default.
+func positive(s setting) setting {
+	set := s.set
+	s.set = func(c *Config, text string) error {
+		changed := *c
+		if err := set(&changed, text); err != nil {
+			return err
+		}
+		if got := s.get(&changed); got == "0" || got == "0s" {
+			return fmt.Errorf("%s is too little: it must be more than 0", got)
+		}
+		*c = changed
+		return nil
+	}
+	return s
+}
+
 func whole(key, doc string, least int, at func(*Config) *int) setting {
 	return setting{key, doc, func(c *Config) string { return strconv.Itoa(*at(c)) }, func(c *Config, s string) error {
 		n, err := strconv.Atoi(s)
@@ -89,21 +106,21 @@ var settings = []setting{
 	duration("server.drain", "how long requests under way may take to end on shutdown", func(c *Config) *time.Duration { return &c.Server.Drain }),
 	text("store.kind", "where everything is kept: local (a folder) or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf("local", "mem")),
 	text("store.dir", "local: the data folder", func(c *Config) *string { return &c.Store.Dir }, checkDir),
-	size("store.memory", "local: memory for readings before they become chunks", func(c *Config) *Size { return &c.Store.Memory }),
-	size("store.cache", "local: memory for chunks", func(c *Config) *Size { return &c.Store.Cache }),
+	positive(size("store.memory", "local: memory for readings before they become chunks", func(c *Config) *Size { return &c.Store.Memory })),
+	positive(size("store.cache", "local: memory for chunks", func(c *Config) *Size { return &c.Store.Cache })),
 	size("store.min_free", "local: what the disk must have free for writes to be taken", func(c *Config) *Size { return &c.Store.MinFree }),
 	text("tables.prefix", "of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
 	duration("tables.future", "how far ahead of its arrival an event time may lie", func(c *Config) *time.Duration { return &c.Tables.Future }),
 	whole("tables.recent_weeks", "weeks before a write month that have a table each", 0, func(c *Config) *int { return &c.Tables.RecentWeeks }),
 	duration("tables.doubling", "how far back tables of 2, 4, 8 … weeks reach", func(c *Config) *time.Duration { return &c.Tables.Doubling }),
 	truth("retention.drop", "drop tables that have aged out", func(c *Config) *bool { return &c.Retention.Drop }),
-	duration("retention.grace", "how long a table stays retired before it is dropped", func(c *Config) *time.Duration { return &c.Retention.Grace }),
-	duration("retention.seal", "how long after a month's end its tables may still be written to", func(c *Config) *time.Duration { return &c.Retention.Seal }),
+	positive(duration("retention.grace", "how long a table stays retired before it is dropped", func(c *Config) *time.Duration { return &c.Retention.Grace })),
+	positive(duration("retention.seal", "how long after a month's end its tables may still be written to", func(c *Config) *time.Duration { return &c.Retention.Seal })),
 	text("retention.schedule", "when the rotator runs, as for cron, in UTC", func(c *Config) *string { return &c.Retention.Schedule }, checkSchedule),
 	whole("retention.max_drops", "how many tables one run may drop", 1, func(c *Config) *int { return &c.Retention.MaxDrops }),
-	size("limits.body", "length of a write's body, unpacked", func(c *Config) *Size { return &c.Limits.Body }),
-	duration("limits.request", "how long a request may take", func(c *Config) *time.Duration { return &c.Limits.Request }),
-	duration("limits.stall", "how long a client may leave a connection without progress", func(c *Config) *time.Duration { return &c.Limits.Stall }),
+	positive(size("limits.body", "length of a write's body, unpacked", func(c *Config) *Size { return &c.Limits.Body })),
+	positive(duration("limits.request", "how long a request may take", func(c *Config) *time.Duration { return &c.Limits.Request })),
+	positive(duration("limits.stall", "how long a client may leave a connection without progress", func(c *Config) *time.Duration { return &c.Limits.Stall })),
 	whole("limits.requests", "writes under way at a time", 1, func(c *Config) *int { return &c.Limits.Requests }),
 	whole("limits.readings", "readings on their way into the store at a time", 2, func(c *Config) *int { return &c.Limits.Readings }),
 	text("log.level", "debug, info, warn or error", func(c *Config) *string { return &c.Log.Level }, oneOf("debug", "info", "warn", "error")),

@@ -58,7 +58,7 @@ func (k *Keeper) Acquire(ctx context.Context, name string) (*Lease, error) {
 		return nil, fmt.Errorf("lease %s: %w", name, err)
 	}
 	l := &Lease{k: k, name: name, token: 1}
-	cond := store.IfAbsent()
+	conds := []store.Cond{store.IfAbsent()}
 	if len(items) > 0 {
 		it := &items[0]
 		token := it.Attrs[attrToken]
@@ -67,9 +67,10 @@ func (k *Keeper) Acquire(ctx context.Context, name string) (*Lease, error) {
 			return nil, fmt.Errorf("lease %s: %w: %s until %s", name, ErrHeld, holder, until.UTC().Format(time.RFC3339))
 		}
 		l.token = intOf(token) + 1
-		cond = store.IfEquals(attrToken, token)
+		// Its holder may have taken it over again, or renewed it, since.
+		conds = []store.Cond{store.IfEquals(attrToken, token), store.IfEquals(attrUntil, it.Attrs[attrUntil])}
 	}
-	if err := l.put(ctx, cond); err != nil {
+	if err := l.put(ctx, conds...); err != nil {
 		if errors.Is(err, store.ErrCondition) {
 			return nil, fmt.Errorf("lease %s: %w: it was just taken", name, ErrHeld)
 		}
@@ -78,13 +79,13 @@ func (k *Keeper) Acquire(ctx context.Context, name string) (*Lease, error) {
 	return l, nil
 }
 
-func (l *Lease) put(ctx context.Context, cond store.Cond) error {
+func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {
 	until := l.k.Now().Add(l.k.TTL)
 	err := l.k.Items.Put(ctx, store.Item{Key: key(l.name), Attrs: map[string]varve.Value{
 		attrHolder: varve.StringValue(l.k.Holder),
 		attrToken:  varve.IntValue(l.token),
 		attrUntil:  varve.IntValue(until.UnixMilli()),
-	}}, cond)
+	}}, conds...)
 	if err == nil {
 		l.until = until
 	}
@@ -105,8 +106,9 @@ func (l *Lease) Check(ctx context.Context) error {
 }
 
 // Release gives the lease up, so that another process need not wait for its
-// end. The token stays.
+// end. The token stays. Checks fail from now on.
 func (l *Lease) Release(ctx context.Context) error {
+	defer func() { l.token, l.until = 0, time.Time{} }() // no lease has that token
 	err := l.k.Items.Put(ctx, store.Item{Key: key(l.name), Attrs: map[string]varve.Value{
 		attrHolder: varve.StringValue(""),
 		attrToken:  varve.IntValue(l.token),

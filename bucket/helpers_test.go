@@ -1,0 +1,71 @@
+package bucket_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/bucket"
+)
+
+const week = 7 * 24 * time.Hour
+
+// monday is a Monday; all weeks are counted from it.
+var monday = time.Date(1970, 1, 5, 0, 0, 0, 0, time.UTC)
+
+// onMonday reports whether a unix second is a Monday 00:00 UTC or the epoch,
+// where the first week is cut off.
+func onMonday(sec int64) bool {
+	return sec == 0 || sec > 0 && (sec-monday.Unix())%int64(week/time.Second) == 0
+}
+
+// weeksFrom counts whole weeks from the Monday before the epoch to a second.
+func weeksFrom(sec int64) int64 {
+	if sec == 0 {
+		return 0
+	}
+	return (sec-monday.Unix())/int64(week/time.Second) + 1
+}
+
+var (
+	firstMonth = bucket.NewMonth(1970, time.January)
+	lastMonth  = bucket.NewMonth(2261, time.December)
+)
+
+func genMonth() *rapid.Generator[bucket.Month] {
+	return rapid.Custom(func(t *rapid.T) bucket.Month {
+		return bucket.Month(rapid.IntRange(int(firstMonth), int(lastMonth)).Draw(t, "month"))
+	})
+}
+
+// genPolicy draws any valid policy; the default and the bounds are likely.
+func genPolicy() *rapid.Generator[bucket.Policy] {
+	return rapid.Custom(func(t *rapid.T) bucket.Policy {
+		const years = 365 * 24 * time.Hour
+		p := bucket.Policy{
+			Future:   time.Duration(rapid.OneOf(rapid.Int64Range(0, int64(8*week)), rapid.SampledFrom([]int64{0, 1, int64(week), int64(8 * week)})).Draw(t, "future")),
+			Recent:   rapid.IntRange(0, 52).Draw(t, "recent"),
+			Doubling: time.Duration(rapid.OneOf(rapid.Int64Range(0, int64(50*years)), rapid.SampledFrom([]int64{0, 1, int64(5 * years), int64(50 * years)})).Draw(t, "doubling")),
+		}
+		if rapid.IntRange(0, 4).Draw(t, "default") == 0 {
+			p = bucket.DefaultPolicy()
+		}
+		if err := p.Validate(); err != nil {
+			t.Fatalf("%+v: %v", p, err)
+		}
+		return p
+	})
+}
+
+// checkMany checks a property of which 100 draws show too little.
+func checkMany(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	rounds := 20
+	if testing.Short() {
+		rounds = 10
+	}
+	for range rounds {
+		rapid.Check(t, property)
+	}
+}

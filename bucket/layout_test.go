@@ -1,0 +1,206 @@
+package bucket_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/bucket"
+)
+
+// A month's ranges partition time from 1970 to the end of the week of the
+// latest event that can arrive in the month: no gap and no overlap.
+func TestLayoutPartitionsTime(t *testing.T) {
+	checkMany(t, func(t *rapid.T) {
+		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
+		layout := p.Layout(m)
+		if len(layout) == 0 || layout[0].Start != 0 {
+			t.Fatalf("%s: the layout does not begin at 1970: %v", m, layout)
+		}
+		for i, r := range layout {
+			if r.Start >= r.End || !onMonday(r.Start) || !onMonday(r.End) {
+				t.Fatalf("%s: range %v is not on the grid", m, r)
+			}
+			if i > 0 && r.Start != layout[i-1].End {
+				t.Fatalf("%s: between %v and %v there is a gap or an overlap", m, layout[i-1], r)
+			}
+		}
+		end := layout[len(layout)-1].End
+		latest := m.End().Add(p.Future - 1)
+		if over := time.Unix(end, 0).Sub(latest); over <= 0 || over > week {
+			t.Fatalf("%s: the layout ends at %d, the latest event is at %s", m, end, latest)
+		}
+	})
+}
+
+// The month, the recent weeks before it and the future after it have a table
+// for each week; going back, tables are 2, 4, 8 … weeks wide, where behind 8 a
+// width may be left out, each aligned to a multiple of its width and none of a
+// width oftener than twice; the rest is one table, and all of it is older than
+// the policy's doubling.
+func TestLayoutWidths(t *testing.T) {
+	checkMany(t, func(t *rapid.T) {
+		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
+		layout := p.Layout(m)
+		recent := m.Start().Add(-time.Duration(p.Recent) * week).Unix()
+		horizon := m.Start().Add(-p.Doubling).Unix()
+		width, times := int64(1), 0
+		for i, r := range slices.Backward(layout) {
+			weeks := weeksFrom(r.End) - weeksFrom(r.Start)
+			if weeks != r.Weeks() {
+				t.Fatalf("%v has %d weeks, Weeks is %d", r, weeks, r.Weeks())
+			}
+			if r.End > recent && weeks != 1 {
+				t.Fatalf("%s, %+v: %v is recent and has %d weeks", m, p, r, weeks)
+			}
+			if weeks == 1 {
+				continue
+			}
+			if rest := weeksFrom(r.End); i == 0 && (r.End <= horizon || rest < max(width, 2)) {
+				break // one range down to 1970
+			}
+			if r.End <= horizon {
+				t.Fatalf("%s, %+v: %v is older than the doubling, and not the last", m, p, r)
+			}
+			if weeks != width {
+				if weeks != 2*width && (width < 8 || weeks != 4*width) {
+					t.Fatalf("%s, %+v: %v has %d weeks, after one of %d", m, p, r, weeks, width)
+				}
+				width, times = weeks, 0
+			}
+			if times++; times > 2 {
+				t.Fatalf("%s, %+v: the third range of %d weeks: %v", m, p, weeks, r)
+			}
+			if weeksFrom(r.Start)%weeks != 0 {
+				t.Fatalf("%s, %+v: %v is not aligned to %d weeks", m, p, r, weeks)
+			}
+		}
+	})
+}
+
+// Locate finds the range of the layout that an event lies in, and none for an
+// event that lies in none.
+func TestLocateAgreesWithLayout(t *testing.T) {
+	checkMany(t, func(t *rapid.T) {
+		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
+		layout := p.Layout(m)
+		edge := rapid.SampledFrom(layout).Draw(t, "range")
+		event := rapid.OneOf(
+			rapid.Int64Range(-int64(week), lastMonth.End().UnixNano()),
+			rapid.Int64Range(m.Start().Add(-100*week).UnixNano(), m.End().Add(10*week).UnixNano()),
+			rapid.SampledFrom([]int64{edge.Start * 1e9, edge.Start*1e9 - 1, edge.End * 1e9, edge.End*1e9 - 1, -1, 0}),
+		).Draw(t, "event")
+		at := time.Unix(0, event)
+		i := slices.IndexFunc(layout, func(r bucket.Range) bool { return r.Contains(at) })
+		got, ok := p.Locate(at, m)
+		if ok != (i >= 0) || ok && got != layout[i] {
+			t.Fatalf("%s, %+v: %s is located in %v, %t; the layout has it at %d", m, p, at.UTC(), got, ok, i)
+		}
+	})
+}
+
+// Every event that the policy lets in has a table: what arrives at any time of
+// a month, from 1970 up to Future ahead.
+func TestLocateTakesAllThatMayArrive(t *testing.T) {
+	checkMany(t, func(t *rapid.T) {
+		p := genPolicy().Draw(t, "policy")
+		arrived := time.Unix(0, rapid.Int64Range(0, lastMonth.End().UnixNano()-1).Draw(t, "arrived"))
+		event := arrived.Add(p.Future)
+		if late := rapid.Int64Range(0, event.UnixNano()).Draw(t, "late"); rapid.Bool().Draw(t, "is late") {
+			event = event.Add(-time.Duration(late))
+		}
+		if r, ok := p.Locate(event, bucket.MonthOf(arrived)); !ok || !r.Contains(event) {
+			t.Fatalf("%+v: what happened at %s and arrived at %s is located in %v, %t", p, event.UTC(), arrived.UTC(), r, ok)
+		}
+	})
+}
+
+// Five years of lateness fit in 24 tables for every month.
+func TestDefaultLayoutIsSmall(t *testing.T) {
+	p := bucket.DefaultPolicy()
+	most := 0
+	for m := bucket.NewMonth(2010, time.January); m <= lastMonth; m++ {
+		layout := p.Layout(m)
+		most = max(most, len(layout))
+		if len(layout) > 24 {
+			t.Errorf("%s has %d tables", m, len(layout))
+		}
+		if fiveYears := m.Start().AddDate(-5, 0, 2); layout[0].End > fiveYears.Unix() { // leap days are not in five times 365
+			t.Errorf("%s: what is less than five years late goes into the oldest table, %v", m, layout[0])
+		}
+	}
+	if most < 12 {
+		t.Errorf("no month has more than %d tables: the layout is not what it should be", most)
+	}
+}
+
+// Layouts of a month whose ranges were worked out by hand.
+func TestLayoutByHand(t *testing.T) {
+	day := func(text string) int64 {
+		d, err := time.Parse(time.DateOnly, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Unix()
+	}
+	tests := []struct {
+		reason string
+		p      bucket.Policy
+		month  bucket.Month
+		want   []string // where each range begins, and where the last one ends
+	}{
+		// 26 October 2026 begins week 2965 of the grid, which is odd: one week
+		// more puts the older ranges on their grid.
+		{"no recent weeks, no past", bucket.Policy{}, bucket.NewMonth(2026, time.November),
+			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
+		{"the future fits into the last week", bucket.Policy{Future: 6 * 24 * time.Hour}, bucket.NewMonth(2026, time.November),
+			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
+		{"the future reaches into one more week", bucket.Policy{Future: 6*24*time.Hour + 1}, bucket.NewMonth(2026, time.November),
+			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07", "2026-12-14"}},
+		// Back from week 2962 in steps of 2, 4, 4 (2956 is no multiple of 8) and 8.
+		{"two recent weeks, doubling over 20 weeks", bucket.Policy{Recent: 2, Doubling: 20 * week}, bucket.NewMonth(2026, time.November),
+			[]string{"1970-01-01", "2026-06-01", "2026-07-27", "2026-08-24", "2026-09-21", "2026-10-05", "2026-10-12", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
+		// Back from week 2958 in steps of 2, 4, 8, 32 (2944 is a multiple of it),
+		// 32, 64 and 256 weeks to 2560, which is more than five years ago.
+		{"the default", bucket.DefaultPolicy(), bucket.NewMonth(2026, time.November),
+			[]string{"1970-01-01", "2019-01-21", "2023-12-18", "2025-03-10", "2025-10-20", "2026-06-01", "2026-07-27", "2026-08-24", "2026-09-07", "2026-09-14", "2026-09-21", "2026-09-28", "2026-10-05", "2026-10-12", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
+		{"the first month there is", bucket.DefaultPolicy(), firstMonth,
+			[]string{"1970-01-01", "1970-01-05", "1970-01-12", "1970-01-19", "1970-01-26", "1970-02-02"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			layout := tt.p.Layout(tt.month)
+			var got []string
+			for _, r := range layout {
+				got = append(got, time.Unix(r.Start, 0).UTC().Format(time.DateOnly))
+			}
+			got = append(got, time.Unix(layout[len(layout)-1].End, 0).UTC().Format(time.DateOnly))
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got  %v\nwant %v", got, tt.want)
+			}
+			if first := tt.want[0]; day(first) != 0 {
+				t.Errorf("%s is not 1970", first)
+			}
+		})
+	}
+}
+
+// Weeks go on over the turn of every year: the week in which 1 January lies is
+// one range of seven days from a Monday, the same for December and January.
+func TestWeeksDoNotRestart(t *testing.T) {
+	p := bucket.DefaultPolicy()
+	for year := 1971; year <= 2261; year++ {
+		newYear := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		jan, ok1 := p.Locate(newYear, bucket.MonthOf(newYear))
+		dec, ok2 := p.Locate(newYear, bucket.MonthOf(newYear)-1) // a day ahead of its arrival
+		if !ok1 || !ok2 || jan != dec {
+			t.Errorf("%d: %v in January, %v in December", year, jan, dec)
+		}
+		from := time.Unix(jan.Start, 0).UTC()
+		if from.Weekday() != time.Monday || jan.End-jan.Start != int64(week/time.Second) || !jan.Contains(newYear) {
+			t.Errorf("%d: 1 January lies in %v, from %s", year, jan, from)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/retention"
+)
+
+const day = 24 * time.Hour
+
+// file writes a configuration file into a folder of its own.
+func file(t testing.TB, yaml string) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	const path = "varve.yaml"
+	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// load reads a configuration that has no mistakes.
+func load(t *testing.T, src config.Source) *config.Loaded {
+	t.Helper()
+	loaded, err := config.Load(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// mistakes returns what is wrong with a configuration, a line each.
+func mistakes(t testing.TB, src config.Source) string {
+	t.Helper()
+	_, err := config.Load(src)
+	if err == nil {
+		return ""
+	}
+	var all config.Mistakes
+	if !errors.As(err, &all) || len(all) == 0 {
+		t.Fatalf("%v is no mistakes", err)
+	}
+	for _, m := range all {
+		if m.Place == "" || m.Message == "" {
+			t.Errorf("%+v says too little", m)
+		}
+	}
+	return err.Error()
+}
+
+// flags are settings of the command line, as of --set.
+func flags(settings ...string) (values, names map[string]string) {
+	values, names = map[string]string{}, map[string]string{}
+	for _, s := range settings {
+		key, value, _ := strings.Cut(s, "=")
+		values[key], names[key] = value, "--set "+key
+	}
+	return values, names
+}
+
+// Without any configuration there are the defaults, and they are good.
+func TestDefaults(t *testing.T) {
+	loaded := load(t, config.Source{})
+	if !reflect.DeepEqual(loaded.Config, config.Default()) || len(loaded.Origins) != 0 {
+		t.Errorf("nothing configured is %+v", loaded)
+	}
+	if err := loaded.Rotation().Validate(); err != nil {
+		t.Error(err)
+	}
+	if c := loaded.Config; c.Retention.Drop || !strings.HasPrefix(c.Server.Listen, "127.0.0.1:") {
+		t.Errorf("by default tables are dropped, or others may connect: %+v", c)
+	}
+	for _, v := range loaded.Values() {
+		if v.Origin != "default" || v.Doc == "" {
+			t.Errorf("%+v", v)
+		}
+	}
+}
+
+const everything = `
+server:
+  listen: "[::1]:9000"
+  drain: 1m
+store:
+  kind: mem
+  dir: /var/lib/varve
+  memory: 128MiB
+  cache: 1GiB
+  min_free: 0
+tables:
+  prefix: acme
+  future: 2d
+  recent_weeks: 8
+  doubling: 3y
+retention:
+  drop: true
+  grace: 14d
+  seal: 2h
+  schedule: "@every 30m"
+  max_drops: 7
+limits:
+  body: 1048576
+  request: 10m
+  stall: 30s
+  requests: 10
+  readings: 20
+log:
+  level: debug
+  format: json
+classes:
+  default: {retention: 30d}
+  archive: {retention: forever}
+streams:
+  weather: {class: archive}
+  weather.raw: {retention: 7d}
+  plain: {}
+  nothing:
+`
+
+// Every setting can be set, and reaches the policies.
+func TestEverySetting(t *testing.T) {
+	loaded := load(t, config.Source{File: file(t, everything), Required: true})
+	want := config.Config{
+		Server:    config.Server{Listen: "[::1]:9000", Drain: time.Minute},
+		Store:     config.Store{Kind: "mem", Dir: "/var/lib/varve", Memory: 128 << 20, Cache: 1 << 30},
+		Tables:    config.Tables{Prefix: "acme", Future: 2 * day, RecentWeeks: 8, Doubling: 3 * 365 * day},
+		Retention: config.Retention{Drop: true, Grace: 14 * day, Seal: 2 * time.Hour, Schedule: "@every 30m", MaxDrops: 7},
+		Classes:   map[string]config.Class{"default": {Retention: 30 * day}, "archive": {Retention: retention.Forever}},
+		Streams:   map[string]config.Stream{"weather": {Class: "archive"}, "weather.raw": {Retention: 7 * day}, "plain": {}, "nothing": {}},
+		Limits:    config.Limits{Body: 1 << 20, Request: 10 * time.Minute, Stall: 30 * time.Second, Requests: 10, Readings: 20},
+		Log:       config.Log{Level: "debug", Format: "json"},
+	}
+	if !reflect.DeepEqual(loaded.Config, want) {
+		t.Errorf("got  %+v\nwant %+v", loaded.Config, want)
+	}
+	for _, v := range loaded.Values() {
+		if !strings.Contains(v.Origin, "varve.yaml:") {
+			t.Errorf("%s is from %s: the test leaves it out", v.Key, v.Origin)
+		}
+	}
+	r := loaded.Rotation()
+	if r.Grid != loaded.Grid() || r.Grid.Future != 2*day || r.Grid.Recent != 8 || r.Grid.Doubling != 3*365*day ||
+		!r.Drop || r.Grace != 14*day || r.Seal != 2*time.Hour || r.MaxDrops != 7 {
+		t.Errorf("the rotation is %+v", r)
+	}
+	p := loaded.Policy()
+	if p.Prefix != "acme" || p.ClassOf("weather").Name != "archive" || p.Keep("weather.raw", "default") != 7*day || p.Keep("plain", "default") != 30*day {
+		t.Errorf("the retention is %+v", p)
+	}
+}
+
+// Each layer overrides the one before, setting by setting, and each value says
+// where it comes from.
+func TestPrecedence(t *testing.T) {
+	path := file(t, `
+log: {level: warn, format: json}
+tables: {prefix: file}
+classes:
+  short: {retention: 7d}
+streams:
+  debug.all: {class: short, retention: 1d}
+`)
+	values, names := flags("log.level=error", "streams.debug.all.retention=2d")
+	loaded := load(t, config.Source{
+		File: path, Flags: values, FlagNames: names,
+		Environ: []string{
+			"VARVE_LOG_LEVEL=debug", "VARVE_TABLES_PREFIX=env", "VARVE_CLASSES_SHORT_RETENTION=6d", "VARVE_STREAMS_A_B_CLASS=short",
+			"HOME=/root", "VARVE_CONFIG=x", "VARVE_SERVER=y", "VARVE_TIMEOUT=z", "OTHER_LOG_LEVEL=x", "VARVE", "",
+		},
+	})
+	for key, want := range map[string][2]string{
+		"log.level":                   {"error", "--set log.level"},
+		"log.format":                  {"json", path + ":2"},
+		"tables.prefix":               {"env", "VARVE_TABLES_PREFIX"},
+		"classes.short.retention":     {"6d", "VARVE_CLASSES_SHORT_RETENTION"},
+		"classes.default.retention":   {"1y", "default"},
+		"streams.debug.all.class":     {"short", path + ":7"},
+		"streams.debug.all.retention": {"2d", "--set streams.debug.all.retention"},
+		"streams.a_b.class":           {"short", "VARVE_STREAMS_A_B_CLASS"},
+		"server.listen":               {"127.0.0.1:8278", "default"},
+	} {
+		found := false
+		for _, v := range loaded.Values() {
+			if v.Key == key {
+				found = true
+				if v.Value != want[0] || v.Origin != want[1] {
+					t.Errorf("%s is %s from %s, want %s from %s", key, v.Value, v.Origin, want[0], want[1])
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s is not printed", key)
+		}
+	}
+}
+
+// What is printed, put into a file, is the same configuration.
+func TestPrintedIsRead(t *testing.T) {
+	loaded := load(t, config.Source{File: file(t, everything)})
+	delete(loaded.Streams, "plain") // nothing of them is set, and so printed
+	delete(loaded.Streams, "nothing")
+	values, names := map[string]string{}, map[string]string{}
+	for _, v := range loaded.Values() {
+		values[v.Key], names[v.Key] = v.Value, "--set"
+	}
+	again := load(t, config.Source{Flags: values, FlagNames: names})
+	if !reflect.DeepEqual(again.Config, loaded.Config) {
+		t.Errorf("got  %+v\nwant %+v", again.Config, loaded.Config)
+	}
+}
+
+// Every setting has a variable of its own, and is read from it.
+func TestEverySettingHasAVariable(t *testing.T) {
+	loaded := load(t, config.Source{File: file(t, everything)})
+	var environ []string
+	for _, v := range loaded.Values() {
+		if !strings.HasPrefix(v.Key, "streams.") {
+			environ = append(environ, config.EnvOf(v.Key)+"="+v.Value)
+		}
+	}
+	again := load(t, config.Source{Environ: environ})
+	loaded.Streams = map[string]config.Stream{} // names with dots have no variable
+	if !reflect.DeepEqual(again.Config, loaded.Config) {
+		t.Errorf("got  %+v\nwant %+v", again.Config, loaded.Config)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for in, want := range map[string]config.Size{
+		"0": 0, "1": 1, "1023": 1023, "1KiB": 1 << 10, "64MiB": 64 << 20, "3GiB": 3 << 30, "2 GiB": 2 << 30, "0GiB": 0,
+		"9223372036854775807": 1<<63 - 1, "8589934591GiB": 8589934591 << 30, "1025KiB": 1025 << 10,
+	} {
+		got, err := config.ParseSize(in)
+		if err != nil || got != want {
+			t.Errorf("%q is %d, %v, want %d", in, got, err, want)
+		}
+		if again, err := config.ParseSize(got.String()); err != nil || again != got {
+			t.Errorf("%d is written %s and read as %d, %v", got, got, again, err)
+		}
+	}
+	for _, in := range []string{"", "-1", "-1KiB", "1.5GiB", "1K", "1KB", "1kib", "GiB", "9223372036854775808", "8589934592GiB", "1 000", "0x10"} {
+		if got, err := config.ParseSize(in); err == nil {
+			t.Errorf("%q is taken as %d", in, got)
+		}
+	}
+	for size, want := range map[config.Size]string{1 << 30: "1GiB", 1 << 20: "1MiB", 1536: "1536", 3 << 19: "1536KiB"} {
+		if got := size.String(); got != want {
+			t.Errorf("%d is written %s, want %s", int64(size), got, want)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/varvedb/varve/config"
+)
+
+// All mistakes are reported at once, of the file, the environment and the
+// flags, each with its place; those of the file in the order of its lines.
+func TestAllMistakesAtOnce(t *testing.T) {
+	values, names := flags("limits.requests=0", "nope=1")
+	got := mistakes(t, config.Source{
+		File: file(t, `
+server:
+  listen: nowhere
+  lisen: 127.0.0.1:80
+store: {kind: floppy, memory: much}
+tables:
+  prefix: my_prefix
+  recent_weeks: 99
+retention:
+  drop: yes
+  schedule: often
+  grace: 0s
+log:
+  level: loud
+classes:
+  a_b: {retention: 1d}
+  x: {retention: 1s}
+  y: {}
+streams:
+  s: {class: nope}
+  t: {class: x, retention: 100y}
+  u/v: {}
+rotator:
+  every: 1h
+`),
+		Environ: []string{"VARVE_LOG_FORMAT=xml", "VARVE_SREVER_LISTEN=:80", "VARVE_LIMITS_STALL=soon"},
+		Flags:   values, FlagNames: names,
+	})
+	want := strings.TrimSpace(`
+--set limits.requests: limits.requests: "0" is not a whole number from 1 on
+--set nope: nope: there is no such setting: varve config print lists them
+VARVE_LIMITS_STALL: limits.stall: "soon" is not a duration: write forever, or numbers with y, w, d, h, m, s as in 90d or 1d12h
+VARVE_LOG_FORMAT: log.format: "xml" is unknown: use console or json
+VARVE_SREVER_LISTEN: configures nothing: did you mean server.listen?
+varve.yaml:3: server.listen: "nowhere" is not an address and port, as in 127.0.0.1:8278
+varve.yaml:4: server.lisen: there is no such setting: did you mean server.listen?
+varve.yaml:5: store.kind: "floppy" is unknown: use local or mem
+varve.yaml:5: store.memory: "much" is not a size: write bytes, or a number with KiB, MiB or GiB
+varve.yaml:7: tables.prefix: the prefix "my_prefix" has '_' in it: use letters, digits and hyphens
+varve.yaml:8: tables.recent_weeks: 99 is not from 0 to 52 weeks
+varve.yaml:10: retention.drop: "yes" is neither true nor false
+varve.yaml:11: retention.schedule: schedule "often": expected exactly 5 fields, found 1: [often]: write five fields as for cron, or @hourly, or @every 30m
+varve.yaml:12: retention.grace: 0s is too little: it must be more than 0
+varve.yaml:14: log.level: "loud" is unknown: use debug or info or warn or error
+varve.yaml:16: classes.a_b: a class is named with letters and digits
+varve.yaml:17: classes.x.retention: 1s is not from 1m to 100y, or forever
+varve.yaml:18: classes.y.retention: is missing
+varve.yaml:20: streams.s.class: "nope" is not configured: use one of a_b, default, x
+varve.yaml:21: streams.t.retention: 100y is longer than the 1s of class x: put the stream into a class that keeps readings as long
+varve.yaml:22: streams.u/v: stream "u/v": use letters, digits, . _ - and begin with a letter or digit
+varve.yaml:24: rotator.every: there is no such setting: varve config print lists them`)
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(g), len(w)) {
+		if i >= len(g) || i >= len(w) || g[i] != w[i] {
+			t.Errorf("line %d\ngot  %s\nwant %s", i, at(g, i), at(w, i))
+		}
+	}
+}
+
+func at(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "nothing"
+}
+
+// Mistakes one at a time: where each is, and what is said.
+func TestMistakes(t *testing.T) {
+	tests := []struct{ reason, yaml, want string }{
+		{"an unknown setting without a value", "bogus:\n", "varve.yaml:1: bogus: there is no such setting: varve config print lists them"},
+		{"an unknown setting with nothing below", "server: {}\nbogus: {}\n", "varve.yaml:2: bogus: there is no such setting: varve config print lists them"},
+		{"an unknown setting without a value, in a group", "retention:\n  drpo:\n", "varve.yaml:2: retention.drpo: there is no such setting: did you mean retention.drop?"},
+		{"below a setting", "log:\n  level:\n    x: 1\n", "varve.yaml:3: log.level.x: there is no such setting: did you mean log.level?"},
+		{"a value for a group", "server: 5\n", "varve.yaml:1: server: there is no such setting: varve config print lists them"},
+		{"a value for a class", "classes: {a: 30d}\n", "varve.yaml:1: classes.a: there is no such setting: varve config print lists them\nvarve.yaml:1: classes.a.retention: is missing"},
+		{"several on one line", "classes: {d: {}, b: {}, a: {}, c: {}}\n", "varve.yaml:1: classes.a.retention: is missing\nvarve.yaml:1: classes.b.retention: is missing\n" +
+			"varve.yaml:1: classes.c.retention: is missing\nvarve.yaml:1: classes.d.retention: is missing"},
+		{"a setting on one line", "log.level: debug\n", "varve.yaml:1: log.level: write each part of it on a line of its own, below the one before"},
+		{"a slash for a point", "log/level: debug\n", "varve.yaml:1: log/level: there is no such setting: did you mean log.level?"},
+		{"a setting twice", "log:\n  level: info\n  format: json\n  level: debug\n", "varve.yaml:4: log.level: is there twice, first on line 2"},
+		{"a group twice", "log: {level: info}\nlog: {format: json}\n", "varve.yaml:2: log: is there twice, first on line 1"},
+		{"a list for a value", "log:\n  level: [info]\n", "varve.yaml:2: log.level: is a list, and one value is wanted"},
+		{"a list for all", "- log\n", "varve.yaml:1: is a list, and one value is wanted"},
+		{"a word for all", "\n\nhello\n", `varve.yaml:3: "hello" is not a configuration: write keys and values`},
+		{"no YAML", "log:\n  level: info\n format: json\n", "varve.yaml:2: did not find expected key"},
+		{"a tab", "log:\n\tlevel: info\n", "varve.yaml:2: found character that cannot start any token"},
+		{"a second document", "log: {level: info}\n---\nlog: {level: debug}\n", "varve.yaml:2: a second document begins here, and only the first is read"},
+		{"an anchor that is not there", "log: *a\n", "varve.yaml: unknown anchor 'a' referenced"},
+		{"a group that contains itself", "server: &a\n  x: *a\n", "varve.yaml:1: server.x: contains itself"},
+		{"a merge key", "log:\n  <<: {level: debug}\n", "varve.yaml:2: log.<<.level: there is no such setting: did you mean log.level?"},
+		{"nothing kept", "classes:\n  default: {retention: 0s}\n", "varve.yaml:2: classes.default.retention: a class cannot keep readings for 0s"},
+		{"nothing kept of a stream", "streams:\n  s: {retention: 0d}\n", "varve.yaml:2: streams.s.retention: a stream cannot keep readings for 0d"},
+		{"a stream with dots", "streams:\n  ok: {}\n  .a.b: {}\n", `varve.yaml:3: streams..a.b: stream ".a.b": use letters, digits, . _ - and begin with a letter or digit`},
+		{"streams whose names differ in a slash", "streams:\n  a/b: {retention: 1d}\n  a.b: {}\n", `varve.yaml:2: streams.a/b: stream "a/b": use letters, digits, . _ - and begin with a letter or digit`},
+		{"a request longer than a seal", "limits: {request: 2h}\n", "varve.yaml:1: limits.request: 2h is not shorter than retention.seal, 1h: a request could still write to a sealed table"},
+		{"a seal shorter than a request", "limits: {stall: 1m}\nretention: {seal: 15m}\n", "varve.yaml:2: retention.seal: 15m is not longer than limits.request, 15m: a request could still write to a sealed table"},
+		{"a seal longer than tables last", "retention: {seal: 8d}\n", "varve.yaml:1: retention.seal: 192h0m0s is not from 0 to 1w"},
+		{"no data folder", "store: {dir: ''}\n", "varve.yaml:1: store.dir: the data folder is empty"},
+		{"a port too large", "server: {listen: ':65536'}\n", `varve.yaml:1: server.listen: ":65536" is not an address and port, as in 127.0.0.1:8278`},
+		{"a size of nothing", "limits: {body: 0KiB}\n", "varve.yaml:1: limits.body: 0 is too little: it must be more than 0"},
+		{"a time zone in the schedule", "retention: {schedule: 'TZ=UTC @daily'}\n", `varve.yaml:1: retention.schedule: schedule "TZ=UTC @daily": schedules are in UTC, leave the time zone out`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			if got := mistakes(t, config.Source{File: file(t, tt.yaml)}); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// What is no mistake: empty files and groups, comments, aliases, values that
+// are left out.
+func TestNoMistakes(t *testing.T) {
+	for reason, yaml := range map[string]string{
+		"nothing": "", "a comment": "# log: {level: loud}\n", "an end": "---\n", "null": "null\n", "nothing in a map": "{}\n",
+		"an empty group":   "server:\nlog: {}\nclasses:\nstreams: {}\n",
+		"a value left out": "log:\n  level:\n", "a start": "---\nlog: {level: info}\n", "an end of it": "log: {level: info}\n...\n",
+		"an alias": "log: {level: &x info}\nstore: {dir: *x}\n", "a group used twice": "streams:\n  a: &s {retention: 1d}\n  b: *s\n",
+	} {
+		t.Run(reason, func(t *testing.T) {
+			if got := mistakes(t, config.Source{File: file(t, yaml)}); got != "" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// A mistake in one layer is reported even if the next layer overrides it.
+func TestOverriddenStructureIsReported(t *testing.T) {
+	environ := []string{"VARVE_LOG_LEVEL=info", "VARVE_SERVER_LISTEN=127.0.0.1:1"}
+	got := mistakes(t, config.Source{File: file(t, "server: 5\nlog: {level: {x: 1}}\n"), Environ: environ})
+	want := "varve.yaml:1: server: there is no such setting: varve config print lists them\n" +
+		"varve.yaml:2: log.level.x: there is no such setting: did you mean log.level?"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Variables that configure nothing are named, with the setting they look like.
+func TestVariables(t *testing.T) {
+	for environ, want := range map[string]string{
+		"VARVE_LOG_LEVEL=":                  `VARVE_LOG_LEVEL: log.level: "" is unknown: use debug or info or warn or error`,
+		"VARVE_LOGLEVEL=info":               "VARVE_LOGLEVEL: configures nothing: did you mean log.level?",
+		"varve_log_level=info":              "",
+		"VARVE_=x":                          "VARVE_: configures nothing: varve config print lists them",
+		"VARVE_CLASSES_RETENTION=1d":        "VARVE_CLASSES_RETENTION: configures nothing: varve config print lists them",
+		"VARVE_CLASSES__RETENTION=1d":       "VARVE_CLASSES__RETENTION: configures nothing: varve config print lists them",
+		"VARVE_CLASSES_A_B_RETENTION=1d":    "VARVE_CLASSES_A_B_RETENTION: classes.a_b: a class is named with letters and digits",
+		"VARVE_STREAMS_X_CLASS=nope":        `VARVE_STREAMS_X_CLASS: streams.x.class: "nope" is not configured: use one of default`,
+		"VARVE_TABLES_RECENT_WEEKS=53":      "VARVE_TABLES_RECENT_WEEKS: tables.recent_weeks: 53 is not from 0 to 52 weeks",
+		"VARVE_STORE_MIN_FREE=a=b":          `VARVE_STORE_MIN_FREE: store.min_free: "a=b" is not a size: write bytes, or a number with KiB, MiB or GiB`,
+		"VARVE_CLASSES_DEFAULT_RETENTION=x": `VARVE_CLASSES_DEFAULT_RETENTION: classes.default.retention: "x" is not a duration: write forever, or numbers with y, w, d, h, m, s as in 90d or 1d12h`,
+	} {
+		if got := mistakes(t, config.Source{Environ: []string{environ}}); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", environ, got, want)
+		}
+	}
+}
+
+// A file that was asked for must be there; the usual one need not be. Whatever
+// else is wrong with it is always told.
+func TestFileThatCannotBeRead(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const missing = "varve.yaml"
+	if got := mistakes(t, config.Source{File: missing}); got != "" {
+		t.Errorf("the usual file is not there: %s", got)
+	}
+	if got, want := mistakes(t, config.Source{File: missing, Required: true}), "varve.yaml: no such file or directory"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if err := os.Mkdir(missing, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := mistakes(t, config.Source{File: missing}), "varve.yaml: is a directory"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A configuration with mistakes is returned with what is good in it.
+func TestLoadedInSpiteOfMistakes(t *testing.T) {
+	loaded, err := config.Load(config.Source{File: file(t, "log: {level: debug, format: xml}\n")})
+	var all config.Mistakes
+	if !errors.As(err, &all) || len(all) != 1 || all[0].Key != "log.format" {
+		t.Errorf("got %v", err)
+	}
+	if loaded.Log.Level != "debug" || loaded.Log.Format != "console" {
+		t.Errorf("got %+v", loaded.Log)
+	}
+}
+
+// Whatever is in a file, it is read or its mistakes are named, and what was
+// read is what is printed.
+func FuzzLoad(f *testing.F) {
+	for _, seed := range []string{
+		everything, "server: &a\n  x: *a\n", "- a\n", "{}\n---\n{}\n", "? [a]\n: b\n", "\"\": {\"\": {\"\": 1}}\n", "classes: {\"\": {retention: 1d}}\n",
+		"streams: {x: {class: {retention: 1d}}}\n", "log: !!binary aGk=\n", "limits: {body: 0x10}\n", "a: b: c\n", "streams: {x.class: 5}\n",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, yaml string) {
+		if strings.Count(yaml, "*") > 3 {
+			return // aliases of aliases of aliases grow without bound
+		}
+		src := config.Source{File: file(t, yaml)}
+		if mistakes(t, src) != "" {
+			return
+		}
+		loaded, _ := config.Load(src)
+		values, names := map[string]string{}, map[string]string{}
+		for _, v := range loaded.Values() {
+			values[v.Key], names[v.Key] = v.Value, "--set"
+		}
+		again, err := config.Load(config.Source{Flags: values, FlagNames: names})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range again.Values() {
+			if was := loaded.Values()[i]; v.Key != was.Key || v.Value != was.Value {
+				t.Fatalf("%s is %s, read again %s is %s", was.Key, was.Value, v.Key, v.Value)
+			}
+		}
+	})
+}

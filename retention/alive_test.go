@@ -1,0 +1,80 @@
+package retention_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/retention"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// A reading dies at max(event time, arrival) + retention, to the nanosecond:
+// what is uploaded today lives as long as anything that arrives today, however
+// old it is, and what is ahead of its arrival lives as long as its event.
+func TestAlive(t *testing.T) {
+	tests := []struct {
+		reason         string
+		event, arrived time.Duration // before now
+		keep           time.Duration
+		want           bool
+	}{
+		{"just now", 0, 0, day, true},
+		{"a nanosecond before its end", day - 1, day - 1, day, true},
+		{"at its end", day, day, day, false},
+		{"after its end", day + 1, day + 1, day, false},
+		{"an old event that arrived in time", 10 * year, day - 1, day, true},
+		{"an old event that arrived at the cutoff", 10 * year, day, day, false},
+		{"an event ahead of its arrival", day - 1, 2 * day, day, true},
+		{"in the future", -time.Hour, day, day, true},
+		{"for ever", 40 * year, 40 * year, retention.Forever, true},
+		{"for 100 years", 40 * year, 40 * year, 100 * year, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			r := varve.Reading{Time: now.Add(-tt.event), Arrived: now.Add(-tt.arrived)}
+			if got := retention.Alive(&r, retention.Cutoff(now, tt.keep)); got != tt.want {
+				t.Errorf("alive: %t", got)
+			}
+		})
+	}
+}
+
+// What is kept for ever is alive even if it happened in the first instant.
+func TestForever(t *testing.T) {
+	first := varve.Reading{Time: time.Unix(0, 0)}
+	if cutoff := retention.Cutoff(now, retention.Forever); !cutoff.IsZero() || !retention.Alive(&first, cutoff) {
+		t.Errorf("the cutoff is %s", cutoff)
+	}
+	if end := retention.Add(now, retention.Forever); !end.IsZero() {
+		t.Errorf("for ever ends at %s", end)
+	}
+	if end := retention.Add(now, day); end != now.Add(day) {
+		t.Errorf("a day ends at %s", end)
+	}
+}
+
+// A reading is alive exactly before the end that Add gives it, and once dead
+// it stays dead.
+func TestAliveUntilItsEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := func(name string) time.Time {
+			return now.Add(time.Duration(rapid.Int64Range(-int64(2*day), int64(2*day)).Draw(t, name)))
+		}
+		r := varve.Reading{Time: at("event"), Arrived: at("arrived")}
+		keep := time.Duration(rapid.Int64Range(int64(retention.MinRetention), int64(3*day)).Draw(t, "keep"))
+		last := r.Time
+		if r.Arrived.After(last) {
+			last = r.Arrived
+		}
+		end := retention.Add(last, keep)
+		for _, when := range []time.Time{at("when"), end.Add(-1), end, end.Add(1)} {
+			if got := retention.Alive(&r, retention.Cutoff(when, keep)); got != when.Before(end) {
+				t.Fatalf("%s before its end it is alive: %t", end.Sub(when), got)
+			}
+		}
+	})
+}

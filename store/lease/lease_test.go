@@ -1,0 +1,254 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/lease"
+	"github.com/varvedb/varve/store/mem"
+)
+
+const (
+	ttl  = 10 * time.Minute
+	skew = time.Minute // by how much clocks may differ
+)
+
+// clock is a time that tests set.
+type clock struct{ now time.Time }
+
+func newClock() *clock { return &clock{time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
+
+func acquire(t *testing.T, k *lease.Keeper) *lease.Lease {
+	t.Helper()
+	l, err := k.Acquire(t.Context(), "job")
+	if err != nil {
+		t.Fatalf("%s: %v", k.Holder, err)
+	}
+	return l
+}
+
+// want checks what an error is; nil is none.
+func want(t *testing.T, what string, err, is error) {
+	t.Helper()
+	if !errors.Is(err, is) || (err == nil) != (is == nil) {
+		t.Errorf("%s: got %v, want %v", what, err, is)
+	}
+}
+
+// two returns the keepers of two processes over one store.
+func two(c *clock) (items store.Items, a, b *lease.Keeper) {
+	items = mem.New(nil)
+	return items,
+		&lease.Keeper{Items: items, Now: c.Now, Holder: "a", TTL: ttl},
+		&lease.Keeper{Items: items, Now: c.Now, Holder: "b", TTL: ttl}
+}
+
+// A lease is held by one process until its end has passed by more than clocks
+// may differ, and then is the next one's; the first loses it.
+func TestTakenOverAfterItsEnd(t *testing.T) {
+	c := newClock()
+	_, a, b := two(c)
+	la := acquire(t, a)
+	want(t, "a's check", la.Check(t.Context()), nil)
+	for _, d := range []time.Duration{0, ttl - 1, 1, skew} {
+		c.pass(d)
+		_, err := b.Acquire(t.Context(), "job")
+		want(t, "b, before the end has surely passed", err, lease.ErrHeld)
+	}
+	c.pass(1)
+	lb := acquire(t, b)
+	want(t, "b's check", lb.Check(t.Context()), nil)
+	want(t, "a's check", la.Check(t.Context()), lease.ErrLost)
+	want(t, "a's next check", la.Check(t.Context()), lease.ErrLost)
+	_, err := a.Acquire(t.Context(), "job")
+	want(t, "a, while b has it", err, lease.ErrHeld)
+	want(t, "b's check", lb.Check(t.Context()), nil)
+}
+
+// Leases of different names have nothing to do with each other.
+func TestNamesAreApart(t *testing.T) {
+	_, a, b := two(newClock())
+	acquire(t, a)
+	l, err := b.Acquire(t.Context(), "another job")
+	want(t, "b, under another name", err, nil)
+	want(t, "b's check", l.Check(t.Context()), nil)
+}
+
+// A holder that checks often enough keeps its lease for as long as it likes.
+func TestChecksRenew(t *testing.T) {
+	c := newClock()
+	_, a, b := two(c)
+	la := acquire(t, a)
+	for range 100 {
+		c.pass(ttl)
+		want(t, "a's check", la.Check(t.Context()), nil)
+		_, err := b.Acquire(t.Context(), "job")
+		want(t, "b", err, lease.ErrHeld)
+	}
+	c.pass(ttl + skew) // the end itself is not behind
+	_, err := b.Acquire(t.Context(), "job")
+	want(t, "b, when the end may not have passed", err, lease.ErrHeld)
+	c.pass(24 * time.Hour)
+	want(t, "a's late check, when nobody took over", la.Check(t.Context()), nil)
+	_, err = b.Acquire(t.Context(), "job")
+	want(t, "b", err, lease.ErrHeld)
+}
+
+// writes counts writes, and fails them with an error, if any.
+type writes struct {
+	store.Items
+	n   int
+	err error
+}
+
+func (w *writes) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	if w.n++; w.err != nil {
+		return w.err
+	}
+	return w.Items.Put(ctx, it, conds...)
+}
+
+// A check costs nothing until half of the lease's time is over, and then one
+// write.
+func TestCheckIsCheap(t *testing.T) {
+	c := newClock()
+	items, a, _ := two(c)
+	w := &writes{Items: items}
+	a.Items = w
+	la := acquire(t, a)
+	for i, step := range []struct {
+		pass   time.Duration
+		writes int
+	}{{0, 0}, {ttl/2 - 1, 0}, {1, 1}, {ttl / 4, 0}, {ttl / 4, 1}, {ttl, 1}} {
+		w.n = 0
+		c.pass(step.pass)
+		want(t, "a's check", la.Check(t.Context()), nil)
+		if w.n != step.writes {
+			t.Errorf("step %d: %d writes, want %d", i, w.n, step.writes)
+		}
+	}
+}
+
+// A lease that was released is anybody's at once, and nobody's to act under.
+func TestRelease(t *testing.T) {
+	c := newClock()
+	_, a, b := two(c)
+	la := acquire(t, a)
+	want(t, "a's release", la.Release(t.Context()), nil)
+	want(t, "a's check after its release", la.Check(t.Context()), lease.ErrLost)
+	lb := acquire(t, b)
+	want(t, "b's check", lb.Check(t.Context()), nil)
+	want(t, "a's check while b has it", la.Check(t.Context()), lease.ErrLost)
+	want(t, "a's second release", la.Release(t.Context()), nil)
+	_, err := a.Acquire(t.Context(), "job")
+	want(t, "a, while b has it", err, lease.ErrHeld)
+	c.pass(ttl / 2)
+	want(t, "b's check", lb.Check(t.Context()), nil)
+}
+
+// Whoever lost a lease cannot release what is another's now.
+func TestReleaseOfLostLease(t *testing.T) {
+	c := newClock()
+	_, a, b := two(c)
+	la := acquire(t, a)
+	c.pass(ttl + skew + 1)
+	lb := acquire(t, b)
+	want(t, "a's release", la.Release(t.Context()), nil)
+	_, err := a.Acquire(t.Context(), "job")
+	want(t, "a, while b has it", err, lease.ErrHeld)
+	c.pass(ttl / 2)
+	want(t, "b's check", lb.Check(t.Context()), nil)
+}
+
+// A process that was started again under its name need not wait for itself,
+// and its older lease is lost at the next write.
+func TestSameHolder(t *testing.T) {
+	c := newClock()
+	_, a, _ := two(c)
+	older := acquire(t, a)
+	newer := acquire(t, a)
+	c.pass(ttl / 2)
+	want(t, "the newer lease's check", newer.Check(t.Context()), nil)
+	want(t, "the older lease's check", older.Check(t.Context()), lease.ErrLost)
+	want(t, "the older lease's release", older.Release(t.Context()), nil)
+	c.pass(ttl / 2)
+	want(t, "the newer lease's check", newer.Check(t.Context()), nil)
+}
+
+// The token rises with every taking over, and no release takes it back.
+func TestTokenRises(t *testing.T) {
+	c := newClock()
+	items, a, b := two(c)
+	token := func() string {
+		got, err := items.Get(t.Context(), []store.Key{{PK: "LEASE", SK: "job"}}, true)
+		if err != nil || len(got) != 1 {
+			t.Fatalf("the lease's item: %v, %v", got, err)
+		}
+		return got[0].Attrs["token"].String()
+	}
+	for i, wanted := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"} {
+		k := []*lease.Keeper{a, b}[i%2]
+		l := acquire(t, k)
+		if token() != wanted {
+			t.Errorf("acquired with token %s, want %s", token(), wanted)
+		}
+		c.pass(ttl)
+		want(t, "check", l.Check(t.Context()), nil)
+		if i%3 == 0 {
+			c.pass(ttl + skew + 1)
+		} else {
+			want(t, "release", l.Release(t.Context()), nil)
+		}
+		if token() != wanted {
+			t.Errorf("afterwards the token is %s, want %s", token(), wanted)
+		}
+	}
+}
+
+// A store that fails is neither held nor lost: the error is told as it is.
+func TestFailures(t *testing.T) {
+	c := newClock()
+	items, a, b := two(c)
+	w := &writes{Items: items}
+	a.Items = w
+	la := acquire(t, a)
+	broken := errors.New("the disk is full")
+	w.err = broken
+	c.pass(ttl / 2)
+	want(t, "a's check", la.Check(t.Context()), broken)
+	want(t, "a's release", la.Release(t.Context()), broken)
+	_, err := a.Acquire(t.Context(), "job")
+	want(t, "a", err, broken)
+	_, err = b.Acquire(t.Context(), "job")
+	want(t, "b: what a released in vain lasts to its end", err, lease.ErrHeld)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = b.Acquire(ctx, "job")
+	want(t, "b, given up", err, context.Canceled)
+	if err := items.(*mem.Store).Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Acquire(t.Context(), "job")
+	want(t, "b, after the store's end", err, store.ErrClosed)
+}
+
+// An item that says nothing useful is no lease of anybody's.
+func TestForeignItem(t *testing.T) {
+	items, a, _ := two(newClock())
+	it := store.Item{Key: store.Key{PK: "LEASE", SK: "job"}, Attrs: map[string]varve.Value{
+		"holder": varve.StringValue("b"), "token": varve.IntValue(7), "until": varve.IntValue(0),
+	}}
+	if err := items.Put(t.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+	l := acquire(t, a)
+	want(t, "a's check", l.Check(t.Context()), nil)
+}
