@@ -189,7 +189,7 @@ func (s *Store) writeItem(ctx context.Context, k store.Key, conds []store.Cond, 
 		return err
 	}
 	defer s.leave()
-	if err := s.space.check(); err != nil {
+	if err := s.space.checkSpare(); err != nil {
 		return err
 	}
 	lock := s.items.of(k)
@@ -206,17 +206,26 @@ func (s *Store) writeItem(ctx context.Context, k store.Key, conds []store.Cond, 
 	}
 	batch := s.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
-	if old != nil {
-		for _, ix := range []store.Index{store.GSI1, store.GSI2} {
-			if in := old.In(ix); !in.IsZero() {
-				if err := batch.Delete(indexKey(ix, in, k), nil); err != nil {
-					return err
-				}
-			}
-		}
+	if err := leaveIndexes(batch, old); err != nil {
+		return err
 	}
 	if err := do(batch); err != nil {
 		return err
 	}
 	return batch.Commit(pebble.Sync)
+}
+
+// leaveIndexes takes an item, which may be nil, out of the indexes.
+func leaveIndexes(b *pebble.Batch, it *store.Item) error {
+	if it == nil {
+		return nil
+	}
+	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
+		if in := it.In(ix); !in.IsZero() {
+			if err := b.Delete(indexKey(ix, in, it.Key), nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

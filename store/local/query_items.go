@@ -92,12 +92,10 @@ func itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.Index) (*stor
 			return nil, errItemKey(iter.Key())
 		}
 	}
-	pk, rest, ok1 := cutPart(rest)
-	sk, _, ok2 := cutPart(rest)
-	if !ok1 || !ok2 {
+	k, ok := cutKey(rest)
+	if !ok {
 		return nil, errItemKey(iter.Key())
 	}
-	k := store.Key{PK: pk, SK: sk}
 	if ix == store.Primary {
 		data, err := iter.ValueAndErr()
 		if err != nil {
@@ -107,10 +105,17 @@ func itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.Index) (*stor
 	}
 	data, closer, err := snap.Get(itemKey(k))
 	if err != nil {
-		return nil, fmt.Errorf("item %s %s, which an index names: %w", pk, sk, err)
+		return nil, fmt.Errorf("item %s %s, which an index names: %w", k.PK, k.SK, err)
 	}
 	it, err := decodeItem(k, data)
 	return it, closing(err, closer)
+}
+
+// cutKey reads a key's two parts.
+func cutKey(parts []byte) (k store.Key, ok bool) {
+	pk, rest, ok1 := cutPart(parts)
+	sk, _, ok2 := cutPart(rest)
+	return store.Key{PK: pk, SK: sk}, ok1 && ok2
 }
 
 func errItemKey(key []byte) error { return fmt.Errorf("key of an item is damaged: %x", key) }

@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 )
 
 // space watches the room on the folder's disk. A store that runs into the end
-// of the disk can neither write nor clean up; so it stops taking writes before.
+// of the disk can neither write nor clean up. So it stops taking readings
+// before, and goes on to change items, of which rotation needs a few, until
+// half of that room is gone.
 type space struct {
 	fs   vfs.FS
 	dir  string
@@ -20,7 +23,8 @@ type space struct {
 	now  func() time.Time
 	mu   sync.Mutex
 	at   time.Time
-	last error
+	free int64
+	err  error
 }
 
 // spaceEvery is how long a look at the disk serves.
@@ -30,8 +34,13 @@ func newSpace(o Options) *space {
 	return &space{fs: o.FS, dir: o.Dir, min: o.MinFree, now: time.Now}
 }
 
-// check returns why nothing may be written, or nil.
-func (s *space) check() error {
+// check returns why no readings may be written, or nil.
+func (s *space) check() error { return s.leaves(s.min) }
+
+// checkSpare returns why nothing at all may be written, or nil.
+func (s *space) checkSpare() error { return s.leaves(s.min / 2) }
+
+func (s *space) leaves(need int64) error {
 	if s.min < 0 {
 		return nil
 	}
@@ -39,26 +48,23 @@ func (s *space) check() error {
 	defer s.mu.Unlock()
 	if now := s.now(); s.at.IsZero() || now.Sub(s.at) >= spaceEvery || now.Before(s.at) {
 		s.at = now
-		s.last = s.look()
+		s.free, s.err = s.look()
 	}
-	return s.last
-}
-
-func (s *space) look() error {
-	usage, err := s.fs.GetDiskUsage(s.dir)
-	if errors.Is(err, vfs.ErrUnsupported) {
-		return nil // file systems in memory
-	}
-	if err != nil {
-		return err
-	}
-	if usage.AvailBytes >= uint64(s.min) {
-		return nil
+	if s.err != nil || s.free >= need {
+		return s.err
 	}
 	return &varve.Error{
 		Failure:    varve.Unavailable,
 		RetryAfter: 10 * time.Second,
 		Message: fmt.Sprintf("the disk of data folder %s has %d MiB free, and %d MiB are kept free: make room, or lower store.min_free",
-			s.dir, usage.AvailBytes>>20, s.min>>20),
+			s.dir, s.free>>20, s.min>>20),
 	}
+}
+
+func (s *space) look() (free int64, err error) {
+	usage, err := s.fs.GetDiskUsage(s.dir)
+	if errors.Is(err, vfs.ErrUnsupported) {
+		return math.MaxInt64, nil // file systems in memory
+	}
+	return int64(min(usage.AvailBytes, math.MaxInt64)), err
 }

@@ -39,7 +39,7 @@ func TestDiskFull(t *testing.T) {
 	create(t, s, kept, dropped)
 	list := readings(t, kept, "d", 10)
 	write(t, s, kept, list, varve.Stored)
-	disk.free.Store(1 << 10)
+	disk.free.Store(1<<20 - 1)
 	more := readings(t, kept, "e", 10)
 	eventually(t, "a full disk is noticed", func() bool {
 		err := s.Write(t.Context(), []store.Batch{{Table: kept, Readings: more}})[0].Err
@@ -47,6 +47,10 @@ func TestDiskFull(t *testing.T) {
 	})
 	if got := all(t, s, kept, "d"); len(got) != len(list) {
 		t.Errorf("%d readings of %d can be read", len(got), len(list))
+	}
+	// Rotation goes on: it takes a lease, which is an item, and drops.
+	if err := s.Put(t.Context(), store.Item{Key: store.Key{PK: "LEASE", SK: "rotator"}}); err != nil {
+		t.Errorf("no lease can be taken: %v", err)
 	}
 	if err := errors.Join(s.Retire(t.Context(), dropped, arrived), s.Drop(t.Context(), dropped)); err != nil {
 		t.Errorf("a table cannot be dropped: %v", err)

@@ -75,6 +75,7 @@ func Open(opts Options) (*Store, error) {
 	}
 	s.workers.Go(s.flushLoop)
 	s.workers.Go(s.reclaimLoop)
+	s.workers.Go(s.sweepLoop)
 	return s, nil
 }
 
@@ -84,7 +85,7 @@ func (s *Store) open() error {
 		return err
 	}
 	s.space = newSpace(s.opts)
-	if err = s.space.check(); err != nil {
+	if err = s.space.checkSpare(); err != nil {
 		return err
 	}
 	if s.db, err = openPebble(s.folder, s.opts); err != nil {
