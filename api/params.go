@@ -102,6 +102,9 @@ func columnsOf(r *http.Request) (wire.Columns, error) {
 // as in -24h.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
 	text := q.Get(name)
+	if strings.HasPrefix(text, " ") {
+		text = "+" + text[1:] // an unescaped + is a blank
+	}
 	switch {
 	case text == "":
 		return def, nil
@@ -117,7 +120,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 		}
 		return now.Add(d), nil
 	}
-	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // an unescaped + is a blank
+	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // and so is that of a zone
 	if v.Outcome == varve.Rejected {
 		if t, v = f.Parse(text); v.Outcome == varve.Rejected {
 			return def, varve.InvalidParam("query."+name, "%s", v.Message)

@@ -49,7 +49,7 @@ func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts 
 			return nil
 		}
 		if batches = q.create(ctx, missing, verdicts); len(batches) == 0 {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }

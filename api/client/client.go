@@ -156,9 +156,9 @@ func problem(resp *http.Response) error {
 	}
 	var p wire.Problem
 	if json.Unmarshal(text, &p) != nil || p.Detail == "" {
-		return fmt.Errorf("%s: %.200s", resp.Status, text)
+		p.Detail = fmt.Sprintf("%s: %.200s", resp.Status, text) // from something in between
 	}
-	e := &varve.Error{Failure: wire.FailureOfStatus(resp.StatusCode), Message: p.Detail}
+	e := &varve.Error{Failure: failureOf(resp.StatusCode), Message: p.Detail}
 	if len(p.Errors) > 0 {
 		e.Param = p.Errors[0].Location
 		e.Message = strings.TrimPrefix(e.Message, e.Param+": ")
@@ -168,6 +168,16 @@ func problem(resp *http.Response) error {
 		e.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return e
+}
+
+// failureOf is the kind of failure that a status stands for, those of gateways
+// among them, which mean that the server could not be reached.
+func failureOf(status int) varve.Failure {
+	switch status {
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		return varve.Unavailable
+	}
+	return wire.FailureOfStatus(status)
 }
 
 // getJSON sends a request and decodes its answer.

@@ -62,6 +62,9 @@ type interner struct{ names map[string]string }
 const maxNames = 16 << 10
 
 func (in *interner) get(b []byte) string {
+	if len(b) > varve.MaxDeviceBytes {
+		return string(b) // it will be rejected, and need not be kept
+	}
 	if s, ok := in.names[string(b)]; ok {
 		return s
 	}

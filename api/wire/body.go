@@ -17,13 +17,13 @@ const MaxJSON = 32 << 20
 // jsonBody reads an object or an array of objects. Lines of objects, which many
 // a client sends without saying so, it reads as NDJSON.
 type jsonBody struct {
-	mem      *Memory
-	body     io.Reader
-	begun    bool
-	one      []byte      // the object, if it is one
-	array    *jx.ArrIter // the array, if it is one
-	lines    *ndjson     // the lines, if it is those
-	elements int
+	mem   *Memory
+	body  io.Reader
+	begun bool
+	one   []byte // the object, if it is one
+	whole window // the array, if it is one
+	array array
+	lines *ndjson // the lines, if it is those
 }
 
 // Read implements Reader.
@@ -38,10 +38,14 @@ func (j *jsonBody) Read(b *Batch) error {
 	case j.lines != nil:
 		return j.lines.Read(b)
 	case j.one != nil:
-		if !j.mem.object.into(b, j.one, 0) {
-			return bodyErrorf("the body is %s", b.Verdicts[len(b.Verdicts)-1].Message)
+		if j.mem.object.into(b, j.one, 0) {
+			return io.EOF
 		}
-		return io.EOF
+		v := b.Verdicts[len(b.Verdicts)-1]
+		if v.Code != varve.CodeMalformed {
+			return io.EOF
+		}
+		return bodyErrorf("the body is %s", v.Message)
 	}
 	for !b.Full() {
 		if err := j.element(b); err != nil {
@@ -53,38 +57,51 @@ func (j *jsonBody) Read(b *Batch) error {
 
 // begin reads the body and sees what it is.
 func (j *jsonBody) begin() error {
-	text, err := j.mem.readAll(io.LimitReader(j.body, MaxJSON+1))
+	whole, err := j.mem.readAll(io.LimitReader(j.body, MaxJSON+1))
 	if err != nil {
 		return err
 	}
-	if len(text) > MaxJSON {
+	if len(whole) > MaxJSON {
 		return bodyErrorf("a JSON body is at most %d MiB: send more as NDJSON (Content-Type: application/x-ndjson)", MaxJSON>>20)
 	}
-	text = bytes.TrimSpace(text)
+	text := trimBlanks(bytes.TrimPrefix(whole, byteOrderMark))
 	switch {
 	case len(text) == 0:
 		return bodyErrorf("the body is empty")
 	case text[0] == '{' && j.several(text):
-		j.lines = j.mem.lines(bytes.NewReader(text))
+		j.lines = j.mem.lines(bytes.NewReader(whole))
 	case text[0] == '{':
 		j.one = text
 	case text[0] == '[':
-		j.mem.array.ResetBytes(text)
-		iter, err := j.mem.array.ArrIter()
-		if err != nil {
-			return bodyErrorf("the body is not a JSON array: %s", tidy(err))
-		}
-		j.array = &iter
+		text = whole[bytes.IndexByte(whole, '[')+1:]
+		j.whole = window{buf: text[:len(text):len(text)], to: len(text), err: io.EOF}
+		j.array = array{window: &j.whole}
 	default:
 		return bodyErrorf("the body is neither a JSON object nor an array of them: is its Content-Type right?")
 	}
 	return nil
 }
 
-// several reports whether another object follows the first.
+// several reports whether a text is objects on lines rather than one object: if
+// more follows the first on another line, or if the first cannot be read and
+// the second line is an object.
 func (j *jsonBody) several(text []byte) bool {
-	j.mem.array.ResetBytes(text)
-	return j.mem.array.Skip() == nil && j.mem.array.Next() == jx.Object
+	var first element
+	if n, done, err := first.scan(text); done && err == nil {
+		rest := bytes.TrimLeft(text[n:], " \t\r")
+		return len(rest) > 0 && (rest[0] == '\n' || rest[0] == '{')
+	}
+	second := false
+	for line := range bytes.Lines(text) {
+		line = trimBlanks(line)
+		if second && len(line) > 0 {
+			d := &j.mem.second
+			d.ResetBytes(line)
+			return d.Next() == jx.Object && d.Skip() == nil && errors.Is(d.Skip(), io.EOF)
+		}
+		second = true // text begins with the first
+	}
+	return false
 }
 
 // readAll reads a body whole into the memory for it.
@@ -115,44 +132,35 @@ const maxText = 1 << 20
 // before is good, and what comes after cannot be told apart: that is one
 // malformed reading.
 func (j *jsonBody) element(b *Batch) error {
-	if !j.array.Next() {
-		err := j.array.Err()
-		if err == nil {
-			if err = j.end(); err == nil {
-				return io.EOF
-			}
-		}
-		return j.broken(b, err)
-	}
-	text, err := j.mem.array.Raw()
-	if err != nil {
-		return j.broken(b, err)
-	}
-	j.elements++
-	j.mem.object.into(b, text, 0)
-	return nil
-}
-
-// end checks that nothing follows the array.
-func (j *jsonBody) end() error {
-	err := j.mem.array.Skip()
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	text, err := j.array.next()
+	var broken brokenError
+	switch {
+	case err == nil:
+		j.mem.object.into(b, text, 0)
 		return nil
+	case errors.Is(err, errLineTooLong):
+		b.add(0)
+		b.reject(elementTooLong())
+		return nil
+	case !errors.As(err, &broken):
+		return err
 	}
-	if err == nil {
-		err = errors.New("more follows the array")
-	}
-	return err
-}
-
-func (j *jsonBody) broken(b *Batch, err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("the body ends here")
-	}
-	if j.elements == 0 {
-		return bodyErrorf("the body is not a JSON array of readings: %s", tidy(err))
+	if j.array.n == 0 {
+		return notAnArray(broken)
 	}
 	b.add(0)
-	b.reject(varve.Reject(varve.CodeMalformed, "the JSON breaks off in this reading: %s", tidy(err)))
+	b.reject(breaksOff(broken))
 	return io.EOF
+}
+
+func notAnArray(err error) error {
+	return bodyErrorf("the body is not a JSON array of readings: %s", err)
+}
+
+func breaksOff(err error) varve.Verdict {
+	return varve.Reject(varve.CodeMalformed, "the JSON breaks off in this reading: %s", err)
+}
+
+func elementTooLong() varve.Verdict {
+	return varve.Reject(varve.CodeTooLarge, "the reading is longer than %d bytes", maxElement)
 }

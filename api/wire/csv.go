@@ -120,7 +120,6 @@ func (c *csvReader) begin() error {
 	for i, cell := range cells {
 		names[i] = string(cell)
 	}
-	names[0] = strings.TrimPrefix(names[0], "\ufeff") // spreadsheets put it there
 	return c.assign(names)
 }
 
@@ -222,14 +221,14 @@ func cellValue(cell []byte, kind varve.Kind) (varve.Value, error) {
 		}
 		return varve.NumberValue(n), nil
 	case varve.KindString:
-		return varve.StringValue(string(cell)), nil
+		return textValue(string(cell))
 	case varve.KindBool:
 		if t := string(cell); t != "true" && t != "false" {
 			return varve.Value{}, fmt.Errorf("%s is neither true nor false", clip(t))
 		}
 		return varve.BoolValue(cell[0] == 't'), nil
 	case varve.KindJSON:
-		return varve.JSONValue(cell)
+		return metadata(cell)
 	}
 	return guess(cell)
 }
@@ -237,7 +236,7 @@ func cellValue(cell []byte, kind varve.Kind) (varve.Value, error) {
 func guess(cell []byte) (varve.Value, error) {
 	switch c := cell[0]; {
 	case c == '{' || c == '[':
-		if v, err := varve.JSONValue(cell); err == nil {
+		if v, err := metadata(cell); err == nil {
 			return v, nil
 		}
 	case c-'0' <= 9 || c == '-' || c == '+' || c == '.':
@@ -256,7 +255,7 @@ func guess(cell []byte) (varve.Value, error) {
 	case isNaN(s):
 		return varve.Value{}, fmt.Errorf("%s is not a number that can be stored: leave the cell empty", s)
 	}
-	return varve.StringValue(s), nil
+	return textValue(s)
 }
 
 // cellNumber reads a number more freely than JSON has them: +5, .5 and 5. are

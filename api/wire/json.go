@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-faster/jx"
 
@@ -50,7 +53,7 @@ func (o *object) into(b *Batch, text []byte, line int) bool {
 	from := b.begin()
 	o.dec.ResetBytes(text)
 	err := o.dec.ObjBytes(func(d *jx.Decoder, key []byte) error { return o.member(b, r, d, key, note) })
-	if err == nil && o.dec.Next() != jx.Invalid {
+	if err == nil && !errors.Is(o.dec.Skip(), io.EOF) {
 		err = errors.New("more follows the object")
 	}
 	b.end(from, r)
@@ -211,7 +214,11 @@ func jsonValue(d *jx.Decoder) (v varve.Value, err, wrong error) {
 		return varve.NumberValue(num), nil, nil
 	case jx.String:
 		s, err := d.Str()
-		return varve.StringValue(s), err, nil
+		if err != nil {
+			return v, err, nil
+		}
+		v, wrong = textValue(s)
+		return v, nil, wrong
 	case jx.Bool:
 		t, err := d.Bool()
 		return varve.BoolValue(t), err, nil
@@ -222,28 +229,68 @@ func jsonValue(d *jx.Decoder) (v varve.Value, err, wrong error) {
 		if err != nil {
 			return v, err, nil
 		}
-		v, wrong = varve.JSONValue(raw)
+		v, wrong = metadata(raw)
 		return v, nil, wrong
 	default:
 		return v, d.Skip(), nil // says what is wrong, and where
 	}
 }
 
+var errNotUTF8 = errors.New("not valid UTF-8")
+
+// textValue returns a text as a value. What is not UTF-8 could not be given back
+// as it came.
+func textValue(s string) (varve.Value, error) {
+	if !utf8.ValidString(s) {
+		return varve.Value{}, errNotUTF8
+	}
+	return varve.StringValue(s), nil
+}
+
+// metadata returns a JSON object or array as a value.
+func metadata(text []byte) (varve.Value, error) {
+	if !utf8.Valid(text) {
+		return varve.Value{}, errNotUTF8
+	}
+	return varve.JSONValue(text)
+}
+
 // malformed says why a text is not a reading.
 func malformed(text []byte, err error) varve.Verdict {
 	for _, word := range []string{"NaN", "Infinity", "Inf"} {
-		if i := bytes.Index(text, []byte(word)); i >= 0 && !bytes.Contains(text, []byte(`"`+word)) {
+		if at, ok := place(err); ok && at <= len(text) && bytes.HasPrefix(text[at:], []byte(word)) {
 			return varve.Reject(varve.CodeFieldInvalid, "%s is not a number that can be stored: leave the field out", word)
 		}
 	}
 	return varve.Reject(varve.CodeMalformed, "not a JSON object: %s", tidy(err))
 }
 
-// tidy shortens the decoder's messages to their end, which says what is wrong.
-func tidy(err error) string {
-	msg := strings.TrimSpace(err.Error())
-	if i := strings.LastIndex(msg, `": `); i >= 0 {
-		msg = msg[i+3:]
+// innermost returns the first of a chain of errors, which says what is wrong.
+func innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
 	}
-	return msg
+}
+
+// place returns where in the text the decoder stopped, if it says so.
+func place(err error) (int, bool) {
+	msg := innermost(err).Error()
+	i := strings.LastIndex(msg, " at ")
+	if i < 0 {
+		return 0, false
+	}
+	at, err := strconv.Atoi(msg[i+len(" at "):])
+	return at, err == nil && at >= 0
+}
+
+// tidy shortens the decoder's messages to what is wrong.
+func tidy(err error) string {
+	if err = innermost(err); errors.Is(err, io.ErrUnexpectedEOF) {
+		return "it ends too early (unexpected EOF)"
+	}
+	return err.Error()
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"errors"
 	"io"
 
@@ -19,7 +18,7 @@ type ndjson struct {
 func (n *ndjson) Read(b *Batch) error {
 	for !b.Full() {
 		line := n.window.line
-		text, err := n.window.peek(0)
+		text, err := n.window.first()
 		switch {
 		case errors.Is(err, errLineTooLong):
 			b.add(line)
@@ -31,7 +30,7 @@ func (n *ndjson) Read(b *Batch) error {
 		case err != nil && !errors.Is(err, io.EOF):
 			return err // and what there is of the line may be half a reading
 		}
-		if object := bytes.TrimSpace(text); len(object) > 0 {
+		if object := trimBlanks(text); len(object) > 0 {
 			n.object.into(b, object, line)
 		}
 		n.window.take(len(text))

@@ -90,7 +90,7 @@ type Memory struct {
 	json   jsonBody
 	ndjson ndjson
 	object object
-	array  jx.Decoder
+	second jx.Decoder
 	text   []byte
 }
 

@@ -30,7 +30,7 @@ type rowReader struct {
 func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error) {
 	for {
 		line = r.window.line
-		text, err := r.window.peek(0)
+		text, err := r.window.first()
 		switch {
 		case errors.Is(err, errLineTooLong):
 			if err := r.window.skipLine(); err != nil && !errors.Is(err, io.EOF) {
@@ -42,7 +42,7 @@ func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error)
 		case len(text) == 0:
 			return nil, line, nil, io.EOF
 		}
-		if len(bytes.TrimSpace(text)) == 0 {
+		if len(trimBlanks(text)) == 0 {
 			r.window.take(len(text))
 			continue
 		}
@@ -57,21 +57,21 @@ func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 	if bad = r.split(first); !errors.Is(bad, errOpenQuote) {
 		return len(first), bad
 	}
+	quotes := bytes.Count(first, []byte{'"'})
 	for n := len(first); ; {
 		line, err := r.window.peek(n)
 		if len(line) == 0 || err != nil && !errors.Is(err, io.EOF) {
 			break
 		}
 		n += len(line)
-		if bytes.IndexByte(line, '"') < 0 {
-			continue
+		if quotes += bytes.Count(line, []byte{'"'}); quotes%2 != 0 {
+			continue // a quote is still open
 		}
 		whole := r.window.buf[r.window.from : r.window.from+n]
 		if bad := r.split(whole); bad == nil && (columns == 0 || len(r.cells) == columns) {
 			return n, nil
-		} else if !errors.Is(bad, errOpenQuote) {
-			break
 		}
+		break
 	}
 	// The window may have moved; the line is still its beginning.
 	return len(first), errOpenQuote

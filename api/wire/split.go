@@ -2,9 +2,7 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/varvedb/varve"
@@ -37,15 +35,14 @@ func (p *Piece) Text(i int) []byte {
 	if i > 0 {
 		from = p.Ends[i-1]
 	}
-	return bytes.TrimRight(p.Data[from:p.Ends[i]], "\r\n")
+	return bytes.Trim(p.Data[from:p.Ends[i]], "\r\n")
 }
 
 // Only returns a piece with some of the readings, by their place in this one.
 func (p *Piece) Only(which []int) Piece {
 	q := Piece{Data: bytes.Clone(p.Data[:p.Begin]), Begin: p.Begin, First: p.First, Line: p.Line}
 	for _, i := range which {
-		q.Data = append(append(q.Data, p.Text(i)...), '\n')
-		q.Ends = append(q.Ends, len(q.Data))
+		q.add(p.Text(i))
 	}
 	return q
 }
@@ -54,18 +51,17 @@ func (p *Piece) Only(which []int) Piece {
 type Place struct{ Offset, Line, Readings int64 }
 
 // Splitter cuts a file of readings into pieces. A JSON file becomes pieces of
-// NDJSON.
+// NDJSON. What the pieces hold is what a reader of the whole file would find.
 type Splitter struct {
-	most   int // readings in a piece
-	bytes  int // in a piece, about
-	rows   rowReader
-	csv    bool
-	header []byte // of CSV, with its newline; none if the columns are named otherwise
-	names  []string
-	json   *json.Decoder
-	array  bool
-	at     Place
-	eof    bool
+	most     int // readings in a piece
+	bytes    int // in a piece, about
+	format   Format
+	rows     rowReader
+	array    array
+	header   []byte // of CSV, with its newline; none if the columns are named otherwise
+	names    []string
+	readings int64 // so far
+	err      error // comes after the piece that was given out
 }
 
 // NewSplitter cuts a file from its beginning; Skip goes on elsewhere. Columns
@@ -75,17 +71,16 @@ func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, 
 	if comma == 0 {
 		comma = ','
 	}
-	s := &Splitter{most: most, bytes: size, at: Place{Line: 1}, csv: f == CSV}
-	if f == JSON {
-		s.json = json.NewDecoder(in)
-		s.at.Line = 0
+	w := newWindow(in)
+	s := &Splitter{most: most, bytes: size, format: f, rows: rowReader{window: w, comma: []byte(string(comma))}, array: array{window: w}}
+	switch f {
+	case JSON:
 		return s, s.beginJSON()
-	}
-	s.rows = rowReader{window: newWindow(in), comma: []byte(string(comma))}
-	if f == CSV {
+	case CSV:
 		return s, s.beginCSV(c)
+	default:
+		return s, nil
 	}
-	return s, nil
 }
 
 // beginCSV takes the header.
@@ -95,15 +90,15 @@ func (s *Splitter) beginCSV(c Columns) error {
 		return nil
 	}
 	for {
-		text, err := s.rows.window.peek(0)
+		text, err := s.rows.window.first()
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		if len(text) == 0 {
 			return bodyErrorf("the file is empty: the first row names the columns")
 		}
-		if len(bytes.TrimSpace(text)) == 0 {
-			s.take(len(text))
+		if len(trimBlanks(text)) == 0 {
+			s.rows.window.take(len(text))
 			continue
 		}
 		n, bad := s.rows.row(text, 0)
@@ -111,32 +106,29 @@ func (s *Splitter) beginCSV(c Columns) error {
 			return bodyErrorf("the header is not a row of CSV: %s", bad)
 		}
 		for _, cell := range s.rows.cells {
-			s.names = append(s.names, string(bytes.TrimPrefix(cell, []byte("\ufeff"))))
+			s.names = append(s.names, string(cell))
 		}
 		w := s.rows.window
 		s.header = append(bytes.TrimRight(bytes.Clone(w.buf[w.from:w.from+n]), "\r\n"), '\n')
-		s.take(n)
+		w.take(n)
 		return nil
 	}
 }
 
-// take takes bytes out of the window and counts them.
-func (s *Splitter) take(n int) {
-	s.rows.window.take(n)
-	s.at.Offset += int64(n)
-	s.at.Line = int64(s.rows.window.line)
-}
-
+// beginJSON takes the opening bracket.
 func (s *Splitter) beginJSON() error {
-	tok, err := s.json.Token()
-	if err != nil {
-		return bodyErrorf("the file is not JSON: %s", err)
+	s.rows.window.skipMark()
+	c, err := s.array.peek()
+	switch {
+	case errors.Is(err, errEndsEarly):
+		return bodyErrorf("the file is empty")
+	case err != nil:
+		return err
+	case c != '[':
+		return bodyErrorf("the file is not a JSON array of readings: a file of objects, one a line, is NDJSON (--format ndjson)")
 	}
-	if tok == json.Delim('[') {
-		s.array = true
-		return nil
-	}
-	return bodyErrorf("the file is not a JSON array of readings: a file of objects, one a line, is NDJSON (--format ndjson)")
+	s.rows.window.take(1)
+	return nil
 }
 
 // Names returns the columns of a CSV file.
@@ -146,135 +138,157 @@ func (s *Splitter) Names() []string { return s.names }
 // to, without looking at what is before it. JSON cannot be skipped quickly; it
 // is read and thrown away.
 func (s *Splitter) Skip(in io.Reader, to Place) error {
-	if s.json != nil {
-		for s.at.Readings < to.Readings {
-			if _, err := s.Next(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if seeker, ok := in.(io.Seeker); ok {
+	w := s.rows.window
+	switch seeker, ok := in.(io.Seeker); {
+	case s.format == JSON:
+		return s.skipJSON(to.Readings)
+	case ok:
 		if _, err := seeker.Seek(to.Offset, io.SeekStart); err != nil {
 			return err
 		}
-		s.rows.window = newWindow(in)
-	} else {
-		for left := to.Offset - s.at.Offset; left > 0; {
-			w := s.rows.window
+		w.reset(in)
+		w.offset = to.Offset
+	default:
+		for w.offset < to.Offset {
+			if w.to == w.from && w.err != nil {
+				return w.err
+			}
 			if w.to == w.from {
 				w.fill()
 			}
-			n := min(int64(w.to-w.from), left)
-			if n == 0 {
-				return w.err
-			}
-			w.take(int(n))
-			left -= n
+			w.take(int(min(int64(w.to-w.from), to.Offset-w.offset)))
 		}
 	}
-	s.rows.window.line = int(to.Line)
-	s.at = to
+	w.line, s.readings = int(to.Line), to.Readings
+	return nil
+}
+
+// skipJSON goes on behind a number of readings, whatever the pieces were that
+// they came in.
+func (s *Splitter) skipJSON(readings int64) error {
+	most := s.most
+	defer func() { s.most = most }()
+	for s.readings < readings {
+		s.most = int(min(int64(most), readings-s.readings))
+		if _, err := s.Next(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // At returns the place behind the last piece.
-func (s *Splitter) At() Place { return s.at }
+func (s *Splitter) At() Place {
+	return Place{Offset: s.rows.window.offset + int64(s.array.size), Line: s.line(), Readings: s.readings}
+}
+
+// line returns the line on which the next reading begins; 0 in JSON.
+func (s *Splitter) line() int64 {
+	if s.format == JSON {
+		return 0
+	}
+	return int64(s.rows.window.line)
+}
 
 // Next returns the next piece. At the end the error is io.EOF.
 func (s *Splitter) Next() (Piece, error) {
-	p := Piece{First: s.at.Readings, Line: s.at.Line}
+	p := Piece{First: s.readings, Line: s.line()}
 	p.Data = append(p.Data, s.header...)
 	p.Begin = len(p.Data)
-	for !s.eof && len(p.Ends)+len(p.Rejects) < s.most && len(p.Data) < s.bytes {
-		var err error
-		if s.json != nil {
-			err = s.element(&p)
+	// A reading that is left out ends its piece, so that the places of all
+	// others in it are known.
+	for s.err == nil && len(p.Ends) < s.most && len(p.Data)-p.Begin < s.bytes && len(p.Rejects) == 0 {
+		if s.format == JSON {
+			s.err = s.addElement(&p)
 		} else {
-			err = s.line(&p)
-		}
-		if errors.Is(err, io.EOF) {
-			s.eof = true
-		} else if err != nil {
-			return p, err
+			s.err = s.addLine(&p)
 		}
 	}
-	p.Offset, p.LineNext = s.at.Offset, s.at.Line
+	at := s.At()
+	p.Offset, p.LineNext = at.Offset, at.Line
 	if len(p.Ends)+len(p.Rejects) == 0 {
-		return p, io.EOF
+		return p, s.err
 	}
 	return p, nil
 }
 
-// line adds the next line, or row, to the piece.
-func (s *Splitter) line(p *Piece) error {
+// leaveOut adds a reading to the piece that cannot be sent.
+func (s *Splitter) leaveOut(p *Piece, v varve.Verdict) {
+	p.Rejects = append(p.Rejects, PieceReject{Index: s.readings, Line: s.line(), Verdict: v})
+	s.readings++
+}
+
+// addLine adds the next line, or row, to the piece.
+func (s *Splitter) addLine(p *Piece) error {
 	w := s.rows.window
-	text, err := w.peek(0)
+	text, err := w.first()
+	begun := len(p.Ends) > 0
 	switch {
 	case errors.Is(err, errLineTooLong):
-		line := int64(w.line)
-		if len(p.Ends) == 0 && len(p.Rejects) == 0 {
-			p.Line = line
+		if !begun {
+			p.Line = s.line()
 		}
-		p.Rejects = append(p.Rejects, PieceReject{Index: s.at.Readings, Line: line,
-			Verdict: varve.Reject(varve.CodeTooLarge, "the line is longer than %d bytes", maxLine)})
-		s.at.Readings++
-		before := w.from
-		err := w.skipLine()
-		s.at.Offset += int64(w.from - before)
-		s.at.Line = int64(w.line)
-		return err
+		s.leaveOut(p, varve.Reject(varve.CodeTooLarge, "the line is longer than %d bytes", maxLine))
+		return w.skipLine()
 	case err != nil && !errors.Is(err, io.EOF):
 		return err
 	case len(text) == 0:
 		return io.EOF
 	}
 	n := len(text)
-	if len(bytes.TrimSpace(text)) == 0 {
-		s.take(n)
+	if len(trimBlanks(text)) == 0 {
+		w.take(n)
+		if begun {
+			p.Data = append(p.Data, '\n') // lines count alike in the piece and in the file
+		}
 		return nil
 	}
-	if s.csv {
+	if s.format == CSV {
 		n, _ = s.rows.row(text, len(s.names))
 	}
-	if len(p.Ends) == 0 && len(p.Rejects) == 0 {
-		p.Line = int64(w.line)
+	if !begun {
+		p.Line = s.line()
 	}
-	p.Data = append(p.Data, bytes.TrimRight(w.buf[w.from:w.from+n], "\r\n")...)
-	p.Data = append(p.Data, '\n')
-	p.Ends = append(p.Ends, len(p.Data))
-	s.take(n)
-	s.at.Readings++
+	p.add(w.buf[w.from : w.from+n])
+	w.take(n)
+	s.readings++
 	return nil
 }
 
-// element adds the next element of a JSON array to the piece, on one line.
-func (s *Splitter) element(p *Piece) error {
-	if !s.json.More() {
-		if _, err := s.json.Token(); err != nil {
-			return fmt.Errorf("the JSON breaks off behind reading %d: %w", s.at.Readings, noEOF(err))
-		}
+// add adds a reading to the piece.
+func (p *Piece) add(text []byte) {
+	p.Data = append(append(p.Data, bytes.TrimSuffix(text, []byte("\n"))...), '\n')
+	p.Ends = append(p.Ends, len(p.Data))
+}
+
+// addElement adds the next element of a JSON array to the piece, on one line.
+func (s *Splitter) addElement(p *Piece) error {
+	text, err := s.array.next()
+	var broken brokenError
+	switch {
+	case errors.Is(err, errLineTooLong):
+		s.leaveOut(p, elementTooLong())
+		return nil
+	case errors.As(err, &broken) && s.readings == 0:
+		return notAnArray(broken)
+	case errors.As(err, &broken):
+		s.leaveOut(p, breaksOff(broken))
 		return io.EOF
-	}
-	var raw json.RawMessage
-	if err := s.json.Decode(&raw); err != nil {
-		return fmt.Errorf("the JSON breaks off in reading %d: %w", s.at.Readings, noEOF(err))
-	}
-	var line bytes.Buffer
-	if err := json.Compact(&line, raw); err != nil {
+	case err != nil:
 		return err
+	case bytes.HasPrefix(text, byteOrderMark): // before a line, it would be skipped
+		s.leaveOut(p, varve.Reject(varve.CodeMalformed, "not a JSON object: it begins with a byte order mark"))
+		return nil
 	}
-	p.Data = append(append(p.Data, line.Bytes()...), '\n')
-	p.Ends = append(p.Ends, len(p.Data))
-	s.at.Readings++
-	s.at.Offset = s.json.InputOffset()
+	from := len(p.Data)
+	p.add(text)
+	for line := p.Data[from : len(p.Data)-1]; ; {
+		i := bytes.IndexByte(line, '\n') // never in a string: there the array breaks off
+		if i < 0 {
+			break
+		}
+		line[i] = ' '
+	}
+	s.readings++
 	return nil
-}
-
-// noEOF keeps an early end from being taken for the end.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -118,8 +118,11 @@ func wrongUnit(text string, n varve.Number, p Precision) varve.Verdict {
 		}
 		return varve.Reject(varve.CodeTimeUnit, "%s looks like %s: send %s", clip(text), q.word, send)
 	}
-	return varve.Reject(varve.CodeTimeTooOld,
-		"time %s in %s is not between 1973 and 2262: if it is meant, send it as RFC 3339", clip(text), p)
+	code := varve.CodeTimeTooOld
+	if _, err := scale(n, p); errors.Is(err, errRange) && n.Compare(varve.Number{}) > 0 {
+		code = varve.CodeTimeInFuture
+	}
+	return varve.Reject(code, "time %s in %s is not between 1973 and 2262: if it is meant, send it as RFC 3339", clip(text), p)
 }
 
 // lastPlausible bounds guesses at a unit: the year 2100.
@@ -132,15 +135,17 @@ var (
 
 // scale returns n units in nanoseconds, exactly.
 func scale(n varve.Number, unit Precision) (int64, error) {
-	coefficient, exp, ok := n.Canonical().Scaled()
-	if !ok {
-		return 0, errRange
-	}
+	n = n.Canonical()
+	_, _, _, exp := n.Parts()
 	for u := unit; u > 1; u /= 10 {
 		exp++
 	}
 	if exp < 0 {
 		return 0, errTooFine
+	}
+	coefficient, _, ok := n.Scaled()
+	if !ok {
+		return 0, errRange
 	}
 	for ; exp > 0; exp-- {
 		if coefficient > math.MaxInt64/10 || coefficient < math.MinInt64/10 {

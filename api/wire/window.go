@@ -21,7 +21,8 @@ type window struct {
 	buf      []byte
 	from, to int // of what was read and not taken
 	err      error
-	line     int // the number of the first line in the window, from 1
+	line     int   // the number of the first line in the window, from 1
+	offset   int64 // of the window in the body: what was taken
 }
 
 // reset begins a body. The window keeps its memory.
@@ -38,19 +39,22 @@ func newWindow(r io.Reader) *window {
 // peek returns the line that begins at an offset in the window, with its
 // newline. At the body's end there may be none; err is then the body's, and
 // the line may be cut short. It fails with errLineTooLong if the line and what
-// is before it in the window exceed maxLine.
+// is before it in the window exceed maxLine, however the body comes in.
 func (w *window) peek(at int) ([]byte, error) {
 	seen := at
 	for {
 		if i := bytes.IndexByte(w.buf[w.from+seen:w.to], '\n'); i >= 0 {
+			if seen+i+1 > maxLine {
+				return nil, errLineTooLong
+			}
 			return w.buf[w.from+at : w.from+seen+i+1], nil
 		}
 		seen = w.to - w.from
-		if w.err != nil {
-			return w.buf[w.from+at : w.to], w.err
-		}
 		if seen > maxLine {
 			return nil, errLineTooLong
+		}
+		if w.err != nil {
+			return w.buf[w.from+at : w.to], w.err
 		}
 		w.fill()
 	}
@@ -89,16 +93,59 @@ func (w *window) fill() {
 func (w *window) take(n int) {
 	w.line += bytes.Count(w.buf[w.from:w.from+n], []byte{'\n'})
 	w.from += n
+	w.offset += int64(n)
+}
+
+// byteOrderMark is what some programs begin a text with. Where such texts were
+// put together, it is before later lines, too.
+var byteOrderMark = []byte("\ufeff")
+
+// first returns the window's first line as peek does, without a byte order
+// mark.
+func (w *window) first() ([]byte, error) {
+	line, err := w.peek(0)
+	if err != nil && !errors.Is(err, io.EOF) || !bytes.HasPrefix(line, byteOrderMark) {
+		return line, err
+	}
+	w.take(len(byteOrderMark))
+	return w.peek(0)
+}
+
+// trimBlanks returns a line without the blanks around it.
+func trimBlanks(line []byte) []byte {
+	for len(line) > 0 && isBlank(line[0]) {
+		line = line[1:]
+	}
+	for len(line) > 0 && isBlank(line[len(line)-1]) {
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
+// skipMark takes a byte order mark at the body's beginning out of the window.
+func (w *window) skipMark() {
+	if w.offset > 0 {
+		return
+	}
+	for w.to-w.from < len(byteOrderMark) && w.err == nil {
+		w.fill()
+	}
+	if bytes.HasPrefix(w.buf[w.from:w.to], byteOrderMark) {
+		w.take(len(byteOrderMark))
+	}
 }
 
 // skipLine takes the first line out of the window, however long it is.
 func (w *window) skipLine() error {
 	for {
-		line, err := w.peek(0)
-		if !errors.Is(err, errLineTooLong) {
-			w.take(len(line))
-			return err
+		if i := bytes.IndexByte(w.buf[w.from:w.to], '\n'); i >= 0 {
+			w.take(i + 1)
+			return nil
 		}
-		w.from = w.to
+		w.take(w.to - w.from)
+		if w.err != nil {
+			return w.err
+		}
+		w.fill()
 	}
 }

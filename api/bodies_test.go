@@ -1,0 +1,138 @@
+package api_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/engine"
+)
+
+// pack packs a body.
+func pack(t *testing.T, encoding, body string) string {
+	t.Helper()
+	var out bytes.Buffer
+	var w io.WriteCloser = gzip.NewWriter(&out)
+	if encoding == "zstd" {
+		var err error
+		if w, err = zstd.NewWriter(&out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := io.WriteString(w, body); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// lines is NDJSON of n different readings.
+func lines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(good(noon.Add(-time.Duration(i)*time.Second)) + "\n")
+	}
+	return b.String()
+}
+
+var ndjson = []string{"Content-Type", "application/x-ndjson"}
+
+// TestPackedBodies promises that gzip and zstd are understood, body after body,
+// and what is packed otherwise, or badly, is refused with the reason.
+func TestPackedBodies(t *testing.T) {
+	s := newServer(t, nil)
+	for _, encoding := range []string{"gzip", "zstd", "GZIP", "identity", ""} {
+		body := lines(20)
+		if e := strings.ToLower(encoding); e == "gzip" || e == "zstd" {
+			body = pack(t, e, body)
+		}
+		for range 3 {
+			r := s.send("POST", writePath, body, append(ndjson, "Content-Encoding", encoding)...)
+			if a := decode[wire.WriteAnswer](r); r.status != http.StatusOK || a.Stored+a.Duplicates != 20 {
+				t.Errorf("%q: %d %s", encoding, r.status, r.body)
+			}
+		}
+	}
+	s.send("POST", writePath, good(noon), "Content-Encoding", "br").problem(http.StatusUnsupportedMediaType, "header.Content-Encoding", "gzip, zstd")
+	s.send("POST", writePath, good(noon), "Content-Type", "application/xml").problem(http.StatusUnsupportedMediaType, "header.Content-Type", "text/csv")
+	for _, encoding := range []string{"gzip", "zstd"} {
+		head := append(ndjson, "Content-Encoding", encoding)
+		s.send("POST", writePath, good(noon), head...).problem(http.StatusBadRequest, "", "not "+encoding)
+		if encoding == "gzip" { // no bytes are no frames of zstd, which is fine
+			s.send("POST", writePath, "", head...).problem(http.StatusBadRequest, "", "cut off")
+		}
+		packed := pack(t, encoding, lines(2000))
+		p := s.send("POST", writePath, packed[:len(packed)/2], head...).problem(http.StatusBadRequest, "", "cut off")
+		if p.Tally == nil {
+			t.Errorf("%s: no counts", encoding)
+		}
+		// A reader that failed is not left in a state that the next one feels.
+		if r := s.send("POST", writePath, pack(t, encoding, lines(3)), head...); r.status != http.StatusOK {
+			t.Errorf("%s, afterwards: %d %s", encoding, r.status, r.body)
+		}
+	}
+}
+
+// TestBodyLimit promises 413 for a body that is longer than allowed, unpacked:
+// with the counts of what came before, whether or not it says its length, and
+// however small it is packed.
+func TestBodyLimit(t *testing.T) {
+	body := lines(200)
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Body = int64(len(body)) })
+	if r := s.send("POST", writePath, body, ndjson...); r.status != http.StatusOK {
+		t.Errorf("exactly the limit: %d %s", r.status, r.body)
+	}
+	s.send("POST", writePath, body+"\n", ndjson...).problem(http.StatusRequestEntityTooLarge, "", "longer than")
+	bomb := body + strings.Repeat("\n", 16<<20)
+	for _, encoding := range []string{"gzip", "zstd"} {
+		packed := pack(t, encoding, bomb)
+		if len(packed) > 1<<20 {
+			t.Fatalf("a bomb of %d bytes", len(packed))
+		}
+		p := s.send("POST", writePath, packed, append(ndjson, "Content-Encoding", encoding)...).problem(http.StatusRequestEntityTooLarge, "", "counted here")
+		if p.Tally == nil {
+			t.Errorf("%s: no counts", encoding)
+		}
+	}
+	// Without a length; the test's reader hides it.
+	r := s.sendReader("POST", writePath, io.MultiReader(strings.NewReader(body), strings.NewReader("\n")), ndjson...)
+	r.problem(http.StatusRequestEntityTooLarge, "", "longer than")
+	s.send("POST", writePath, "["+strings.ReplaceAll(strings.TrimSpace(body), "\n", ",")+",1]").problem(http.StatusRequestEntityTooLarge, "", "")
+}
+
+// TestStreamedBody promises that a long body is taken in as it comes, with one
+// verdict for each reading of it.
+func TestStreamedBody(t *testing.T) {
+	n := 30_000
+	if testing.Short() {
+		n = 6_000
+	}
+	s := newServer(t, nil)
+	in, out := io.Pipe()
+	go func() {
+		text := strings.NewReader(lines(n))
+		if _, err := io.Copy(out, iotest.HalfReader(text)); err != nil {
+			t.Error(err)
+		}
+		out.Close()
+	}()
+	r := s.sendReader("POST", writePath, in, ndjson...)
+	if a := decode[wire.WriteAnswer](r); r.status != http.StatusOK || int(a.Stored) != n {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	back := s.get(readPath, "Accept", "application/x-ndjson")
+	if got := strings.Count(back.body, "\n"); got != n {
+		t.Errorf("%d readings came back", got)
+	}
+}

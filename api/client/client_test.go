@@ -1,0 +1,251 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/store/mem"
+)
+
+var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+
+// newClient returns the client of a server over a store in memory, at noon.
+func newClient(t *testing.T) *client.Client {
+	t.Helper()
+	now := func() time.Time { return noon }
+	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(now), Holder: "test", Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(api.New(api.Options{
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: now, Metrics: prometheus.NewRegistry(),
+	}))
+	t.Cleanup(func() {
+		srv.Close()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.New(srv.URL, client.WithRetries(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// device has everything in its name that an address could trip over.
+const device = `arn:x/y?z=1&ä#%2F "q"`
+
+// readings returns n readings, the newest at noon.
+func readings(n int) []varve.Reading {
+	var list []varve.Reading
+	for i := range n {
+		list = append(list, varve.Reading{
+			Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: device},
+			Time:   noon.Add(-time.Duration(n-1-i) * time.Minute).Add(7),
+			Fields: []varve.Field{{Name: "v", Value: varve.IntValue(int64(i))}, {Name: "w", Value: varve.StringValue("ä\n\"")}},
+		})
+	}
+	return list
+}
+
+func write(t *testing.T, c *client.Client, list []varve.Reading) {
+	t.Helper()
+	a, err := c.WriteReadings(t.Context(), "weather", list)
+	if err != nil || int(a.Stored) != len(list) {
+		t.Fatalf("%+v, %v", a, err)
+	}
+}
+
+// TestThereAndBack promises that what is written is what is read, whole and
+// page by page along the cursors, in both orders.
+func TestThereAndBack(t *testing.T) {
+	c := newClient(t)
+	n := 2400
+	if testing.Short() {
+		n = 600
+	}
+	list := readings(n)
+	write(t, c, list)
+	for _, order := range []varve.Order{varve.Ascending, varve.Descending} {
+		for _, limit := range []int{0, 200, n} {
+			q := client.Query{Stream: "weather", Device: device, Order: order, Limit: limit, Consistent: true, To: "+1h"}
+			got, pages := 0, 0
+			for {
+				var a client.Answer
+				for r, err := range c.Readings(t.Context(), q, &a) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := &list[got]
+					if order == varve.Descending {
+						want = &list[n-1-got]
+					}
+					if !r.Time.Equal(want.Time) || r.Series != want.Series || r.Field("v") != want.Field("v") || r.Field("w") != want.Field("w") || !r.Arrived.Equal(noon) || r.ID.IsZero() {
+						t.Fatalf("reading %d: %s, want %s", got, r, want)
+					}
+					got++
+				}
+				pages++
+				if len(a.Coverage.Read) == 0 {
+					t.Fatalf("coverage %+v", a.Coverage)
+				}
+				if q.Cursor = a.Next; q.Cursor == "" {
+					break
+				}
+			}
+			if got != n || pages != map[int]int{0: 1, 200: n / 200, n: 1}[limit] {
+				t.Errorf("%s, limit %d: %d readings, %d pages", order, limit, got, pages)
+			}
+		}
+	}
+	got := 0
+	for _, err := range c.Readings(t.Context(), client.Query{Stream: "weather", Device: device}, nil) {
+		if got++; got == 3 || err != nil {
+			break // what is left is not read
+		}
+	}
+	if got != 3 {
+		t.Error(got)
+	}
+}
+
+// TestVerdictsArrive promises that an answer to a write is one if some or all
+// readings were rejected.
+func TestVerdictsArrive(t *testing.T) {
+	c := newClient(t)
+	rows := []struct {
+		body client.Body
+		want string
+	}{
+		{client.Body{Data: []byte(`[{},{"device":"d","time":1475001526000,"fields":{"a":1}}]`), Format: wire.JSON}, "1 0 1 time_missing"},
+		{client.Body{Data: []byte("{}\n"), Format: wire.NDJSON}, "0 0 1 time_missing"},
+		{client.Body{Data: []byte("time,a\n1475001526,1\n"), Format: wire.CSV, Params: url.Values{"device": {"d"}, "precision": {"s"}}}, "0 1 0"},
+	}
+	for _, row := range rows {
+		a, err := c.Write(t.Context(), "weather", row.body)
+		got := fmt.Sprintf("%d %d %d", a.Stored, a.Duplicates, a.Rejected)
+		for _, r := range a.Rejects {
+			got += " " + r.Code
+		}
+		if err != nil || got != row.want {
+			t.Errorf("%s, want %s: %v", got, row.want, err)
+		}
+	}
+}
+
+// TestFailures promises that a caller finds what the server said: the kind, the
+// parameter and the message.
+func TestFailures(t *testing.T) {
+	c := newClient(t)
+	q := client.Query{Stream: "weather", Device: device}
+	rows := []struct {
+		why     string
+		call    func() error
+		failure varve.Failure
+		param   string
+		says    string
+	}{
+		{"a bad body", func() error {
+			_, err := c.Write(t.Context(), "weather", client.Body{Data: []byte("x"), Format: wire.JSON})
+			return err
+		}, varve.Invalid, "", "Content-Type"},
+		{"a bad encoding", func() error {
+			_, err := c.Write(t.Context(), "weather", client.Body{Encoding: "br", Format: wire.JSON})
+			return err
+		}, varve.Invalid, "header.Content-Encoding", "gzip"},
+		{"a bad stream", func() error {
+			_, err := c.Write(t.Context(), "a b", client.Body{Format: wire.JSON})
+			return err
+		}, varve.Invalid, "path.stream", "letters"},
+		{"a bad time", func() error { _, err := c.Explain(t.Context(), with(q, "soon")); return err }, varve.Invalid, "from", "RFC 3339"},
+		{"a bad cursor", func() error { q.Cursor = "x"; _, err := c.Raw(t.Context(), q, wire.CSV); return err }, varve.Invalid, "cursor", "next"},
+		{"no such table", func() error { _, err := c.Restore(t.Context(), "x/y"); return err }, varve.NotFound, "", "x/y"},
+		{"a bad plan", func() error { _, err := c.Plan(t.Context(), "soon"); return err }, varve.Invalid, "at", "RFC 3339"},
+		{"no devices", func() error { _, err := c.Latest(t.Context(), "weather", varve.ByEvent); return err }, varve.Invalid, "device", "at least one"},
+	}
+	for _, row := range rows {
+		err := row.call()
+		var e *varve.Error
+		if !errors.As(err, &e) || e.Failure != row.failure || e.Param != row.param || !strings.Contains(e.Message, row.says) {
+			t.Errorf("%s: %#v, want parameter %q, %q", row.why, err, row.param, row.says)
+		} else if row.param != "" && strings.HasPrefix(strings.TrimPrefix(e.Message, "query."), row.param+":") {
+			t.Errorf("%s: the parameter is named twice in %q", row.why, err)
+		}
+	}
+}
+
+func with(q client.Query, from string) client.Query {
+	q.From = from
+	return q
+}
+
+// TestCalls promises that every other call asks for what it says.
+func TestCalls(t *testing.T) {
+	c := newClient(t)
+	write(t, c, readings(3))
+	latest, err := c.Latest(t.Context(), "weather", varve.ByArrival, "none", device)
+	if err != nil || len(latest) != 2 || latest[0].Reading != nil || latest[0].Device != "none" || latest[1].Reading == nil || latest[1].Reading.Field("v") != varve.IntValue(2) {
+		t.Errorf("%+v, %v", latest, err)
+	}
+	x, err := c.Explain(t.Context(), client.Query{Stream: "weather", Device: device, From: "-1h"})
+	if err != nil || len(x.Tables) != 1 {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	name := x.Tables[0].Name
+	held, err := c.Hold(t.Context(), name, "case 17")
+	if err != nil || held.Hold != "case 17" || held.Name != name {
+		t.Errorf("%+v, %v", held, err)
+	}
+	if freed, err := c.Release(t.Context(), name); err != nil || freed.Hold != "" {
+		t.Errorf("%+v, %v", freed, err)
+	}
+	if restored, err := c.Restore(t.Context(), name); err != nil || restored.Hold != api.RestoredByHand {
+		t.Errorf("%+v, %v", restored, err)
+	}
+	if list, err := c.Tables(t.Context()); err != nil || len(list.Tables) == 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if p, err := c.Plan(t.Context(), "+30d"); err != nil || len(p.Actions) == 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := c.Apply(t.Context()); err != nil || p.Ready == 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if s, err := c.Streams(t.Context()); err != nil || len(s.Streams) != 1 || s.Streams[0].Name != "weather" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if r, err := c.Ready(t.Context()); err != nil || !r.Ready {
+		t.Errorf("%+v, %v", r, err)
+	}
+	resp, err := c.Raw(t.Context(), client.Query{Stream: "weather", Device: device, Limit: 1, Fields: []string{"v"}, Order: varve.Descending}, wire.CSV)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.HasPrefix(string(text), "time,id,arrived,v\r\n") || !strings.HasSuffix(string(text), ",2\r\n") || resp.Trailer.Get("Varve-Next") == "" {
+		t.Errorf("%q, %v, %v", text, resp.Trailer, err)
+	}
+}
+
+// TestNotReady promises that a server which is not ready is an answer, too.
+func TestNotReady(t *testing.T) {
+	s := &script{answers: []answer{{status: 503, media: "application/json", body: `{"ready":false,"why":"not yet"}`}}}
+	if r, err := s.client(t).Ready(t.Context()); err != nil || r.Ready || r.Why != "not yet" || len(s.at) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

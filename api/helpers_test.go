@@ -1,0 +1,261 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// noon is when the tests take place.
+var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+
+var errDisk = errors.New("the disk is full")
+
+// faulty is a store in memory that can be told to fail, or to wait.
+type faulty struct {
+	*mem.Store
+	mu    sync.Mutex
+	write func(bucket.Table) error
+	read  func(bucket.Table) error
+
+	tables func(store.Filter) error // set before the store is used
+}
+
+func (f *faulty) Tables(ctx context.Context, filter store.Filter) ([]store.Info, error) {
+	if f.tables != nil {
+		if err := f.tables(filter); err != nil {
+			return nil, err
+		}
+	}
+	return f.Store.Tables(ctx, filter)
+}
+
+func (f *faulty) hook(h *func(bucket.Table) error, t bucket.Table) error {
+	f.mu.Lock()
+	do := *h
+	f.mu.Unlock()
+	if do == nil {
+		return nil
+	}
+	return do(t)
+}
+
+func (f *faulty) set(h *func(bucket.Table) error, do func(bucket.Table) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*h = do
+}
+
+func (f *faulty) Write(ctx context.Context, batches []store.Batch) []store.Result {
+	results := make([]store.Result, len(batches))
+	for i, b := range batches {
+		if results[i].Err = f.hook(&f.write, b.Table); results[i].Err == nil {
+			results[i] = f.Store.Write(ctx, []store.Batch{b})[0]
+		}
+	}
+	return results
+}
+
+func (f *faulty) Read(ctx context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
+	if err := f.hook(&f.read, r.Table); err != nil {
+		return store.Page{}, err
+	}
+	return f.Store.Read(ctx, r, dst)
+}
+
+// server is a server over a store in memory, at noon.
+type server struct {
+	*httptest.Server
+	t      *testing.T
+	api    *api.Server
+	engine *engine.Engine
+	store  *faulty
+	failed []error // as the events told
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (s *server) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+func (s *server) advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(d)
+}
+
+func (s *server) failures() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.failed)
+}
+
+// newServer starts a server. Change may change what it is wired with.
+func newServer(t *testing.T, change func(*engine.Options, *api.Limits)) *server {
+	t.Helper()
+	return start(t, change, nil)
+}
+
+// newServerBefore starts a server with a store that is changed before.
+func newServerBefore(t *testing.T, prepare func(*faulty)) *server {
+	t.Helper()
+	return start(t, nil, prepare)
+}
+
+func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func(*faulty)) *server {
+	t.Helper()
+	s := &server{t: t, now: noon}
+	s.store = &faulty{Store: mem.New(s.clock)}
+	if prepare != nil {
+		prepare(s.store)
+	}
+	o, limits := engine.Options{Store: s.store, Holder: "test", Now: s.clock}, api.Limits{}
+	if change != nil {
+		change(&o, &limits)
+	}
+	var err error
+	if s.engine, err = engine.Open(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	s.api = api.New(api.Options{
+		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Keeper: s.engine.Store, Streams: s.engine.Streams,
+		Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits,
+		Events: api.Events{Failed: func(_ *http.Request, err error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.failed = append(s.failed, err)
+		}},
+	})
+	s.Server = httptest.NewServer(s.api)
+	t.Cleanup(func() {
+		s.Close()
+		if err := s.engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// reply is an answer of the server, read to its end.
+type reply struct {
+	t       *testing.T
+	status  int
+	header  http.Header
+	trailer http.Header
+	body    string
+}
+
+// send sends a request; head is name and value by turns.
+func (s *server) send(method, path, body string, head ...string) *reply {
+	s.t.Helper()
+	return s.sendReader(method, path, strings.NewReader(body), head...)
+}
+
+func (s *server) sendReader(method, path string, body io.Reader, head ...string) *reply {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := 0; i < len(head); i += 2 {
+		req.Header.Set(head[i], head[i+1])
+	}
+	client := http.Client{
+		Transport:     &http.Transport{DisableCompression: true, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return &reply{t: s.t, status: resp.StatusCode, header: resp.Header, trailer: resp.Trailer, body: string(text)}
+}
+
+func (s *server) get(path string, head ...string) *reply {
+	s.t.Helper()
+	return s.send(http.MethodGet, path, "", head...)
+}
+
+// write writes NDJSON to stream weather and expects it all to be stored.
+func (s *server) write(lines ...string) {
+	s.t.Helper()
+	r := s.send(http.MethodPost, writePath, strings.Join(lines, "\n"), "Content-Type", "application/x-ndjson")
+	if a := decode[wire.WriteAnswer](r); r.status != http.StatusOK || int(a.Stored) != len(lines) {
+		s.t.Fatalf("%d %s", r.status, r.body)
+	}
+}
+
+// decode reads an answer's body; members that the type has not are an error,
+// save those that huma adds.
+func decode[T any](r *reply) (v T) {
+	r.t.Helper()
+	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
+		r.t.Fatalf("status %d, body %.300q: %v", r.status, r.body, err)
+	}
+	return v
+}
+
+// problem expects a problem (RFC 9457) of a status that names a parameter, if
+// any, and says something.
+func (r *reply) problem(status int, param, says string) wire.Problem {
+	r.t.Helper()
+	if r.status != status || r.header.Get("Content-Type") != "application/problem+json" {
+		r.t.Fatalf("%d %s %.300q, want a problem of %d", r.status, r.header.Get("Content-Type"), r.body, status)
+	}
+	p := decode[wire.Problem](r)
+	at := ""
+	if len(p.Errors) > 0 {
+		at = p.Errors[0].Location
+	}
+	if p.Status != status || p.Title != http.StatusText(status) || at != param || !strings.Contains(r.body, says) {
+		r.t.Errorf("%.400s: want status %d, parameter %q, %q", r.body, status, param, says)
+	}
+	return p
+}
+
+const (
+	writePath  = "/v1/streams/weather/readings"
+	readPath   = "/v1/streams/weather/devices/d1/readings"
+	latestPath = "/v1/streams/weather/devices/d1/latest"
+)
+
+// good is a reading that nothing is wrong with, of device d1 at a time.
+func good(at time.Time) string {
+	return `{"device":"d1","time":"` + at.Format(time.RFC3339Nano) + `","fields":{"a":1}}`
+}
+
+// with adds parameters to a path; names and values alternate.
+func with(path string, params ...string) string {
+	v := url.Values{}
+	for i := 0; i < len(params); i += 2 {
+		v.Add(params[i], params[i+1])
+	}
+	return path + "?" + v.Encode()
+}

@@ -1,0 +1,90 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// TestLatest promises the last reading by event time, or by arrival, and 404
+// for a device that has none alive.
+func TestLatest(t *testing.T) {
+	s := hours(t, 3)
+	s.advance(time.Minute)
+	s.write(valued(2000, 99)) // old, and the last to arrive
+	latest := func(path string) any {
+		t.Helper()
+		r := s.get(path)
+		if r.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, r.status, r.body)
+		}
+		a := decode[wire.LatestBody](r)
+		if len(a.Coverage.Read) == 0 || a.Coverage.Failed == nil {
+			t.Errorf("%s: coverage %+v", path, a.Coverage)
+		}
+		return a.Reading.Fields["v"]
+	}
+	if got := latest(latestPath); got != 0.0 {
+		t.Errorf("by event: %v", got)
+	}
+	if got := latest(with(latestPath, "by", "arrival", "consistent", "1")); got != 99.0 {
+		t.Errorf("by arrival: %v", got)
+	}
+	if r := s.get(with(latestPath, "fields", "note")); !strings.Contains(r.body, `"fields":{"note":"n0"}`) {
+		t.Error(r.body)
+	}
+	s.get("/v1/streams/weather/devices/d9/latest").problem(http.StatusNotFound, "", "d9")
+	s.advance(400 * 24 * time.Hour)
+	s.get(latestPath).problem(http.StatusNotFound, "", "expired")
+}
+
+// TestLatestOfMany promises an answer for each device in the order asked, null
+// for one that has no reading, as often as it is asked for.
+func TestLatestOfMany(t *testing.T) {
+	s := hours(t, 2)
+	s.write(strings.Replace(valued(5, 5), "d1", `d/\"2`, 1))
+	r := s.get(with("/v1/streams/weather/latest", "device", `d/"2`, "device", "none", "device", "d1", "device", "d1"))
+	a := decode[wire.LatestOfManyBody](r)
+	var got []string
+	for _, one := range a.Latest {
+		v := "null"
+		if one.Reading != nil {
+			v = one.Reading.Time
+		}
+		got = append(got, one.Device+" "+v)
+	}
+	want := `d/"2 2026-11-18T07:00:00Z|none null|d1 2026-11-18T12:00:00Z|d1 2026-11-18T12:00:00Z`
+	if strings.Join(got, "|") != want || !strings.Contains(r.body, `"reading":null`) {
+		t.Errorf("%s, want %s", strings.Join(got, "|"), want)
+	}
+}
+
+// TestExplain promises the tables that a query would read, what it would cost,
+// and those that it would skip because all in them has expired.
+func TestExplain(t *testing.T) {
+	s := hours(t, 2)
+	s.write(valued(24*100, 7))
+	x := decode[wire.Explained](s.get(with(readPath, "explain", "true", "from", "-5h")))
+	if len(x.Tables) != 1 || x.Tables[0].Action != "read" || x.Tables[0].Name != thisTable(s).Name() || x.Tables[0].WriteMonth != "2026-11" || x.Requests < 1 || x.Units <= 0 {
+		t.Errorf("%+v", x)
+	}
+	x = decode[wire.Explained](s.get(with(readPath, "explain", "1", "order", "desc")))
+	if len(x.Tables) != 2 || !x.Tables[0].From.After(x.Tables[1].From) {
+		t.Errorf("newest first: %+v", x)
+	}
+	if x = decode[wire.Explained](s.get(with(readPath, "explain", "1", "to", "2000-01-01"))); x.Tables == nil || len(x.Tables) != 0 || x.Requests != 0 {
+		t.Errorf("nothing there: %+v", x)
+	}
+	s.advance(420 * 24 * time.Hour)
+	x = decode[wire.Explained](s.get(with(readPath, "explain", "true")))
+	if len(x.Tables) == 0 || x.Tables[0].Action != "skip" || !strings.Contains(x.Tables[0].Why, "expired") {
+		t.Errorf("after a year: %+v", x)
+	}
+	page := decode[wire.ReadingsBody](s.get(readPath))
+	if len(page.Readings) != 0 || len(page.Coverage.Expired) != len(x.Tables) || len(page.Coverage.Read) != 0 {
+		t.Errorf("after a year: %+v", page.Coverage)
+	}
+}

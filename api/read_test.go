@@ -1,0 +1,256 @@
+package api_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/bucket"
+)
+
+// valued is a reading of d1, some hours before noon, with a value.
+func valued(hours, v int) string {
+	return fmt.Sprintf(`{"device":"d1","time":"%s","fields":{"v":%d,"note":"n%d"}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v, v)
+}
+
+// hours is a server with the readings 0 … n-1 of d1, each an hour older.
+func hours(t *testing.T, n int) *server {
+	t.Helper()
+	s := newServer(t, nil)
+	var list []string
+	for i := range n {
+		list = append(list, valued(i, i))
+	}
+	s.write(list...)
+	return s
+}
+
+// values lists the values of field v in an answer in JSON.
+func values(r *reply) string {
+	r.t.Helper()
+	if r.status != http.StatusOK {
+		r.t.Fatalf("%d %s", r.status, r.body)
+	}
+	var list []string
+	for _, x := range decode[wire.ReadingsBody](r).Readings {
+		list = append(list, fmt.Sprint(x.Fields["v"]))
+	}
+	return strings.Join(list, " ")
+}
+
+// TestReads promises which readings an answer holds, and in which order.
+func TestReads(t *testing.T) {
+	s := hours(t, 6)
+	rows := []struct{ why, path, want string }{
+		{"all", readPath, "5 4 3 2 1 0"},
+		{"newest first", with(readPath, "order", "desc"), "0 1 2 3 4 5"},
+		{"a window is half open", with(readPath, "from", "2026-11-18T08:00:00Z", "to", "2026-11-18T11:00:00Z"), "4 3 2"},
+		{"relative", with(readPath, "from", "-2h"), "2 1 0"},
+		{"relative, now", with(readPath, "from", "-2h", "to", "now"), "2 1"},
+		{"relative, ahead", with(readPath, "from", "-1h", "to", "+1h"), "1 0"},
+		{"an unescaped plus", readPath + "?from=-1h&to=+1h", "1 0"},
+		{"an unescaped plus in a zone", readPath + "?from=2026-11-18T12:00:00+01:00", "1 0"},
+		{"milliseconds", with(readPath, "from", fmt.Sprint(noon.Add(-time.Hour).UnixMilli())), "1 0"},
+		{"seconds", with(readPath, "from", fmt.Sprint(noon.Add(-time.Hour).Unix()), "precision", "s"), "1 0"},
+		{"a date", with(readPath, "to", "2026-11-18 09:00", "timezone", "Europe/Berlin"), "5"},
+		{"an empty window", with(readPath, "from", "now", "to", "now"), ""},
+		{"a limit", with(readPath, "limit", "2", "order", "desc"), "0 1"},
+		{"consistent", with(readPath, "consistent", "true", "limit", "1"), "5"},
+		{"another device", "/v1/streams/weather/devices/d2/readings", ""},
+		{"another stream", "/v1/streams/other/devices/d1/readings", ""},
+	}
+	for _, row := range rows {
+		if got := values(s.get(row.path)); got != row.want {
+			t.Errorf("%s: %q, want %q", row.why, got, row.want)
+		}
+	}
+}
+
+// TestAnswer promises every member of an answer, also an empty one.
+func TestAnswer(t *testing.T) {
+	s := hours(t, 1)
+	r := s.get(readPath)
+	want := fmt.Sprintf(`{"readings":[
+{"time":"2026-11-18T12:00:00Z","id":"%s","arrived":"2026-11-18T12:00:00Z","fields":{"note":"n0","v":0}}
+],"coverage":{"read":["%s"],"expired":[],"missing":[],"failed":[]}}
+`, decode[wire.ReadingsBody](r).Readings[0].ID, thisTable(s).Name())
+	if r.body != want {
+		t.Errorf("%s, want %s", r.body, want)
+	}
+	none := `{"readings":[],"coverage":{"read":["` + thisTable(s).Name() + `"],"expired":[],"missing":[],"failed":[]}}` + "\n"
+	if r := s.get("/v1/streams/none/devices/d1/readings"); r.body != none || r.header.Get("Content-Length") != fmt.Sprint(len(none)) {
+		t.Errorf("%s", r.body)
+	}
+	if r := s.get(with(readPath, "fields", "v")); strings.Contains(r.body, "note") || !strings.Contains(r.body, `"v":0`) {
+		t.Errorf("%s", r.body)
+	}
+}
+
+// TestForms promises the same readings in JSON, NDJSON and CSV, by parameter
+// and by Accept, the parameter first.
+func TestForms(t *testing.T) {
+	s := hours(t, 2)
+	s.write(`{"device":"d1","time":"2026-11-18T11:30:00Z","id":"x","fields":{"w":"a,\"b\""}}`)
+	csv := "time,id,arrived,note,v,w\r\n" // by time: v 1, w, v 0
+	rows := []struct{ accept, format, media, begins string }{
+		{"", "", "application/json", `{"readings":[`}, {"*/*", "", "application/json", `{`}, {"text/html, */*;q=0.1", "", "application/json", `{`},
+		{"application/x-ndjson", "", "application/x-ndjson", `{"time":"2026-11-18T11:00:00Z"`}, {"application/jsonl;q=0.9", "", "application/x-ndjson", `{"time"`},
+		{"text/csv", "", "text/csv; charset=utf-8", csv}, {"text/csv", "json", "application/json", `{"readings"`}, {"", "ndjson", "application/x-ndjson", `{"time"`},
+		{"application/json", "csv", "text/csv; charset=utf-8", csv},
+	}
+	for _, row := range rows {
+		path := readPath
+		if row.format != "" {
+			path = with(path, "format", row.format)
+		}
+		r := s.get(path, "Accept", row.accept)
+		if r.header.Get("Content-Type") != row.media || !strings.HasPrefix(r.body, row.begins) || strings.Count(r.body, "2026-11-18T11:30:00Z") != 1 {
+			t.Errorf("Accept %q, format %q: %s %s", row.accept, row.format, r.header.Get("Content-Type"), r.body)
+		}
+		if row.media != "application/json" && !strings.Contains(r.trailer.Get("Varve-Coverage"), thisTable(s).Name()) {
+			t.Errorf("Accept %q, format %q: trailers %v", row.accept, row.format, r.trailer)
+		}
+	}
+	r := s.get(with(readPath, "format", "csv"))
+	rest := strings.Split(strings.TrimPrefix(r.body, csv), "\r\n")
+	if len(rest) != 4 || !strings.HasSuffix(rest[0], ",n1,1,") || rest[1] != `2026-11-18T11:30:00Z,x,2026-11-18T12:00:00Z,,,"a,""b"""` || rest[3] != "" {
+		t.Errorf("%q", rest)
+	}
+	if r := s.get(with(readPath, "format", "csv", "fields", "v,a")); !strings.HasPrefix(r.body, "time,id,arrived,a,v\r\n") || !strings.Contains(r.body, ",,1\r\n") {
+		t.Errorf("%s", r.body)
+	}
+}
+
+// notes finds the field note of every reading, in any form.
+var notes = regexp.MustCompile(`[",]n([0-9]+)[",]`)
+
+// TestPages promises that pages put together are the whole answer, each reading
+// once, in every form and order, and that the window stays that of the first page.
+func TestPages(t *testing.T) {
+	s := hours(t, 25)
+	for _, order := range []string{"asc", "desc"} {
+		whole := values(s.get(with(readPath, "order", order, "from", "-20h", "to", "now")))
+		for _, format := range []string{"json", "ndjson", "csv"} {
+			var got []string
+			next, pages := "", 0
+			for pages == 0 || next != "" {
+				params := []string{"order", order, "from", "-20h", "to", "now", "limit", "7", "format", format}
+				if next != "" {
+					params = append(params, "cursor", next)
+				}
+				r := s.get(with(readPath, params...))
+				if r.status != http.StatusOK {
+					t.Fatal(r.body)
+				}
+				next = r.trailer.Get("Varve-Next")
+				if format == "json" {
+					next = decode[wire.ReadingsBody](r).Next
+				}
+				for _, note := range notes.FindAllStringSubmatch(r.body, -1) {
+					got = append(got, note[1])
+				}
+				pages++
+				s.advance(time.Minute)
+			}
+			if pages != 3 {
+				t.Errorf("%s, %s: %d pages", order, format, pages)
+			}
+			if strings.Join(got, " ") != whole {
+				t.Errorf("%s, %s: %s, want %s", order, format, got, whole)
+			}
+			s.advance(-time.Duration(pages) * time.Minute)
+		}
+	}
+}
+
+// TestCursorsOfOtherQueries promises that a cursor is refused by any question
+// but its own, and what is no cursor by all.
+func TestCursorsOfOtherQueries(t *testing.T) {
+	s := hours(t, 5)
+	next := decode[wire.ReadingsBody](s.get(with(readPath, "limit", "2", "from", "-4h"))).Next
+	if next == "" {
+		t.Fatal("no cursor")
+	}
+	if got := values(s.get(with(readPath, "from", "-4h", "cursor", next))); got != "2 1 0" {
+		t.Errorf("another limit: %s", got)
+	}
+	others := []string{
+		with(readPath, "cursor", next), with(readPath, "from", "-5h", "cursor", next), with(readPath, "from", "-4h", "to", "now", "cursor", next),
+		with(readPath, "from", "-4h", "order", "desc", "cursor", next), with("/v1/streams/weather/devices/d2/readings", "from", "-4h", "cursor", next),
+		with("/v1/streams/other/devices/d1/readings", "from", "-4h", "cursor", next),
+	}
+	for _, path := range others {
+		s.get(path).problem(http.StatusBadRequest, "query.cursor", "another query")
+	}
+	for _, text := range []string{"x", next + "A", next[:len(next)-3], next[1:], "AAAA", "!", strings.ToLower(next), strings.Repeat("A", 5000)} {
+		s.get(with(readPath, "from", "-4h", "cursor", text)).problem(http.StatusBadRequest, "query.cursor", "cursor")
+	}
+}
+
+// TestBadReadParams promises a problem that names the parameter at fault.
+func TestBadReadParams(t *testing.T) {
+	s := newServer(t, nil)
+	rows := []struct{ path, param, says string }{
+		{with(readPath, "from", "yesterday"), "query.from", "RFC 3339"}, {with(readPath, "to", "1475001526"), "query.to", "looks like seconds"},
+		{with(readPath, "from", "-7x"), "query.from", ""}, {with(readPath, "from", "-d"), "query.from", "-24h"}, {with(readPath, "from", "-foreverd"), "query.from", ""},
+		{with(readPath, "from", "now", "to", "-1h"), "query.to", "before from"}, {with(readPath, "order", "down"), "query.order", "asc or desc"},
+		{with(readPath, "limit", "0"), "query.limit", "whole number"}, {with(readPath, "limit", "-1"), "query.limit", ""}, {with(readPath, "limit", "ten"), "query.limit", "ten"},
+		{with(readPath, "consistent", "maybe"), "query.consistent", "true"}, {with(readPath, "explain", "2"), "query.explain", ""},
+		{with(readPath, "format", "xml"), "query.format", "ndjson"}, {with(readPath, "precision", "h"), "query.precision", "us"}, {with(readPath, "timezone", "x"), "query.timezone", ""},
+		{with(readPath, "form", "now"), "query.form", "no such parameter"}, {"/v1/streams/a%20b/devices/d1/readings", "path.stream", ""},
+		{"/v1/streams/weather/devices/%20d1/readings", "path.device", "space"}, {"/v1/streams/weather/devices/" + strings.Repeat("d", 257) + "/latest", "path.device", "257"},
+		{with(latestPath, "by", "colour"), "query.by", "arrival"}, {with(latestPath, "device", "d1"), "query.device", "no such"}, {with(latestPath, "limit", "1"), "query.limit", "no such"},
+		{"/v1/streams/weather/latest", "query.device", "at least one"}, {with("/v1/streams/weather/latest", "device", ""), "query.device", "empty"},
+		{"/v1/streams/weather/latest?device=d" + strings.Repeat("&device=d", 1000), "query.device", "1001"},
+	}
+	for _, row := range rows {
+		s.get(row.path).problem(http.StatusBadRequest, row.param, row.says)
+	}
+}
+
+// TestReadFails promises 500 as a problem if nothing was sent, a body that is
+// cut off if something was, and an event in both cases.
+func TestReadFails(t *testing.T) {
+	s := newServer(t, nil)
+	old := noon.AddDate(0, -3, 0)
+	long := strings.Repeat("x", 30<<10)
+	for i := range 10 {
+		s.write(fmt.Sprintf(`{"device":"d1","time":%d,"fields":{"a":"%s"}}`, old.Add(time.Duration(i)).UnixMilli()+int64(i), long))
+	}
+	s.write(good(noon))
+	late := thisTable(s)
+	s.store.set(&s.store.read, func(t bucket.Table) error {
+		if t == late {
+			return errDisk
+		}
+		return nil
+	})
+	s.get(with(readPath, "from", "-1h")).problem(http.StatusInternalServerError, "", "")
+	if s.failures() != 1 {
+		t.Errorf("%d events", s.failures())
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+readPath, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.ReadAll(resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) || s.failures() != 2 {
+		t.Errorf("%d, %v, %d events", resp.StatusCode, err, s.failures())
+	}
+	s.store.set(&s.store.read, func(bucket.Table) error { return varve.Errorf(varve.Unavailable, "not now") })
+	if r := s.get(readPath); r.header.Get("Retry-After") != "1" {
+		r.problem(http.StatusServiceUnavailable, "", "not now")
+		t.Error("no Retry-After")
+	}
+}

@@ -1,0 +1,254 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// routes has a line for every route: a request that it answers with success,
+// and the type of the answer. {table} stands for a table of this month.
+var routes = []struct {
+	pattern, path, body string
+	status              int
+	media               string
+}{
+	{"POST /v1/streams/{stream}/readings", writePath, good(noon), 200, "application/json"},
+	{"GET /v1/streams/{stream}/devices/{device}/readings", readPath, "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/devices/{device}/latest", latestPath, "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/latest", "/v1/streams/weather/latest?device=d1", "", 200, "application/json"},
+	{"GET /v1/streams", "/v1/streams", "", 200, "application/json"},
+	{"GET /v1/tables", "/v1/tables", "", 200, "application/json"},
+	{"GET /v1/tables/plan", "/v1/tables/plan", "", 200, "application/json"},
+	{"POST /v1/tables/apply", "/v1/tables/apply", "", 200, "application/json"},
+	{"PUT /v1/tables/{name}/hold", "/v1/tables/{table}/hold", `{"reason":"audit"}`, 200, "application/json"},
+	{"DELETE /v1/tables/{name}/hold", "/v1/tables/{table}/hold", "", 200, "application/json"},
+	{"POST /v1/tables/{name}/restore", "/v1/tables/{table}/restore", "", 200, "application/json"},
+	{"GET /healthz", "/healthz", "", 200, "text/plain; charset=utf-8"},
+	{"GET /readyz", "/readyz", "", 200, "application/json"},
+	{"GET /metrics", "/metrics", "", 200, "text/plain"},
+	{"GET /docs", "/docs", "", 200, "text/html; charset=utf-8"},
+	{"GET /{$}", "/", "", 302, "text/html; charset=utf-8"},
+	{"GET /openapi.json", "/openapi.json", "", 200, "application/openapi+json"},
+	{"GET /openapi.yaml", "/openapi.yaml", "", 200, "application/openapi+yaml"},
+	{"GET /openapi-3.0.json", "/openapi-3.0.json", "", 200, "application/openapi+json"},
+	{"GET /openapi-3.0.yaml", "/openapi-3.0.yaml", "", 200, "application/openapi+yaml"},
+	{"GET /schemas/{schema}", "/schemas/TableList.json", "", 200, "application/json"},
+}
+
+// thisTable is the table of what happens at noon.
+func thisTable(s *server) bucket.Table {
+	grid := bucket.DefaultPolicy()
+	month := bucket.MonthOf(noon)
+	r, ok := grid.Locate(noon, month)
+	if !ok {
+		s.t.Fatal("no table for noon")
+	}
+	return bucket.Table{Prefix: "varve", Range: r, Month: month}
+}
+
+// TestEveryRoute promises that each route answers, and that none was added
+// without a line here.
+func TestEveryRoute(t *testing.T) {
+	s := newServer(t, nil)
+	name := thisTable(s).Name()
+	for _, route := range routes {
+		method, _, _ := strings.Cut(route.pattern, " ")
+		head := []string{"Content-Type", "application/json"}
+		r := s.send(method, strings.ReplaceAll(route.path, "{table}", name), route.body, head...)
+		if r.status != route.status || !strings.HasPrefix(r.header.Get("Content-Type"), route.media) || r.body == "" {
+			t.Errorf("%s: %d %s %.200q", route.pattern, r.status, r.header.Get("Content-Type"), r.body)
+		}
+		if route.media == "application/json" && !json.Valid([]byte(r.body)) {
+			t.Errorf("%s: not JSON: %.200q", route.pattern, r.body)
+		}
+	}
+	var tested []string
+	for _, route := range routes {
+		tested = append(tested, route.pattern)
+	}
+	for _, pattern := range s.api.Routes() {
+		if !slices.Contains(tested, pattern) {
+			t.Errorf("route %s has no line in the table", pattern)
+		}
+	}
+	if len(tested) != len(s.api.Routes()) {
+		t.Errorf("%d lines, %d routes", len(tested), len(s.api.Routes()))
+	}
+}
+
+// TestDescription promises that every operation which the document describes
+// is a route, that every route below /v1 is described, and that each parameter
+// is said to do something.
+func TestDescription(t *testing.T) {
+	s := newServer(t, nil)
+	type param struct {
+		Name, In, Description string
+		Schema                map[string]any
+	}
+	doc := decode[struct {
+		OpenAPI string `json:"openapi"`
+		Info    struct{ Title, Version string }
+		Paths   map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+			Summary     string
+			Parameters  []param
+			Responses   map[string]any
+		}
+	}](s.get("/openapi.json"))
+	if !strings.HasPrefix(doc.OpenAPI, "3.1") || doc.Info.Title != "Varve" || doc.Info.Version != "v1.2.3" {
+		t.Errorf("%s %+v", doc.OpenAPI, doc.Info)
+	}
+	described := map[string]bool{}
+	ids := map[string]bool{}
+	for path, ops := range doc.Paths {
+		for method, op := range ops {
+			pattern := strings.ToUpper(method) + " " + path
+			described[pattern] = true
+			if !slices.Contains(s.api.Routes(), pattern) {
+				t.Errorf("%s is described, and no route", pattern)
+			}
+			if op.Summary == "" || op.OperationID == "" || ids[op.OperationID] || op.Responses["default"] == nil || op.Responses["200"] == nil {
+				t.Errorf("%s: %+v", pattern, op)
+			}
+			ids[op.OperationID] = true
+			for _, p := range op.Parameters {
+				if p.Name == "" || p.Description == "" || p.Schema == nil || p.In == "path" && !strings.Contains(path, "{"+p.Name+"}") {
+					t.Errorf("%s: parameter %+v", pattern, p)
+				}
+			}
+		}
+	}
+	for _, pattern := range s.api.Routes() {
+		if strings.Contains(pattern, " /v1/") && !described[pattern] {
+			t.Errorf("%s is not described", pattern)
+		}
+	}
+}
+
+// TestDescribedParameters promises that every parameter of a query which the
+// document names is known to the server, and any other is refused by name.
+func TestDescribedParameters(t *testing.T) {
+	s := newServer(t, nil)
+	values := map[string]string{
+		"precision": "ms", "timezone": "Europe/Berlin", "device": "d1", "columns": "time,a", "types": "a:number", "delimiter": "tab", "from": "-24h", "to": "now",
+		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d",
+	}
+	doc := decode[struct {
+		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }
+	}](s.get("/openapi.json"))
+	s.write(good(noon))
+	path := strings.NewReplacer("{stream}", "weather", "{device}", "d1", "{name}", thisTable(s).Name())
+	for template, ops := range doc.Paths {
+		for method, op := range ops {
+			base := path.Replace(template) + "?"
+			body := ""
+			switch {
+			case strings.HasSuffix(base, "/readings?") && method == "post":
+				body = good(noon)
+			case method == "put":
+				body = `{"reason":"audit"}`
+			case strings.HasSuffix(base, "weather/latest?"):
+				base += "device=d1&"
+			}
+			s.send(strings.ToUpper(method), base+"colour=red", body).problem(unknownStatus(template), "query.colour", "colour")
+			for _, p := range op.Parameters {
+				if p.In != "query" || p.Name == "cursor" {
+					continue
+				}
+				value := values[p.Name]
+				if value == "" {
+					value = "x"
+				}
+				if r := s.send(strings.ToUpper(method), base+p.Name+"="+value, body); r.status != http.StatusOK {
+					t.Errorf("%s %s with %s=%s: %d %s", method, template, p.Name, value, r.status, r.body)
+				}
+			}
+		}
+	}
+}
+
+// unknownStatus is how a route answers an unknown parameter: those of huma say
+// 422.
+func unknownStatus(path string) int {
+	if strings.HasPrefix(path, "/v1/tables") || path == "/v1/streams" {
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusBadRequest
+}
+
+// TestMethods promises 405 with what is allowed, 404 for what is not there, and
+// heads without bodies.
+func TestMethods(t *testing.T) {
+	s := newServer(t, nil)
+	s.write(good(noon))
+	rows := []struct{ method, path, allow string }{
+		{"DELETE", writePath, "POST"}, {"PUT", readPath, "GET"}, {"POST", "/healthz", "GET"}, {"POST", "/v1/tables", "GET"},
+		{"GET", "/v1/tables/apply", "POST"}, {"POST", "/v1/tables/x/hold", "PUT, DELETE"}, {"GET", writePath, "POST"}, {"PATCH", latestPath, "GET"},
+	}
+	for _, row := range rows {
+		r := s.send(row.method, row.path, "")
+		r.problem(http.StatusMethodNotAllowed, "", row.method)
+		if got := r.header.Get("Allow"); got != row.allow {
+			t.Errorf("%s %s allows %q, want %q", row.method, row.path, got, row.allow)
+		}
+	}
+	for _, path := range []string{"/v1", "/v1/streams/weather", "/nothing", "/v1/streams/weather/devices/d1", "/v2/tables"} {
+		s.get(path).problem(http.StatusNotFound, "", "/docs")
+	}
+	for _, path := range []string{readPath, latestPath, "/healthz", "/readyz", "/v1/tables", "/openapi.json"} {
+		r, whole := s.send(http.MethodHead, path, ""), s.get(path)
+		if r.status != whole.status || r.body != "" || r.header.Get("Content-Type") != whole.header.Get("Content-Type") {
+			t.Errorf("HEAD %s: %d %q", path, r.status, r.body)
+		}
+	}
+	if r := s.get("/"); r.header.Get("Location") != "/docs" {
+		t.Errorf("%d %s", r.status, r.header.Get("Location"))
+	}
+	if r := s.get("/docs"); !strings.Contains(r.header.Get("Content-Security-Policy"), "default-src 'none'") || !strings.Contains(r.body, "openapi.json") {
+		t.Error(r.header)
+	}
+}
+
+// TestHealth promises that readiness follows the rotator, and that metrics
+// count what was done.
+func TestHealth(t *testing.T) {
+	s := newServer(t, nil)
+	if r := s.get("/healthz"); r.status != http.StatusOK || r.body != "ok\n" {
+		t.Errorf("%d %q", r.status, r.body)
+	}
+	ready := decode[map[string]any](s.get("/readyz"))
+	if ready["ready"] != true || ready["version"] != "v1.2.3" || ready["last_rotation"] != noon.Format(time.RFC3339) || ready["tables_ready_ahead"] != ready["tables_needed_ahead"] {
+		t.Errorf("%v", ready)
+	}
+	s.send("POST", writePath, good(noon)+"\n"+good(noon)+"\n"+good(noon.Add(48*time.Hour)))
+	text := s.get("/metrics").body
+	for _, line := range []string{
+		`varve_readings_total{outcome="stored"} 1`, `varve_readings_total{outcome="duplicate"} 1`, `varve_readings_total{outcome="rejected"} 1`,
+		`varve_readings_rejected_total{code="time_in_future"} 1`, "varve_rotation_last_success_timestamp_seconds 1.7",
+		`varve_http_request_seconds_count{route="POST /v1/streams/{stream}/readings",status="207"} 1`, "go_goroutines", "varve_tables ",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %s in the metrics", line)
+		}
+	}
+}
+
+// TestNotReady promises 503 with the reason until the rotator has succeeded.
+func TestNotReady(t *testing.T) {
+	s := newServerBefore(t, func(f *faulty) { f.tables = func(store.Filter) error { return errDisk } })
+	r := s.get("/readyz")
+	ready := decode[map[string]any](r)
+	if r.status != http.StatusServiceUnavailable || ready["ready"] != false || ready["why"] == "" || !strings.Contains(ready["rotation_error"].(string), errDisk.Error()) {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if got := s.get("/healthz").status; got != http.StatusOK {
+		t.Errorf("not healthy: %d", got)
+	}
+}

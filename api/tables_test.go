@@ -1,0 +1,138 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/store/lease"
+)
+
+// table finds a table in the list.
+func (s *server) table(name string) wire.TableInfo {
+	s.t.Helper()
+	for _, in := range decode[wire.TableList](s.get("/v1/tables")).Tables {
+		if in.Name == name {
+			return in
+		}
+	}
+	s.t.Fatalf("no table %s", name)
+	return wire.TableInfo{}
+}
+
+// TestTables promises of each table where it is in its life and what becomes of
+// it, and the streams that there are.
+func TestTables(t *testing.T) {
+	s := hours(t, 3)
+	in := s.table(thisTable(s).Name())
+	if in.Class != "default" || in.State != "open" || in.Tier != "hot" || in.Readings != 3 || in.WriteMonth != "2026-11" || in.Why == "" || in.Retires == nil || in.Drops != nil {
+		t.Errorf("%+v", in)
+	}
+	if !in.From.Before(noon) || !in.To.After(noon) || !in.Seals.After(noon) {
+		t.Errorf("%+v", in)
+	}
+	streams := decode[wire.StreamList](s.get("/v1/streams")).Streams
+	if len(streams) != 1 || streams[0].Name != "weather" || streams[0].Class != "default" || len(streams[0].Classes) != 1 {
+		t.Errorf("%+v", streams)
+	}
+	fresh := newServer(t, nil)
+	if r := fresh.get("/v1/streams"); !strings.Contains(r.body, `"streams":[]`) {
+		t.Error(r.body)
+	}
+}
+
+// TestPlan promises that a plan changes nothing, shows another time's too, and
+// that what is applied is what was planned.
+func TestPlan(t *testing.T) {
+	s := hours(t, 1)
+	if p := decode[wire.PlanBody](s.get("/v1/tables/plan")); len(p.Actions) != 0 || !p.At.Equal(noon) || p.Ready != p.Needed || p.Ready == 0 || p.Kept == nil {
+		t.Errorf("%+v", p)
+	}
+	later := decode[wire.PlanBody](s.get("/v1/tables/plan?at=%2B30d"))
+	if len(later.Actions) == 0 || !later.At.Equal(noon.AddDate(0, 0, 30)) || later.Ready == later.Needed {
+		t.Errorf("%+v", later)
+	}
+	s.advance(30 * 24 * time.Hour)
+	done := decode[wire.PlanBody](s.send("POST", "/v1/tables/apply", ""))
+	if len(done.Actions) != len(later.Actions) {
+		t.Errorf("%d planned, %d done", len(later.Actions), len(done.Actions))
+	}
+	if p := decode[wire.PlanBody](s.get("/v1/tables/plan")); len(p.Actions) != 0 || p.Ready != p.Needed {
+		t.Errorf("afterwards %+v", p)
+	}
+	s.get("/v1/tables/plan?at=soon").problem(http.StatusBadRequest, "query.at", "RFC 3339")
+}
+
+// TestApplyOnceAtATime promises 409 while another process has the lease.
+func TestApplyOnceAtATime(t *testing.T) {
+	s := newServer(t, nil)
+	k := lease.Keeper{Items: s.store, Now: s.clock, Holder: "another", TTL: time.Hour}
+	l, err := k.Acquire(context.Background(), "rotator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.send("POST", "/v1/tables/apply", "").problem(http.StatusConflict, "", "another")
+	if err := l.Release(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.send("POST", "/v1/tables/apply", ""); r.status != http.StatusOK {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}
+
+// TestHolds promises that a hold reaches the table that is named, with its
+// reason, that it keeps the table, and that it can be lifted.
+func TestHolds(t *testing.T) {
+	s := hours(t, 1)
+	name := thisTable(s).Name()
+	path := "/v1/tables/" + name
+	in := decode[wire.TableInfo](s.send("PUT", path+"/hold", `{"reason":"case 17"}`))
+	if in.Name != name || in.Hold != "case 17" || in.Drops != nil || in.Retires != nil || s.table(name).Hold != "case 17" {
+		t.Errorf("%+v", in)
+	}
+	s.advance(500 * 24 * time.Hour)
+	decode[wire.PlanBody](s.send("POST", "/v1/tables/apply", ""))
+	if in := s.table(name); in.State == "retired" {
+		t.Errorf("retired although on hold: %+v", in)
+	}
+	if in := decode[wire.TableInfo](s.send("DELETE", path+"/hold", "")); in.Hold != "" {
+		t.Errorf("%+v", in)
+	}
+	decode[wire.PlanBody](s.send("POST", "/v1/tables/apply", ""))
+	if in := s.table(name); in.State != "retired" {
+		t.Errorf("not retired: %+v", in)
+	}
+	if in := decode[wire.TableInfo](s.send("POST", path+"/restore", "")); in.State == "retired" || in.Hold != api.RestoredByHand {
+		t.Errorf("not restored: %+v", in)
+	}
+}
+
+// TestBadTableRequests promises 404 for what is not a table of this deployment,
+// and 422 with the member at fault for a body that is not right.
+func TestBadTableRequests(t *testing.T) {
+	s := newServer(t, nil)
+	absent := strings.Replace(thisTable(s).Name(), "_2026", "_2019", 1)
+	for _, name := range []string{"x", "other_1794787200_1795392000_11_2026", "varve_1_2_11_2026", absent} {
+		for method, what := range map[string]string{"PUT": "hold", "DELETE": "hold", "POST": "restore"} {
+			body := ""
+			if method == "PUT" {
+				body = `{"reason":"x"}`
+			}
+			s.send(method, "/v1/tables/"+name+"/"+what, body).problem(http.StatusNotFound, "", name)
+		}
+	}
+	path := "/v1/tables/" + thisTable(s).Name() + "/hold"
+	for body, says := range map[string]string{`{}`: "reason", `{"reason":""}`: "reason", `{"reason":7}`: "reason", `{"reason":"` + strings.Repeat("x", 201) + `"}`: "reason"} {
+		r := s.send("PUT", path, body)
+		if r.status != http.StatusUnprocessableEntity || r.header.Get("Content-Type") != "application/problem+json" || !strings.Contains(r.body, says) {
+			t.Errorf("%s: %d %s", body, r.status, r.body)
+		}
+	}
+	if r := s.send("PUT", path, `{`); r.status != http.StatusBadRequest {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}

@@ -1,0 +1,187 @@
+package wire_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// anyLine draws a line of NDJSON, right or wrong.
+func anyLine(t *rapid.T) string {
+	switch rapid.IntRange(0, 9).Draw(t, "kind of line") {
+	case 0:
+		return rapid.SampledFrom(badObjects).Draw(t, "bad").object
+	case 1:
+		return rapid.SampledFrom(brokenLines).Draw(t, "broken").line
+	case 2:
+		return rapid.SampledFrom([]string{"", " ", "\t\r", "\u00a0"}).Draw(t, "blank")
+	case 3:
+		return good + rapid.SampledFrom([]string{"\r", " ", "\t"}).Draw(t, "behind")
+	default:
+		return object(`{"a":` + rapid.StringMatching(`-?[1-9][0-9]{0,30}(\.[0-9]{1,5})?`).Draw(t, "number") + `,"b":"ä\u00e4"}`)
+	}
+}
+
+// anyRow draws a row below header, right or wrong.
+func anyRow(t *rapid.T) string {
+	if rapid.Bool().Draw(t, "good") {
+		return "1475001526000,d1," + rapid.StringMatching(`[0-9a-z .+-]{1,12}|"([a-z,\n]|""){0,8}"`).Draw(t, "cell")
+	}
+	if rapid.Bool().Draw(t, "wild") {
+		return rapid.StringMatching(`([0-9a,"\n\r ]){0,20}`).Draw(t, "row")
+	}
+	return rapid.SampledFrom(csvRows[:20]).Draw(t, "bad").rows
+}
+
+// anyBody draws a body in a form.
+func anyBody(t *rapid.T, f wire.Format) string {
+	mark := rapid.SampledFrom([]string{"", "", "\ufeff"}).Draw(t, "mark")
+	end := rapid.SampledFrom([]string{"", "\n", "\r\n", "\n\n"}).Draw(t, "end")
+	switch f {
+	case wire.NDJSON:
+		return mark + strings.Join(rapid.SliceOfN(rapid.Custom(anyLine), 0, 12).Draw(t, "lines"), "\n") + end
+	case wire.CSV:
+		rows := append([]string{strings.TrimSpace(header)}, rapid.SliceOfN(rapid.Custom(anyRow), 0, 12).Draw(t, "rows")...)
+		return mark + strings.Join(rows, rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "between")) + end
+	default:
+		between := rapid.SampledFrom([]string{",", ", ", ",\n", "\n,\n"}).Draw(t, "between")
+		last := rapid.SampledFrom([]string{"]", "]", "", ",]", "]x", "}"}).Draw(t, "last")
+		return mark + "[" + strings.Join(rapid.SliceOfN(rapid.Custom(anyLine), 0, 12).Draw(t, "elements"), between) + last + end
+	}
+}
+
+// piecewise gives a body out in the pieces that it is told.
+type piecewise struct {
+	text  string
+	sizes func() int
+}
+
+func (p *piecewise) Read(b []byte) (int, error) {
+	if p.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), p.sizes())], p.text)
+	p.text = p.text[n:]
+	return n, nil
+}
+
+// message is an error's text, or "".
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// checkChunks promises that readings and verdicts do not depend on the pieces
+// in which a body comes in, nor on what the memory was used for before.
+func checkChunks(t tester, f wire.Format, body string, readers map[string]io.Reader, mem *wire.Memory, b *wire.Batch) {
+	t.Helper()
+	want, wantErr := read(f, body)
+	for name, r := range readers {
+		got, err := drain(mem, b, f, r, defaults(), wire.Columns{})
+		if message(err) != message(wantErr) {
+			t.Fatalf("%s: error %v, and %v at once", name, err, wantErr)
+		}
+		if codes(got) != codes(want) {
+			t.Fatalf("%s: %s, and %s at once", name, codes(got), codes(want))
+		}
+		sameTexts(t, texts(got), texts(want))
+	}
+}
+
+func TestChunks(t *testing.T) {
+	mem, b := new(wire.Memory), new(wire.Batch)
+	rapid.Check(t, func(t *rapid.T) {
+		for _, f := range []wire.Format{wire.JSON, wire.NDJSON, wire.CSV} {
+			body := anyBody(t, f)
+			size := rapid.IntRange(1, 300).Draw(t, "size")
+			n := 0
+			checkChunks(t, f, body, map[string]io.Reader{
+				"byte by byte":           iotest.OneByteReader(strings.NewReader(body)),
+				"half, and at its end":   iotest.DataErrReader(iotest.HalfReader(strings.NewReader(body))),
+				"uneven pieces":          &piecewise{body, func() int { n++; return 1 + n*size%997 }},
+				"the same memory, again": strings.NewReader(body),
+			}, mem, b)
+		}
+	})
+}
+
+// TestLongLinesInChunks promises that a line at the limit of its length is
+// taken or rejected alike in whatever pieces it comes in.
+func TestLongLinesInChunks(t *testing.T) {
+	const limit = 256 << 10 // with its newline
+	for _, over := range []int{-1, 0, 1, 4 << 10} {
+		long := good + repeat(" ", limit-1+over-len(good))
+		for _, end := range []string{"\n" + good, "\n", ""} {
+			body := good + "\n" + long + end
+			checkChunks(t, wire.NDJSON, body, map[string]io.Reader{
+				"byte by byte":  iotest.OneByteReader(strings.NewReader(body)),
+				"odd pieces":    &piecewise{body, func() int { return 1009 }},
+				"a single read": &piecewise{body, func() int { return len(body) }},
+			}, new(wire.Memory), new(wire.Batch))
+			want := "1:ok 2:ok"
+			if len(long)+min(len(end), 1) > limit {
+				want = "1:ok 2:too_large"
+			}
+			if len(end) > 1 {
+				want += " 3:ok"
+			}
+			if got := codes(mustRead(t, wire.NDJSON, body)); got != want {
+				t.Errorf("%d over, end %q: %s, want %s", over, end, got, want)
+			}
+		}
+	}
+}
+
+var errGone = errors.New("the client has gone")
+
+// TestCutOff promises that a body that is cut off gives out what came whole
+// before, takes no half reading for one, and says why it ended.
+func TestCutOff(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := rapid.SampledFrom([]wire.Format{wire.NDJSON, wire.CSV}).Draw(t, "format")
+		body := anyBody(t, f)
+		cut := rapid.IntRange(0, len(body)).Draw(t, "cut")
+		cause := rapid.SampledFrom([]error{errGone, io.ErrUnexpectedEOF}).Draw(t, "cause")
+		want, wantErr := read(f, body)
+		if wantErr != nil {
+			t.Skip("cannot be read when it is whole")
+		}
+		r := io.MultiReader(strings.NewReader(body[:cut]), iotest.ErrReader(cause))
+		got, err := drain(new(wire.Memory), new(wire.Batch), f, r, defaults(), wire.Columns{})
+		if !errors.Is(err, cause) {
+			t.Fatalf("error %v, want %v", err, cause)
+		}
+		// An open quote before the cut may hide that rows went on behind it.
+		if f == wire.NDJSON || !strings.Contains(body, `"`) {
+			if lines := strings.Count(body[:cut], "\n"); len(got) > len(want) || len(got) > lines {
+				t.Fatalf("%d readings of %d whole lines", len(got), lines)
+			}
+			sameTexts(t, texts(got), texts(want)[:len(got)])
+			whole, _ := read(f, body[:strings.LastIndex(body[:cut], "\n")+1])
+			if len(got) != len(whole) {
+				t.Fatalf("%d readings, and %d came whole", len(got), len(whole))
+			}
+		}
+	})
+}
+
+// TestCutOffJSON promises that a body of JSON, which is read whole, is not
+// read at all if it is cut off.
+func TestCutOffJSON(t *testing.T) {
+	body := "[" + good + "," + good + "]"
+	for cut := range body {
+		r := io.MultiReader(strings.NewReader(body[:cut]), iotest.ErrReader(errGone))
+		got, err := drain(new(wire.Memory), new(wire.Batch), wire.JSON, r, defaults(), wire.Columns{})
+		if !errors.Is(err, errGone) || len(got) > 0 {
+			t.Fatalf("cut at %d: %d readings, %v", cut, len(got), err)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package wire_test
+
+import (
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// TestFormatOf promises which types are readings and that parameters and case
+// do not matter; what clients send when they are told nothing is JSON.
+func TestFormatOf(t *testing.T) {
+	rows := map[string]wire.Format{
+		"": wire.JSON, "application/json": wire.JSON, "Application/JSON; charset=utf-8": wire.JSON, "text/plain": wire.JSON,
+		"application/x-www-form-urlencoded": wire.JSON, "application/octet-stream": wire.JSON,
+		"application/x-ndjson": wire.NDJSON, "application/ndjson": wire.NDJSON, "application/jsonl": wire.NDJSON,
+		"text/csv": wire.CSV, "text/csv; header=present": wire.CSV, "application/csv": wire.CSV,
+		"application/xml": 0, "multipart/form-data; boundary=x": 0, "text/csv; =": 0, "/": 0, "image/png": 0,
+	}
+	for text, want := range rows {
+		if got, ok := wire.FormatOf(text); got != want || ok != (want != 0) {
+			t.Errorf("%q is %s, %t", text, got, ok)
+		}
+	}
+	for _, f := range []wire.Format{wire.JSON, wire.NDJSON, wire.CSV} {
+		if got, ok := wire.FormatOf(f.MediaType()); got != f || !ok || f.String() == "unknown" {
+			t.Errorf("%s comes back as %s", f, got)
+		}
+	}
+	if wire.Format(0).String() != "unknown" {
+		t.Error("there is a format 0")
+	}
+}
+
+// TestStatuses promises that a client finds the kind of failure that the server
+// had, and a way to tell what may be tried again.
+func TestStatuses(t *testing.T) {
+	for _, f := range []varve.Failure{varve.Internal, varve.Invalid, varve.NotFound, varve.Conflict, varve.Busy, varve.Unavailable} {
+		if got := wire.FailureOfStatus(wire.StatusOf(f)); got != f {
+			t.Errorf("failure %d is status %d, which is failure %d", f, wire.StatusOf(f), got)
+		}
+	}
+	rows := map[int]varve.Failure{
+		http.StatusRequestEntityTooLarge: varve.Invalid, http.StatusUnprocessableEntity: varve.Invalid, http.StatusMethodNotAllowed: varve.Invalid,
+		http.StatusUnsupportedMediaType: varve.Invalid, http.StatusTeapot: varve.Internal, http.StatusBadGateway: varve.Internal,
+	}
+	for status, want := range rows {
+		if got := wire.FailureOfStatus(status); got != want {
+			t.Errorf("status %d is failure %d, want %d", status, got, want)
+		}
+	}
+}
+
+// TestManyBatches promises that a body longer than a batch comes out whole, with
+// the lines counted on.
+func TestManyBatches(t *testing.T) {
+	n := 2*wire.BatchReadings + 7
+	bodies := map[wire.Format]string{
+		wire.NDJSON: strings.Repeat(good+"\n", n), wire.CSV: header + strings.Repeat(goodRow+"\n", n), wire.JSON: "[" + strings.Repeat(good+",", n-1) + good + "]",
+	}
+	for f, body := range bodies {
+		all := mustRead(t, f, body)
+		if len(all) != n {
+			t.Errorf("%s: %d readings, want %d", f, len(all), n)
+		}
+		first := map[wire.Format]int{wire.NDJSON: 1, wire.CSV: 2}[f]
+		for i, o := range all {
+			if o.verdict.Outcome != 0 || f != wire.JSON && o.line != first+i {
+				t.Fatalf("%s: reading %d on line %d: %s", f, i, o.line, o.verdict)
+			}
+		}
+	}
+}
+
+// TestNamesAreKeptBriefly promises that readings with ever new or over-long
+// names are told apart all the same, batch after batch.
+func TestNamesAreKeptBriefly(t *testing.T) {
+	var body strings.Builder
+	n := 20_000
+	for i := range n {
+		name := string(varve.HashID(uint64(i)).Append(nil))
+		if i%1000 == 0 {
+			name = repeat("x", 300) + name
+		}
+		body.WriteString(`{"device":"` + name + `","time":1475001526000,"fields":{"a":1}}` + "\n")
+	}
+	all := mustRead(t, wire.NDJSON, body.String())
+	for i, o := range all {
+		want := string(varve.HashID(uint64(i)).Append(nil))
+		if i%1000 == 0 && o.verdict.Code == varve.CodeDeviceInvalid {
+			continue
+		}
+		if o.reading.Device != want {
+			t.Fatalf("reading %d is of %q, want %q: %s", i, o.reading.Device, want, o.verdict)
+		}
+	}
+	if len(all) != n {
+		t.Fatal(len(all))
+	}
+}
+
+// TestLongNamesAreNotKept promises that names which are rejected for their length
+// leave nothing in the memory that serves body after body.
+func TestLongNamesAreNotKept(t *testing.T) {
+	mem, b := new(wire.Memory), new(wire.Batch)
+	heap := func() uint64 {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	send := func(i int) {
+		body := `{"device":"` + repeat(string(rune('a'+i%26)), 200<<10+i) + `","time":1475001526000,"fields":{"a":1}}`
+		if all, err := drain(mem, b, wire.NDJSON, strings.NewReader(body), defaults(), wire.Columns{}); err != nil || codes(all) != "1:device_invalid" {
+			t.Fatal(codes(all), err)
+		}
+	}
+	send(0)
+	before := heap()
+	for i := range 100 {
+		send(i)
+	}
+	if after := heap(); after > before+4<<20 {
+		t.Errorf("%d MiB are kept", (after-before)>>20)
+	}
+	runtime.KeepAlive(b)
+}

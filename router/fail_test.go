@@ -1,0 +1,170 @@
+package router_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+var errDisk = errors.New("the disk is full")
+
+// longAgo is in another table than noon.
+var longAgo = noon.AddDate(0, -3, 0)
+
+// TestOneTableFails promises that only the readings of a table which cannot be
+// written to are affected: they may be sent again, and then nothing is there
+// twice.
+func TestOneTableFails(t *testing.T) {
+	w := newWorld()
+	bad := w.name("varve", longAgo, noon)
+	w.store.set(&w.store.write, func(t bucket.Table) error {
+		if t.Name() == bad {
+			return fmt.Errorf("write %s: %w", t, errDisk)
+		}
+		return nil
+	})
+	all := func() []varve.Reading {
+		return []varve.Reading{reading("weather", noon, 1), reading("weather", longAgo, 1), {}, reading("brief", longAgo, 1), reading("weather", longAgo, 2), reading("weather", noon, 2)}
+	}
+	v := w.send(t, all()...)
+	if words(v) != "stored unavailable stream_invalid stored unavailable stored" {
+		t.Fatal(words(v))
+	}
+	for _, i := range []int{1, 4} {
+		if !v[i].Code.Retryable() || !strings.Contains(v[i].Message, errDisk.Error()) {
+			t.Errorf("reading %d: %s", i, v[i])
+		}
+	}
+	w.store.set(&w.store.write, nil)
+	if got := words(w.send(t, all()...)); got != "duplicate stored stream_invalid duplicate stored duplicate" {
+		t.Error(got)
+	}
+}
+
+// TestInvalidForTheStore promises that what a store will never take is not
+// called retryable.
+func TestInvalidForTheStore(t *testing.T) {
+	w := newWorld()
+	w.store.set(&w.store.write, func(bucket.Table) error {
+		return fmt.Errorf("write: %w", varve.Errorf(varve.Invalid, "an item is at most 400 KB"))
+	})
+	v := w.send(t, reading("weather", noon, 1))
+	if v[0].Outcome != varve.Rejected || v[0].Code.Retryable() || !strings.Contains(v[0].Message, "400 KB") {
+		t.Error(v)
+	}
+}
+
+// TestRegistryFails promises that readings of a stream which cannot be noted are
+// retryable, since they could not be found, and those of others are stored.
+func TestRegistryFails(t *testing.T) {
+	w := newWorld()
+	w.store.put = func(k store.Key) error {
+		if strings.HasSuffix(k.SK, "brief") {
+			return errDisk
+		}
+		return nil
+	}
+	send := func() string {
+		return words(w.send(t, reading("brief", noon, 1), reading("weather", noon, 1), reading("brief", noon, 2)))
+	}
+	if got := send(); got != "unavailable stored unavailable" {
+		t.Error(got)
+	}
+	w.store.put = nil
+	if got := send(); got != "stored duplicate stored" {
+		t.Error(got)
+	}
+}
+
+// TestTableThatGoesAgain promises that a table which is missing however often it
+// is made costs its own readings some tries, and the others none.
+func TestTableThatGoesAgain(t *testing.T) {
+	w := newWorld()
+	gone := w.name("varve", longAgo, noon)
+	w.store.set(&w.store.write, func(t bucket.Table) error {
+		if t.Name() == gone {
+			return store.ErrNoTable
+		}
+		return nil
+	})
+	if got := words(w.send(t, reading("weather", longAgo, 1), reading("weather", noon, 1))); got != "unavailable stored" {
+		t.Error(got)
+	}
+	if n := w.store.created[gone]; n < 1 || n > 5 {
+		t.Errorf("made %d times", n)
+	}
+}
+
+// TestTableDroppedBetween promises that a table which goes between two writes is
+// made again, and nothing is lost.
+func TestTableDroppedBetween(t *testing.T) {
+	w := newWorld()
+	times := 0
+	w.store.set(&w.store.write, func(bucket.Table) error {
+		if times++; times == 2 {
+			return fmt.Errorf("it went: %w", store.ErrNoTable)
+		}
+		return nil
+	})
+	for i := range int64(3) {
+		if got := words(w.send(t, reading("weather", noon, i))); got != "stored" {
+			t.Error(got)
+		}
+	}
+	w.expect(t, map[string]int{w.name("varve", noon, noon): 3})
+}
+
+// TestContextEnds promises the cause of an ended context as the error, and that
+// what was sent can be sent again.
+func TestContextEnds(t *testing.T) {
+	cause := errors.New("the client has gone")
+	for _, row := range []struct {
+		when string
+		hook func(*world, func()) // ends the context at a time
+	}{
+		{"before", func(_ *world, end func()) { end() }},
+		{"while it is written", func(w *world, end func()) {
+			w.store.set(&w.store.write, func(bucket.Table) error { end(); return nil })
+		}},
+		{"while a table is made", func(w *world, end func()) {
+			w.store.set(&w.store.create, func(bucket.Table) error { end(); return nil })
+		}},
+	} {
+		w := newWorld()
+		ctx, cancel := context.WithCancelCause(context.Background())
+		row.hook(w, func() { cancel(cause) })
+		q, err := w.Admit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		verdicts := make([]varve.Verdict, 1)
+		if err := q.Write(ctx, []varve.Reading{reading("weather", noon, 1)}, verdicts); !errors.Is(err, cause) {
+			t.Errorf("%s: %v, %s", row.when, err, words(verdicts))
+		}
+		q.Done()
+		w.store.set(&w.store.write, nil)
+		w.store.set(&w.store.create, nil)
+		if got := words(w.send(t, reading("weather", noon, 1))); got != "stored" && got != "duplicate" {
+			t.Errorf("%s, again: %s", row.when, got)
+		}
+		w.expect(t, map[string]int{w.name("varve", noon, noon): 1})
+	}
+}
+
+// TestClosedStore promises verdicts, not silence, from a store that has closed.
+func TestClosedStore(t *testing.T) {
+	w := newWorld()
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := words(w.send(t, reading("weather", noon, 1), reading("weather", noon.Add(-time.Hour), 1))); got != "unavailable unavailable" {
+		t.Error(got)
+	}
+}

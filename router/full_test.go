@@ -1,0 +1,100 @@
+package router_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/router"
+)
+
+// TestTooManyRequests promises that one request more than may be under way is
+// refused with Busy and a time to wait, before anything of it is looked at, and
+// that there is room as soon as another is done.
+func TestTooManyRequests(t *testing.T) {
+	w := newWorld(func(o *router.Options) { o.MaxRequests = 2 })
+	var under []*router.Request
+	for range 2 {
+		q, err := w.Admit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		under = append(under, q)
+	}
+	for range 3 {
+		_, err := w.Admit()
+		var e *varve.Error
+		if !errors.As(err, &e) || e.Failure != varve.Busy || e.RetryAfter <= 0 {
+			t.Fatalf("%v", err)
+		}
+	}
+	under[0].Done()
+	w.send(t, reading("weather", noon, 1))
+	under[1].Done()
+	w.send(t, reading("weather", noon, 2))
+}
+
+// bulk is more readings than count as a small write.
+func bulk(from int64) []varve.Reading {
+	var list []varve.Reading
+	for i := range int64(300) {
+		list = append(list, reading("weather", noon, from+i))
+	}
+	return list
+}
+
+// TestBulkDoesNotHoldUpFreshReadings promises that large writes which wait for
+// room leave room for small ones, and that a wait ends with its context.
+func TestBulkDoesNotHoldUpFreshReadings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(func(o *router.Options) { o.MaxReadings = 600 })
+		w.send(t, reading("weather", noon, -1))
+		gate := make(chan struct{})
+		w.store.set(&w.store.write, func(bucket.Table) error { <-gate; return nil })
+		var wg sync.WaitGroup
+		for i := range int64(3) { // one is being written, two wait
+			wg.Go(func() {
+				for _, v := range w.send(t, bulk(1000*i)...) {
+					if v.Outcome != varve.Stored {
+						t.Error(v)
+					}
+				}
+			})
+		}
+		synctest.Wait()
+		if w.store.writes != 2+1 { // the first of all had to make its table
+			t.Errorf("%d writes are under way", w.store.writes-2)
+		}
+		ctx, cancel := context.WithCancelCause(context.Background())
+		wg.Go(func() {
+			q, err := w.Admit()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer q.Done()
+			if err := q.Write(ctx, bulk(5000), make([]varve.Verdict, 300)); !errors.Is(err, errDisk) {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		cancel(errDisk)
+		w.store.set(&w.store.write, nil)
+		if got := words(w.send(t, reading("weather", noon, 7777))); got != "stored" {
+			t.Error(got)
+		}
+		close(gate)
+		wg.Wait()
+		// All room was given back: the largest write there can be finds it.
+		for _, v := range w.send(t, append(bulk(10_000), bulk(20_000)...)...) {
+			if v.Outcome != varve.Stored {
+				t.Fatal(v)
+			}
+		}
+		w.expect(t, map[string]int{w.name("varve", noon, noon): 1 + 900 + 1 + 600})
+	})
+}

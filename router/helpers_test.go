@@ -1,0 +1,205 @@
+package router_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/router"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+	"github.com/varvedb/varve/streams"
+)
+
+// noon is when most tests take place.
+var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+
+// faulty is a store in memory that can be told to fail, or to wait.
+type faulty struct {
+	*mem.Store
+
+	mu      sync.Mutex
+	write   func(bucket.Table) error // before a batch is written
+	create  func(bucket.Table) error // before a table is made
+	put     func(store.Key) error    // before an item is put
+	created map[string]int           // calls of Create, by table
+	writes  int                      // calls of Write
+}
+
+func (f *faulty) hook(h *func(bucket.Table) error, t bucket.Table) error {
+	f.mu.Lock()
+	do := *h
+	f.mu.Unlock()
+	if do == nil {
+		return nil
+	}
+	return do(t)
+}
+
+// set changes a hook while others run.
+func (f *faulty) set(h *func(bucket.Table) error, do func(bucket.Table) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*h = do
+}
+
+func (f *faulty) Write(ctx context.Context, batches []store.Batch) []store.Result {
+	f.mu.Lock()
+	f.writes++
+	f.mu.Unlock()
+	results := make([]store.Result, len(batches))
+	for i, b := range batches {
+		if results[i].Err = f.hook(&f.write, b.Table); results[i].Err == nil {
+			results[i] = f.Store.Write(ctx, []store.Batch{b})[0]
+		}
+	}
+	return results
+}
+
+func (f *faulty) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+	f.mu.Lock()
+	f.created[t.Name()]++
+	f.mu.Unlock()
+	if err := f.hook(&f.create, t); err != nil {
+		return err
+	}
+	return f.Store.Create(ctx, t, tier)
+}
+
+func (f *faulty) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	if f.put != nil {
+		if err := f.put(it.Key); err != nil {
+			return err
+		}
+	}
+	return f.Store.Put(ctx, it, conds...)
+}
+
+// world is a router over a store, and its clock.
+type world struct {
+	*router.Router
+	store *faulty
+	grid  bucket.Policy
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+// tester is what a test and a property have in common.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// newWorld returns a world at noon, without any table. Streams that begin with
+// brief belong to a class of their own.
+func newWorld(change ...func(*router.Options)) *world {
+	w := &world{now: noon, grid: bucket.DefaultPolicy()}
+	w.store = &faulty{Store: mem.New(w.clock), created: map[string]int{}}
+	o := router.Options{
+		Writer: w.store, Creator: w.store, Streams: streams.New(w.store, w.clock), Grid: w.grid, Now: w.clock,
+		Policy: &retention.Policy{
+			Prefix:  "varve",
+			Classes: []retention.Class{{Name: retention.DefaultClass, Retention: 365 * 24 * time.Hour}, {Name: "brief", Retention: time.Hour}},
+			Streams: map[string]retention.Stream{"brief": {Class: "brief"}},
+		},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	w.Router = router.New(o)
+	return w
+}
+
+// reading returns a reading of stream s, whose value tells it from others.
+func reading(stream string, at time.Time, value int64) varve.Reading {
+	return varve.Reading{
+		Series: varve.Series{Tenant: "acme", Stream: stream, Device: "d1"}, Time: at,
+		Fields: []varve.Field{{Name: "v", Value: varve.IntValue(value)}},
+	}
+}
+
+// send writes readings in one request and returns their verdicts.
+func (w *world) send(t tester, readings ...varve.Reading) []varve.Verdict {
+	t.Helper()
+	q, err := w.Admit()
+	if err != nil {
+		t.Fatalf("admit: %v", err)
+	}
+	defer q.Done()
+	verdicts := make([]varve.Verdict, len(readings))
+	if err := q.Write(context.Background(), readings, verdicts); err != nil {
+		t.Fatalf("write: %v", err)
+	}
+	return verdicts
+}
+
+// words sums verdicts up: stored, duplicate, or the code.
+func words(verdicts []varve.Verdict) string {
+	var list []string
+	for _, v := range verdicts {
+		word := v.Outcome.String()
+		if v.Outcome == varve.Rejected {
+			word = string(v.Code)
+		}
+		list = append(list, word)
+	}
+	return strings.Join(list, " ")
+}
+
+// tables returns how many readings each table holds, as name=n, in order.
+func (w *world) tables(t tester) string {
+	t.Helper()
+	infos, err := w.store.Tables(context.Background(), store.Filter{Prefixes: []string{"varve", "varve-brief"}, Window: varve.AllTime(), Details: true})
+	if err != nil {
+		t.Fatalf("tables: %v", err)
+	}
+	var list []string
+	for i := range infos {
+		list = append(list, fmt.Sprintf("%s=%d", infos[i].Name(), infos[i].Readings))
+	}
+	return strings.Join(list, " ")
+}
+
+// name returns the table for an event time and an arrival.
+func (w *world) name(prefix string, at, arrived time.Time) string {
+	month := bucket.MonthOf(arrived)
+	r, ok := w.grid.Locate(at, month)
+	if !ok {
+		return "none"
+	}
+	return bucket.Table{Prefix: prefix, Range: r, Month: month}.Name()
+}
+
+// expect compares what tables hold with what they should.
+func (w *world) expect(t tester, want map[string]int) {
+	t.Helper()
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		list = append(list, fmt.Sprintf("%s=%d", name, want[name]))
+	}
+	if got := w.tables(t); got != strings.Join(list, " ") {
+		t.Errorf("tables %s, want %s", got, strings.Join(list, " "))
+	}
+}
+
+func TestPrefixes(t *testing.T) {
+	w := newWorld()
+	w.send(t, reading("weather", noon, 1), reading("brief", noon, 1), reading("weather", noon, 2))
+	w.expect(t, map[string]int{w.name("varve", noon, noon): 2, w.name("varve-brief", noon, noon): 1})
+}
