@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -82,17 +83,21 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// clock sets by how much the clock of the script's programs is ahead, in days:
+// clock sets the clock of the script's programs, from which it goes on. Scripts
+// begin at tourDay.
 //
-//	clock +40d
+//	clock 2026-12-20T12:00:00Z
 func clock(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: clock +DAYSd")
+		ts.Fatalf("usage: clock TIME")
 	}
-	days, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(args[0], "+"), "d"))
+	at, err := time.Parse(time.RFC3339, args[0])
 	ts.Check(err)
-	ahead := time.Duration(days) * 24 * time.Hour
-	ts.Check(os.WriteFile(ts.MkAbs(clockFile), []byte(ahead.String()), 0o600))
+	ts.Check(setClock(ts.Getenv("WORK"), at))
+}
+
+func setClock(dir string, at time.Time) error {
+	return os.WriteFile(filepath.Join(dir, clockFile), []byte(time.Until(at).String()), 0o600)
 }
 
 // httpCall makes a request of the server, checks the status, and writes status,

@@ -65,5 +65,5 @@ func setup(env *testscript.Env) error {
 	holder := &servers{}
 	env.Values[serversKey{}] = holder
 	env.Defer(holder.killAll)
-	return nil
+	return setClock(env.WorkDir, tourDay)
 }

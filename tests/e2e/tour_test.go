@@ -69,8 +69,7 @@ func newTourist(t *testing.T) *tourist {
 			t.Fatal(err)
 		}
 	}
-	ahead := time.Until(tourDay).String()
-	if err := os.WriteFile(filepath.Join(tr.dir, clockFile), []byte(ahead), 0o600); err != nil {
+	if err := setClock(tr.dir, tourDay); err != nil {
 		t.Fatal(err)
 	}
 	tr.server = start(t, tr.dir)
