@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
@@ -82,7 +83,7 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Holder == "" {
 		host, _ := os.Hostname() // a name that is only half good will do
-		o.Holder = fmt.Sprintf("%s-%d-%d", host, os.Getpid(), time.Now().UnixNano())
+		o.Holder = fmt.Sprintf("%s-%d-%x", host, os.Getpid(), rand.Uint64())
 	}
 	if o.Now == nil {
 		o.Now = time.Now

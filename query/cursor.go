@@ -3,6 +3,7 @@ package query
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"hash/crc32"
 	"hash/fnv"
 	"math"
 	"time"
@@ -21,6 +22,10 @@ type Cursor struct {
 
 const cursorVersion = 1
 
+// checksumBytes is the length of the checksum at the end: a cursor that lost
+// its tail would be one of another place.
+const checksumBytes = 4
+
 // Encode returns the cursor as text that is good for one question only: the
 // series, order and window as they were put.
 func (c Cursor) Encode(s varve.Series, o varve.Order, from, to string) string {
@@ -30,6 +35,7 @@ func (c Cursor) Encode(s varve.Series, o varve.Order, from, to string) string {
 	b = binary.AppendVarint(b, nanos(c.Window.To))
 	b = binary.AppendVarint(b, c.After.Time)
 	b = c.After.ID.Append(b)
+	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -61,9 +67,14 @@ func fingerprint(s varve.Series, o varve.Order, from, to string) uint64 {
 // Invalid, parameter cursor.
 func ParseCursor(text string, s varve.Series, o varve.Order, from, to string) (Cursor, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) < 9 || b[0] != cursorVersion {
+	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion {
 		return Cursor{}, badCursor()
 	}
+	end := len(b) - checksumBytes
+	if crc32.ChecksumIEEE(b[:end]) != binary.LittleEndian.Uint32(b[end:]) {
+		return Cursor{}, badCursor()
+	}
+	b = b[:end]
 	if binary.LittleEndian.Uint64(b[1:]) != fingerprint(s, o, from, to) {
 		return Cursor{}, varve.InvalidParam("cursor",
 			"this cursor belongs to another query: send it with the same device, order, from and to as the page that it came with")

@@ -82,6 +82,7 @@ type latest struct {
 	q      LatestQuery
 	plan   plan
 	answer LatestAnswer
+	table  bucket.Table // that the answer is from
 }
 
 func (l *latest) run(ctx context.Context) error {
@@ -151,7 +152,7 @@ func (l *latest) ask(ctx context.Context, tables []planned) error {
 			return err
 		}
 		if r.found {
-			l.offer(&r.reading)
+			l.offer(&r.reading, tables[i].Table)
 		}
 	}
 	return nil
@@ -161,7 +162,9 @@ func (l *latest) note(name string, err error) error {
 	c := &l.answer.Coverage
 	switch {
 	case err == nil:
-		c.Read = append(c.Read, name)
+		if !slices.Contains(c.Read, name) {
+			c.Read = append(c.Read, name)
+		}
 		return nil
 	case errors.Is(err, store.ErrNoTable):
 		c.Missing = append(c.Missing, name)
@@ -172,15 +175,14 @@ func (l *latest) note(name string, err error) error {
 	}
 }
 
-// offer keeps a reading if it is later than what was found; of copies, the one
-// that arrived first.
-func (l *latest) offer(r *varve.Reading) {
+// offer keeps a reading if it is later than what was found; of copies, by event
+// time, the one that arrived first. By arrival the last copy is kept until the
+// first is looked for: it has outdone readings that the first may not outdo.
+func (l *latest) offer(r *varve.Reading, t bucket.Table) {
 	a := &l.answer
-	switch {
-	case !a.Found || l.q.By.Later(r, &a.Reading):
-		a.Reading, a.Found = *r, true
-	case r.Position() == a.Reading.Position() && r.Arrived.Before(a.Reading.Arrived):
-		a.Reading = *r
+	first := l.q.By == varve.ByEvent && a.Found && r.Position() == a.Reading.Position() && r.Arrived.Before(a.Reading.Arrived)
+	if !a.Found || first || l.q.By.Later(r, &a.Reading) {
+		a.Reading, a.Found, l.table = *r, true, t
 	}
 }
 
@@ -188,8 +190,9 @@ func (l *latest) offer(r *varve.Reading) {
 //
 // A reading that was sent again after the turn of a month has a copy in a later
 // month's table, and arrived when its first copy did. So what is found is good
-// only if no earlier month has it too; otherwise the readings are gone through
-// one by one, copies put together.
+// only if no earlier month has it too, or the same month in a table of another
+// class or grid, from before a change of configuration; otherwise the readings
+// are gone through one by one, copies put together.
 func (l *latest) byArrival(ctx context.Context) error {
 	slices.SortStableFunc(l.plan.tables, func(a, b planned) int { return cmp.Compare(b.Month, a.Month) })
 	err := l.search(ctx, func(t *planned) bool {
@@ -205,18 +208,17 @@ func (l *latest) byArrival(ctx context.Context) error {
 	return l.goThrough(ctx)
 }
 
-// arrivedBefore reports whether an earlier month's table has the reading found.
+// arrivedBefore reports whether another table has the reading found that can
+// have had it earlier.
 func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
 	month := bucket.MonthOf(r.Arrived)
-	if r.Time.Sub(month.Start()) >= l.e.opts.Future {
-		return false, nil // it had not happened yet
-	}
+	early := r.Time.Sub(month.Start()) >= l.e.opts.Future // it had not happened before this month
 	at := r.Position()
 	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}
 	for i := range l.plan.tables {
 		t := &l.plan.tables[i]
-		if t.Month >= month || !t.Contains(r.Time) {
+		if t.Table == l.table || t.Month > month || t.Month < month && early || !t.Contains(r.Time) {
 			continue
 		}
 		found, err := l.holds(ctx, t, q, at)
@@ -238,11 +240,11 @@ func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Positi
 		}
 		for i := range page.Readings {
 			if c := &page.Readings[i]; c.Position() == at {
-				return retention.Alive(c, t.cutoff), nil
+				return retention.Alive(c, t.cutoff), l.note(t.Name(), nil)
 			}
 		}
 		if !page.More {
-			return false, nil
+			return false, l.note(t.Name(), nil)
 		}
 		last := page.Readings[len(page.Readings)-1].Position()
 		r.After = &last
@@ -256,6 +258,10 @@ func (l *latest) goThrough(ctx context.Context) error {
 		return err
 	}
 	defer rows.Close()
+	defer func() {
+		l.answer.Coverage = rows.Coverage()
+		l.answer.Cost.Add(rows.Cost())
+	}()
 	l.answer.Found = false
 	for {
 		readings, err := rows.Next(ctx)
@@ -263,7 +269,7 @@ func (l *latest) goThrough(ctx context.Context) error {
 			return err
 		}
 		if len(readings) == 0 {
-			break
+			return nil
 		}
 		for i := range readings {
 			if r := &readings[i]; !l.answer.Found || varve.ByArrival.Later(r, &l.answer.Reading) {
@@ -271,7 +277,4 @@ func (l *latest) goThrough(ctx context.Context) error {
 			}
 		}
 	}
-	l.answer.Coverage = rows.Coverage()
-	l.answer.Cost.Add(rows.Cost())
-	return nil
 }

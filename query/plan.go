@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -115,6 +116,10 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	var x Explanation
 	for _, t := range p.tables {
 		cost, err := e.opts.Reader.Estimate(ctx, q.rangeOf(t.Table, q.After, 0))
+		if errors.Is(err, store.ErrNoTable) {
+			x.Tables = append(x.Tables, explained(t.Table, "skip", "it was dropped a moment ago", store.Cost{}))
+			continue
+		}
 		if err != nil {
 			return Explanation{}, fmt.Errorf("estimate %s: %w", t.Table, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,8 +15,14 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// batch is how many readings Next returns at most.
-const batch = 1024
+const (
+	// batch is how many readings Next gathers at most; it may hand on more that
+	// a store has gathered.
+	batch = 1024
+	// pageReadings is how many readings are asked of a store at a time, if the
+	// limit is not below it: a large limit must not mean large pages.
+	pageReadings = 4096
+)
 
 // Rows yields the answer to a query, bit by bit. It is for one goroutine.
 type Rows struct {
@@ -33,6 +40,7 @@ type Rows struct {
 	more     bool
 	coverage Coverage
 	cost     store.Cost
+	err      error // that ended the answer
 }
 
 // source is one table that is being read.
@@ -68,8 +76,12 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 }
 
 // Next returns the next readings, or none at the end. They are good until the
-// next call.
+// next call. After an error it returns that error again: what follows would
+// have a gap.
 func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
 	r.out = r.out[:0]
 	r.giveBack()
 	for len(r.out) < batch && !r.more {
@@ -78,6 +90,7 @@ func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 		}
 		whole, err := r.step(ctx)
 		if err != nil {
+			r.err = err
 			return nil, err
 		}
 		if len(whole) > 0 {
@@ -229,11 +242,11 @@ func (r *Rows) before(a, b *varve.Reading) bool {
 // reaches reports whether a table can have a reading at a position or before
 // it, in the order of the query.
 func (r *Rows) reaches(t *planned, p varve.Position) bool {
-	w := t.Window()
+	sec := p.Time / int64(time.Second)
 	if r.q.Order == varve.Descending {
-		return p.Time < w.To.UnixNano()
+		return sec < t.End
 	}
-	return w.From.UnixNano() <= p.Time
+	return t.Start <= sec
 }
 
 // open opens the next tables: all that reach the reading at hand, or, if there
@@ -317,11 +330,9 @@ func (r *Rows) readAll(ctx context.Context, sources []*source) error {
 		return err
 	}
 	for i, s := range sources {
-		if err := r.note(s, costs[i], errs[i]); err != nil {
-			return err
-		}
+		errs[i] = r.note(s, costs[i], errs[i])
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (r *Rows) read(ctx context.Context, s *source) error {
@@ -333,7 +344,7 @@ func (r *Rows) read(ctx context.Context, s *source) error {
 func (r *Rows) page(ctx context.Context, s *source) (store.Cost, error) {
 	limit := 0
 	if r.left >= 0 {
-		limit = r.left + 1 // one more tells whether there is more
+		limit = min(r.left+1, pageReadings) // one more tells whether there is more
 	}
 	after := r.q.After
 	if s.begun {

@@ -53,8 +53,10 @@ type Action struct {
 // Kept is a table that one might expect a plan to act on, and that it leaves
 // alone.
 type Kept struct {
-	Table  bucket.Table
-	Reason string
+	Table    bucket.Table
+	Reason   string
+	Readings int64
+	Bytes    int64
 }
 
 // Plan is what a run of the rotator would do.
@@ -104,7 +106,7 @@ func (b *builder) add(kind Kind, in *store.Info, tier store.Tier, format string,
 }
 
 func (b *builder) leave(in *store.Info, format string, args ...any) {
-	b.plan.Kept = append(b.plan.Kept, Kept{Table: in.Table, Reason: fmt.Sprintf(format, args...)})
+	b.plan.Kept = append(b.plan.Kept, Kept{Table: in.Table, Reason: fmt.Sprintf(format, args...), Readings: in.Readings, Bytes: in.Bytes})
 }
 
 // create plans the tables of a class and write month that are missing.
@@ -112,14 +114,14 @@ func (b *builder) create(c retention.Class, m bucket.Month) {
 	ahead := m > bucket.MonthOf(b.plan.Now)
 	for _, r := range b.Grid.Layout(m) {
 		t := bucket.Table{Prefix: b.Retention.TablePrefix(c.Name), Range: r, Month: m}
-		_, there := b.there[t]
+		in := b.there[t]
 		if ahead {
 			b.plan.Needed++
-			if there {
+			if in != nil && in.Owned {
 				b.plan.Ready++
 			}
 		}
-		if there {
+		if in != nil {
 			continue
 		}
 		why := "readings that arrive this month need it"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/lease"
 )
@@ -109,8 +110,9 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 // failed.
 func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 	begin := time.Now()
+	var d done
 	defer func() {
-		r.note(&p, err)
+		r.note(&p, d, err)
 		r.opts.Events.Finished(&p, time.Since(begin), err)
 	}()
 	if !r.running.TryLock() {
@@ -125,44 +127,70 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 	if p, err = r.Plan(ctx, time.Time{}); err != nil {
 		return p, err
 	}
-	return p, r.apply(ctx, &p, l.Check)
+	d, err = r.apply(ctx, &p, l.Check)
+	return p, err
 }
 
-// note keeps what readiness and alarms are about.
-func (r *Rotator) note(p *Plan, err error) {
+// done is how many tables a run made and dropped.
+type done struct {
+	created, ahead int // ahead: those of the next month
+	dropped        int
+}
+
+func (d *done) count(p *Plan, a *Action) {
+	switch a.Kind {
+	case Drop:
+		d.dropped++
+	case Create:
+		d.created++
+		if a.Table.Month > bucket.MonthOf(p.Now) {
+			d.ahead++
+		}
+	default:
+	}
+}
+
+// note keeps what readiness and alarms are about: what there is after the run,
+// also if some of it failed.
+func (r *Rotator) note(p *Plan, d done, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := &r.health
 	if errors.Is(err, lease.ErrHeld) {
 		return // somebody else sees to it
 	}
+	if !p.Now.IsZero() { // it got as far as a plan
+		h.Ready, h.Needed, h.Tables = p.Ready+d.ahead, p.Needed, p.Tables+d.created-d.dropped
+	}
 	if err != nil {
 		h.LastError = err.Error()
 		return
 	}
 	h.LastSuccess, h.LastError = r.opts.Now(), ""
-	h.Ready, h.Needed, h.Tables = p.Needed, p.Needed, p.Tables+p.Counts()[Create]-p.Counts()[Drop]
 }
 
-// apply carries out a plan, in its order. Check is asked before each step.
-func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context) error) error {
+// apply carries out a plan, in its order, and returns what was done. Check is
+// asked before each step.
+func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context) error) (d done, err error) {
 	var errs []error
 	for _, a := range p.Actions {
 		if err := ctx.Err(); err != nil {
-			return errors.Join(append(errs, context.Cause(ctx))...)
+			return d, errors.Join(append(errs, context.Cause(ctx))...)
 		}
 		if err := check(ctx); err != nil {
-			return errors.Join(append(errs, err)...)
+			return d, errors.Join(append(errs, err)...)
 		}
 		begin := time.Now()
 		err := r.do(ctx, a)
 		if err != nil {
 			err = fmt.Errorf("%s %s: %w", a.Kind, a.Table, err)
 			errs = append(errs, err)
+		} else {
+			d.count(p, &a)
 		}
 		r.opts.Events.Applied(a, time.Since(begin), err)
 	}
-	return errors.Join(errs...)
+	return d, errors.Join(errs...)
 }
 
 func (r *Rotator) do(ctx context.Context, a Action) error {

@@ -3,12 +3,15 @@ package rotator
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/robfig/cron/v3"
 )
 
 // ParseSchedule reads a cron schedule: five fields, or @hourly, @every 30m and
-// their like, in UTC. Time zones are refused: cron takes them on trust.
+// their like, in UTC. Time zones are refused: cron takes them on trust. So are
+// schedules that never come, such as 31 February, and those that come more than
+// once a minute.
 func ParseSchedule(spec string) (s cron.Schedule, err error) {
 	if strings.Contains(spec, "TZ=") {
 		return nil, fmt.Errorf("schedule %q: schedules are in UTC, leave the time zone out", spec)
@@ -21,6 +24,14 @@ func ParseSchedule(spec string) (s cron.Schedule, err error) {
 	}()
 	if s, err = cron.ParseStandard(spec); err != nil {
 		return nil, fmt.Errorf("schedule %q: %w: write five fields as for cron, or @hourly, or @every 30m", spec, err)
+	}
+	some := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	first := s.Next(some)
+	switch {
+	case first.IsZero():
+		return nil, fmt.Errorf("schedule %q names a day that never comes", spec)
+	case s.Next(first).Sub(first) < time.Minute:
+		return nil, fmt.Errorf("schedule %q comes more than once a minute", spec)
 	}
 	return s, nil
 }

@@ -1,0 +1,167 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// TestFailureShows: a rotator that fails keeps nobody from opening; it shows in
+// the events and in the health, and goes away with the first run that succeeds.
+func TestFailureShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &watched{Store: mem.New(nil)}
+		s.onCreate(func() error { return errors.New("no table today") })
+		var l log
+		e := open(t, engine.Options{Store: s, Events: l.events()})
+		wait(90 * time.Minute)
+		h := e.Rotator.Health()
+		if !strings.Contains(h.LastError, "no table today") || !h.LastSuccess.IsZero() || h.Ready != 0 || h.Needed == 0 {
+			t.Errorf("health %+v", h)
+		}
+		if _, errs, steps := l.told(); len(errs) != 2 || errs[0] == nil || errs[1] == nil || steps == 0 {
+			t.Errorf("events: %d steps, %v", steps, errs)
+		}
+		s.onCreate(nil)
+		wait(time.Hour)
+		h = e.Rotator.Health()
+		if h.LastError != "" || !h.LastSuccess.Equal(time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)) || h.Ready != h.Needed {
+			t.Errorf("health after it was mended: %+v", h)
+		}
+		if _, errs, _ := l.told(); len(errs) != 3 || errs[2] != nil {
+			t.Errorf("events after it was mended: %v", errs)
+		}
+	})
+}
+
+// TestCloseDrains: Close waits for the step of a run that is under way, begins no
+// other, and only then closes the store.
+func TestCloseDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &watched{Store: mem.New(nil)}
+		var l log
+		e := open(t, engine.Options{Store: s, Events: l.events()})
+		var inStep, closedInStep atomic.Int32
+		s.onCreate(func() error {
+			inStep.Add(1)
+			<-time.After(10 * time.Minute) // and heeds no context
+			closedInStep.Add(s.closed.Load())
+			return nil
+		})
+		wait(31 * 24 * time.Hour) // 1 February, midnight: March's tables are to be made
+		if n := inStep.Load(); n != 1 {
+			t.Fatalf("%d steps are under way", n)
+		}
+		wait(3 * time.Minute)
+		begin := time.Now()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begin); took != 7*time.Minute {
+			t.Errorf("Close took %s, the step had 7m to go", took)
+		}
+		_, errs, _ := l.told()
+		last := errs[len(errs)-1]
+		if closedInStep.Load() != 0 || s.closed.Load() != 1 || inStep.Load() != 1 || !errors.Is(last, context.Canceled) {
+			t.Errorf("closed during the step: %d; %d steps; the run ended with %v", closedInStep.Load(), inStep.Load(), last)
+		}
+	})
+}
+
+// TestLongRun: a run that takes longer than the schedule is not run into by the
+// next one, and that is no failure.
+func TestLongRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &watched{Store: mem.New(nil)}
+		e := open(t, engine.Options{Store: s, Schedule: "@every 5m"})
+		var running, steps, together atomic.Int32
+		s.onCreate(func() error {
+			steps.Add(1)
+			if running.Add(1) > 1 {
+				together.Add(1)
+			}
+			<-time.After(7 * time.Minute)
+			running.Add(-1)
+			return nil
+		})
+		wait(31*24*time.Hour + 4*time.Hour)
+		if steps.Load() == 0 || together.Load() > 0 {
+			t.Errorf("%d steps, %d of them while another was under way", steps.Load(), together.Load())
+		}
+		h := e.Rotator.Health()
+		if h.LastError != "" || h.Ready != h.Needed || time.Since(h.LastSuccess) > 5*time.Minute {
+			t.Errorf("health %+v", h)
+		}
+	})
+}
+
+// shared is a store that outlives an engine.
+type shared struct{ store.Store }
+
+func (shared) Close() error { return nil }
+
+// TestTwoEngines: two processes on one store take turns, each with a name of its
+// own; one that opens while the other rotates opens all the same.
+func TestTwoEngines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &watched{Store: mem.New(nil)}
+		var second *engine.Engine
+		s.onCreate(func() error {
+			if second == nil {
+				s.onCreate(nil)
+				second = open(t, engine.Options{Store: shared{s}})
+				if h := second.Rotator.Health(); h != (rotator.Health{}) {
+					t.Errorf("the second one rotated too: %+v", h)
+				}
+			}
+			return nil
+		})
+		first := open(t, engine.Options{Store: shared{s}})
+		if h := first.Rotator.Health(); h.LastError != "" || h.Ready != h.Needed || h.Needed == 0 {
+			t.Errorf("health %+v", h)
+		}
+		if second == nil {
+			t.Fatal("no table was made")
+		}
+		wait(10 * time.Hour)
+		for _, e := range []*engine.Engine{first, second} {
+			h := e.Rotator.Health()
+			if h.LastError != "" {
+				t.Errorf("health %+v", h)
+			}
+		}
+		if a, b := first.Rotator.Health().LastSuccess, second.Rotator.Health().LastSuccess; time.Since(a) > time.Hour && time.Since(b) > time.Hour {
+			t.Errorf("nobody rotates: %s, %s", a, b)
+		}
+	})
+}
+
+// TestCallerGoesAway: the schedule lives until Close, also if the context of Open
+// has ended.
+func TestCallerGoesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l log
+		ctx, cancel := context.WithCancel(t.Context())
+		e, err := engine.Open(ctx, engine.Options{Store: mem.New(nil), Events: l.events()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		wait(2*time.Hour + time.Minute)
+		if _, errs, _ := l.told(); len(errs) != 3 || errs[2] != nil {
+			t.Errorf("runs %v", errs)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

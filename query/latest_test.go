@@ -1,0 +1,239 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/retention"
+)
+
+// latest is the oracle: the last of the distinct live readings.
+func (w *world) latest(s varve.Series, by varve.By) (varve.Reading, bool) {
+	var last varve.Reading
+	all := w.distinct(s)
+	for i := range all {
+		if i == 0 || by.Later(&all[i], &last) {
+			last = all[i]
+		}
+	}
+	return last, len(all) > 0
+}
+
+// TestLatest: the latest reading by event time and by arrival, of one device and
+// of many, is the last of its distinct live readings, however their copies lie
+// in the tables.
+func TestLatest(t *testing.T) {
+	check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		for range 3 {
+			q := query.LatestQuery{
+				Series:     device("a"),
+				By:         rapid.SampledFrom([]varve.By{varve.ByEvent, varve.ByArrival}).Draw(t, "by"),
+				Fields:     rapid.SampledFrom([][]string{nil, {"value"}, {"absent"}}).Draw(t, "fields"),
+				Consistent: rapid.Bool().Draw(t, "consistent"),
+			}
+			one, err := w.engine.Latest(context.Background(), q)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			w.checkLatest(t, one, q)
+			devices := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "nobody"}), 0, 5).Draw(t, "devices")
+			many, err := w.engine.LatestOf(context.Background(), q, devices)
+			if err != nil || len(many) != len(devices) {
+				t.Fatalf("%d answers, %v", len(many), err)
+			}
+			for i, dev := range devices {
+				q.Series = device(dev)
+				w.checkLatest(t, many[i], q)
+			}
+			w.pass(t)
+		}
+	})
+}
+
+func (w *world) checkLatest(t *rapid.T, got query.LatestAnswer, q query.LatestQuery) {
+	t.Helper()
+	want, found := w.latest(q.Series, q.By)
+	want = project(want, q.Fields)
+	if got.Series != q.Series || got.Found != found || found && !got.Reading.Equal(&want) {
+		t.Fatalf("%s by %s:\n got %v %s\nwant %v %s", q.Series, q.By, got.Found, show(&got.Reading), found, show(&want))
+	}
+	seen := map[string]bool{}
+	for _, name := range slices.Concat(got.Coverage.Read, got.Coverage.Expired, got.Coverage.Missing) {
+		if _, ok := bucket.Parse(name); !ok || seen[name] {
+			t.Fatalf("coverage has %s, or has it twice: %+v", name, got.Coverage)
+		}
+		seen[name] = true
+	}
+	if found && len(got.Coverage.Read) == 0 || len(got.Coverage.Failed) > 0 {
+		t.Fatalf("coverage of a found reading: %+v", got.Coverage)
+	}
+}
+
+// TestLatestAmongCopies: of tables that are asked at once, one has a copy that
+// came last, one the first copy, which came long ago, and one the reading that
+// is the last to arrive.
+func TestLatestAmongCopies(t *testing.T) {
+	w := newWorld(t, 500*day, retention.Forever, 8)
+	on := func(month time.Month, d int) time.Time { return time.Date(2026, month, d, 12, 0, 0, 0, time.UTC) }
+	tables := map[bucket.Table]bool{}
+	for _, at := range []time.Time{on(1, 1), on(9, 20), on(10, 6)} { // asked first, in vain
+		tables[w.put(t, retention.DefaultClass, reading("b", at, on(11, 1), "", 1))] = true
+	}
+	tables[w.put(t, retention.DefaultClass, reading("a", on(10, 20), on(11, 15), "", 1))] = true
+	tables[w.put(t, retention.DefaultClass, reading("a", on(11, 9), on(11, 10), "", 2))] = true
+	tables[w.put(t, retention.DefaultClass, reading("a", on(10, 20), on(10, 21), "", 1))] = true
+	if len(tables) != 6 {
+		t.Fatalf("%d tables", len(tables))
+	}
+	a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: varve.ByArrival})
+	if err != nil || !a.Reading.Arrived.Equal(on(11, 10)) {
+		t.Errorf("%v %s", err, show(&a.Reading))
+	}
+}
+
+// TestLatestReadsLittle: the latest of a device that reports all the time is in
+// the newest table, and no other is asked; a copy that came again in a later
+// month makes it look where the first one is.
+func TestLatestReadsLittle(t *testing.T) {
+	w := newWorld(t, 500*day, retention.Forever, 1)
+	var newest bucket.Table
+	for d := range 365 {
+		at := start.Add(-time.Duration(364-d) * day)
+		newest = w.put(t, retention.DefaultClass, reading("a", at, at, "", int64(d)))
+	}
+	for _, by := range []varve.By{varve.ByEvent, varve.ByArrival} {
+		w.store.reads = nil
+		a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: by})
+		if err != nil || !a.Reading.Time.Equal(start) {
+			t.Fatalf("by %s: %v %s", by, err, show(&a.Reading))
+		}
+		// By arrival, this month's other tables can hold a later one.
+		month := 0
+		for tb := range w.store.reads {
+			if tb.Month != newest.Month {
+				t.Errorf("by %s: read %s", by, tb)
+			}
+			month++
+		}
+		if by == varve.ByEvent && month != 1 || month > 4 {
+			t.Errorf("by %s: read %d tables", by, month)
+		}
+	}
+}
+
+// TestLatestCoverage: an answer by arrival names every table that it looked
+// into, also those of earlier months that might have had the reading first.
+func TestLatestCoverage(t *testing.T) {
+	w := newWorld(t, 500*day, retention.Forever, 1)
+	at := start.AddDate(0, -1, 0)
+	w.put(t, retention.DefaultClass, reading("a", at.Add(-time.Minute), at, "", 1)) // last month, another reading
+	w.put(t, retention.DefaultClass, reading("a", at, start, "", 2))
+	a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: varve.ByArrival})
+	if err != nil || !a.Found || !a.Reading.Time.Equal(at) {
+		t.Fatalf("%v %s", err, show(&a.Reading))
+	}
+	var read []string
+	for tb := range w.store.reads {
+		read = append(read, tb.Name())
+	}
+	slices.Sort(read)
+	got := slices.Sorted(slices.Values(a.Coverage.Read))
+	if len(read) != 2 || !slices.Equal(got, read) {
+		t.Errorf("coverage\n got %v\nread %v", got, read)
+	}
+}
+
+// TestLatestFails: a table that cannot be read makes an error that names it, in
+// every step of the search; one that was dropped meanwhile does not.
+func TestLatestFails(t *testing.T) {
+	for _, by := range []varve.By{varve.ByEvent, varve.ByArrival} {
+		for _, op := range []string{"latest", "read"} {
+			for call := 1; ; call++ {
+				w := newWorld(t, 500*day, retention.Forever, 2)
+				for m := range 4 { // every reading again in the next month, and last of all
+					at := start.AddDate(0, -m, 0)
+					w.put(t, retention.DefaultClass, reading("a", at.Add(-time.Hour), at.Add(-time.Hour), "", 1))
+					w.put(t, retention.DefaultClass, reading("a", at.AddDate(0, -1, 0).Add(-time.Hour), at, "", 1))
+					w.put(t, retention.DefaultClass, reading("a", at.AddDate(0, -1, 0), at, "", 1))
+				}
+				var failed string
+				left := call
+				w.store.before = func(_ context.Context, o string, tb bucket.Table) error {
+					if o == op {
+						w.store.mu.Lock()
+						defer w.store.mu.Unlock()
+						if left--; left == 0 {
+							failed = tb.Name()
+							return errBroken
+						}
+					}
+					return nil
+				}
+				what := fmt.Sprintf("by %s, %s %d", by, op, call)
+				a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: by})
+				if left > 0 { // fewer calls than that
+					if want, _ := w.latest(device("a"), by); err != nil || !a.Reading.Equal(&want) {
+						t.Errorf("%s: %v %s", what, err, show(&a.Reading))
+					}
+					if call == 1 && (op == "latest" || by == varve.ByArrival) {
+						t.Errorf("%s: not reached", what)
+					}
+					break
+				}
+				if !errors.Is(err, errBroken) || !slices.Contains(a.Coverage.Failed, failed) {
+					t.Errorf("%s: %s failed: %v, %+v", what, failed, err, a.Coverage)
+				}
+				if _, err := w.engine.LatestOf(t.Context(), query.LatestQuery{Series: device("a"), By: by}, []string{"a", "b"}); err != nil {
+					t.Errorf("%s: broken once, and again: %v", what, err)
+				}
+			}
+		}
+	}
+}
+
+// TestLatestOfDropped: tables that are dropped between plan and read are
+// missing, and the search goes on.
+func TestLatestOfDropped(t *testing.T) {
+	for _, by := range []varve.By{varve.ByEvent, varve.ByArrival} {
+		w := newWorld(t, 500*day, retention.Forever, 1)
+		w.put(t, retention.DefaultClass, reading("a", start.AddDate(0, -2, 0), start.AddDate(0, -2, 0), "", 1))
+		w.put(t, retention.DefaultClass, reading("a", start, start, "", 2))
+		dropped := ""
+		w.store.before = func(_ context.Context, _ string, tb bucket.Table) error {
+			if dropped == "" {
+				dropped = tb.Name()
+				w.drop(t, tb)
+			}
+			return nil
+		}
+		a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: by, Consistent: true})
+		want, _ := w.latest(device("a"), by)
+		if err != nil || !a.Found || !a.Reading.Equal(&want) || !slices.Equal(a.Coverage.Missing, []string{dropped}) {
+			t.Errorf("by %s: %v %v %s, %+v", by, err, a.Found, show(&a.Reading), a.Coverage)
+		}
+	}
+}
+
+// TestConsistent: what is asked for consistently is read consistently, from a
+// fresh list of tables.
+func TestConsistent(t *testing.T) {
+	for _, consistent := range []bool{false, true} {
+		w := newWorld(t, 500*day, retention.Forever, 1)
+		w.put(t, retention.DefaultClass, reading("a", start, start, "", 2))
+		w.ask(t, query.Query{Series: device("a"), Window: varve.AllTime(), Consistent: consistent})
+		f, r := w.store.filters[0], w.store.ranges[0]
+		if f.Fresh != consistent || r.Consistent != consistent || !f.SkipEmpty || f.Details {
+			t.Errorf("consistent %v: listed with %+v, read with %+v", consistent, f, r)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// watched is a store that counts what is read of it, fails when told to, cuts
+// pages short, and writes over the memory that it is given for reuse.
+type watched struct {
+	*mem.Store
+	pages  int // readings in a page at most; 0: any number
+	before func(ctx context.Context, op string, t bucket.Table) error
+
+	mu      sync.Mutex
+	reads   map[bucket.Table]int // pages and latests
+	filters []store.Filter
+	ranges  []store.Range
+}
+
+var errBroken = errors.New("broken")
+
+func (s *watched) note(ctx context.Context, op string, t bucket.Table) error {
+	s.mu.Lock()
+	if s.reads == nil {
+		s.reads = map[bucket.Table]int{}
+	}
+	if op != "estimate" {
+		s.reads[t]++
+	}
+	before := s.before
+	s.mu.Unlock()
+	if before == nil {
+		return nil
+	}
+	return before(ctx, op, t)
+}
+
+func (s *watched) Read(ctx context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
+	if err := s.note(ctx, "read", r.Table); err != nil {
+		return store.Page{}, err
+	}
+	s.mu.Lock()
+	s.ranges = append(s.ranges, r)
+	s.mu.Unlock()
+	if s.pages > 0 && (r.Limit == 0 || r.Limit > s.pages) {
+		r.Limit = s.pages
+	}
+	page, err := s.Store.Read(ctx, r, nil)
+	if err == nil {
+		page.Readings = into(dst, page.Readings)
+	}
+	return page, err
+}
+
+// into returns readings in the memory of dst, down to their fields, as a store
+// may. All that was in that memory is lost.
+func into(dst, readings []varve.Reading) []varve.Reading {
+	dst = dst[:cap(dst)]
+	for i := range dst {
+		fields := dst[i].Fields[:cap(dst[i].Fields)]
+		for j := range fields {
+			fields[j] = varve.Field{Name: "overwritten", Value: varve.StringValue("overwritten")}
+		}
+		dst[i] = varve.Reading{Fields: fields[:0]}
+	}
+	out := dst[:0]
+	for _, r := range readings {
+		var fields []varve.Field
+		if len(out) < len(dst) {
+			fields = dst[len(out)].Fields
+		}
+		r.Fields = append(fields, r.Fields...)
+		out = append(out, r)
+	}
+	return out
+}
+
+func (s *watched) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
+	if err := s.note(ctx, "latest", l.Table); err != nil {
+		return varve.Reading{}, false, store.Cost{}, err
+	}
+	return s.Store.Latest(ctx, l)
+}
+
+func (s *watched) Estimate(ctx context.Context, r store.Range) (store.Cost, error) {
+	if err := s.note(ctx, "estimate", r.Table); err != nil {
+		return store.Cost{}, err
+	}
+	return s.Store.Estimate(ctx, r)
+}
+
+func (s *watched) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
+	s.mu.Lock()
+	s.filters = append(s.filters, f)
+	s.mu.Unlock()
+	return s.Store.Tables(ctx, f)
+}

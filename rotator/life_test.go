@@ -1,0 +1,211 @@
+package rotator_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/router"
+	"github.com/varvedb/varve/store"
+)
+
+const day = 24 * time.Hour
+
+// TestFiveYears: whatever is thrown at it for five years, hour by hour - late
+// and early readings, readings sent again, requests that take their time, a
+// rotator that does not run for up to 20 days or is killed between two steps -
+// every acknowledged reading is found until it expires and not after, no table
+// that holds one is retired or dropped, nothing foreign is touched, and there
+// are never more tables than the policy's bound.
+func TestFiveYears(t *testing.T) {
+	seeds, span, maxDays := 2, 5*365*day, 100
+	if testing.Short() {
+		seeds, span, maxDays = 4, 100*day, 30
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			l := newLife(t, uint64(seed), maxDays)
+			for end := l.clock.Add(span); l.clock.Before(end); {
+				l.hour()
+			}
+			l.checkAll()
+			if l.drops == 0 || l.kills == 0 || l.acked == 0 || l.late == 0 || l.outages == 0 {
+				t.Errorf("too little happened: %d drops, %d kills, %d readings, %d slow requests, %d outages", l.drops, l.kills, l.acked, l.late, l.outages)
+			}
+			t.Logf("%d readings, %d runs that acted, %d kills, %d outages, %d drops; at most %d tables, bound %d",
+				l.acked, l.runs, l.kills, l.outages, l.drops, l.most, l.bound)
+		})
+	}
+}
+
+// life is a world with all that was acknowledged in it.
+type life struct {
+	*world
+	rng    *rand.Rand
+	keep   map[string]time.Duration // by stream
+	alive  map[varve.Series]map[varve.Position]time.Time
+	until  map[bucket.Table]time.Time // when the last reading in it expires
+	sent   []varve.Reading            // some that may be sent again
+	slow   []slowRequest
+	away   time.Time // the rotator does not run until then
+	bound  int
+	budget int // calls until the process is killed; -1: it lives
+
+	acked, late, runs, kills, outages, drops, most int
+}
+
+// slowRequest is a request that was admitted and has not written yet.
+type slowRequest struct {
+	*router.Request
+	at time.Time // when it will
+}
+
+func newLife(t *testing.T, seed uint64, maxDays int) *life {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	l := &life{
+		world: newWorld(t, time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rng.IntN(400*24))*time.Hour)),
+		rng:   rng, budget: -1, keep: map[string]time.Duration{},
+		alive: map[varve.Series]map[varve.Position]time.Time{}, until: map[bucket.Table]time.Time{},
+	}
+	l.keep["weather"] = time.Duration(1+rng.IntN(maxDays)) * day
+	l.keep["debug"] = time.Duration(1+rng.IntN(72)) * time.Hour
+	l.store.before = l.allow
+	l.start(rotator.Policy{
+		Grid: bucket.Policy{
+			Future: time.Duration(rng.IntN(24*20)) * time.Hour, Recent: rng.IntN(4),
+			Doubling: time.Duration(rng.IntN(365)) * day,
+		},
+		Retention: &retention.Policy{
+			Prefix: "varve",
+			Classes: []retention.Class{
+				{Name: retention.DefaultClass, Retention: l.keep["weather"]},
+				{Name: "short", Retention: l.keep["debug"]},
+			},
+			Streams: map[string]retention.Stream{"debug": {Class: "short"}},
+		},
+		Drop: true, MaxDrops: 3 + rng.IntN(30), Grace: time.Duration(1+rng.IntN(15*24)) * time.Hour,
+	})
+	bound, ok := l.policy.Bound(l.clock, 20*day)
+	if !ok {
+		t.Fatal("a policy that drops has no bound")
+	}
+	l.bound = bound
+	for n := range 50 {
+		at := l.clock.AddDate(0, 0, 7*n)
+		rg, _ := bucket.DefaultPolicy().Locate(at, bucket.MonthOf(at))
+		l.mem.PlantForeign(bucket.Table{Prefix: "varve-other", Range: rg, Month: bucket.MonthOf(at)}.Name())
+	}
+	return l
+}
+
+// allow is the store's hook: it cuts a run off, and sees that no step hurts.
+func (l *life) allow(op string, t bucket.Table) error {
+	if l.budget == 0 {
+		return fmt.Errorf("the process is dead")
+	}
+	if l.budget > 0 {
+		l.budget--
+	}
+	if t != (bucket.Table{}) && t.Prefix != "varve" && t.Prefix != "varve-short" {
+		l.t.Errorf("%s: %s %s, which is foreign", l.clock, op, t)
+	}
+	if op == "retire" || op == "drop" {
+		if until := l.until[t]; until.After(l.clock) {
+			l.t.Errorf("%s: %s %s, which holds a reading that lives until %s", l.clock, op, t, until)
+		}
+	}
+	if op == "drop" {
+		l.drops++
+	}
+	return nil
+}
+
+// hour lets an hour pass: writes at random moments, then a run of the rotator.
+func (l *life) hour() {
+	next := l.clock.Truncate(time.Hour).Add(time.Hour)
+	for n := l.rng.IntN(3); n > 0; n-- {
+		l.clock = l.clock.Add(time.Duration(l.rng.Int64N(int64(next.Sub(l.clock)))))
+		l.client()
+	}
+	if next.Day() == 1 && next.Hour() == 0 { // the turn of a month is where it hurts
+		l.clock = next.Add(-time.Nanosecond)
+		l.client()
+		l.admit()
+		l.clock = next
+		l.client()
+	}
+	l.clock = next
+	l.finishSlow()
+	acted := l.rotate()
+	if acted || l.rng.IntN(10*24) == 0 {
+		l.checkAll()
+	}
+}
+
+// rotate runs the rotator, if it is not away and has something to do; sometimes
+// the run is cut off. It reports whether tables went.
+func (l *life) rotate() bool {
+	infos, err := l.mem.Tables(l.t.Context(), storeFilter())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if l.most = max(l.most, len(infos)); l.most > l.bound {
+		l.t.Fatalf("%s: %d tables, the bound is %d", l.clock, l.most, l.bound)
+	}
+	if l.clock.Before(l.away) {
+		return false
+	}
+	if l.rng.IntN(45*24) == 0 {
+		l.outages++
+		l.away = l.clock.Add(time.Duration(l.rng.Int64N(int64(20*day - 12*time.Hour))))
+		return false
+	}
+	p := l.policy.Plan(l.clock, infos)
+	if len(p.Actions) == 0 {
+		return false
+	}
+	l.runs++
+	if l.rng.IntN(3) == 0 {
+		l.budget = l.rng.IntN(len(p.Actions) + 4)
+	}
+	_, err = l.rotator.Run(l.t.Context())
+	if killed := l.budget == 0 && err != nil; killed {
+		l.kills++
+		l.start(l.policy)
+	} else if err != nil {
+		l.t.Fatalf("%s: %v", l.clock, err)
+	}
+	l.budget = -1
+	counts := p.Counts()
+	return counts[rotator.Retire]+counts[rotator.Drop] > 0
+}
+
+func storeFilter() store.Filter {
+	return store.Filter{Prefixes: []string{"varve", "varve-short"}, Window: varve.AllTime(), Details: true, Fresh: true}
+}
+
+// checkAll reads everything: exactly what is alive is there.
+func (l *life) checkAll() {
+	for s, alive := range l.alive {
+		got, _ := l.read(s.Stream, s.Device)
+		for i := range got {
+			if expires, ok := alive[got[i].Position()]; !ok || !expires.After(l.clock) {
+				l.t.Fatalf("%s: %s is found; it expired %s", l.clock, &got[i], expires)
+			}
+		}
+		for at, expires := range alive {
+			if !expires.After(l.clock) {
+				delete(alive, at)
+			}
+		}
+		if len(got) != len(alive) {
+			l.t.Fatalf("%s: %s: %d readings are found, %d are alive", l.clock, s, len(got), len(alive))
+		}
+	}
+}

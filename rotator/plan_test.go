@@ -1,0 +1,240 @@
+package rotator_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store"
+)
+
+// situation is a policy, a time, and tables in any state, also such as no
+// history leads to.
+type situation struct {
+	policy rotator.Policy
+	now    time.Time
+	infos  []store.Info
+}
+
+var keeps = []time.Duration{time.Minute, time.Hour, 3 * day, 30 * day, 400 * day, retention.Forever}
+
+func drawPolicy(t *rapid.T) rotator.Policy {
+	hours := func(label string, most int) time.Duration {
+		return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * time.Hour
+	}
+	p := rotator.Policy{
+		Grid: bucket.Policy{
+			Future: hours("future", 8*7*24), Recent: rapid.IntRange(0, 52).Draw(t, "recent"),
+			Doubling: time.Duration(rapid.IntRange(0, 50*365).Draw(t, "doubling")) * day,
+		},
+		Retention: &retention.Policy{Prefix: "v", Classes: []retention.Class{
+			{Name: retention.DefaultClass, Retention: rapid.SampledFrom(keeps).Draw(t, "keep")},
+			{Name: "other", Retention: rapid.SampledFrom(keeps).Draw(t, "other keep")},
+		}},
+		Drop: rapid.Bool().Draw(t, "drop"), Seal: hours("seal", 7*24), Grace: hours("grace", 30*24),
+		MaxDrops: rapid.IntRange(0, 12).Draw(t, "max drops"),
+	}
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return p.WithDefaults()
+}
+
+func drawSituation(t *rapid.T) situation {
+	s := situation{policy: drawPolicy(t)}
+	s.now = time.Unix(rapid.Int64Range(1_700_000_000, 1_900_000_000).Draw(t, "now"), 0).UTC()
+	seen := map[bucket.Table]bool{}
+	for range rapid.IntRange(0, 60).Draw(t, "tables") {
+		month := bucket.MonthOf(s.now) + bucket.Month(rapid.IntRange(-20, 1).Draw(t, "month"))
+		layout := s.policy.Grid.Layout(month)
+		in := store.Info{
+			Table: bucket.Table{
+				Prefix: rapid.SampledFrom([]string{"v", "v", "v-other", "v-gone"}).Draw(t, "prefix"),
+				Range:  rapid.SampledFrom(layout).Draw(t, "range"), Month: month,
+			},
+			Status: store.Active, Owned: rapid.IntRange(0, 9).Draw(t, "owned") > 0,
+			Tier: store.Tier(rapid.IntRange(1, 3).Draw(t, "tier")), Readings: rapid.Int64Range(0, 9).Draw(t, "readings"),
+		}
+		if rapid.Bool().Draw(t, "retired") {
+			in.Retired = s.now.Add(-time.Duration(rapid.IntRange(0, 60*24).Draw(t, "hours ago")) * time.Hour)
+		}
+		if rapid.IntRange(0, 9).Draw(t, "hold") == 0 {
+			in.Hold = "case 17"
+		}
+		if !seen[in.Table] {
+			s.infos = append(s.infos, in)
+		}
+		seen[in.Table] = true
+	}
+	return s
+}
+
+// lastBreath is when the last reading that a table can hold has expired: one
+// that arrived in the month's last millisecond, and happened as far ahead as
+// its range and the policy let it.
+func (s *situation) lastBreath(in *store.Info) (time.Time, bool) {
+	class, ok := s.policy.Retention.ClassOfPrefix(in.Prefix)
+	if !ok || class.Retention == retention.Forever {
+		return time.Time{}, false
+	}
+	arrived := in.Month.End().Add(-time.Millisecond)
+	event := arrived.Add(s.policy.Grid.Future)
+	if end := time.Unix(in.End, 0).Add(-1); event.After(end) {
+		event = end
+	}
+	if event.Before(arrived) {
+		event = arrived
+	}
+	return event.Add(class.Retention), true
+}
+
+// TestPlanHurtsNothing: whatever is there, a plan retires a table only when
+// everything that it can hold has expired, and drops one only if that is
+// allowed, it is owned, retired, past its grace and floor and not on hold, and
+// no more than the cap, the longest retired first. Steps are in their order.
+func TestPlanHurtsNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSituation(t)
+		byTable := map[bucket.Table]*store.Info{}
+		for i := range s.infos {
+			byTable[s.infos[i].Table] = &s.infos[i]
+		}
+		p := s.policy.Plan(s.now, s.infos)
+		var dropped []time.Time
+		for i, a := range p.Actions {
+			if i > 0 && p.Actions[i-1].Kind > a.Kind {
+				t.Fatalf("%s after %s", a.Kind, p.Actions[i-1].Kind)
+			}
+			in := byTable[a.Table]
+			if a.Reason == "" || (a.Kind == rotator.Create) != (in == nil) {
+				t.Fatalf("%s %s (there: %v), because %q", a.Kind, a.Table, in != nil, a.Reason)
+			}
+			if in == nil {
+				continue
+			}
+			last, expires := s.lastBreath(in)
+			gone := expires && last.Before(s.now)
+			switch {
+			case !in.Owned:
+				t.Fatalf("%s %s, which lacks the owner tag", a.Kind, a.Table)
+			case a.Kind == rotator.Retire && (!gone || in.Hold != "" || !in.Retired.IsZero()):
+				t.Fatalf("retire %s at %s: last %s, %+v", a.Table, s.now, last, in)
+			case a.Kind == rotator.Restore && (in.Retired.IsZero() || in.Hold != ""):
+				t.Fatalf("restore %s: %+v", a.Table, in)
+			case a.Kind == rotator.Drop:
+				if !gone || !s.policy.Drop || in.Hold != "" || in.Retired.IsZero() ||
+					s.now.Before(in.Retired.Add(s.policy.Grace)) || s.now.Before(in.Month.End().Add(7*day)) {
+					t.Fatalf("drop %s at %s: last %s, %+v", a.Table, s.now, last, in)
+				}
+				dropped = append(dropped, in.Retired)
+			}
+		}
+		if len(dropped) > s.policy.MaxDrops || !slices.IsSortedFunc(dropped, time.Time.Compare) {
+			t.Fatalf("drops %v, the cap is %d", dropped, s.policy.MaxDrops)
+		}
+		s.explained(t, &p)
+	})
+}
+
+// explained checks that each table that is left although it has expired is
+// among the kept, with a reason; drops that the cap left were retired later.
+func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
+	why, acted := map[bucket.Table]string{}, map[bucket.Table]rotator.Kind{}
+	for _, k := range p.Kept {
+		if why[k.Table] != "" || k.Reason == "" {
+			t.Fatalf("%s is kept because %q and %q", k.Table, why[k.Table], k.Reason)
+		}
+		why[k.Table] = k.Reason
+	}
+	var lastDropped time.Time
+	for _, a := range p.Actions {
+		acted[a.Table] = a.Kind
+		if a.Kind == rotator.Drop {
+			for _, in := range s.infos {
+				if in.Table == a.Table {
+					lastDropped = in.Retired
+				}
+			}
+		}
+	}
+	for i := range s.infos {
+		in := &s.infos[i]
+		last, expires := s.lastBreath(in)
+		old := expires && last.Add(7*day+2*day).Before(s.now) // a range ends up to a week after the last event
+		if old && why[in.Table] == "" && acted[in.Table] != rotator.Retire && acted[in.Table] != rotator.Drop {
+			t.Fatalf("%s has expired and is left without a word: %+v", in.Table, in)
+		}
+		if strings.HasPrefix(why[in.Table], "one run drops at most") && in.Retired.Before(lastDropped) {
+			t.Fatalf("%s was retired %s, before one that is dropped", in.Table, in.Retired)
+		}
+	}
+}
+
+// TestPlanIsEnough: once a plan is carried out, all tables of this month and the
+// next are there, and there is nothing left to do now but the drops beyond the
+// cap, and the tuning of what was restored. Planning changes nothing and gives the same plan every time.
+func TestPlanIsEnough(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSituation(t)
+		before := slices.Clone(s.infos)
+		p := s.policy.Plan(s.now, s.infos)
+		if again := s.policy.Plan(s.now, s.infos); !reflect.DeepEqual(p, again) || !slices.Equal(before, s.infos) {
+			t.Fatalf("planned twice:\n%+v\n%+v", p, again)
+		}
+		month := bucket.MonthOf(s.now)
+		needed := len(s.policy.Grid.Layout(month+1)) * len(s.policy.Retention.Classes)
+		if p.Needed != needed || p.Tables != len(s.infos) {
+			t.Fatalf("needed %d, want %d; tables %d, want %d", p.Needed, needed, p.Tables, len(s.infos))
+		}
+		q := s.policy.Plan(s.now, carryOut(s.infos, &p, s.now))
+		restored := map[bucket.Table]bool{}
+		for _, a := range p.Actions {
+			restored[a.Table] = restored[a.Table] || a.Kind == rotator.Restore
+		}
+		for _, a := range q.Actions {
+			if a.Kind == rotator.Tune && restored[a.Table] {
+				continue
+			}
+			if a.Kind != rotator.Drop || p.Counts()[rotator.Drop] < s.policy.MaxDrops {
+				t.Fatalf("after the plan, %s %s: %s", a.Kind, a.Table, a.Reason)
+			}
+		}
+		unowned := 0
+		for _, in := range s.infos {
+			if in.Month == month+1 && !in.Owned && in.Prefix != "v-gone" {
+				unowned++
+			}
+		}
+		if q.Ready != needed-unowned {
+			t.Fatalf("%d tables are ready, want %d without the %d that are foreign", q.Ready, needed, unowned)
+		}
+	})
+}
+
+// carryOut is what a plan makes of tables.
+func carryOut(infos []store.Info, p *rotator.Plan, now time.Time) []store.Info {
+	left := slices.Clone(infos)
+	for _, a := range p.Actions {
+		at := slices.IndexFunc(left, func(in store.Info) bool { return in.Table == a.Table })
+		switch a.Kind {
+		case rotator.Create:
+			left = append(left, store.Info{Table: a.Table, Status: store.Active, Tier: a.Tier, Owned: true})
+		case rotator.Tune:
+			left[at].Tier = a.Tier
+		case rotator.Restore:
+			left[at].Retired = time.Time{}
+		case rotator.Retire:
+			left[at].Retired = now
+		case rotator.Drop:
+			left = slices.Delete(left, at, at+1)
+		}
+	}
+	return left
+}

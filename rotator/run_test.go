@@ -1,0 +1,235 @@
+package rotator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store/lease"
+)
+
+func smallPolicy() rotator.Policy {
+	return rotator.Policy{
+		Grid: bucket.Policy{Future: day}, Drop: true,
+		Retention: &retention.Policy{Prefix: "varve", Classes: []retention.Class{{Name: retention.DefaultClass, Retention: 10 * day}}},
+	}
+}
+
+// another returns a rotator of another process on the world's store.
+func (w *world) another(name string, events rotator.Events) *rotator.Rotator {
+	return rotator.New(rotator.Options{
+		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Policy: w.policy, Now: w.now,
+		Holder: name, Events: events,
+	})
+}
+
+func runWorld(t *testing.T) *world {
+	w := newWorld(t, time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC))
+	w.start(smallPolicy())
+	return w
+}
+
+// TestOneRunAtATime: while a run goes on, no other goes on, in this process or
+// in another; afterwards one can begin at once. Being second is not a failure.
+func TestOneRunAtATime(t *testing.T) {
+	w := runWorld(t)
+	other := w.another("other", rotator.Events{})
+	var errs []error
+	w.store.before = func(op string, _ bucket.Table) error {
+		if op == "create" && len(errs) == 0 {
+			errs = append(errs, nil)
+			_, first := other.Run(t.Context())
+			_, second := w.rotator.Run(t.Context())
+			errs = []error{first, second}
+		}
+		return nil
+	}
+	if _, err := w.rotator.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, err := range errs {
+		if !errors.Is(err, lease.ErrHeld) {
+			t.Errorf("run %d during another: %v", i, err)
+		}
+	}
+	if h := other.Health(); h != (rotator.Health{}) {
+		t.Errorf("being second changed the health: %+v", h)
+	}
+	if _, err := other.Run(t.Context()); err != nil {
+		t.Errorf("after the run: %v", err)
+	}
+}
+
+// TestLeaseIsKept: a run that takes long, step by step, keeps its lease; one that
+// stands still for too long loses it, and takes no further step.
+func TestLeaseIsKept(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		pause time.Duration
+		lost  bool
+	}{{"slow", 3 * time.Minute, false}, {"stuck", 7 * time.Minute, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			w := runWorld(t)
+			other := w.another("other", rotator.Events{})
+			inside, steps, taken := false, 0, error(nil)
+			w.store.before = func(op string, _ bucket.Table) error {
+				if op != "create" || inside {
+					return nil
+				}
+				if steps++; steps == 3 {
+					inside = true
+					w.clock = w.clock.Add(c.pause)
+					_, taken = other.Run(t.Context())
+					inside = false
+				} else {
+					w.clock = w.clock.Add(2 * time.Minute)
+				}
+				return nil
+			}
+			_, err := w.rotator.Run(t.Context())
+			if c.lost {
+				if !errors.Is(err, lease.ErrLost) || steps != 3 || taken != nil {
+					t.Errorf("%d steps, then %v; the other run: %v", steps, err, taken)
+				}
+				return
+			}
+			if err != nil || steps != 12 || !errors.Is(taken, lease.ErrHeld) {
+				t.Errorf("%d steps, %v; the other run: %v", steps, err, taken)
+			}
+		})
+	}
+}
+
+// TestCancelledRun: when the context ends, no further step is taken, the reason
+// is told, and the lease is given back.
+func TestCancelledRun(t *testing.T) {
+	w := runWorld(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("shutting down")
+	steps := 0
+	w.store.before = func(op string, _ bucket.Table) error {
+		if op == "create" {
+			if steps++; steps == 4 {
+				cancel(why)
+			}
+		}
+		return nil
+	}
+	_, err := w.rotator.Run(ctx)
+	if !errors.Is(err, why) || steps != 4 {
+		t.Errorf("%d steps, %v", steps, err)
+	}
+	if _, err := w.another("other", rotator.Events{}).Run(t.Context()); err != nil {
+		t.Errorf("the lease was kept: %v", err)
+	}
+	if n := len(w.tables()); n != 12 {
+		t.Errorf("%d tables after the second run", n)
+	}
+}
+
+// TestEventsAndHealth: every step is told with its outcome, then the end of the
+// run with its plan; health remembers the last success and the last failure.
+func TestEventsAndHealth(t *testing.T) {
+	w := runWorld(t)
+	var told []string
+	r := w.another("me", rotator.Events{
+		Applied: func(a rotator.Action, _ time.Duration, err error) {
+			told = append(told, fmt.Sprintf("%s %v", a.Kind, err != nil))
+		},
+		Finished: func(p *rotator.Plan, _ time.Duration, err error) {
+			told = append(told, fmt.Sprintf("end %d %v", len(p.Actions), err != nil))
+		},
+	})
+	n := 0
+	w.store.before = func(op string, tb bucket.Table) error {
+		if op != "create" {
+			return nil
+		}
+		if n++; n%2 == 0 {
+			return errors.New("out of tables")
+		}
+		return nil
+	}
+	p, err := r.Run(t.Context())
+	if err == nil || strings.Count(err.Error(), "out of tables") != 6 || !strings.Contains(err.Error(), "create "+p.Actions[1].Table.Name()) {
+		t.Errorf("the failures are not all told: %v", err)
+	}
+	want := strings.Repeat("create false,create true,", 6) + "end 12 true"
+	if got := strings.Join(told, ","); got != want {
+		t.Errorf("told %s\nwant %s", got, want)
+	}
+	h := r.Health()
+	if !h.LastSuccess.IsZero() || h.LastError == "" || h.Ready != 3 || h.Needed != 6 || h.Tables != 6 {
+		t.Errorf("after a failure: %+v", h)
+	}
+	w.store.before = nil
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	good := rotator.Health{LastSuccess: w.clock, Ready: 6, Needed: 6, Tables: 12}
+	if h := r.Health(); h != good {
+		t.Errorf("after a success: %+v, want %+v", h, good)
+	}
+	w.clock = w.clock.Add(time.Hour)
+	w.store.before = func(op string, _ bucket.Table) error {
+		if op == "list" {
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	if _, err := r.Run(t.Context()); err == nil {
+		t.Error("the tables could not be listed, and the run succeeded")
+	}
+	h = r.Health()
+	if good.LastError = h.LastError; h != good || !strings.Contains(h.LastError, "list tables: no answer") {
+		t.Errorf("after a run without a plan: %+v", h)
+	}
+}
+
+// TestPlanAtAnotherTime: a plan for another time changes nothing.
+func TestPlanAtAnotherTime(t *testing.T) {
+	w := runWorld(t)
+	if _, err := w.rotator.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.store.before = func(op string, tb bucket.Table) error {
+		if op != "list" {
+			t.Errorf("planning would %s %s", op, tb)
+		}
+		return nil
+	}
+	at := w.clock.AddDate(1, 0, 0)
+	p, err := w.rotator.Plan(t.Context(), at)
+	if err != nil || !p.Now.Equal(at) || p.Counts()[rotator.Retire] != 12 || p.Ready != 0 || p.Needed == 0 {
+		t.Errorf("%v: %+v", err, p)
+	}
+	if p, err = w.rotator.Plan(t.Context(), time.Time{}); err != nil || !p.Now.Equal(w.clock) || len(p.Actions) != 0 || p.Ready != p.Needed {
+		t.Errorf("%v: %+v", err, p)
+	}
+}
+
+// TestBadPolicy: everything that is wrong with a policy is told at once, by
+// parameter.
+func TestBadPolicy(t *testing.T) {
+	p := smallPolicy()
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	p.Seal, p.Grace, p.MaxDrops, p.Grid.Recent = 8*day, -time.Second, -1, -1
+	err := p.Validate()
+	for _, param := range []string{"seal", "grace", "max_drops", "recent"} {
+		if err == nil || !strings.Contains(err.Error(), param+": ") {
+			t.Errorf("%s is not told of: %v", param, err)
+		}
+	}
+	if varve.FailureOf(err) != varve.Invalid {
+		t.Errorf("not invalid: %v", err)
+	}
+}

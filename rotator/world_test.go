@@ -1,0 +1,209 @@
+package rotator_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/router"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+	"github.com/varvedb/varve/streams"
+)
+
+// world is a service on a store in memory, with a clock that a test moves.
+type world struct {
+	t      testing.TB
+	clock  time.Time
+	mem    *mem.Store
+	store  *watched
+	policy rotator.Policy
+
+	rotator *rotator.Rotator
+	router  *router.Router
+	query   *query.Engine
+	starts  int
+}
+
+// newWorld returns a world at a time; start must be called.
+func newWorld(t testing.TB, at time.Time) *world {
+	w := &world{t: t, clock: at}
+	w.mem = mem.New(w.now)
+	w.store = &watched{Store: w.mem}
+	return w
+}
+
+func (w *world) now() time.Time { return w.clock }
+
+// start begins the service anew on the store that is there, as another process.
+func (w *world) start(p rotator.Policy) {
+	w.t.Helper()
+	if err := p.Validate(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.starts++
+	w.policy = p.WithDefaults()
+	known := streams.New(w.store, w.now)
+	w.rotator = rotator.New(rotator.Options{
+		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Policy: p, Now: w.now,
+		Holder: fmt.Sprintf("process %d", w.starts),
+	})
+	w.router = router.New(router.Options{
+		Writer: w.store, Creator: w.store, Streams: known, Policy: p.Retention, Grid: p.Grid, Now: w.now,
+	})
+	w.query = query.New(query.Options{
+		Reader: w.store, Catalog: w.store, Streams: known, Policy: p.Retention, Future: p.Grid.Future, Now: w.now,
+	})
+}
+
+// write sends one reading, and returns it as it is stored if it is.
+func (w *world) write(stream, device string, at time.Time, value int64) (varve.Reading, varve.Verdict) {
+	w.t.Helper()
+	req, err := w.router.Admit()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer req.Done()
+	readings := []varve.Reading{{
+		Series: series(stream, device), Time: at,
+		Fields: []varve.Field{{Name: "value", Value: varve.IntValue(value)}},
+	}}
+	verdicts := make([]varve.Verdict, 1)
+	if err := req.Write(w.t.Context(), readings, verdicts); err != nil {
+		w.t.Fatal(err)
+	}
+	return readings[0], verdicts[0]
+}
+
+// read returns all that a query finds of a device.
+func (w *world) read(stream, device string) ([]varve.Reading, query.Coverage) {
+	w.t.Helper()
+	rows, err := w.query.Open(w.t.Context(), query.Query{
+		Series: series(stream, device), Window: varve.AllTime(), Consistent: true,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []varve.Reading
+	for {
+		readings, err := rows.Next(w.t.Context())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if len(readings) == 0 {
+			return all, rows.Coverage()
+		}
+		for i := range readings {
+			all = append(all, readings[i].Clone())
+		}
+	}
+}
+
+// tables lists all tables of the policy's classes.
+func (w *world) tables() []store.Info {
+	w.t.Helper()
+	infos, err := w.rotator.Tables(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return infos
+}
+
+func series(stream, device string) varve.Series {
+	return varve.Series{Tenant: varve.DefaultTenant, Stream: stream, Device: device}
+}
+
+// watched is a store whose every call passes a hook first, which may refuse it.
+type watched struct {
+	*mem.Store
+	before func(op string, t bucket.Table) error
+}
+
+func (s *watched) ask(op string, t bucket.Table) error {
+	if s.before == nil {
+		return nil
+	}
+	return s.before(op, t)
+}
+
+func (s *watched) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+	if err := s.ask("create", t); err != nil {
+		return err
+	}
+	return s.Store.Create(ctx, t, tier)
+}
+
+func (s *watched) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
+	if err := s.ask("tune", t); err != nil {
+		return err
+	}
+	return s.Store.Tune(ctx, t, tier)
+}
+
+func (s *watched) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
+	if err := s.ask("retire", t); err != nil {
+		return err
+	}
+	return s.Store.Retire(ctx, t, at)
+}
+
+func (s *watched) Restore(ctx context.Context, t bucket.Table) error {
+	if err := s.ask("restore", t); err != nil {
+		return err
+	}
+	return s.Store.Restore(ctx, t)
+}
+
+func (s *watched) Drop(ctx context.Context, t bucket.Table) error {
+	if err := s.ask("drop", t); err != nil {
+		return err
+	}
+	return s.Store.Drop(ctx, t)
+}
+
+func (s *watched) Write(ctx context.Context, batches []store.Batch) []store.Result {
+	for _, b := range batches {
+		if err := s.ask("write", b.Table); err != nil {
+			results := make([]store.Result, len(batches))
+			for i := range results {
+				results[i].Err = err
+			}
+			return results
+		}
+	}
+	return s.Store.Write(ctx, batches)
+}
+
+func (s *watched) Read(ctx context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
+	if err := s.ask("read", r.Table); err != nil {
+		return store.Page{}, err
+	}
+	return s.Store.Read(ctx, r, dst)
+}
+
+func (s *watched) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
+	if err := s.ask("latest", l.Table); err != nil {
+		return varve.Reading{}, false, store.Cost{}, err
+	}
+	return s.Store.Latest(ctx, l)
+}
+
+func (s *watched) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
+	if err := s.ask("list", bucket.Table{}); err != nil {
+		return nil, err
+	}
+	return s.Store.Tables(ctx, f)
+}
+
+func (s *watched) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	if err := s.ask("put", bucket.Table{}); err != nil {
+		return err
+	}
+	return s.Store.Put(ctx, it, conds...)
+}
