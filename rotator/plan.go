@@ -143,10 +143,16 @@ func (b *builder) keep(in *store.Info) {
 		b.leave(in, "it does not carry the owner tag: it is not touched")
 		return
 	}
-	if want := b.TierOf(in.Table, b.plan.Now); in.Tier != want && in.Retired.IsZero() {
+	if want := b.TierOf(in.Table, b.plan.Now); in.Tier != want && in.Retired.IsZero() && (in.Hold != "" || !b.expired(in, class)) {
 		b.add(Tune, in, want, "%s", tuneReason(want, in.Tier))
 	}
 	b.age(in, class)
+}
+
+// expired reports whether all that a table can hold has.
+func (b *builder) expired(in *store.Info, class retention.Class) bool {
+	due := b.RetireAt(in.Table, class.Retention)
+	return !due.IsZero() && !b.plan.Now.Before(due)
 }
 
 func tuneReason(want, is store.Tier) string {
@@ -162,9 +168,7 @@ func tuneReason(want, is store.Tier) string {
 
 // age plans the retiring, restoring and dropping of a table.
 func (b *builder) age(in *store.Info, class retention.Class) {
-	now := b.plan.Now
-	due := b.RetireAt(in.Table, class.Retention)
-	expired := !due.IsZero() && !now.Before(due)
+	due, expired := b.RetireAt(in.Table, class.Retention), b.expired(in, class)
 	switch {
 	case in.Hold != "":
 		if expired {
