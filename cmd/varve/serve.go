@@ -84,7 +84,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 // order. What was acknowledged is durable.
 func (a *app) fatal(msg string) {
 	fmt.Fprintf(a.err, "varve: the store cannot go on: %s\n", msg)
-	os.Exit(exitFailure)
+	os.Exit(exitFailure) //nolint:forbidigo // nothing can be unwound
 }
 
 // drain ends the server when its requests are done, or at the latest after the

@@ -18,7 +18,9 @@ var update = flag.Bool("update", false, "rewrite what scripts expect of cmp")
 // binary is the program under test.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+func TestMain(m *testing.M) {
+	os.Exit(buildAndRun(m)) //nolint:forbidigo // what a TestMain must do
+}
 
 func buildAndRun(m *testing.M) int {
 	flag.Parse()
