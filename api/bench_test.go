@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,22 +16,49 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// BenchmarkIngest takes a body of 5,000 readings in, durably, without a network
-// in between.
-func BenchmarkIngest(b *testing.B) {
-	st, err := local.Open(local.Options{Dir: b.TempDir()})
+// benched is the handler on an embedded store.
+func benched(b *testing.B, tail int64) http.Handler {
+	b.Helper()
+	st, err := local.Open(local.Options{Dir: b.TempDir(), TailBytes: tail})
 	if err != nil {
 		b.Fatal(err)
 	}
 	e, err := engine.Open(b.Context(), engine.Options{Store: st, Holder: "bench"})
 	if err != nil {
-		b.Fatal(err)
+		b.Fatal(errors.Join(err, st.Close()))
 	}
-	defer e.Close()
-	h := api.New(api.Options{
+	b.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
 		Metrics: prometheus.NewRegistry(),
 	})
+}
+
+// appendBenched appends a reading in NDJSON.
+func appendBenched(body *bytes.Buffer, device int, at int64, n int) {
+	fmt.Fprintf(body, `{"device":"dev-%04d","time":%d,"fields":{"temperature":%d.%d,"humidity":%d.%d,"battery":%d}}`+"\n",
+		device, at, 20+n%3, n%10, 40+n%5, n%7, 80+n%2)
+}
+
+func postBenched(b *testing.B, h http.Handler, body *bytes.Buffer) {
+	b.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/v1/streams/bench/readings", body)
+	r.Header.Set("Content-Type", "application/x-ndjson")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		b.Fatal(w.Body)
+	}
+}
+
+// BenchmarkIngest takes a body of 5,000 readings in, durably, without a network
+// in between.
+func BenchmarkIngest(b *testing.B) {
+	h := benched(b, 0)
 	at := time.Now().Add(-24 * time.Hour).UnixMilli()
 	var body bytes.Buffer
 	n := 0
@@ -38,18 +66,37 @@ func BenchmarkIngest(b *testing.B) {
 		b.StopTimer()
 		body.Reset()
 		for range 5000 {
-			fmt.Fprintf(&body, `{"device":"dev-%04d","time":%d,"fields":{"temperature":%d.%d,"humidity":%d.%d,"battery":%d}}`+"\n",
-				n%1000, at+int64(n/1000)*1000, 20+n%3, n%10, 40+n%5, n%7, 80+n%2)
+			appendBenched(&body, n%1000, at+int64(n/1000)*1000, n)
 			n++
 		}
-		r := httptest.NewRequest(http.MethodPost, "/v1/streams/bench/readings", &body)
-		r.Header.Set("Content-Type", "application/x-ndjson")
-		w := httptest.NewRecorder()
 		b.StartTimer()
-		h.ServeHTTP(w, r)
-		if w.Code != http.StatusOK {
-			b.Fatal(w.Body)
-		}
+		postBenched(b, h, &body)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/reading")
+}
+
+// discard is a response that goes nowhere.
+type discard struct{ header http.Header }
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discard) WriteHeader(int)             {}
+
+// BenchmarkDay reads a day of a device, 1,440 readings, out of chunks.
+func BenchmarkDay(b *testing.B) {
+	h := benched(b, 1<<20)
+	at := time.Now().Add(-25 * time.Hour).Truncate(time.Minute)
+	for device := range 50 {
+		var body bytes.Buffer
+		for n := range 1440 {
+			appendBenched(&body, device, at.Add(time.Duration(n)*time.Minute).UnixMilli(), n+device)
+		}
+		postBenched(b, h, &body)
+	}
+	device := 0
+	for b.Loop() {
+		device = (device + 7) % 50
+		url := fmt.Sprintf("/v1/streams/bench/devices/dev-%04d/readings?from=%d", device, at.UnixMilli())
+		h.ServeHTTP(&discard{http.Header{}}, httptest.NewRequest(http.MethodGet, url, nil))
+	}
 }
