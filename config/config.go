@@ -35,11 +35,14 @@ type Server struct {
 
 // Store is where everything is kept.
 type Store struct {
-	Kind    string // local or mem
-	Dir     string // local: the data folder
-	Memory  Size   // local: of readings before they become chunks
-	Cache   Size   // local: of chunks
-	MinFree Size   // local: what the disk must have free
+	Kind     string // local, mem or dynamodb
+	Dir      string // local: the data folder
+	Memory   Size   // local: of readings before they become chunks
+	Cache    Size   // local: of chunks
+	MinFree  Size   // local: what the disk must have free
+	Endpoint string // dynamodb: of an emulator; "": Amazon's
+	Region   string // dynamodb: "": that of the environment
+	Registry string // dynamodb: the registry's table; "": <prefix>_registry
 }
 
 // Tables shapes the grid.

@@ -50,7 +50,7 @@ VARVE_LOG_FORMAT: log.format: "xml" is unknown: use console or json
 VARVE_SREVER_LISTEN: configures nothing: did you mean server.listen?
 varve.yaml:3: server.listen: "nowhere" is not an address and port, as in 127.0.0.1:8278
 varve.yaml:4: server.lisen: there is no such setting: did you mean server.listen?
-varve.yaml:5: store.kind: "floppy" is unknown: use local or mem
+varve.yaml:5: store.kind: "floppy" is unknown: use local or dynamodb or mem
 varve.yaml:5: store.memory: "much" is not a size: write bytes, or a number with KiB, MiB or GiB
 varve.yaml:7: tables.prefix: the prefix "my_prefix" has '_' in it: use letters, digits and hyphens
 varve.yaml:8: tables.recent_weeks: 99 is not from 0 to 52 weeks

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 )
@@ -104,10 +107,13 @@ func oneOf(words ...string) func(string) error {
 var settings = []setting{
 	text("server.listen", "address and port to listen on", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
 	duration("server.drain", "how long requests under way may take to end on shutdown", func(c *Config) *time.Duration { return &c.Server.Drain }),
-	text("store.kind", "where everything is kept: local (a folder) or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf("local", "mem")),
+	text("store.kind", "where everything is kept: local (a folder), dynamodb, or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf("local", "dynamodb", "mem")),
 	text("store.dir", "local: the data folder", func(c *Config) *string { return &c.Store.Dir }, checkDir),
 	positive(size("store.memory", "local: memory for readings before they become chunks", func(c *Config) *Size { return &c.Store.Memory })),
 	positive(size("store.cache", "local: memory for chunks", func(c *Config) *Size { return &c.Store.Cache })),
+	text("store.endpoint", "dynamodb: address of an emulator; empty: Amazon's", func(c *Config) *string { return &c.Store.Endpoint }, checkEndpoint),
+	text("store.region", "dynamodb: region; empty: as in AWS_REGION or the profile", func(c *Config) *string { return &c.Store.Region }, nil),
+	text("store.registry", "dynamodb: table of the registry; empty: <prefix>_registry", func(c *Config) *string { return &c.Store.Registry }, checkRegistry),
 	size("store.min_free", "local: what the disk must have free for writes to be taken", func(c *Config) *Size { return &c.Store.MinFree }),
 	text("tables.prefix", "of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
 	duration("tables.future", "how far ahead of its arrival an event time may lie", func(c *Config) *time.Duration { return &c.Tables.Future }),
@@ -141,6 +147,23 @@ func checkAddress(s string) error {
 func checkDir(s string) error {
 	if s == "" {
 		return fmt.Errorf("the data folder is empty")
+	}
+	return nil
+}
+
+func checkEndpoint(s string) error {
+	u, err := url.Parse(s)
+	if s != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("%q is not an address, as in http://127.0.0.1:8000", s)
+	}
+	return nil
+}
+
+var registryName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+
+func checkRegistry(s string) error {
+	if _, isTable := bucket.Parse(s); s != "" && (!registryName.MatchString(s) || isTable) {
+		return fmt.Errorf("%q cannot name the registry: use 3 to 255 of letters, digits, _ . -", s)
 	}
 	return nil
 }

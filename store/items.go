@@ -70,34 +70,34 @@ type Cond struct {
 // CondOp is the kind of a condition.
 type CondOp uint8
 
-// The kinds of condition.
+// The kinds of condition; see IfAbsent, IfExists, IfEquals and IfLess.
 const (
-	opAbsent CondOp = iota + 1
-	opExists
-	opEquals
-	opLess
+	Absent CondOp = iota + 1
+	Exists
+	Equals
+	Less
 )
 
 // IfAbsent holds if there is no such item.
-func IfAbsent() Cond { return Cond{Op: opAbsent} }
+func IfAbsent() Cond { return Cond{Op: Absent} }
 
 // IfExists holds if there is such an item.
-func IfExists() Cond { return Cond{Op: opExists} }
+func IfExists() Cond { return Cond{Op: Exists} }
 
 // IfEquals holds if the item has the attribute with that value.
-func IfEquals(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: opEquals, Value: v} }
+func IfEquals(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Equals, Value: v} }
 
 // IfLess holds if the item has the attribute, a number or string less than v,
 // which is of the same kind.
-func IfLess(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: opLess, Value: v} }
+func IfLess(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Less, Value: v} }
 
 // Holds reports whether the condition holds for an item; nil is no item.
 // Stores that evaluate conditions themselves use it.
 func (c Cond) Holds(it *Item) bool {
 	switch {
-	case c.Op == opAbsent:
+	case c.Op == Absent:
 		return it == nil
-	case c.Op == opExists:
+	case c.Op == Exists:
 		return it != nil
 	case it == nil:
 		return false
@@ -106,7 +106,7 @@ func (c Cond) Holds(it *Item) bool {
 	if !ok || v.Kind() != c.Value.Kind() {
 		return false
 	}
-	if c.Op == opEquals {
+	if c.Op == Equals {
 		return v.Equal(c.Value)
 	}
 	switch v.Kind() {
@@ -154,7 +154,8 @@ type Items interface {
 	// condition says otherwise. It fails with ErrCondition.
 	Delete(ctx context.Context, k Key, conds ...Cond) error
 	// Query returns the items of one partition in the order of their sort key
-	// in the index; ties are in the order of their primary keys.
+	// in the index. Ties, which only secondary indexes have, are in an order of
+	// the store's own, the same on every page.
 	Query(ctx context.Context, q ItemQuery) (ItemPage, error)
 }
 

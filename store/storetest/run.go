@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,8 +12,15 @@ import (
 // cleaning up with t.
 type Open func(t *testing.T, now func() time.Time) store.Store
 
+// Trait is something in which a store may differ from others.
+type Trait int
+
+// CountsLag is the trait of a store whose numbers of readings and bytes are hours
+// old, or not those of readings at all.
+const CountsLag Trait = iota + 1
+
 // Run runs the whole suite; every case gets a store of its own.
-func Run(t *testing.T, open Open) {
+func Run(t *testing.T, open Open, traits ...Trait) {
 	cases := []struct {
 		name string
 		run  func(*testing.T, *env)
@@ -47,7 +55,7 @@ func Run(t *testing.T, open Open) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := &env{clock: start}
+			e := &env{clock: start, countsLag: slices.Contains(traits, CountsLag)}
 			e.Store = open(t, func() time.Time { return e.clock })
 			c.run(t, e)
 		})

@@ -81,7 +81,7 @@ func testTablesCreate(t *testing.T, e *env) {
 	if in.Status != store.Active || !in.Owned || in.Tier != store.Hot || !in.Retired.IsZero() || in.Hold != "" {
 		t.Errorf("a new table: %+v", in)
 	}
-	if in.Readings != 1 || in.Bytes <= 0 || in.Created.IsZero() {
+	if !e.countsLag && (in.Readings != 1 || in.Bytes <= 0) || in.Created.IsZero() {
 		t.Errorf("its numbers: %+v", in)
 	}
 }
@@ -151,7 +151,7 @@ func testTablesDrop(t *testing.T, e *env) {
 	// Made again, it is empty.
 	e.create(t, grid())
 	e.expect(t, grid(), "a")
-	if in := e.info(t, grid()); in.Readings != 0 || !in.Retired.IsZero() {
+	if in := e.info(t, grid()); !e.countsLag && in.Readings != 0 || !in.Retired.IsZero() {
 		t.Fatalf("made again: %+v", in)
 	}
 	e.expect(t, other, "a", kept)

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+)
+
+// dynamoAttempts is how often a request is sent before its failure is reported.
+const dynamoAttempts = 8
+
+// openDynamo opens the store on DynamoDB: on AWS with the default credentials
+// and region; on an emulator, which asks for neither, with made-up ones.
+func openDynamo(ctx context.Context, c *config.Config) (store.Store, error) {
+	options := []func(*awsconfig.LoadOptions) error{
+		awsconfig.WithRetryer(func() aws.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) {
+				o.MaxAttempts = dynamoAttempts
+				o.RateLimiter = noLimit{} // readings that wait are bounded by the router
+			})
+		}),
+	}
+	if c.Store.Region != "" {
+		options = append(options, awsconfig.WithRegion(c.Store.Region))
+	}
+	if c.Store.Endpoint != "" {
+		options = append(options, emulated(c.Store.Endpoint)...)
+	}
+	cfg, err := awsconfig.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return nil, errors.New("no AWS region: set AWS_REGION, or store.region")
+	}
+	return dynamo.Open(ctx, dynamo.Options{
+		Client: dynamodb.NewFromConfig(cfg), Now: now,
+		Registry: cmp.Or(c.Store.Registry, c.Tables.Prefix+"_registry"),
+	})
+}
+
+// emulated returns the options of an emulator, which asks for no credentials and
+// has no region: those of the environment, or made-up ones. Nothing is asked
+// whether this is a machine of Amazon's.
+func emulated(endpoint string) []func(*awsconfig.LoadOptions) error {
+	options := []func(*awsconfig.LoadOptions) error{
+		awsconfig.WithBaseEndpoint(endpoint), awsconfig.WithDefaultRegion("us-east-1"),
+		awsconfig.WithEC2IMDSClientEnableState(imds.ClientDisabled),
+	}
+	if os.Getenv("AWS_ACCESS_KEY_ID") == "" && os.Getenv("AWS_PROFILE") == "" {
+		options = append(options, awsconfig.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("emulator", "emulator", "")))
+	}
+	return options
+}
+
+// noLimit lets every retry through: each is bounded by its request's deadline.
+type noLimit struct{}
+
+func (noLimit) GetToken(context.Context, uint) (func() error, error) {
+	return func() error { return nil }, nil
+}
+
+func (noLimit) AddTokens(uint) error { return nil }

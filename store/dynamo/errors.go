@@ -1,0 +1,48 @@
+package dynamo
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// fail turns an error of the SDK's, after its retries, into one of the
+// contract's, which says what to do.
+func (s *Store) fail(action, table string, err error) error {
+	var missing *types.ResourceNotFoundException
+	if errors.As(err, &missing) {
+		return fmt.Errorf("%s: %w", table, store.ErrNoTable)
+	}
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return &varve.Error{
+			Failure: varve.Unavailable, RetryAfter: time.Second, Err: err,
+			Message: fmt.Sprintf("no answer to %s from DynamoDB: check the endpoint, the region and the network", action),
+		}
+	}
+	switch code := api.ErrorCode(); code {
+	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException",
+		"InternalServerError", "ServiceUnavailable", "TransactionInProgressException":
+		return &varve.Error{
+			Failure: varve.Unavailable, RetryAfter: time.Second, Err: err,
+			Message: fmt.Sprintf("DynamoDB does not take %s on %s for now (%s)", action, table, code),
+		}
+	case "AccessDeniedException":
+		return &varve.Error{
+			Failure: varve.Unavailable, Err: err,
+			Message: fmt.Sprintf("the credentials do not allow dynamodb:%s on table %s: add it to their policy", action, table),
+		}
+	case "ExpiredTokenException", "UnrecognizedClientException", "InvalidSignatureException", "MissingAuthenticationTokenException":
+		return &varve.Error{
+			Failure: varve.Unavailable, Err: err,
+			Message: fmt.Sprintf("DynamoDB does not accept the credentials (%s): renew them, and check the clock", code),
+		}
+	}
+	return fmt.Errorf("%s on %s: %w", action, table, err)
+}

