@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"sort"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -60,13 +61,48 @@ func (sp *span) bounds(rs rows) (from, to int) {
 	if sp.after == nil {
 		return from, to
 	}
-	for !sp.desc && from < to && rs.Time(from) == sp.after.Time && rs.ID(from).Compare(sp.after.ID) <= 0 {
-		from++
+	// Those that are not before After, and whether the first of them is it.
+	at := from + sort.Search(to-from, func(i int) bool { return comparePosition(rs, from+i, *sp.after) >= 0 })
+	switch {
+	case sp.desc:
+		return from, at
+	case at < to && comparePosition(rs, at, *sp.after) == 0:
+		return at + 1, to
+	default:
+		return at, to
 	}
-	for sp.desc && from < to && rs.Time(to-1) == sp.after.Time && rs.ID(to-1).Compare(sp.after.ID) >= 0 {
-		to--
+}
+
+func comparePosition(rs rows, i int, p varve.Position) int {
+	if t := rs.Time(i); t != p.Time {
+		return cmp.Compare(t, p.Time)
 	}
-	return from, to
+	return rs.ID(i).Compare(p.ID)
+}
+
+// rowsOf returns copies of a run's rows in the span, at most so many of those
+// that come first in its order.
+func (sp *span) rowsOf(r *run, most int) []row {
+	from, to := r.seek(varve.Position{Time: sp.first}), r.end()
+	if sp.last < math.MaxInt64 {
+		to = r.seek(varve.Position{Time: sp.last + 1})
+	}
+	if sp.after != nil {
+		at, found := r.find(*sp.after)
+		switch {
+		case sp.desc && at.orLater(to) == to:
+			to = at
+		case !sp.desc:
+			if found {
+				at.i++
+			}
+			from = from.orLater(at)
+		}
+	}
+	if sp.desc {
+		return r.lastOf(most, from, to)
+	}
+	return r.first(most, from, to)
 }
 
 // cursor is a place in rows. When they end, more may yield further ones.

@@ -226,7 +226,7 @@ func (w *writer) askSeries(f *finder, late []*entry) error {
 
 // learn finds out a tail's edge if it is not known. What was read is out of
 // date if a run of the tail has become a chunk since cleared was read.
-func (s *Store) learn(f *finder, t *tail, cleared uint32) error {
+func (s *Store) learn(f *finder, t *tail, cleared uint64) error {
 	s.mu.RLock()
 	known := t.known
 	s.mu.RUnlock()

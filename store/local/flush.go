@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/journal"
 )
 
 // retryFlush is how long a failed flush waits before it is tried again.
@@ -110,15 +111,26 @@ func (s *Store) flushFrozen(ctx context.Context) (err error) {
 		return err
 	}
 	bytes := int64(batch.Len())
+	// What is in chunks is seen before they are durable. So it must be durable
+	// in the journal by then: a duplicate of it is answered at once.
+	if s.journal != nil { // while the store is opened, there is none
+		if err := s.journal.Sync(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.commitFlush(h, done, batch); err != nil {
 		return err
 	}
 	s.thaw(h, done)
-	if err := s.journal.Remove(h.segment); err != nil {
+	if err := journal.Remove(s.opts.FS, s.folder.path("journal"), h.segment); err != nil {
 		return err
 	}
 	s.opts.Events.Flushed(h.readings, bytes, time.Since(begin))
-	return s.mergeTails(ctx, done)
+	if err := s.mergeTails(ctx, done); err != nil {
+		return err
+	}
+	s.forgetTails()
+	return nil
 }
 
 // build encodes the runs of a frozen head, which nobody changes any more, into
@@ -147,7 +159,8 @@ func (s *Store) build(ctx context.Context, h *head, batch *pebble.Batch) ([]made
 
 func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 	s.mu.RLock()
-	v := view{series: t.series, base: t.table.base(), shapes: h.shapes, run: t.runs[h.parity]}
+	frozen := &t.runs[h.parity]
+	v := view{series: t.series, base: t.table.base(), shapes: h.shapes, rows: frozen.first(frozen.n, spot{}, frozen.end()), data: frozen.data}
 	n := v.Len()
 	// A quarter of a chunk is not worth merging.
 	main := t.known && n >= s.opts.ChunkReadings/4 && v.Time(0) > t.edge
@@ -253,7 +266,8 @@ func (s *Store) thaw(h *head, done []made) {
 		for _, m := range done[:n] {
 			t := m.tail
 			t.runs[h.parity] = run{}
-			t.cleared++
+			s.clears++
+			t.cleared = s.clears
 			if t.known {
 				t.edge = max(t.edge, m.last)
 				t.smalls += m.smalls

@@ -41,7 +41,7 @@ func (s *Store) list(f *store.Filter) (infos []store.Info, numbers []uint32, pac
 		if t.End <= first || !time.Unix(t.Start, 0).Before(last) || !f.Window.From.Before(last) {
 			continue
 		}
-		if f.SkipEmpty && t.readings() == 0 || !contains(f.Prefixes, t.Prefix) {
+		if f.SkipEmpty && t.readings() == 0 || !f.Any && !contains(f.Prefixes, t.Prefix) {
 			continue
 		}
 		infos = append(infos, store.Info{
@@ -99,8 +99,8 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) (er
 	return nil
 }
 
-// change changes a table's record, durably.
-func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord)) (err error) {
+// change changes a table's record, durably, unless do fails.
+func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord) error) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -114,7 +114,9 @@ func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord
 		return err
 	}
 	changed := tb.record
-	do(&changed)
+	if err := do(&changed); err != nil {
+		return err
+	}
 	batch := s.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
 	if err := changed.put(batch, t); err != nil {
@@ -132,7 +134,7 @@ func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord
 // Tune implements store.Keeper. A table that has become cold is packed, in the
 // background.
 func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
-	if err := s.change(ctx, t, func(r *tableRecord) { r.Tier = tier }); err != nil {
+	if err := s.change(ctx, t, func(r *tableRecord) error { r.Tier = tier; return nil }); err != nil {
 		return err
 	}
 	if tier == store.Cold {
@@ -148,17 +150,23 @@ func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error
 
 // Retire implements store.Keeper.
 func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
-	return s.change(ctx, t, func(r *tableRecord) { r.Retired = at.UTC() })
+	return s.change(ctx, t, func(r *tableRecord) error {
+		if err := store.Retirable(r.info(t)); err != nil {
+			return err
+		}
+		r.Retired = at.UTC()
+		return nil
+	})
 }
 
 // Restore implements store.Keeper.
 func (s *Store) Restore(ctx context.Context, t bucket.Table) error {
-	return s.change(ctx, t, func(r *tableRecord) { r.Retired = time.Time{} })
+	return s.change(ctx, t, func(r *tableRecord) error { r.Retired = time.Time{}; return nil })
 }
 
 // Hold implements store.Keeper.
 func (s *Store) Hold(ctx context.Context, t bucket.Table, reason string) error {
-	return s.change(ctx, t, func(r *tableRecord) { r.Hold = reason })
+	return s.change(ctx, t, func(r *tableRecord) error { r.Hold = reason; return nil })
 }
 
 // Drop implements store.Keeper. When it returns, the table is gone; its disk is
@@ -190,7 +198,7 @@ func (s *Store) drop(t bucket.Table) (number uint32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := store.Droppable(&store.Info{Table: t, Owned: true, Hold: tb.record.Hold, Retired: tb.record.Retired}); err != nil {
+	if err := store.Droppable(tb.record.info(t)); err != nil {
 		return 0, err
 	}
 	batch := s.db.NewBatch()
@@ -209,6 +217,7 @@ func (s *Store) drop(t bucket.Table) (number uint32, err error) {
 	defer s.mu.Unlock()
 	tb.dropped = true
 	s.tables.remove(tb)
+	s.tails -= len(tb.tails)
 	return tb.number, nil
 }
 

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -71,23 +70,17 @@ func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks
 		return tb.number, chunks, nil
 	}
 	for _, h := range []*head{s.active, s.frozen} {
-		if h == nil || len(t.runs[h.parity].rows) == 0 {
-			continue
-		}
-		v := &view{series: t.series, base: tb.base(), shapes: h.shapes, run: t.runs[h.parity]}
-		from, to := m.bounds(v)
-		if m.desc {
-			from = max(from, to-want)
-		} else {
-			to = min(to, from+want)
-		}
-		if from == to {
+		if h == nil || t.runs[h.parity].n == 0 {
 			continue
 		}
 		// Inserting moves rows about; bodies stay where they are.
-		v.rows = slices.Clone(v.rows[from:to])
+		rows := m.rowsOf(&t.runs[h.parity], want)
+		if len(rows) == 0 {
+			continue
+		}
+		v := &view{series: t.series, base: tb.base(), shapes: h.shapes, rows: rows, data: t.runs[h.parity].data}
 		m.cursors = append(m.cursors, newCursor(v, &m.span))
-		chunks = chunks && !(m.desc && to-from >= want && t.known && v.rows[0].time > t.edge)
+		chunks = chunks && !(m.desc && len(rows) >= want && t.known && rows[0].time > t.edge)
 	}
 	if t.known && m.span.first > t.edge {
 		chunks = false
@@ -228,7 +221,7 @@ func (s *Store) known(ctx context.Context, l *store.Latest) (varve.Reading, bool
 		return varve.Reading{}, false
 	}
 	for i := range t.runs {
-		if rows := t.runs[i].rows; len(rows) > 0 && rows[len(rows)-1].time >= t.newest.Time.UnixNano() {
+		if r := &t.runs[i]; r.n > 0 && r.last().time >= t.newest.Time.UnixNano() {
 			return varve.Reading{}, false
 		}
 	}
@@ -244,25 +237,26 @@ func (s *Store) tailOf(l *store.Latest) *tail {
 	return tb.tails[l.Series]
 }
 
-func (s *Store) clearedOf(l *store.Latest) uint32 {
+// clearedOf returns what remember compares with.
+func (s *Store) clearedOf(l *store.Latest) uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if t := s.tailOf(l); t != nil {
 		return t.cleared
 	}
-	return 0
+	return s.clears // that of a tail made now
 }
 
 // remember keeps the latest reading of a series that was found in chunks before
 // any more of its runs became chunks.
-func (s *Store) remember(r *varve.Reading, l *store.Latest, cleared uint32) {
+func (s *Store) remember(r *varve.Reading, l *store.Latest, cleared uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tb, err := s.table(l.Table)
 	if err != nil {
 		return
 	}
-	if t := tb.tailOf(l.Series); t.cleared == cleared {
+	if t := s.makeTail(tb, l.Series); t.cleared == cleared {
 		kept := r.Clone()
 		t.newest, t.newestOf = &kept, cleared
 	}

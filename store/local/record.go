@@ -100,7 +100,7 @@ func (s *Store) replay(payload []byte) error {
 		if err := readBody(body, t.table.base(), shape, &r, &arena); err != nil {
 			return err
 		}
-		place, found := t.runs[s.active.parity].find(at, r.ID)
+		place, found := t.runs[s.active.parity].find(varve.Position{Time: at, ID: r.ID})
 		if !found {
 			w := row{time: at, hash: hashOf(r.ID), shape: s.active.shape(r.Fields, 0)}
 			s.active.add(t, place, w, body)
@@ -124,7 +124,7 @@ func (rp *replayer) tail(s *Store) *tail {
 	}
 	var t *tail
 	if tb, ok := s.tables.byNum[number]; ok {
-		t = tb.tailOf(series)
+		t = s.makeTail(tb, series)
 	}
 	rp.tails = append(rp.tails, t)
 	return t

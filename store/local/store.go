@@ -38,6 +38,8 @@ type Store struct {
 	// mu guards tables, tails and heads. It is never held during I/O.
 	mu       sync.RWMutex
 	tables   *tables
+	tails    int    // of all tables
+	clears   uint64 // how often a run has become chunks
 	active   *head
 	frozen   *head         // becoming chunks; nil: none
 	records  uint64        // journal records made
@@ -103,7 +105,9 @@ func (s *Store) open() error {
 	return s.recover()
 }
 
-// recover reads the journal and begins a new segment of it.
+// recover turns what is in the journal into chunks, and begins a new segment of
+// it: the last one may end in a write that was cut short, behind which nothing
+// may be written.
 func (s *Store) recover() error {
 	begin := time.Now()
 	flushed, err := s.flushedSegment()
@@ -115,14 +119,30 @@ func (s *Store) recover() error {
 	if err != nil {
 		return fmt.Errorf("data folder %s: %w", s.opts.Dir, err)
 	}
-	if s.journal, err = journal.Open(s.opts.FS, dir, max(rep.Last, flushed)+1); err != nil {
-		return fmt.Errorf("data folder %s: %w", s.opts.Dir, plain(err))
+	readings := s.active.readings
+	if rep.Last > flushed {
+		if err := s.flushReplayed(rep.Last); err != nil {
+			return fmt.Errorf("data folder %s: %w", s.opts.Dir, plain(err))
+		}
+		flushed = rep.Last
 	}
-	if err := s.journal.Remove(flushed); err != nil {
+	if err := journal.Remove(s.opts.FS, dir, flushed); err != nil {
 		return err
 	}
-	s.opts.Events.Recovered(s.active.readings, rep.Torn, time.Since(begin))
+	if s.journal, err = journal.Open(s.opts.FS, dir, flushed+1); err != nil {
+		return fmt.Errorf("data folder %s: %w", s.opts.Dir, plain(err))
+	}
+	s.opts.Events.Recovered(readings, rep.Torn, time.Since(begin))
 	return nil
+}
+
+// flushReplayed turns what was read from the journal into chunks, and notes the
+// last segment that it was in. Nobody else uses the store yet.
+func (s *Store) flushReplayed(segment uint64) error {
+	h := s.active
+	h.segment = segment
+	s.active, s.frozen = newHead(1-h.parity), h
+	return s.flushFrozen(context.Background())
 }
 
 func (s *Store) flushedSegment() (uint64, error) {

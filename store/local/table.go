@@ -38,18 +38,6 @@ func (t *table) readings() int64 {
 	return t.record.Readings + t.heads[0].readings + t.heads[1].readings
 }
 
-// tailOf returns the tail of a series, making it if it is not there.
-func (t *table) tailOf(series varve.Series) *tail {
-	tl, ok := t.tails[series]
-	if !ok {
-		series = cloneSeries(series)
-		// A table without chunks has none of this series.
-		tl = &tail{table: t, series: series, edge: noTime, known: t.record.Readings == 0}
-		t.tails[series] = tl
-	}
-	return tl
-}
-
 // cloneSeries frees names from the buffers that they were cut from.
 func cloneSeries(s varve.Series) varve.Series {
 	return varve.Series{Tenant: strings.Clone(s.Tenant), Stream: strings.Clone(s.Stream), Device: strings.Clone(s.Device)}
@@ -64,6 +52,11 @@ type tableRecord struct {
 	Hold     string     `json:"hold,omitempty"`
 	Readings int64      `json:"readings"` // in chunks
 	Bytes    int64      `json:"bytes"`    // of chunks, before compression
+}
+
+// info is what keeping the table is decided by.
+func (rec tableRecord) info(t bucket.Table) *store.Info {
+	return &store.Info{Table: t, Owned: true, Hold: rec.Hold, Retired: rec.Retired}
 }
 
 func (rec tableRecord) put(b *pebble.Batch, t bucket.Table) error {

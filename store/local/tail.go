@@ -15,6 +15,10 @@ type tail struct {
 	table  *table
 	series varve.Series
 
+	// gone: nothing was in it but what can be found again, and it was taken out
+	// of its table. Who has it must look for the series' tail again.
+	gone bool
+
 	// edge is the last event time in chunks, and smalls the number of chunks
 	// of level 0, if known; noTime and 0 if there are no chunks.
 	known  bool
@@ -23,14 +27,14 @@ type tail struct {
 
 	// runs are the readings that are in the two heads, by Store.active.
 	runs [2]run
-	// cleared counts how often a run has become chunks: what was read from
-	// chunks before that is out of date.
-	cleared uint32
+	// cleared is Store.clears as it was when a run became chunks, or when the
+	// tail was made: what was read from chunks before that is out of date.
+	cleared uint64
 
 	// newest is the last reading by event time in chunks, once it has been
 	// asked for; it is good as long as cleared is newestOf.
 	newest   *varve.Reading
-	newestOf uint32
+	newestOf uint64
 
 	// place is the series' number in the journal record of the given count, so
 	// that a record names each series once.
@@ -40,22 +44,59 @@ type tail struct {
 
 const noTime = -1
 
-// run is readings of one series in one table, sorted by position.
-type run struct {
-	rows []row
-	data []byte // their bodies; only ever appended to
+// makeTail returns the tail of a series, making it if it is not there. The lock
+// is held.
+func (s *Store) makeTail(t *table, series varve.Series) *tail {
+	tl, ok := t.tails[series]
+	if !ok {
+		series = cloneSeries(series)
+		// A table without chunks has none of this series.
+		tl = &tail{table: t, series: series, edge: noTime, known: t.record.Readings == 0, cleared: s.clears}
+		t.tails[series] = tl
+		s.tails++
+	}
+	return tl
 }
 
-// row is one reading of a run.
-type row struct {
-	time  int64
-	hash  uint64 // of the id; of its text if it has one
-	at    uint32 // where its body begins
-	shape uint32 // its field names, in the head's shapes
+// idleTails is how many tails are kept that have no readings, for what they
+// know of the series' chunks.
+func (s *Store) idleTails() int { return int(max(s.opts.TailBytes/(4*tailBytes), 1000)) }
+
+// forgetAtOnce is how many tails are looked at under one lock.
+const forgetAtOnce = 5000
+
+// forgetTails takes tails without readings out of their tables, if there are
+// too many.
+func (s *Store) forgetTails() {
+	s.mu.RLock()
+	tables := slices.Clone(s.tables.sorted)
+	s.mu.RUnlock()
+	for _, t := range tables {
+		for s.forgetSome(t) {
+		}
+	}
 }
 
-// rowBytes is what a row takes besides its body.
-const rowBytes = 24
+// forgetSome looks at some tails of a table, and reports whether there may be
+// more to forget.
+func (s *Store) forgetSome(t *table) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	looked, forgot := 0, 0
+	for series, tl := range t.tails {
+		if s.tails <= s.idleTails() || looked == forgetAtOnce {
+			break
+		}
+		looked++
+		if tl.runs[0].n == 0 && tl.runs[1].n == 0 {
+			delete(t.tails, series)
+			tl.gone = true
+			s.tails--
+			forgot++
+		}
+	}
+	return s.tails > s.idleTails() && forgot > 0
+}
 
 // head is the readings that are not in chunks, of all series: the tails' runs
 // with its parity. One head is active; the one before it may be frozen while
@@ -78,16 +119,16 @@ func newHead(parity int) *head {
 const tailBytes = 300
 
 // add puts a reading into a tail at its place in the run.
-func (h *head) add(t *tail, place int, w row, body []byte) {
+func (h *head) add(t *tail, at spot, w row, body []byte) {
 	run := &t.runs[h.parity]
 	bytes := int64(rowBytes + len(body))
-	if len(run.rows) == 0 {
+	if run.n == 0 {
 		h.tails = append(h.tails, t)
 		bytes += tailBytes
 	}
 	w.at = uint32(len(run.data))
 	run.data = append(run.data, body...)
-	run.rows = slices.Insert(run.rows, place, w)
+	run.insert(at, w)
 	h.readings++
 	h.bytes += bytes
 	count := &t.table.heads[h.parity]
@@ -139,46 +180,18 @@ func hashOf(id varve.ID) uint64 {
 	return hashText(id.String())
 }
 
-// id returns the id of a row.
-func (r *run) id(i int) varve.ID {
-	b := bodyReader{data: r.data[r.rows[i].at:]}
-	if id := b.id(); !id.IsZero() {
-		return id
-	}
-	return varve.HashID(r.rows[i].hash)
-}
-
-// find returns where a position is or would be.
-func (r *run) find(at int64, id varve.ID) (int, bool) {
-	n := len(r.rows)
-	if n == 0 || r.rows[n-1].time < at {
-		return n, false
-	}
-	i, _ := slices.BinarySearchFunc(r.rows, at, func(w row, at int64) int {
-		if w.time < at {
-			return -1
-		}
-		return 1 // the first of equal times
-	})
-	for ; i < n && r.rows[i].time == at; i++ {
-		if c := r.id(i).Compare(id); c >= 0 {
-			return i, c == 0
-		}
-	}
-	return i, false
-}
-
-// view is a run, or a part of it, as rows that can be read without the lock.
+// view is rows of a run that can be read without the lock.
 type view struct {
 	series varve.Series
 	base   int64
 	shapes [][]string
-	run
+	rows   []row
+	data   []byte
 }
 
 func (v *view) Len() int            { return len(v.rows) }
 func (v *view) Time(i int) int64    { return v.rows[i].time }
-func (v *view) ID(i int) varve.ID   { return v.id(i) }
+func (v *view) ID(i int) varve.ID   { return idOf(v.data, v.rows[i]) }
 func (v *view) Arrived(i int) int64 { return bodyArrived(v.data[v.rows[i].at:], v.base) }
 
 func (v *view) Fill(i int, r *varve.Reading, arena *chunk.Arena) error {

@@ -76,7 +76,7 @@ type entry struct {
 	tail    *tail
 	from    uint32 // of its body in writer.bodies
 	to      uint32
-	cleared uint32 // tail.cleared when chunks were asked for it
+	cleared uint64 // tail.cleared when chunks were asked for it
 	asked   bool   // chunks were asked for it
 	inChunk bool   // and have it
 }
@@ -155,7 +155,7 @@ func (w *writer) lookUpTails() (missing int) {
 	defer w.s.mu.RUnlock()
 	for i := range w.entries {
 		e := &w.entries[i]
-		if e.tail == nil {
+		if e.tail == nil || e.tail.gone {
 			e.tail = e.table.tails[e.reading.Series]
 		}
 		if e.tail == nil {
@@ -169,8 +169,8 @@ func (w *writer) makeTails() {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	for i := range w.entries {
-		if e := &w.entries[i]; e.tail == nil {
-			e.tail = e.table.tailOf(e.reading.Series)
+		if e := &w.entries[i]; e.tail == nil || e.tail.gone {
+			e.tail = w.s.makeTail(e.table, e.reading.Series)
 		}
 	}
 }
@@ -191,6 +191,9 @@ func (w *writer) collectLate() {
 // settled reports whether it is known if chunks have the reading. The lock is
 // held.
 func (e *entry) settled() bool {
+	if e.tail.gone {
+		return false
+	}
 	if e.tail.known && e.reading.Time.UnixNano() > e.tail.edge {
 		return true
 	}
@@ -244,18 +247,17 @@ func (w *writer) insert() (commit *journal.Commit, done bool, err error) {
 
 // insert puts a reading into its tail and the record; false if the tail has it.
 func (s *Store) insert(e *entry, body []byte, rec *record) bool {
-	t, at, id := e.tail, e.reading.Time.UnixNano(), e.reading.ID
-	if _, found := t.runs[1-s.active.parity].find(at, id); found {
+	t, p := e.tail, e.reading.Position()
+	if _, found := t.runs[1-s.active.parity].find(p); found {
 		return false
 	}
-	run := &t.runs[s.active.parity]
-	place, found := run.find(at, id)
+	at, found := t.runs[s.active.parity].find(p)
 	if found {
 		return false
 	}
 	rec.shape = s.active.shape(e.reading.Fields, rec.shape)
-	s.active.add(t, place, row{time: at, hash: hashOf(id), shape: rec.shape}, body)
-	rec.add(t, at, s.active.shapes, body)
+	s.active.add(t, at, row{time: p.Time, hash: hashOf(p.ID), shape: rec.shape}, body)
+	rec.add(t, p.Time, s.active.shapes, body)
 	return true
 }
 

@@ -47,7 +47,7 @@ func rotate(t *testing.T, w *Writer) uint64 {
 
 func TestReplayInOrder(t *testing.T) {
 	fs := vfs.NewMem()
-	w := open(t, fs, 7)
+	w := open(t, fs, 1)
 	var want []string
 	for i := range 100 {
 		want = append(want, fmt.Sprint("frame ", i))
@@ -58,7 +58,7 @@ func TestReplayInOrder(t *testing.T) {
 			}
 		}
 		if i == 50 {
-			if n := rotate(t, w); n != 7 {
+			if n := rotate(t, w); n != 1 {
 				t.Fatal(n)
 			}
 		}
@@ -67,11 +67,11 @@ func TestReplayInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, rep, err := replay(fs, 0)
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || rep.Last != 8 || rep.Torn != 0 {
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || rep.Last != 2 || rep.Torn != 0 {
 		t.Fatalf("got %v %+v %v", got, rep, err)
 	}
-	if got, _, _ = replay(fs, 7); len(got) != 49 {
-		t.Fatalf("after segment 7: %d frames, want 49", len(got))
+	if got, _, _ = replay(fs, 1); len(got) != 49 {
+		t.Fatalf("after segment 1: %d frames, want 49", len(got))
 	}
 	if !errors.Is(w.Append(nil).Wait(t.Context()), ErrClosed) || !errors.Is(w.Ready(), ErrClosed) {
 		t.Fatal("append after close")
@@ -90,8 +90,29 @@ func TestRemove(t *testing.T) {
 	if err := w.Remove(old); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := replay(fs, 0); err != nil || fmt.Sprint(got) != "[new]" {
+	if got, _, err := replay(fs, old); err != nil || fmt.Sprint(got) != "[new]" {
 		t.Fatal(got, err)
+	}
+}
+
+// TestMissing: a segment that is not there, and should be, is damage.
+func TestMissing(t *testing.T) {
+	fs := vfs.NewMem()
+	w := open(t, fs, 1)
+	for _, frame := range []string{"a", "b", "c"} {
+		if err := w.Append([]byte(frame)).Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		rotate(t, w)
+	}
+	if err := fs.Remove("j/" + fileName(2)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := replay(fs, 0); !errors.Is(err, ErrDamaged) {
+		t.Errorf("segment 2 is missing: %v", err)
+	}
+	if got, _, err := replay(fs, 2); err != nil || fmt.Sprint(got) != "[c]" {
+		t.Errorf("after segment 2: %v, %v", got, err)
 	}
 }
 

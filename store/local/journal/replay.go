@@ -48,24 +48,34 @@ type Replayed struct {
 // Replay calls do with the payload of each frame in the segments after the
 // given one, in order. It fails with ErrDamaged if acknowledged frames cannot
 // be read, and with the first error of do. Payloads are not kept.
+//
+// The last segment may end in a write that was cut short. So what was replayed
+// must be kept elsewhere, and the segments be removed, before a Writer is
+// opened: behind one that begins another segment, the end would be damage.
 func Replay(fs vfs.FS, dir string, after uint64, do func(payload []byte) error) (Replayed, error) {
 	var rep Replayed
 	numbers, err := segments(fs, dir)
 	if err != nil {
 		return rep, err
 	}
+	want := after + 1
 	for _, n := range numbers {
 		rep.Last = n
 		if n <= after {
 			continue
 		}
+		if n != want {
+			return rep, fmt.Errorf("journal segment %s is missing: %w", fs.PathJoin(dir, fileName(want)), ErrDamaged)
+		}
+		want++
 		torn := rep.Torn
 		frames := rep.Frames
 		if err := rep.segment(fs, dir, n, do); err != nil {
 			return rep, fmt.Errorf("journal segment %s: %w", fs.PathJoin(dir, fileName(n)), err)
 		}
 		if torn > 0 && rep.Frames > frames {
-			// The next segment is written only when this one is durable.
+			// The next segment is written only when this one is durable; and one
+			// that a crash left is never followed by another: see the caller.
 			return rep, fmt.Errorf("journal segment before %s ends early: %w", fileName(n), ErrDamaged)
 		}
 	}

@@ -160,6 +160,14 @@ func (w *Writer) Pending() *Commit {
 	return w.queue[len(w.queue)-1].commit
 }
 
+// Sync waits until everything that was appended is durable.
+func (w *Writer) Sync(ctx context.Context) error {
+	if c := w.Pending(); c != nil {
+		return c.Wait(ctx)
+	}
+	return nil
+}
+
 // Prepare makes the file of the next segment, so that Rotate need not.
 func (w *Writer) Prepare() error {
 	w.mu.Lock()
@@ -198,8 +206,11 @@ func (w *Writer) Rotate() uint64 {
 
 // Remove deletes the segments up to a number, which must be one that Rotate
 // returned.
-func (w *Writer) Remove(upTo uint64) error {
-	numbers, err := segments(w.fs, w.dir)
+func (w *Writer) Remove(upTo uint64) error { return Remove(w.fs, w.dir, upTo) }
+
+// Remove deletes the segments in dir up to a number.
+func Remove(fs vfs.FS, dir string, upTo uint64) error {
+	numbers, err := segments(fs, dir)
 	if err != nil {
 		return err
 	}
@@ -207,7 +218,7 @@ func (w *Writer) Remove(upTo uint64) error {
 		if n > upTo {
 			break
 		}
-		if err := w.fs.Remove(w.fs.PathJoin(w.dir, fileName(n))); err != nil {
+		if err := fs.Remove(fs.PathJoin(dir, fileName(n))); err != nil {
 			return fmt.Errorf("remove journal segment: %w", err)
 		}
 	}

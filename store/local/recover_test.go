@@ -1,0 +1,122 @@
+package local_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+)
+
+// TestTornTwice: a crash leaves half a write at the end of the journal; the
+// store goes on, and crashes again. Nothing acknowledged is lost, and it opens.
+func TestTornTwice(t *testing.T) {
+	dir := t.TempDir()
+	tb := week(t, 0)
+	const lives = 4
+	for life := range lives {
+		s, err := local.Open(local.Options{Dir: dir})
+		if err != nil {
+			t.Fatalf("after %d crashes: %v", life, err)
+		}
+		create(t, s, tb)
+		write(t, s, tb, readings(t, tb, device(life), 10), varve.Stored)
+		left := t.TempDir() // what a kill leaves
+		if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		tear(t, left)
+		dir = left
+	}
+	s := open(t, local.Options{Dir: dir})
+	for life := range lives {
+		if n := len(all(t, s, tb, device(life))); n != 10 {
+			t.Errorf("%d readings of life %d are left, want 10", n, life)
+		}
+	}
+}
+
+// tear puts the beginning of a frame behind the last one of the journal.
+func tear(t *testing.T, dir string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "journal", "*"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there is no journal, %v", err)
+	}
+	path := paths[len(paths)-1]
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append([]byte(strings.TrimRight(string(text), "\x00")), 0, 0, 0, 0x40, 0, 0, 0, 't', 'o', 'r', 'n')
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDuplicateIsDurable: nothing is called a duplicate of what a power cut can
+// still take, not even of what is in a chunk already.
+func TestDuplicateIsDurable(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	var slow atomic.Bool
+	gate := make(chan struct{})
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		isSync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo || op.Kind == errorfs.OpFileFlush
+		if slow.Load() && isSync && (strings.HasSuffix(op.Path, ".log") || strings.HasSuffix(op.Path, ".journal")) {
+			<-gate
+		}
+		return nil
+	}))
+	var flushed atomic.Int64
+	s, err := local.Open(local.Options{
+		Dir: "data", FS: fs, TailBytes: 4096, MinFree: -1,
+		Events: local.Events{Flushed: func(int64, int64, time.Duration) { flushed.Add(1) }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb := week(t, 0)
+	create(t, s, tb)
+	list := readings(t, tb, "d", 400)
+	write(t, s, tb, list[200:], varve.Stored)
+	eventually(t, "the readings become chunks", func() bool { return flushed.Load() > 0 })
+	slow.Store(true)
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		s.Write(context.Background(), []store.Batch{{Table: tb, Readings: list[:150]}}) // waits at the gate
+	}()
+	eventually(t, "the first are in memory or in a chunk", func() bool { return len(all(t, s, tb, "d")) > 200 })
+	var answer store.Result
+	for range 40 { // the chunk may take a while to be there
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Millisecond)
+		answer = s.Write(ctx, []store.Batch{{Table: tb, Readings: list[:1]}})[0]
+		cancel()
+		if answer.Err == nil {
+			break
+		}
+	}
+	left := mem.CrashClone(vfs.CrashCloneCfg{})
+	again := open(t, local.Options{Dir: "data", FS: left, MinFree: -1})
+	if n := len(all(t, again, tb, "d")); answer.Err == nil && n < 201 {
+		t.Errorf("answered %v, and after a power cut %d readings are left", answer.Verdicts, n)
+	}
+	slow.Store(false)
+	close(gate)
+	<-first
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

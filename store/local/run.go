@@ -1,0 +1,155 @@
+package local
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/varvedb/varve"
+)
+
+// run is readings of one series in one table, sorted by position, in blocks, so
+// that one that comes before many others moves few of them.
+type run struct {
+	blocks [][]row // none is empty
+	n      int     // rows in all blocks
+	data   []byte  // their bodies; only ever appended to
+}
+
+// row is one reading of a run.
+type row struct {
+	time  int64
+	hash  uint64 // of the id; of its text if it has one
+	at    uint32 // where its body begins
+	shape uint32 // its field names, in the head's shapes
+}
+
+const (
+	// rowBytes is what a row takes besides its body.
+	rowBytes = 24
+	// blockRows is how many rows a block has at the most.
+	blockRows = 512
+)
+
+// spot is a place in a run.
+type spot struct{ block, i int }
+
+// end is the spot behind the last row.
+func (r *run) end() spot { return spot{len(r.blocks), 0} }
+
+// last returns the last row of a run that has some.
+func (r *run) last() row {
+	b := r.blocks[len(r.blocks)-1]
+	return b[len(b)-1]
+}
+
+// idOf returns the id of a row whose body is in data.
+func idOf(data []byte, w row) varve.ID {
+	b := bodyReader{data: data[w.at:]}
+	if id := b.id(); !id.IsZero() {
+		return id
+	}
+	return varve.HashID(w.hash)
+}
+
+// compare orders a row and a position. No id comes before all others.
+func (r *run) compare(w row, p varve.Position) int {
+	if w.time != p.Time {
+		return cmp.Compare(w.time, p.Time)
+	}
+	return idOf(r.data, w).Compare(p.ID)
+}
+
+// seek returns the spot of the first row that is not before a position.
+func (r *run) seek(p varve.Position) spot {
+	if r.n == 0 || r.last().time < p.Time {
+		return r.end() // where most readings go
+	}
+	// The last block that begins before the position, or the first.
+	b := max(sort.Search(len(r.blocks), func(i int) bool { return r.compare(r.blocks[i][0], p) >= 0 })-1, 0)
+	block := r.blocks[b]
+	i := sort.Search(len(block), func(i int) bool { return r.compare(block[i], p) >= 0 })
+	if i == len(block) {
+		return spot{b + 1, 0}
+	}
+	return spot{b, i}
+}
+
+// find returns where a position is or would be.
+func (r *run) find(p varve.Position) (spot, bool) {
+	at := r.seek(p)
+	return at, at != r.end() && r.compare(r.blocks[at.block][at.i], p) == 0
+}
+
+// insert puts a row where find said.
+func (r *run) insert(at spot, w row) {
+	r.n++
+	if at.i == 0 && at.block > 0 {
+		// Behind the block before, which is the same place.
+		at.block--
+		at.i = len(r.blocks[at.block])
+	}
+	if at.block == len(r.blocks) {
+		r.blocks = append(r.blocks, []row{w})
+		return
+	}
+	block := r.blocks[at.block]
+	if len(block) < blockRows {
+		r.blocks[at.block] = slices.Insert(block, at.i, w)
+		return
+	}
+	if at.i == len(block) {
+		r.blocks = slices.Insert(r.blocks, at.block+1, append(make([]row, 0, blockRows), w))
+		return
+	}
+	half := len(block) / 2
+	right := append(make([]row, 0, blockRows), block[half:]...)
+	r.blocks[at.block] = block[:half]
+	r.blocks = slices.Insert(r.blocks, at.block+1, right)
+	if at.i > half {
+		at = spot{at.block + 1, at.i - half}
+	}
+	r.blocks[at.block] = slices.Insert(r.blocks[at.block], at.i, w)
+}
+
+// first returns copies of at most n rows from one spot up to another.
+func (r *run) first(n int, from, to spot) (rows []row) {
+	for b := from.block; b < len(r.blocks) && b <= to.block && len(rows) < n; b++ {
+		block := r.part(b, from, to)
+		rows = append(rows, block[:min(len(block), n-len(rows))]...)
+	}
+	return rows
+}
+
+// lastOf returns copies of at most the n last rows from one spot up to another.
+func (r *run) lastOf(n int, from, to spot) []row {
+	b := min(to.block, len(r.blocks)-1)
+	for have := 0; b >= from.block; b-- {
+		if have += len(r.part(b, from, to)); have >= n {
+			break
+		}
+	}
+	rows := r.first(r.n, spot{max(b, from.block), 0}.orLater(from), to)
+	return rows[max(len(rows)-n, 0):]
+}
+
+// orLater returns the later of two spots.
+func (s spot) orLater(t spot) spot {
+	if s.block > t.block || s.block == t.block && s.i > t.i {
+		return s
+	}
+	return t
+}
+
+// part returns the rows of a block that lie between two spots.
+func (r *run) part(b int, from, to spot) []row {
+	block := r.blocks[b]
+	begin, end := 0, len(block)
+	if b == from.block {
+		begin = from.i
+	}
+	if b == to.block {
+		end = to.i
+	}
+	return block[begin:max(begin, end)]
+}
