@@ -74,7 +74,7 @@ func TestDuplicateIsDurable(t *testing.T) {
 	gate := make(chan struct{})
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		isSync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo || op.Kind == errorfs.OpFileFlush
-		if slow.Load() && isSync && (strings.HasSuffix(op.Path, ".log") || strings.HasSuffix(op.Path, ".journal")) {
+		if slow.Load() && isSync && (strings.HasSuffix(op.Path, ".log") || strings.HasSuffix(op.Path, "2.journal")) {
 			<-gate
 		}
 		return nil
