@@ -61,6 +61,29 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
+// TestCloseOnFullDisk: a full disk does not hold up the end, and what was
+// acknowledged is there when the store is opened again.
+func TestCloseOnFullDisk(t *testing.T) {
+	disk := &diskFS{FS: vfs.NewMem()}
+	disk.free.Store(1 << 30)
+	s := open(t, local.Options{FS: disk, MinFree: 1 << 20})
+	tb := week(t, 0)
+	create(t, s, tb)
+	write(t, s, tb, readings(t, tb, "d", 10), varve.Stored)
+	disk.free.Store(0)
+	eventually(t, "a full disk is noticed", func() bool {
+		return s.Put(t.Context(), store.Item{Key: store.Key{PK: "a", SK: "b"}}) != nil
+	})
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	disk.free.Store(1 << 30)
+	again := open(t, local.Options{FS: disk, MinFree: 1 << 20})
+	if n := len(all(t, again, tb, "d")); n != 10 {
+		t.Errorf("%d readings are left, want 10", n)
+	}
+}
+
 // TestJournalFails: a disk that fails the journal's writes fails the writes
 // under way, for now; nothing acknowledged is lost, and when the disk is well
 // again, so is the store.

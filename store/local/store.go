@@ -173,7 +173,7 @@ func (s *Store) enter(ctx context.Context) error {
 func (s *Store) leave() { s.life.RUnlock() }
 
 // Close waits for calls under way, turns the tails into chunks so that the next
-// Open has nothing to read, and releases the folder.
+// Open has nothing to read, if the disk has room, and releases the folder.
 func (s *Store) Close() error {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -183,6 +183,9 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.stop()
 	s.workers.Wait()
+	if s.space.checkSpare() != nil {
+		return s.release() // the journal has it all; a full disk would only hold up the end
+	}
 	// Chunks, too, leave their log: the next start reads nothing again.
 	return errors.Join(s.flush(context.Background()), s.db.Flush(), s.release())
 }
