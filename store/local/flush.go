@@ -31,6 +31,8 @@ func (s *Store) flushLoop() {
 			err = s.flushIfFull()
 		case <-retry.C:
 			err = s.flushIfFull()
+		case <-s.crowd:
+			s.forgetTails()
 		case t := <-s.cold:
 			if err := s.pack(s.background, t); err != nil && s.background.Err() == nil {
 				s.opts.Events.Failed("pack "+t.Name(), err)

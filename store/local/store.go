@@ -50,6 +50,7 @@ type Store struct {
 	stop       context.CancelFunc
 	workers    sync.WaitGroup
 	work       chan struct{} // the active head is full
+	crowd      chan struct{} // there are too many tails without readings
 	cold       chan bucket.Table
 	reclaim    chan uint32 // numbers of dropped tables
 	items      itemLocks
@@ -65,6 +66,7 @@ func Open(opts Options) (*Store, error) {
 		active: newHead(0),
 		room:   make(chan struct{}),
 		work:   make(chan struct{}, 1),
+		crowd:  make(chan struct{}, 1),
 		// A rotator's run tunes and drops at most a few hundred tables; beyond
 		// that it waits.
 		cold:    make(chan bucket.Table, 1024),

@@ -62,6 +62,16 @@ func (s *Store) makeTail(t *table, series varve.Series) *tail {
 // know of the series' chunks.
 func (s *Store) idleTails() int { return int(max(s.opts.TailBytes/(4*tailBytes), 1000)) }
 
+// crowded reports whether there are so many tails without readings that some
+// should be forgotten at once. The lock is held.
+func (s *Store) crowded() bool {
+	busy := len(s.active.tails)
+	if s.frozen != nil {
+		busy += len(s.frozen.tails)
+	}
+	return s.tails > busy+2*s.idleTails()
+}
+
 // forgetAtOnce is how many tails are looked at under one lock.
 const forgetAtOnce = 5000
 

@@ -173,6 +173,12 @@ func (w *writer) makeTails() {
 			e.tail = w.s.makeTail(e.table, e.reading.Series)
 		}
 	}
+	if w.s.crowded() { // duplicates make tails, and nothing that is flushed
+		select {
+		case w.s.crowd <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // collectLate gathers the readings that chunks must be asked for.

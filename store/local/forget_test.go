@@ -1,0 +1,96 @@
+package local
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// TestForgetTails: what is kept in memory of series that are not written to is
+// bounded, and a reading of a forgotten series is a duplicate all the same, also
+// while others write.
+func TestForgetTails(t *testing.T) {
+	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), TailBytes: 64 << 10, Events: Events{
+		Failed: func(what string, err error) { t.Errorf("%s: %v", what, err) },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	month := bucket.MonthOf(at)
+	r, _ := bucket.DefaultPolicy().Locate(at, month)
+	table := bucket.Table{Prefix: "t", Range: r, Month: month}
+	if err := s.Create(t.Context(), table, store.Hot); err != nil {
+		t.Fatal(err)
+	}
+	const devices, writers = 6000, 3
+	var stored, duplicates atomic.Int64
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for from := 0; from < devices; from += 100 {
+				var list []varve.Reading
+				for i := range 100 {
+					d := (from + i + w*devices/writers) % devices
+					reading := varve.Reading{
+						Series: varve.Series{Tenant: "a", Stream: "s", Device: fmt.Sprint(d)}, Time: at, Arrived: at,
+						Fields: []varve.Field{{Name: "n", Value: varve.IntValue(int64(d))}},
+					}
+					reading.Normalize()
+					list = append(list, reading)
+				}
+				result := s.Write(t.Context(), []store.Batch{{Table: table, Readings: list}})[0]
+				if result.Err != nil {
+					t.Error(result.Err)
+					return
+				}
+				for _, v := range result.Verdicts {
+					if v.Outcome == varve.Stored {
+						stored.Add(1)
+					} else {
+						duplicates.Add(1)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if stored.Load() != devices || duplicates.Load() != devices*(writers-1) {
+		t.Errorf("%d were stored and %d duplicates, want %d and %d", stored.Load(), duplicates.Load(), devices, devices*(writers-1))
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	kept, there := tailsOf(s)
+	for range 400 {
+		if kept <= 2*s.idleTails()+devices/10 {
+			break
+		}
+		<-tick.C
+		kept, there = tailsOf(s)
+	}
+	if kept > 2*s.idleTails()+devices/10 || kept != there {
+		t.Errorf("%d tails are counted, and there are %d; those without readings should be at most %d", kept, there, 2*s.idleTails())
+	}
+}
+
+func tailsOf(s *Store) (counted, there int) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, tb := range s.tables.sorted {
+		there += len(tb.tails)
+	}
+	return s.tails, there
+}
