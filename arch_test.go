@@ -42,7 +42,7 @@ var layout = []struct {
 	{"api/client", ". api/wire query", ""},
 	{"api", ". api/wire bucket query retention rotator router store store/lease streams",
 		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang"},
-	{"cmd/varve", ". api api/client api/wire bucket config engine query rotator router store store/dynamo store/local store/mem",
+	{"cmd/varve", ". api api/client api/wire bucket config engine query retention rotator router store store/dynamo store/lease store/local store/mem",
 		"github.com/aws github.com/spf13 github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
 	{"tests/bench", ". engine rotator store/local", ""},
 	{"tests/varvetest", "", ""},

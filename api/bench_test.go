@@ -46,7 +46,7 @@ func appendBenched(body *bytes.Buffer, device int, at int64, n int) {
 
 func postBenched(b *testing.B, h http.Handler, body *bytes.Buffer) {
 	b.Helper()
-	r := httptest.NewRequest(http.MethodPost, "/v1/streams/bench/readings", body)
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/streams/bench/readings", body)
 	r.Header.Set("Content-Type", "application/x-ndjson")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -97,6 +97,6 @@ func BenchmarkDay(b *testing.B) {
 	for b.Loop() {
 		device = (device + 7) % 50
 		url := fmt.Sprintf("/v1/streams/bench/devices/dev-%04d/readings?from=%d", device, at.UnixMilli())
-		h.ServeHTTP(&discard{http.Header{}}, httptest.NewRequest(http.MethodGet, url, nil))
+		h.ServeHTTP(&discard{http.Header{}}, httptest.NewRequest(http.MethodGet, "http://localhost"+url, nil))
 	}
 }

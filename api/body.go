@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,9 +20,9 @@ import (
 // packed, and given up on when the client stalls.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) (io.ReadCloser, error) {
 	limit := s.opts.Limits.Body
-	raw := r.Body
-	if r.ContentLength < 0 || r.ContentLength > smallBody {
-		raw = &patient{ReadCloser: raw, control: http.NewResponseController(w), stall: s.opts.Limits.Stall}
+	raw := &patient{
+		ReadCloser: r.Body, control: http.NewResponseController(w),
+		stall: s.opts.Limits.Stall, until: time.Now().Add(s.opts.Limits.Request),
 	}
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
@@ -38,22 +39,41 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (io.ReadCloser, er
 	}
 }
 
-// smallBody is up to which length a body comes in one or two packets, and the
-// server's own deadlines are enough.
+// smallBody is up to which length a body comes in one or two packets.
 const smallBody = 64 << 10
 
-// patient extends the connection's deadline with every read that succeeds.
+// patient extends the connection's deadline with every read that succeeds, up
+// to the time that the request has, and lifts it at the body's end: the answer
+// may take longer than the client may stall.
 type patient struct {
 	io.ReadCloser
 	control *http.ResponseController
 	stall   time.Duration
+	until   time.Time
 }
 
 func (p *patient) Read(b []byte) (int, error) {
-	if err := p.control.SetReadDeadline(time.Now().Add(p.stall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	deadline := time.Now().Add(p.stall)
+	if deadline.After(p.until) {
+		deadline = p.until
+	}
+	if err := p.wait(deadline); err != nil {
 		return 0, err
 	}
-	return p.ReadCloser.Read(b)
+	n, err := p.ReadCloser.Read(b)
+	if errors.Is(err, io.EOF) {
+		if err := p.wait(time.Time{}); err != nil {
+			return n, err
+		}
+	}
+	return n, err
+}
+
+func (p *patient) wait(until time.Time) error {
+	if err := p.control.SetReadDeadline(until); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
 }
 
 var gzips sync.Pool
@@ -102,6 +122,10 @@ func openZstd(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
 func packed(name string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return io.ErrUnexpectedEOF
+	}
+	var broken net.Error
+	if errors.As(err, &broken) {
+		return err // the body did not come, whatever is in it
 	}
 	return varve.Errorf(varve.Invalid, "the body is not %s: %s", name, err)
 }

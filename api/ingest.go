@@ -9,7 +9,6 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/router"
 )
 
 // maxRejects is how many rejections an answer lists.
@@ -31,6 +30,7 @@ type ingest struct {
 var ingests = sync.Pool{New: func() any { return new(ingest) }}
 
 func (in *ingest) release() {
+	in.batch.Share(nil)
 	in.batch.Reset()
 	in.s, in.tally, in.listed, in.index = nil, varve.Tally{}, 0, 0
 	in.rejects, in.out = in.rejects[:0], in.out[:0]
@@ -42,6 +42,7 @@ func (s *Server) postReadings(w http.ResponseWriter, r *http.Request) {
 	in := ingests.Get().(*ingest)
 	defer in.release()
 	in.s, in.soon = s, true
+	in.batch.Share(s.batches)
 	if err := in.run(w, r); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = varve.Errorf(varve.Invalid, "the body was cut off: what came before is counted here, send the rest again")
@@ -60,13 +61,18 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 		return err
 	}
 	format, ok := wire.FormatOf(r.Header.Get("Content-Type"))
-	if !ok {
+	if !ok || unaskedType(r) {
 		return unsupported("Content-Type", "%q is not a form of readings: use application/json, application/x-ndjson or text/csv", r.Header.Get("Content-Type"))
 	}
 	columns, err := columnsOf(r)
 	if err != nil {
 		return err
 	}
+	req, err := in.s.opts.Router.Admit()
+	if err != nil {
+		return err
+	}
+	defer req.Done()
 	body, err := in.s.body(w, r)
 	if err != nil {
 		return err
@@ -76,17 +82,10 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 	if err != nil {
 		return err
 	}
-	var req *router.Request
 	for {
 		in.batch.Reset()
 		bodyErr := reader.Read(&in.batch)
 		if in.batch.Len() > 0 {
-			if req == nil {
-				if req, err = in.s.opts.Router.Admit(); err != nil {
-					return err
-				}
-				defer req.Done()
-			}
 			if err := req.Write(r.Context(), in.batch.Readings, in.batch.Verdicts); err != nil {
 				return err
 			}

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,17 +12,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/retention"
 )
-
-// known checks that a request has no parameters but these: a misspelt one
-// would silently ask for something else.
-func known(params url.Values, names ...string) error {
-	for name := range params {
-		if !slices.Contains(names, name) {
-			return varve.InvalidParam("query."+name, "there is no such parameter: use %s", strings.Join(names, ", "))
-		}
-	}
-	return nil
-}
 
 var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter"}
 

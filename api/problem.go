@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os"
 	"strconv"
+	"syscall"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
@@ -21,6 +23,9 @@ func classify(err error) *varve.Error {
 	switch {
 	case errors.As(err, &tooLarge):
 		return &varve.Error{Failure: varve.Invalid, Message: errBodyTooLarge(tooLarge.Limit).Error(), Err: errTooLarge}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &varve.Error{Failure: varve.Invalid, Err: errStalled,
+			Message: "the body stalled, or took too long, and was given up on: what came before is counted here, send the rest again"}
 	case errors.As(err, &body):
 		return &varve.Error{Failure: varve.Invalid, Message: body.Message}
 	case errors.As(err, &e):
@@ -44,6 +49,7 @@ var (
 	errTooLarge    = errors.New("body too large")
 	errUnsupported = errors.New("unsupported body")
 	errMethod      = errors.New("method not allowed")
+	errStalled     = errors.New("body stalled")
 )
 
 func statusOf(e *varve.Error) int {
@@ -54,6 +60,10 @@ func statusOf(e *varve.Error) int {
 		return http.StatusUnsupportedMediaType
 	case errors.Is(e.Err, errMethod):
 		return http.StatusMethodNotAllowed
+	case errors.Is(e.Err, errStalled):
+		return http.StatusRequestTimeout
+	case errors.Is(e.Err, errForbidden):
+		return http.StatusForbidden
 	}
 	return wire.StatusOf(e.Failure)
 }
@@ -76,8 +86,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) failWrite(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally) {
 	e := classify(err)
 	status := statusOf(e)
-	if status >= http.StatusInternalServerError && r.Context().Err() == nil {
-		s.opts.Events.Failed(r, err)
+	if status >= http.StatusInternalServerError {
+		s.failed(r, err)
 	}
 	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message, Tally: tally}
 	if e.Param != "" {
@@ -94,6 +104,39 @@ func (s *Server) failWrite(w http.ResponseWriter, r *http.Request, err error, ta
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
 	s.write(w, append(body, '\n'))
+}
+
+// failed tells of a request that failed through no fault of its own.
+func (s *Server) failed(r *http.Request, err error) {
+	if !clientGone(r, err) {
+		s.opts.Events.Failed(r, err)
+	}
+}
+
+// errNotTaken marks answers that could not be sent to their end.
+var errNotTaken = errors.New("the client did not take the answer")
+
+// clientGone reports whether a request failed because its client went away, or
+// did not take the answer.
+func clientGone(r *http.Request, err error) bool {
+	if r != nil && errors.Is(r.Context().Err(), context.Canceled) {
+		return true
+	}
+	for _, gone := range []error{errNotTaken, context.Canceled, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
+}
+
+// quoted quotes what a client sent, shortened.
+func quoted(s string) string {
+	const most = 80
+	if len(s) > most {
+		return strconv.Quote(s[:most]) + "…"
+	}
+	return strconv.Quote(s)
 }
 
 // write writes the end of an answer. If the client has gone, there is nobody to

@@ -26,7 +26,7 @@ func (s *Server) getReadings(w http.ResponseWriter, r *http.Request) {
 	if err := a.run(); err != nil {
 		if a.begun {
 			// The status is sent: a cut-off body is all there is to say it with.
-			s.opts.Events.Failed(r, err)
+			s.failed(r, err)
 			panic(http.ErrAbortHandler)
 		}
 		s.fail(w, r, err)
@@ -245,7 +245,7 @@ func (a *answer) flush() error {
 	_, err := a.w.Write(a.out)
 	a.out = a.out[:0]
 	if err != nil {
-		return fmt.Errorf("send the answer: %w", err)
+		return fmt.Errorf("%w: %w", errNotTaken, err)
 	}
 	return nil
 }

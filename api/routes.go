@@ -39,7 +39,8 @@ func (s *Server) routeReadings() {
 	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", s.getReadings, &huma.Operation{
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
 		Description: "Streamed, however many there are. With a limit, next leads to the following page, also after tables were rotated. " +
-			"NDJSON and CSV by Accept or format; there, next and coverage come as the trailers Varve-Next and Varve-Coverage.",
+			"NDJSON and CSV by Accept or format; there, next and coverage come as the trailers Varve-Next and Varve-Coverage. " +
+			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived.",
 		Parameters: append(append(series, queryParams(
 			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
 			"to", "before this time; default: the end",
@@ -50,7 +51,7 @@ func (s *Server) routeReadings() {
 			"format", "json, ndjson or csv; default by Accept",
 			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
 			"timezone", "of from and to without a zone; default UTC")...), fields...),
-		Responses: s.responses(reflect.TypeFor[wire.ReadingsBody](), "200"),
+		Responses: s.readingsResponses(),
 	})
 	by := queryParams("by", "event: the last by event time; arrival: the last to arrive; default event")
 	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/latest", s.getLatest, &huma.Operation{
@@ -66,48 +67,4 @@ func (s *Server) routeReadings() {
 		}}, by...), fields...),
 		Responses: s.responses(reflect.TypeFor[wire.LatestOfManyBody](), "200"),
 	})
-}
-
-// raw adds a route that reads and writes its bodies itself, and its
-// description.
-func (s *Server) raw(method, path string, handle http.HandlerFunc, op *huma.Operation) {
-	op.Method, op.Path = method, path
-	s.api.OpenAPI().AddOperation(op)
-	s.HandleFunc(method+" "+path, handle)
-}
-
-func (s *Server) schema(t reflect.Type) *huma.Schema {
-	return s.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
-}
-
-// responses describes answers of a type with the given statuses, and problems
-// with all others.
-func (s *Server) responses(t reflect.Type, statuses ...string) map[string]*huma.Response {
-	all := map[string]*huma.Response{"default": {
-		Description: "A problem (RFC 9457)",
-		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: s.schema(reflect.TypeFor[huma.ErrorModel]())}},
-	}}
-	for _, status := range statuses {
-		all[status] = &huma.Response{
-			Description: "OK",
-			Content:     map[string]*huma.MediaType{"application/json": {Schema: s.schema(t)}},
-		}
-	}
-	return all
-}
-
-func pathParam(name, doc string) *huma.Param {
-	return &huma.Param{Name: name, In: "path", Required: true, Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
-}
-
-// queryParams returns optional parameters; names and descriptions alternate.
-func queryParams(namesAndDocs ...string) []*huma.Param {
-	var params []*huma.Param
-	for i := 0; i < len(namesAndDocs); i += 2 {
-		params = append(params, &huma.Param{
-			Name: namesAndDocs[i], In: "query", Description: namesAndDocs[i+1],
-			Schema: &huma.Schema{Type: huma.TypeString},
-		})
-	}
-	return params
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
@@ -19,7 +20,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options are what the server serves. All but Limits and Events are required.
+// Options are what the server serves. All but Limits, Hosts and Events are
+// required.
 type Options struct {
 	Router  *router.Router
 	Query   *query.Engine
@@ -30,7 +32,10 @@ type Options struct {
 	Version string
 	Metrics *prometheus.Registry
 	Limits  Limits
-	Events  Events
+	// Hosts are the names, with a port or without, by which the server may be
+	// called besides localhost and the addresses of this machine alone.
+	Hosts  []string
+	Events Events
 }
 
 // Limits bound what a request may take. Zero fields have useful values.
@@ -72,7 +77,12 @@ type Server struct {
 	api     huma.API
 	metrics *metrics
 	routes  []string
+	batches *wire.Budget // of all writes under way
 }
+
+// batchMemory is what the batches of all writes may take together, beyond a
+// little for each.
+const batchMemory = 16 << 20
 
 // New returns the handler.
 func New(o Options) *Server {
@@ -80,14 +90,16 @@ func New(o Options) *Server {
 	if o.Events.Failed == nil {
 		o.Events.Failed = func(*http.Request, error) {}
 	}
-	s := &Server{opts: o, mux: http.NewServeMux(), metrics: newMetrics(o.Metrics, o.Rotator)}
+	s := &Server{opts: o, mux: http.NewServeMux(), metrics: newMetrics(o.Metrics, o.Rotator), batches: wire.NewBudget(batchMemory)}
 	config := huma.DefaultConfig("Varve", o.Version)
 	config.Info.Description = "Device readings in time-bucketed tables."
 	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	config.DocsPath = "" // served from the binary, below
 	config.CreateHooks = nil
-	config.RejectUnknownQueryParameters = true
+	config.Servers = []*huma.Server{{URL: "/", Description: "this server"}}
+	config.Transformers = append(config.Transformers, clearer)
 	s.api = humago.New(s, config)
+	s.api.UseMiddleware(s.onlyKnown)
 	s.routeReadings()
 	s.routeTables()
 	s.routeHealth()
@@ -97,7 +109,13 @@ func New(o Options) *Server {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := s.guard(r); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
 
 // HandleFunc adds a route with everything that every route has: metrics, and a
 // bound on its time. It is what huma adds its routes by, too.

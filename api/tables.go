@@ -2,9 +2,9 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -138,6 +138,9 @@ const RestoredByHand = "restored by hand"
 
 func (s *Server) restoreTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
 	return s.change(ctx, in.Name, func(t bucket.Table) error {
+		if err := s.mustBeRetired(ctx, t); err != nil {
+			return err
+		}
 		// The hold first: a run of the rotator in between must not retire the
 		// table again.
 		if err := s.opts.Keeper.Hold(ctx, t, RestoredByHand); err != nil {
@@ -147,15 +150,33 @@ func (s *Server) restoreTable(ctx context.Context, in *byName) (*reply[wire.Tabl
 	})
 }
 
+// mustBeRetired refuses tables that there is nothing to restore of.
+func (s *Server) mustBeRetired(ctx context.Context, t bucket.Table) error {
+	infos, err := s.opts.Rotator.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range infos {
+		if infos[i].Table == t && infos[i].Retired.IsZero() {
+			return varve.Errorf(varve.Conflict, "table %s is not retired: its readings are queried as they are, and there is nothing to restore", t.Name())
+		}
+	}
+	return nil // what is not there, the store says
+}
+
 // holding is the path and body of a hold.
 type holding struct {
 	Name string `path:"name" doc:"the table's whole name"`
 	Body struct {
-		Reason string `json:"reason" minLength:"1" maxLength:"200" doc:"why the table must be kept"`
+		Reason string `json:"reason" maxLength:"200" doc:"why the table must be kept; not empty"`
 	}
 }
 
 func (s *Server) holdTable(ctx context.Context, in *holding) (*reply[wire.TableInfo], error) {
+	if strings.TrimSpace(in.Body.Reason) == "" {
+		const why = `reason is empty: say why the table must be kept, as in {"reason":"audit of 2026"}`
+		return nil, huma.Error422UnprocessableEntity("body."+why, &huma.ErrorDetail{Location: "body.reason", Message: why, Value: in.Body.Reason})
+	}
 	return s.change(ctx, in.Name, func(t bucket.Table) error { return s.opts.Keeper.Hold(ctx, t, in.Body.Reason) })
 }
 
@@ -206,8 +227,8 @@ func (s *Server) problem(err error) error {
 	if e.Param != "" {
 		details = append(details, &huma.ErrorDetail{Location: e.Param, Message: e.Message})
 	}
-	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
-		s.opts.Events.Failed(nil, err)
+	if status >= http.StatusInternalServerError {
+		s.failed(nil, err)
 	}
 	return huma.NewError(status, e.Message, details...)
 }

@@ -111,6 +111,17 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// TestRestoreOfOpenTable promises that a table which is not retired is not
+// restored, and not put on hold by the attempt.
+func TestRestoreOfOpenTable(t *testing.T) {
+	s := hours(t, 1)
+	name := thisTable(s).Name()
+	s.send("POST", "/v1/tables/"+name+"/restore", "").problem(http.StatusConflict, "", "is not retired")
+	if in := s.table(name); in.Hold != "" || in.State != "open" {
+		t.Errorf("%+v", in)
+	}
+}
+
 // TestBadTableRequests promises 404 for what is not a table of this deployment,
 // and 422 with the member at fault for a body that is not right.
 func TestBadTableRequests(t *testing.T) {
@@ -126,9 +137,10 @@ func TestBadTableRequests(t *testing.T) {
 		}
 	}
 	path := "/v1/tables/" + thisTable(s).Name() + "/hold"
-	for body, says := range map[string]string{`{}`: "reason", `{"reason":""}`: "reason", `{"reason":7}`: "reason", `{"reason":"` + strings.Repeat("x", 201) + `"}`: "reason"} {
+	for body, says := range map[string]string{`{}`: "reason", `{"reason":""}`: "reason is empty: say why", `{"reason":" "}`: "reason is empty", `{"reason":7}`: "reason", `{"reason":"` + strings.Repeat("x", 201) + `"}`: "reason"} {
 		r := s.send("PUT", path, body)
-		if r.status != http.StatusUnprocessableEntity || r.header.Get("Content-Type") != "application/problem+json" || !strings.Contains(r.body, says) {
+		p := decode[wire.Problem](r)
+		if r.status != http.StatusUnprocessableEntity || r.header.Get("Content-Type") != "application/problem+json" || !strings.Contains(p.Detail, says) {
 			t.Errorf("%s: %d %s", body, r.status, r.body)
 		}
 	}

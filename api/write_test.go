@@ -74,7 +74,7 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 			t.Errorf("%q: %+v", body, p)
 		}
 	}
-	for body, says := range map[string]string{"": "empty", "when,device\n": "when, device", "time,device,device\n": "twice"} {
+	for body, says := range map[string]string{"": "empty", "when,device\n": "when, device", "time": "the columns are time", "device,a\r\n": "the columns are device, a", "time,device,device\n": "twice"} {
 		s.send("POST", writePath, body, "Content-Type", "text/csv").problem(http.StatusBadRequest, "", says)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // tables; after a change of policy old tables stay readable, because ranges
 // are read from names.
 type Policy struct {
-	// Future is how far ahead of its arrival an event time may lie: 0 to 8
-	// weeks.
+	// Future is how far ahead of its arrival an event time may lie: 0 to
+	// MaxFuture.
 	Future time.Duration
 	// Recent is how many weeks before a write month still have a table each:
 	// 0 to 52. One more where that puts the next range on its grid.
@@ -30,9 +30,12 @@ func DefaultPolicy() Policy {
 	return Policy{Future: 24 * time.Hour, Recent: 6, Doubling: 5 * 365 * 24 * time.Hour}
 }
 
-// Bounds of a policy.
+// MaxFuture is the furthest that an event time can lie ahead of its arrival,
+// whatever the policy was then: 8 weeks.
+const MaxFuture = 8 * weekSeconds * time.Second
+
+// The other bounds of a policy.
 const (
-	maxFuture   = 8 * weekSeconds * time.Second
 	maxRecent   = 52
 	maxDoubling = 50 * 365 * 24 * time.Hour
 )
@@ -44,7 +47,7 @@ const skipFrom = 8
 // errors whose parameters are future, recent and doubling.
 func (p Policy) Validate() error {
 	var errs []error
-	if p.Future < 0 || p.Future > maxFuture {
+	if p.Future < 0 || p.Future > MaxFuture {
 		errs = append(errs, varve.InvalidParam("future", "%s is not from 0 to 8 weeks", p.Future))
 	}
 	if p.Recent < 0 || p.Recent > maxRecent {

@@ -82,7 +82,7 @@ const sep = "\xff"
 func Load(src Source) (*Loaded, error) {
 	l := &loader{merged: koanf.New(sep), places: map[string]string{}, within: map[*yaml.Node]bool{}}
 	l.file(src)
-	l.environ(src.Environ)
+	l.environ(src)
 	l.flags(src)
 	loaded := l.decode()
 	l.validate(loaded)
@@ -232,45 +232,6 @@ func (l *loader) load(values map[string]any) {
 	if err := l.merged.Load(confmap.Provider(values, sep), nil); err != nil {
 		l.mistake("configuration", "", "%s", err)
 	}
-}
-
-// environ adds the layer of the environment.
-func (l *loader) environ(environ []string) {
-	values := map[string]any{}
-	for _, e := range environ {
-		name, value, _ := strings.Cut(e, "=")
-		if !strings.HasPrefix(name, EnvPrefix) || slices.Contains(others, name) {
-			continue
-		}
-		key, ok := keyOfEnv(name)
-		if !ok {
-			l.mistake(name, "", "configures nothing: %s", suggest(strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_", ".")))
-			continue
-		}
-		l.add(values, pathOf(key), value, name)
-	}
-	l.load(values)
-}
-
-// keyOfEnv returns the key that a variable sets.
-func keyOfEnv(name string) (string, bool) {
-	for _, s := range settings {
-		if EnvOf(s.key) == name {
-			return s.key, true
-		}
-	}
-	parts := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_")
-	if n := len(parts); n >= 3 && parts[1] != "" && (parts[0] == "classes" || parts[0] == "streams") {
-		key := parts[0] + "." + strings.Join(parts[1:n-1], "_") + "." + parts[n-1]
-		_, ok := find(key)
-		return key, ok
-	}
-	return "", false
-}
-
-// EnvOf returns the variable that sets a key.
-func EnvOf(key string) string {
-	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
 // flags adds the layer of the command line.
@@ -441,7 +402,12 @@ func distance(a, b string) int {
 }
 
 // Value is one configured value.
-type Value struct{ Key, Value, Origin, Doc string }
+type Value struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+	Doc    string `json:"doc"`
+}
 
 // Values lists all values and where they come from.
 func (l *Loaded) Values() []Value {

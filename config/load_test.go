@@ -173,7 +173,7 @@ streams:
 	loaded := load(t, config.Source{
 		File: path, Flags: values, FlagNames: names,
 		Environ: []string{
-			"VARVE_LOG_LEVEL=debug", "VARVE_TABLES_PREFIX=env", "VARVE_CLASSES_SHORT_RETENTION=6d", "VARVE_STREAMS_A_B_CLASS=short",
+			"VARVE_LOG_LEVEL=debug", "VARVE_TABLES_PREFIX=env", "VARVE_CLASSES_SHORT_RETENTION=6d", "VARVE_STREAMS_AB_CLASS=short",
 			"HOME=/root", "VARVE_CONFIG=x", "VARVE_SERVER=y", "VARVE_TIMEOUT=z", "OTHER_LOG_LEVEL=x", "VARVE", "",
 		},
 	})
@@ -185,7 +185,7 @@ streams:
 		"classes.default.retention":   {"1y", "default"},
 		"streams.debug.all.class":     {"short", path + ":7"},
 		"streams.debug.all.retention": {"2d", "--set streams.debug.all.retention"},
-		"streams.a_b.class":           {"short", "VARVE_STREAMS_A_B_CLASS"},
+		"streams.ab.class":            {"short", "VARVE_STREAMS_AB_CLASS"},
 		"server.listen":               {"127.0.0.1:8278", "default"},
 	} {
 		found := false
@@ -228,7 +228,7 @@ func TestEverySettingHasAVariable(t *testing.T) {
 		}
 	}
 	again := load(t, config.Source{Environ: environ})
-	loaded.Streams = map[string]config.Stream{} // names with dots have no variable
+	loaded.Streams = map[string]config.Stream{} // what is not named elsewhere has no variable if it has a dot
 	if !reflect.DeepEqual(again.Config, loaded.Config) {
 		t.Errorf("got  %+v\nwant %+v", again.Config, loaded.Config)
 	}

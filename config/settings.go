@@ -105,7 +105,7 @@ func oneOf(words ...string) func(string) error {
 
 // settings are all of them but those of classes and streams, which have names.
 var settings = []setting{
-	text("server.listen", "address and port to listen on", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
+	text("server.listen", "address and port to listen on; a loopback address, as there are no API keys yet", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
 	duration("server.drain", "how long requests under way may take to end on shutdown", func(c *Config) *time.Duration { return &c.Server.Drain }),
 	text("store.kind", "where everything is kept: local (a folder), dynamodb, or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf("local", "dynamodb", "mem")),
 	text("store.dir", "local: the data folder", func(c *Config) *string { return &c.Store.Dir }, checkDir),
@@ -133,15 +133,20 @@ var settings = []setting{
 	text("log.format", "console or json", func(c *Config) *string { return &c.Log.Format }, oneOf("console", "json")),
 }
 
+// checkAddress refuses addresses that others can reach, too: there are no keys
+// to tell them apart by.
 func checkAddress(s string) error {
-	_, port, err := net.SplitHostPort(s)
+	host, port, err := net.SplitHostPort(s)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
 		return fmt.Errorf("%q is not an address and port, as in 127.0.0.1:8278", s)
 	}
-	return nil
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s can be reached from other machines, and there are no API keys yet: listen on 127.0.0.1, and put a proxy that authenticates in front", s)
 }
 
 func checkDir(s string) error {

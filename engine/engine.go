@@ -57,6 +57,10 @@ type Options struct {
 type Events struct {
 	Router  router.Events
 	Rotator rotator.Events
+	// Unclaimed: Open found tables of this deployment whose prefix belongs to
+	// no class that is configured; what is in them is neither found nor
+	// dropped. It is called once for each such prefix. Nil is skipped.
+	Unclaimed func(prefix string, tables int, readings int64)
 }
 
 // DefaultRetention is how long readings are kept if nothing is configured.
@@ -126,7 +130,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Events: o.Events.Router,
 	})
 	e.Query = query.New(query.Options{
-		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Future: o.Grid.Future, Now: o.Now,
+		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Now: o.Now,
 		Parallel: o.Parallel,
 	})
 	e.Rotator = rotator.New(rotator.Options{
@@ -137,6 +141,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err := e.rotate(); err != nil && varve.FailureOf(err) == varve.Invalid {
 		return nil, errors.Join(err, e.Close())
 	}
+	// What keeps it from looking has kept the rotator from running, and shows.
+	_ = tellUnclaimed(ctx, o)
 	e.cron = cron.New(cron.WithLocation(time.UTC))
 	e.cron.Schedule(schedule, cron.FuncJob(func() {
 		// What goes wrong is in the rotator's events and health.

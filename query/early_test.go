@@ -127,7 +127,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 			s := &endless{watched: w.store, each: 20_000}
 			engine := query.New(query.Options{
-				Reader: s, Catalog: w.store, Streams: w.streams, Policy: w.policy, Future: grid.Future, Now: w.now, Parallel: 2,
+				Reader: s, Catalog: w.store, Streams: w.streams, Policy: w.policy, Now: w.now, Parallel: 2,
 			})
 			rows, err := engine.Open(t.Context(), query.Query{Series: device("a"), Window: varve.AllTime(), Limit: limit})
 			if err != nil {

@@ -15,7 +15,6 @@ type Options struct {
 	Catalog store.Catalog
 	Streams *streams.Registry
 	Policy  *retention.Policy
-	Future  time.Duration // how far ahead of its arrival an event time may lie
 	Now     func() time.Time
 	// Parallel is how many tables one query may read at a time. 0 is 1, which
 	// suits a store without a network in between.
@@ -63,7 +62,7 @@ func (q *Query) Validate() error {
 // Coverage says which tables an answer rests on, by name.
 type Coverage struct {
 	Read    []string `json:"read"`    // they were read
-	Expired []string `json:"expired"` // all they hold has expired, or they are retired
+	Expired []string `json:"expired"` // all that they can hold has expired
 	Missing []string `json:"missing"` // they were dropped while the query ran
 	Failed  []string `json:"failed"`  // they could not be read; the answer is an error
 }

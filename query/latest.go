@@ -213,12 +213,14 @@ func (l *latest) byArrival(ctx context.Context) error {
 func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
 	month := bucket.MonthOf(r.Arrived)
-	early := r.Time.Sub(month.Start()) >= l.e.opts.Future // it had not happened before this month
+	// Before this month it was too far ahead to be taken; what the policy
+	// allowed then is not known now.
+	ahead := r.Time.Sub(month.Start()) >= bucket.MaxFuture
 	at := r.Position()
 	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}
 	for i := range l.plan.tables {
 		t := &l.plan.tables[i]
-		if t.Table == l.table || t.Month > month || t.Month < month && early || !t.Contains(r.Time) {
+		if t.Table == l.table || t.Month > month || t.Month < month && ahead || !t.Contains(r.Time) {
 			continue
 		}
 		found, err := l.holds(ctx, t, q, at)

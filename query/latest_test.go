@@ -237,3 +237,29 @@ func TestConsistent(t *testing.T) {
 		}
 	}
 }
+
+// TestLatestAfterFutureLowered: a reading that was taken ahead of its time, when
+// that was allowed by much more than now, and was sent again in the month in
+// which it happened, arrived when it first did: for every week that the policy
+// can have allowed.
+func TestLatestAfterFutureLowered(t *testing.T) {
+	for weeks := range 8 {
+		w := newWorld(t, 500*day, retention.Forever, 1)
+		at := bucket.MonthOf(start).Start().Add(time.Duration(weeks)*7*day + 6*day)
+		w.clock = at.Add(30 * day)
+		once := bucket.MonthOf(start).Start().Add(-time.Hour)
+		wide := grid
+		wide.Future = bucket.MaxFuture
+		for _, r := range []varve.Reading{
+			reading("a", at, once, "", 1),
+			reading("a", at, at.Add(2*time.Hour), "", 1),
+			reading("a", at.Add(-time.Hour), at.Add(time.Hour), "", 2),
+		} {
+			w.putOn(t, wide, retention.DefaultClass, r)
+		}
+		a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: varve.ByArrival})
+		if want, _ := w.latest(device("a"), varve.ByArrival); err != nil || !a.Reading.Equal(&want) || !want.Arrived.Equal(at.Add(time.Hour)) {
+			t.Errorf("%d weeks ahead: %v\n got %s\nwant %s", weeks, err, show(&a.Reading), show(&want))
+		}
+	}
+}

@@ -27,7 +27,8 @@ type plan struct {
 }
 
 // plan finds the tables that overlap a window and can hold live readings of a
-// stream.
+// stream. That a table is retired says nothing: the clock or the retention may
+// have been another then.
 func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh bool) (plan, error) {
 	keeps, err := e.keeps(ctx, s, fresh)
 	if err != nil {
@@ -46,7 +47,7 @@ func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh
 	for i := range infos {
 		in := &infos[i]
 		cutoff := retention.Cutoff(now, keeps[in.Prefix])
-		if !in.Retired.IsZero() || spent(in.Table, cutoff) {
+		if spent(in.Table, cutoff) {
 			p.expired = append(p.expired, in.Name())
 			continue
 		}
@@ -128,7 +129,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	}
 	for _, name := range p.expired {
 		if t, ok := bucket.Parse(name); ok {
-			x.Tables = append(x.Tables, explained(t, "skip", "all it holds has expired", store.Cost{}))
+			x.Tables = append(x.Tables, explained(t, "skip", "all it can hold has expired", store.Cost{}))
 		}
 	}
 	return x, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,9 +18,8 @@ const (
 	// batch is how many readings Next gathers at most; it may hand on more that
 	// a store has gathered.
 	batch = 1024
-	// pageReadings is how many readings are asked of a store at a time, if the
-	// limit is not below it: a large limit must not mean large pages.
-	pageReadings = 4096
+	// batchBytes is about how large such a batch is at most.
+	batchBytes = 1 << 20
 )
 
 // Rows yields the answer to a query, bit by bit. It is for one goroutine.
@@ -35,6 +33,7 @@ type Rows struct {
 	ended    []*buffer // of sources that are read to their end; out may still need them
 	out      []varve.Reading
 	left     int // readings that may be returned; -1: any number
+	size     int // of out
 	last     varve.Position
 	some     bool
 	more     bool
@@ -48,14 +47,10 @@ type source struct {
 	planned
 	page        []varve.Reading
 	buf         *buffer
+	size        int            // of the page, when it was read
 	last        varve.Position // of what was read, if begun
 	more, begun bool
 }
-
-// buffer is the memory of a page, used again and again.
-type buffer struct{ readings []varve.Reading }
-
-var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 // Open plans a query. Nothing is read before Next. The caller closes the rows.
 func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
@@ -82,9 +77,9 @@ func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	r.out = r.out[:0]
+	r.out, r.size = r.out[:0], 0
 	r.giveBack()
-	for len(r.out) < batch && !r.more {
+	for len(r.out) < batch && r.size < batchBytes && !r.more {
 		if len(r.out) > 0 && r.dry() {
 			break // reading on would reuse the memory of what is in out
 		}
@@ -149,6 +144,7 @@ func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
 	}
 	if pick := r.take(first); pick != nil {
 		r.out = append(r.out, *pick)
+		r.size += sizeOf(pick)
 		r.count(1)
 	}
 	return nil, nil
@@ -166,6 +162,9 @@ func (r *Rows) run(s *source) []varve.Reading {
 	page := s.page
 	if r.left > 0 && len(page) > r.left {
 		page = page[:r.left]
+	}
+	if s.size > batchBytes {
+		page = page[:fitting(page, batchBytes)]
 	}
 	s.page = s.page[len(page):]
 	live := 0
@@ -294,24 +293,6 @@ func (r *Rows) refill(ctx context.Context) error {
 	return nil
 }
 
-// giveBack gives back the memory of tables that were read to their end.
-func (r *Rows) giveBack() {
-	for _, b := range r.ended {
-		buffers.Put(b)
-	}
-	r.ended = r.ended[:0]
-}
-
-// Close gives back the memory of the rows; what Next returned must not be used
-// any more.
-func (r *Rows) Close() {
-	for _, s := range r.sources {
-		r.ended = append(r.ended, s.buf)
-	}
-	r.giveBack()
-	r.sources, r.opened = nil, len(r.plan.tables)
-}
-
 func (r *Rows) readAll(ctx context.Context, sources []*source) error {
 	if len(sources) == 1 {
 		return r.read(ctx, sources[0])
@@ -338,28 +319,6 @@ func (r *Rows) readAll(ctx context.Context, sources []*source) error {
 func (r *Rows) read(ctx context.Context, s *source) error {
 	cost, err := r.page(ctx, s)
 	return r.note(s, cost, err)
-}
-
-// page reads a source's next page.
-func (r *Rows) page(ctx context.Context, s *source) (store.Cost, error) {
-	limit := 0
-	if r.left >= 0 {
-		limit = min(r.left+1, pageReadings) // one more tells whether there is more
-	}
-	after := r.q.After
-	if s.begun {
-		after = &s.last
-	}
-	page, err := r.e.opts.Reader.Read(ctx, r.q.rangeOf(s.Table, after, limit), s.buf.readings[:0])
-	if err != nil {
-		s.page, s.more = nil, false
-		return page.Cost, err
-	}
-	s.buf.readings, s.page, s.more = page.Readings, page.Readings, page.More
-	if n := len(page.Readings); n > 0 {
-		s.begun, s.last = true, page.Readings[n-1].Position()
-	}
-	return page.Cost, nil
 }
 
 // note takes the outcome of reading a page into the coverage.

@@ -65,7 +65,7 @@ func newWorld(t TB, keep, old time.Duration, parallel int) *world {
 		t.Fatalf("%v", err)
 	}
 	w.engine = query.New(query.Options{
-		Reader: w.store, Catalog: w.store, Streams: w.streams, Policy: w.policy, Future: grid.Future, Now: w.now,
+		Reader: w.store, Catalog: w.store, Streams: w.streams, Policy: w.policy, Now: w.now,
 		Parallel: parallel,
 	})
 	return w
@@ -96,6 +96,12 @@ func reading(dev string, at, arrived time.Time, id string, value int64) varve.Re
 
 // put stores a reading in the table where it belongs, and makes the table.
 func (w *world) put(t TB, class string, r varve.Reading) bucket.Table {
+	t.Helper()
+	return w.putOn(t, grid, class, r)
+}
+
+// putOn stores a reading in the table where it belongs on a grid.
+func (w *world) putOn(t TB, grid bucket.Policy, class string, r varve.Reading) bucket.Table {
 	t.Helper()
 	month := bucket.MonthOf(r.Arrived)
 	rg, ok := grid.Locate(r.Time, month)

@@ -1,6 +1,7 @@
 // Package rotator looks after the tables: it makes them before they are needed,
-// tunes them down when nothing can be written to them any more, takes them out
-// of queries when everything in them has expired, and drops them after a grace.
+// tunes them down when nothing can be written to them any more, retires them
+// when everything in them has expired, and drops them after a grace. Retired is
+// a mark and no more: a query reads what can be alive, marked or not.
 //
 //	write month M:  ahead │ open          │ sealed               │ retired   │ dropped
 //	                M-1   │ M      M.end+Seal   …+retention+2 days   + Grace

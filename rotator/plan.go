@@ -18,8 +18,8 @@ type Kind uint8
 const (
 	Create  Kind = iota + 1 // make a table
 	Tune                    // set its tier
-	Restore                 // take it back into queries
-	Retire                  // take it out of queries
+	Restore                 // unmark it
+	Retire                  // mark it: all it can hold has expired
 	Drop                    // delete it
 )
 
@@ -137,7 +137,7 @@ func (b *builder) keep(in *store.Info) {
 	class, ok := b.Retention.ClassOfPrefix(in.Prefix)
 	switch {
 	case !ok:
-		b.leave(in, "no class is configured for its prefix")
+		b.leave(in, unclaimed)
 		return
 	case !in.Owned:
 		b.leave(in, "it does not carry the owner tag: it is not touched")
@@ -148,6 +148,11 @@ func (b *builder) keep(in *store.Info) {
 	}
 	b.age(in, class)
 }
+
+// unclaimed is why nothing is done with a table that no class's prefix has.
+const unclaimed = "no class is configured for its prefix"
+
+func onHold(why string) string { return "it is on hold: " + why }
 
 // expired reports whether all that a table can hold has.
 func (b *builder) expired(in *store.Info, class retention.Class) bool {
@@ -170,13 +175,11 @@ func tuneReason(want, is store.Tier) string {
 func (b *builder) age(in *store.Info, class retention.Class) {
 	due, expired := b.RetireAt(in.Table, class.Retention), b.expired(in, class)
 	switch {
-	case in.Hold != "":
-		if expired {
-			b.leave(in, "it is on hold: %s", in.Hold)
-		}
 	case !expired && !in.Retired.IsZero():
 		b.add(Restore, in, 0, "class %s keeps its readings until %s", class.Name, dateOr(due, "forever"))
 	case !expired:
+	case in.Hold != "":
+		b.leave(in, "%s", onHold(in.Hold))
 	case in.Retired.IsZero():
 		b.add(Retire, in, 0, "all it can hold has expired: written in %s, class %s keeps %s",
 			in.Month, class.Name, retention.FormatDuration(class.Retention))
@@ -232,6 +235,18 @@ func (b *builder) retired(t bucket.Table) time.Time {
 		return in.Retired
 	}
 	return time.Time{}
+}
+
+// spare turns the steps that came too late for tables' holds into kept tables.
+func (p *Plan) spare(held map[bucket.Table]string) {
+	p.Actions = slices.DeleteFunc(p.Actions, func(a Action) bool {
+		why, late := held[a.Table]
+		late = late && (a.Kind == Retire || a.Kind == Drop)
+		if late {
+			p.Kept = append(p.Kept, Kept{Table: a.Table, Reason: onHold(why), Readings: a.Readings, Bytes: a.Bytes})
+		}
+		return late
+	})
 }
 
 // Counts returns how many actions of each kind there are.

@@ -126,7 +126,7 @@ func TestPlanHurtsNothing(t *testing.T) {
 				t.Fatalf("%s %s, which lacks the owner tag", a.Kind, a.Table)
 			case a.Kind == rotator.Retire && (!gone || in.Hold != "" || !in.Retired.IsZero()):
 				t.Fatalf("retire %s at %s: last %s, %+v", a.Table, s.now, last, in)
-			case a.Kind == rotator.Restore && (in.Retired.IsZero() || in.Hold != ""):
+			case a.Kind == rotator.Restore && (in.Retired.IsZero() || gone && s.now.After(last.Add(9*day))):
 				t.Fatalf("restore %s: %+v", a.Table, in)
 			case a.Kind == rotator.Drop:
 				if !gone || !s.policy.Drop || in.Hold != "" || in.Retired.IsZero() ||
@@ -167,6 +167,13 @@ func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
 	for i := range s.infos {
 		in := &s.infos[i]
 		last, expires := s.lastBreath(in)
+		_, claimed := s.policy.Retention.ClassOfPrefix(in.Prefix)
+		if living := !expires || last.After(s.now); living && claimed && in.Owned && !in.Retired.IsZero() && acted[in.Table] != rotator.Restore {
+			t.Fatalf("%s can hold something alive and stays retired: %+v", in.Table, in)
+		}
+		if !claimed && (why[in.Table] == "" || acted[in.Table] != 0) {
+			t.Fatalf("%s belongs to no class: %s, because %q", in.Table, acted[in.Table], why[in.Table])
+		}
 		old := expires && last.Add(7*day+2*day).Before(s.now) // a range ends up to a week after the last event
 		if old && why[in.Table] == "" && acted[in.Table] != rotator.Retire && acted[in.Table] != rotator.Drop {
 			t.Fatalf("%s has expired and is left without a word: %+v", in.Table, in)

@@ -74,7 +74,7 @@ const (
 	Ahead   State = "ahead"   // its write month has not begun
 	Open    State = "open"    // it is being written to
 	Sealed  State = "sealed"  // nothing can be written to it any more
-	Retired State = "retired" // not queried any more; can be restored
+	Retired State = "retired" // all it can hold has expired; can be restored
 )
 
 // StateOf returns a table's state.
@@ -138,7 +138,7 @@ func (p Policy) FateOf(in *store.Info) Fate {
 	class, ok := p.Retention.ClassOfPrefix(in.Prefix)
 	switch {
 	case !ok:
-		f.Why = fmt.Sprintf("never: no class is configured for prefix %s", in.Prefix)
+		f.Why = "never: " + unclaimed
 		return f
 	case !in.Owned:
 		f.Why = "never: it does not carry the owner tag"

@@ -79,9 +79,10 @@ func (r *Rotator) Health() Health {
 }
 
 // Tables lists the tables of all classes with details, in the order of their
-// names.
+// names; and those of this deployment that belong to no class, because the
+// configuration was another when they were made.
 func (r *Rotator) Tables(ctx context.Context) ([]store.Info, error) {
-	f := store.Filter{Window: varve.AllTime(), Details: true, Fresh: true}
+	f := store.Filter{Window: varve.AllTime(), Any: true, Details: true, Fresh: true}
 	for _, c := range r.opts.Policy.Retention.Classes {
 		f.Prefixes = append(f.Prefixes, r.opts.Policy.Retention.TablePrefix(c.Name))
 	}
@@ -107,7 +108,7 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 
 // Run plans and applies. It fails with lease.ErrHeld if another run goes on.
 // The plan that it returns is the one that it carried out, also if some of it
-// failed.
+// failed; what was put on hold meanwhile is among the kept.
 func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 	begin := time.Now()
 	var d done
@@ -173,6 +174,8 @@ func (r *Rotator) note(p *Plan, d done, err error) {
 // asked before each step.
 func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context) error) (d done, err error) {
 	var errs []error
+	held := map[bucket.Table]string{}
+	defer func() { p.spare(held) }()
 	for _, a := range p.Actions {
 		if err := ctx.Err(); err != nil {
 			return d, errors.Join(append(errs, context.Cause(ctx))...)
@@ -182,6 +185,10 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 		}
 		begin := time.Now()
 		err := r.do(ctx, a)
+		if hold := (*store.HoldError)(nil); errors.As(err, &hold) {
+			held[a.Table] = hold.Reason
+			continue
+		}
 		if err != nil {
 			err = fmt.Errorf("%s %s: %w", a.Kind, a.Table, err)
 			errs = append(errs, err)

@@ -57,7 +57,7 @@ func (w *world) start(p rotator.Policy) {
 		Writer: w.store, Creator: w.store, Streams: known, Policy: p.Retention, Grid: p.Grid, Now: w.now,
 	})
 	w.query = query.New(query.Options{
-		Reader: w.store, Catalog: w.store, Streams: known, Policy: p.Retention, Future: p.Grid.Future, Now: w.now,
+		Reader: w.store, Catalog: w.store, Streams: known, Policy: p.Retention, Now: w.now,
 	})
 }
 

@@ -3,6 +3,7 @@ package router_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -96,5 +97,39 @@ func TestBulkDoesNotHoldUpFreshReadings(t *testing.T) {
 			}
 		}
 		w.expect(t, map[string]int{w.name("varve", noon, noon): 1 + 900 + 1 + 600})
+	})
+}
+
+// TestLargeReadingsWeighMore promises that readings of many KiB take the room
+// of as many small ones, and that a write beyond all room is written alone.
+func TestLargeReadingsWeighMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(func(o *router.Options) { o.MaxReadings = 600 })
+		w.send(t, reading("weather", noon, -1))
+		before := w.store.writes
+		gate := make(chan struct{})
+		w.store.set(&w.store.write, func(bucket.Table) error { <-gate; return nil })
+		var wg sync.WaitGroup
+		for i := range int64(3) {
+			wg.Go(func() {
+				list := []varve.Reading{}
+				for j := range 20 * (i + 1) { // one counts as 60
+					r := reading("weather", noon, 100*i+j)
+					r.Fields = append(r.Fields, varve.Field{Name: "z", Value: varve.StringValue(strings.Repeat("z", 60<<10))})
+					list = append(list, r)
+				}
+				for _, v := range w.send(t, list...) {
+					if v.Outcome != varve.Stored {
+						t.Error(v)
+					}
+				}
+			})
+		}
+		synctest.Wait()
+		if got := w.store.writes - before; got != 1 {
+			t.Errorf("%d writes are under way", got)
+		}
+		close(gate)
+		wg.Wait()
 	})
 }

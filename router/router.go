@@ -38,8 +38,9 @@ type Options struct {
 	// 0 is 4096.
 	MaxRequests int
 	// MaxReadings is how many readings may be on their way into the store;
-	// more wait. Half of it is kept for small writes, so that a backlog that
-	// is being uploaded does not hold up fresh readings. 0 is 65,536.
+	// more wait. One of more than a KiB counts as one for each. Half of it is
+	// kept for small writes, so that a backlog that is being uploaded does not
+	// hold up fresh readings. 0 is 65,536.
 	MaxReadings int
 	Events      Events
 }
@@ -53,6 +54,8 @@ type Events struct {
 const (
 	defaultMaxRequests = 4096
 	defaultMaxReadings = 65_536
+	// unit is up to which size a reading counts as one.
+	unit = 1 << 10
 	// smallWrite is up to how many readings a write counts as small.
 	smallWrite = 256
 	// busyRetry is when a refused request should be sent again.
@@ -113,8 +116,22 @@ func (q *Request) Done() { q.r.requests.Release(1) }
 // Arrived returns when the request arrived.
 func (q *Request) Arrived() time.Time { return q.arrived }
 
-// acquire waits until n readings may be on their way, and returns what gives
-// their room back.
+// weigh returns as how many readings a write counts.
+func weigh(readings []varve.Reading) int {
+	n := 0
+	for i := range readings {
+		size := 0
+		for j := range readings[i].Fields {
+			f := &readings[i].Fields[j]
+			size += len(f.Name) + len(f.Value.Text())
+		}
+		n += max(1, size/unit)
+	}
+	return n
+}
+
+// acquire waits until a write that counts as n readings may be on its way, and
+// returns what gives its room back. A write that is beyond the limit is alone.
 func (r *Router) acquire(ctx context.Context, n int) (release func(), err error) {
 	weight := min(int64(n), int64(r.opts.MaxReadings)/2)
 	if n > smallWrite {

@@ -34,7 +34,7 @@ func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts 
 	if len(batches) == 0 {
 		return nil
 	}
-	release, err := q.r.acquire(ctx, len(readings))
+	release, err := q.r.acquire(ctx, weigh(readings))
 	if err != nil {
 		return err
 	}

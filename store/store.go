@@ -16,7 +16,8 @@ var (
 	ErrNoTable = errors.New("table does not exist")
 	// ErrForeign: a table of that name exists and is not Varve's.
 	ErrForeign = errors.New("table is not Varve's")
-	// ErrRefused: the table is not in a state in which it may be dropped.
+	// ErrRefused: the table is not in a state in which it may be retired, or
+	// dropped.
 	ErrRefused = errors.New("refused")
 	// ErrCondition: an item's condition did not hold; nothing was written.
 	ErrCondition = errors.New("condition does not hold")

@@ -64,7 +64,7 @@ type Info struct {
 
 	Tier     Tier      // (detail)
 	Created  time.Time // (detail)
-	Hold     string    // (detail) why it must not be dropped; "" if it may
+	Hold     string    // (detail) why it must be kept; "" if it need not
 	Owned    bool      // (detail) it carries this deployment's owner tag
 	Readings int64     // (detail) distinct readings in it; may lag behind
 	Bytes    int64     // (detail) approximately, on disk or billed
@@ -74,6 +74,9 @@ type Info struct {
 type Filter struct {
 	// Prefixes: only tables whose name parses and has one of them.
 	Prefixes []string
+	// Any: besides these, all tables of this deployment, whatever their
+	// prefix: those that carry its owner tag.
+	Any bool
 	// Window: only tables whose range overlaps it.
 	Window varve.Window
 	// Details asks for the fields of Info marked so.
@@ -104,15 +107,35 @@ type Creator interface {
 type Keeper interface {
 	// Tune sets the table's tier.
 	Tune(ctx context.Context, t bucket.Table, tier Tier) error
-	// Retire takes the table out of all queries from now on.
+	// Retire marks the table as one that is to be dropped. It stays readable
+	// until then. It fails with a HoldError if the table is on hold.
 	Retire(ctx context.Context, t bucket.Table, at time.Time) error
 	// Restore takes a retired table back.
 	Restore(ctx context.Context, t bucket.Table) error
-	// Hold keeps a table from being dropped, for a reason; "" lifts the hold.
+	// Hold keeps a table from being retired and dropped, for a reason; "" lifts
+	// the hold.
 	Hold(ctx context.Context, t bucket.Table, reason string) error
 	// Drop deletes a table with all of its readings. It fails with ErrRefused
-	// unless the table is retired, owned and not on hold.
+	// unless the table is retired, owned and not on hold; a HoldError in the
+	// last case.
 	Drop(ctx context.Context, t bucket.Table) error
+}
+
+// HoldError is the ErrRefused of a table that is on hold.
+type HoldError struct{ Reason string } // of the hold
+
+func (e *HoldError) Error() string { return "refused: it is on hold: " + e.Reason }
+
+// Unwrap makes it an ErrRefused.
+func (e *HoldError) Unwrap() error { return ErrRefused }
+
+// Retirable returns why a table may not be retired, a HoldError; nil if it may.
+// Stores call it in Retire, whoever else has checked before.
+func Retirable(in *Info) error {
+	if in.Hold != "" {
+		return fmt.Errorf("retire %s: %w", in.Table, &HoldError{in.Hold})
+	}
+	return nil
 }
 
 // Droppable returns why a table may not be dropped, wrapping ErrRefused; nil
@@ -122,7 +145,7 @@ func Droppable(in *Info) error {
 	case !in.Owned:
 		return fmt.Errorf("drop %s: %w: it does not carry the owner tag", in.Table, ErrRefused)
 	case in.Hold != "":
-		return fmt.Errorf("drop %s: %w: it is on hold: %s", in.Table, ErrRefused, in.Hold)
+		return fmt.Errorf("drop %s: %w", in.Table, &HoldError{in.Hold})
 	case in.Retired.IsZero():
 		return fmt.Errorf("drop %s: %w: it is not retired", in.Table, ErrRefused)
 	}

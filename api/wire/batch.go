@@ -15,19 +15,32 @@ type Batch struct {
 
 	fields []varve.Field // memory of the readings' fields
 	names  interner
+	size   int // of the readings, as they lie in memory
+	share  share
 }
 
-// BatchReadings is how many readings a batch takes.
-const BatchReadings = 5000
+// A batch takes readings up to a number and up to a size, and at least one.
+const (
+	BatchReadings = 5000
+	BatchBytes    = 4 << 20
+)
+
+// fieldBytes is what a field counts towards BatchBytes, beside its name and
+// text.
+const fieldBytes = 32
 
 // Len returns the number of readings.
 func (b *Batch) Len() int { return len(b.Readings) }
 
 // Full reports whether the batch takes no more.
-func (b *Batch) Full() bool { return len(b.Readings) >= BatchReadings }
+func (b *Batch) Full() bool {
+	return len(b.Readings) >= BatchReadings || b.size > b.share.most && !b.share.covers(b.size)
+}
 
 // Reset empties the batch.
 func (b *Batch) Reset() {
+	b.size = 0
+	b.share.giveBack()
 	clear(b.Readings)
 	clear(b.fields)
 	b.Readings, b.Verdicts, b.Lines, b.fields = b.Readings[:0], b.Verdicts[:0], b.Lines[:0], b.fields[:0]
@@ -48,7 +61,16 @@ func (b *Batch) reject(v varve.Verdict) { b.Verdicts[len(b.Verdicts)-1] = v }
 func (b *Batch) begin() int { return len(b.fields) }
 
 func (b *Batch) field(name string, v varve.Value) {
+	b.size += fieldBytes + len(name) + len(v.Text())
 	b.fields = append(b.fields, varve.Field{Name: name, Value: v})
+}
+
+// device returns the name of a device, which is kept if it may be one.
+func (b *Batch) device(name []byte) string {
+	if len(name) > varve.MaxDeviceBytes {
+		b.size += len(name)
+	}
+	return b.names.get(name)
 }
 
 func (b *Batch) end(from int, r *varve.Reading) {

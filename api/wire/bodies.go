@@ -41,7 +41,7 @@ type LatestOfOne struct {
 
 // SubmittedReading is a reading as it is sent.
 type SubmittedReading struct {
-	Device string         `json:"device" doc:"1 to 256 bytes; may be left out if the parameter device is given"`
+	Device string         `json:"device,omitempty" doc:"1 to 256 bytes; may be left out if the parameter device is given"`
 	Time   any            `json:"time" doc:"RFC 3339, or a number since 1970 in the precision"`
 	ID     string         `json:"id,omitempty" doc:"optional; without one, the same values at the same time are the same reading"`
 	Fields map[string]any `json:"fields" doc:"1 to 256 values; null is as good as absent"`

@@ -10,20 +10,15 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// MaxJSON is the length of the longest JSON body; longer ones are sent as
-// NDJSON, which need not be read whole.
-const MaxJSON = 32 << 20
-
 // jsonBody reads an object or an array of objects. Lines of objects, which many
 // a client sends without saying so, it reads as NDJSON.
 type jsonBody struct {
-	mem   *Memory
-	body  io.Reader
-	begun bool
-	one   []byte // the object, if it is one
-	whole window // the array, if it is one
-	array array
-	lines *ndjson // the lines, if it is those
+	mem    *Memory
+	body   io.Reader
+	begun  bool
+	object bool  // it is one
+	array  array // if it is not
+	lines  *ndjson
 }
 
 // Read implements Reader.
@@ -37,15 +32,8 @@ func (j *jsonBody) Read(b *Batch) error {
 	switch {
 	case j.lines != nil:
 		return j.lines.Read(b)
-	case j.one != nil:
-		if j.mem.object.into(b, j.one, 0) {
-			return io.EOF
-		}
-		v := b.Verdicts[len(b.Verdicts)-1]
-		if v.Code != varve.CodeMalformed {
-			return io.EOF
-		}
-		return bodyErrorf("the body is %s", v.Message)
+	case j.object:
+		return j.one(b)
 	}
 	for !b.Full() {
 		if err := j.element(b); err != nil {
@@ -55,31 +43,58 @@ func (j *jsonBody) Read(b *Batch) error {
 	return nil
 }
 
-// begin reads the body and sees what it is.
+// begin sees what the body is.
 func (j *jsonBody) begin() error {
-	whole, err := j.mem.readAll(io.LimitReader(j.body, MaxJSON+1))
-	if err != nil {
-		return err
-	}
-	if len(whole) > MaxJSON {
-		return bodyErrorf("a JSON body is at most %d MiB: send more as NDJSON (Content-Type: application/x-ndjson)", MaxJSON>>20)
-	}
-	text := trimBlanks(bytes.TrimPrefix(whole, byteOrderMark))
+	w := &j.mem.window
+	w.reset(j.body)
+	w.skipMark()
+	j.array = array{window: w}
+	c, err := j.array.peek()
 	switch {
-	case len(text) == 0:
+	case errors.Is(err, errEndsEarly):
 		return bodyErrorf("the body is empty")
-	case text[0] == '{' && j.several(text):
-		j.lines = j.mem.lines(bytes.NewReader(whole))
-	case text[0] == '{':
-		j.one = text
-	case text[0] == '[':
-		text = whole[bytes.IndexByte(whole, '[')+1:]
-		j.whole = window{buf: text[:len(text):len(text)], to: len(text), err: io.EOF}
-		j.array = array{window: &j.whole}
-	default:
+	case err != nil:
+		return err
+	case c == '[':
+		w.take(1)
+		return nil
+	case c != '{':
 		return bodyErrorf("the body is neither a JSON object nor an array of them: is its Content-Type right?")
 	}
+	for w.err == nil && w.to-w.from <= maxLine {
+		w.fill()
+	}
+	text := w.buf[w.from:w.to]
+	// What is longer than any object is lines, too, unless the object is one of
+	// many lines.
+	if j.several(trimBlanks(text)) || w.err == nil && bytes.IndexByte(text, '\n') < 0 {
+		j.lines = &j.mem.ndjson
+		*j.lines = ndjson{window: w, object: &j.mem.object}
+		return nil
+	}
+	j.object = true
 	return nil
+}
+
+// one reads the object that is the body.
+func (j *jsonBody) one(b *Batch) error {
+	w := &j.mem.window
+	if w.err == nil {
+		b.add(0)
+		b.reject(elementTooLong())
+		return io.EOF
+	}
+	if !errors.Is(w.err, io.EOF) {
+		return w.err
+	}
+	if j.mem.object.into(b, trimBlanks(w.buf[w.from:w.to]), 0) {
+		return io.EOF
+	}
+	v := b.Verdicts[len(b.Verdicts)-1]
+	if v.Code != varve.CodeMalformed {
+		return io.EOF
+	}
+	return bodyErrorf("the body is %s", v.Message)
 }
 
 // several reports whether a text is objects on lines rather than one object: if
@@ -103,30 +118,6 @@ func (j *jsonBody) several(text []byte) bool {
 	}
 	return false
 }
-
-// readAll reads a body whole into the memory for it.
-func (mem *Memory) readAll(r io.Reader) ([]byte, error) {
-	text := mem.text[:0]
-	for {
-		if len(text) == cap(text) {
-			text = append(text, make([]byte, max(cap(text), 512))...)[:len(text)]
-		}
-		n, err := r.Read(text[len(text):cap(text)])
-		text = text[:len(text)+n]
-		if cap(text) <= maxText {
-			mem.text = text
-		}
-		if errors.Is(err, io.EOF) {
-			return text, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-// maxText is how much memory for bodies is kept.
-const maxText = 1 << 20
 
 // element reads the array's next element. If the array breaks off, what came
 // before is good, and what comes after cannot be told apart: that is one

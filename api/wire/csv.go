@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +19,8 @@ type Columns struct {
 	Names []string
 	// Time, Device and ID name the columns that hold these. "" is "time" or,
 	// if there is none, "timestamp"; "device"; "id". All other columns are
-	// fields, save "arrived", which answers have.
+	// fields, save "arrived", which answers have; "fields.time" is the field
+	// time, and so on.
 	Time, Device, ID string
 	// Kinds fixes the kind of fields, by column. The cells of others are what
 	// they look like: a number, true or false, a JSON object or array, else a
@@ -146,6 +148,10 @@ func (c *csvReader) assign(names []string) error {
 			r.use = useID
 		case "arrived":
 			r.use = useNothing
+		default:
+			if reserved(name) { // as an answer names it
+				r.name = strings.TrimPrefix(name, fieldPrefix)
+			}
 		}
 		c.roles = append(c.roles, r)
 	}
@@ -156,6 +162,13 @@ func (c *csvReader) assign(names []string) error {
 		return bodyErrorf("there is no column %q; the columns are %s. Name the one with the device, or the device of all rows", device, strings.Join(names, ", "))
 	}
 	return nil
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
 }
 
 func orDefault(s, def string) string {
@@ -170,7 +183,7 @@ func (c *csvReader) row(b *Batch, cells [][]byte, line int) {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = c.Tenant, c.Stream, c.Defaults.Device
 	if len(cells) != len(c.roles) {
-		b.reject(varve.Reject(varve.CodeMalformed, "the row has %d columns, and the header %d", len(cells), len(c.roles)))
+		b.reject(varve.Reject(varve.CodeMalformed, "the row has %s, and the header %d", count(len(cells), "column"), len(c.roles)))
 		return
 	}
 	var verdict varve.Verdict
@@ -194,7 +207,7 @@ func (c *csvReader) cell(b *Batch, r *varve.Reading, role *role, cell []byte) (v
 		r.Time, v = c.Defaults.Time.parseBytes(cell)
 	case len(cell) == 0:
 	case role.use == useDevice:
-		r.Device = b.names.get(cell)
+		r.Device = b.device(cell)
 	case role.use == useID:
 		var err error
 		if r.ID, err = varve.ParseID(string(cell)); err != nil {

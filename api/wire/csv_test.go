@@ -18,7 +18,7 @@ var csvRows = []struct {
 	{"too few columns", "1475001526000,d1", "2:ok 3:malformed 4:ok", "2 columns, and the header 3"},
 	{"too many columns", "1475001526000,d1,1,2", "2:ok 3:malformed 4:ok", "4 columns, and the header 3"},
 	{"a comma at the end", "1475001526000,d1,1,", "2:ok 3:malformed 4:ok", "4 columns"},
-	{"one word", "hello", "2:ok 3:malformed 4:ok", "1 columns"},
+	{"one word", "hello", "2:ok 3:malformed 4:ok", "1 column,"},
 	{"a stray quote", `1475001526000,d1,a"b`, "2:ok 3:malformed 4:ok", "quote"},
 	{"text behind a quote", `1475001526000,d1,"a"b`, "2:ok 3:malformed 4:ok", "quote"},
 	{"a quote that is not closed", `1475001526000,d1,"a`, "2:ok 3:malformed 4:ok", "not closed"},

@@ -134,13 +134,29 @@ type Table struct {
 	Writer
 }
 
-// AppendHeader appends the header: time, id, arrived and the fields.
+// AppendHeader appends the header: time, id, arrived and the fields. A field of
+// such a name is fields.time and so on, so that no two columns share one.
 func (t *Table) AppendHeader(dst []byte) []byte {
 	dst = append(dst, "time,id,arrived"...)
 	for _, f := range t.Fields {
-		dst = appendCell(append(dst, ','), f)
+		dst = append(dst, ',')
+		if reserved(f) {
+			f = fieldPrefix + f
+		}
+		dst = appendCell(dst, f)
 	}
 	return append(dst, '\r', '\n')
+}
+
+const fieldPrefix = "fields."
+
+// reserved reports whether a column of a field must be named otherwise: as a
+// column that every answer has, or as the way out of that.
+func reserved(name string) bool {
+	for strings.HasPrefix(name, fieldPrefix) {
+		name = name[len(fieldPrefix):]
+	}
+	return name == "time" || name == "id" || name == "arrived"
 }
 
 // AppendRow appends a reading; a field that it has not is an empty cell. It

@@ -196,3 +196,23 @@ func TestBadAnswers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFieldsNamedAsColumns promises that no two columns of an answer share a
+// name, and that fields come back under their own.
+func TestFieldsNamedAsColumns(t *testing.T) {
+	names := []string{"arrived", "fields.id", "fields.x", "id", "time", "times"}
+	table := wire.Table{Fields: names}
+	out := string(table.AppendHeader(nil))
+	if want := "time,id,arrived,fields.arrived,fields.fields.id,fields.x,fields.id,fields.time,times\r\n"; out != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+	d := defaults()
+	d.Device = "d1"
+	all := readCSV(t, out+"1475001526000,,2026-01-01T00:00:00Z,1,2,3,4,5,6\r\n", d, wire.Columns{})
+	if got, want := fields(&all[0].reading), fields(&varve.Reading{Fields: []varve.Field{
+		{Name: "arrived", Value: varve.IntValue(1)}, {Name: "fields.id", Value: varve.IntValue(2)}, {Name: "fields.x", Value: varve.IntValue(3)},
+		{Name: "id", Value: varve.IntValue(4)}, {Name: "time", Value: varve.IntValue(5)}, {Name: "times", Value: varve.IntValue(6)},
+	}}); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

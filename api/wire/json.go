@@ -30,9 +30,10 @@ type Defaults struct {
 // as absent.
 type object struct {
 	Defaults
-	dec     jx.Decoder
-	seen    memberSet
-	answers bool // take the arrival from the object: it is an answer, not a request
+	dec      jx.Decoder
+	seen     memberSet
+	unpaired bool // half a surrogate pair is somewhere in it
+	answers  bool // take the arrival from the object: it is an answer, not a request
 }
 
 // memberSet tells which members an object has had.
@@ -43,7 +44,7 @@ type memberSet struct{ device, time, id, fields bool }
 func (o *object) into(b *Batch, text []byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
-	o.seen = memberSet{}
+	o.seen, o.unpaired = memberSet{}, unpaired(text)
 	var verdict varve.Verdict
 	note := func(v varve.Verdict) {
 		if verdict.Outcome == 0 {
@@ -66,6 +67,9 @@ func (o *object) into(b *Batch, text []byte, line int) bool {
 	}
 	if r.Device == "" && verdict.Code != varve.CodeDeviceInvalid {
 		note(varve.Reject(varve.CodeDeviceInvalid, `there is no "device"`))
+	}
+	if o.unpaired {
+		note(varve.Reject(varve.CodeMalformed, "not a JSON object: %s", errSurrogate))
 	}
 	b.reject(verdict)
 	return true
@@ -114,7 +118,10 @@ func (o *object) device(b *Batch, r *varve.Reading, d *jx.Decoder, note func(var
 	if len(s) == 0 {
 		note(varve.Reject(varve.CodeDeviceInvalid, "device \"\" is empty"))
 	}
-	r.Device = b.names.get(s)
+	if o.spoilt(s) {
+		note(varve.Reject(varve.CodeDeviceInvalid, "the device: %s", errSurrogate))
+	}
+	r.Device = b.device(s)
 	return nil
 }
 
@@ -172,6 +179,9 @@ func (o *object) id(r *varve.Reading, d *jx.Decoder, note func(varve.Verdict)) e
 	if err != nil {
 		return err
 	}
+	if o.spoilt([]byte(s)) {
+		note(varve.Reject(varve.CodeIDInvalid, "the id: %s", errSurrogate))
+	}
 	if r.ID, err = varve.ParseID(s); err != nil {
 		note(varve.Reject(varve.CodeIDInvalid, "%s", err))
 	}
@@ -186,6 +196,9 @@ func (o *object) fields(b *Batch, d *jx.Decoder, note func(varve.Verdict)) error
 	return d.ObjBytes(func(d *jx.Decoder, key []byte) error {
 		name := b.names.get(key)
 		v, err, wrong := jsonValue(d)
+		if o.unpaired && wrong == nil && (o.spoilt(key) || o.spoilt([]byte(v.Text()))) {
+			wrong = errSurrogate
+		}
 		switch {
 		case err != nil:
 			return err
@@ -251,6 +264,9 @@ func textValue(s string) (varve.Value, error) {
 func metadata(text []byte) (varve.Value, error) {
 	if !utf8.Valid(text) {
 		return varve.Value{}, errNotUTF8
+	}
+	if unpaired(text) {
+		return varve.Value{}, errSurrogate
 	}
 	return varve.JSONValue(text)
 }

@@ -41,6 +41,8 @@ func FailureOfStatus(status int) varve.Failure {
 	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
 		http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed:
 		return varve.Invalid
+	case http.StatusRequestTimeout:
+		return varve.Unavailable
 	}
 	for kind, s := range statuses {
 		if s == status {

@@ -91,7 +91,6 @@ type Memory struct {
 	ndjson ndjson
 	object object
 	second jx.Decoder
-	text   []byte
 }
 
 // NewReader returns a reader of a body in a form, which works in mem until it

@@ -60,7 +60,12 @@ func (w *window) peek(at int) ([]byte, error) {
 	}
 }
 
-const firstWindow = 16 << 10
+// A window begins small. It need never hold more than what tells that a line
+// is too long.
+const (
+	firstWindow = 16 << 10
+	maxWindow   = maxLine + 64<<10
+)
 
 // fill reads more of the body, making room for it.
 func (w *window) fill() {
@@ -70,7 +75,11 @@ func (w *window) fill() {
 		w.from = 0
 	}
 	if w.to == cap(w.buf) {
-		bigger := make([]byte, max(4*cap(w.buf), firstWindow))
+		size := max(4*cap(w.buf), firstWindow)
+		if cap(w.buf) < maxWindow {
+			size = min(size, maxWindow)
+		}
+		bigger := make([]byte, size)
 		copy(bigger, w.buf[:w.to])
 		w.buf = bigger
 	}

@@ -86,22 +86,13 @@ func (f *configFlags) load(a *app) (*config.Loaded, error) {
 		for _, m := range mistakes {
 			fmt.Fprintln(a.err, m)
 		}
-		return loaded, fmt.Errorf("the configuration has %s", plural(len(mistakes), "mistake"))
+		return loaded, usageError{fmt.Errorf("the configuration has %s", count(len(mistakes), "mistake"))}
 	}
 	return loaded, err
 }
 
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 func configCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Look at the configuration"}
-	cmd.AddCommand(configCheckCommand(a), configPrintCommand(a))
-	return cmd
+	return group("config", "Look at the configuration", configCheckCommand(a), configPrintCommand(a))
 }
 
 func configCheckCommand(a *app) *cobra.Command {
@@ -113,12 +104,9 @@ func configCheckCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			policy := loaded.Rotation()
-			fmt.Fprintf(a.out, "The configuration is good: %s, %s.\n", plural(len(loaded.Classes), "class")+"", plural(len(loaded.Streams), "stream"))
-			if bound, ok := policy.WithDefaults().Bound(now(), outage); ok {
-				fmt.Fprintf(a.out, "At most %d tables at a time, if no run of the rotator is missed for 20 days.\n", bound)
-			} else {
-				fmt.Fprintln(a.out, "Tables are never dropped: their number has no bound.")
+			fmt.Fprintf(a.out, "The configuration is good: %s, %s.\n", count(len(loaded.Classes), "class"), count(len(loaded.Streams), "stream"))
+			for _, line := range boundText(&loaded.Config) {
+				fmt.Fprintln(a.out, line)
 			}
 			return nil
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	stdlog "log"
 	"time"
 
@@ -10,12 +11,17 @@ import (
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
+	"github.com/varvedb/varve/store/lease"
 	"github.com/varvedb/varve/store/local"
 )
 
 // engineEvents logs what the parts report.
 func engineEvents(log zerolog.Logger) engine.Events {
 	return engine.Events{
+		Unclaimed: func(prefix string, tables int, readings int64) {
+			log.Warn().Str("prefix", prefix).Int("tables", tables).Int64("readings", readings).
+				Msg("tables belong to no class: nothing in them is found or dropped until tables.prefix or the class is put back")
+		},
 		Router: router.Events{
 			TableCreated: func(t bucket.Table, took time.Duration) {
 				log.Warn().Str("table", t.Name()).Stringer("took", rounded(took)).Msg("made a table that a reading needed and the rotator had not made")
@@ -34,6 +40,10 @@ func engineEvents(log zerolog.Logger) engine.Events {
 					Int64("readings", a.Readings).Int64("bytes", a.Bytes).Stringer("took", rounded(took)).Msg("rotation step")
 			},
 			Finished: func(p *rotator.Plan, took time.Duration, err error) {
+				if heldElsewhere(err) {
+					log.Debug().Err(err).Msg("rotation left to the run that is under way")
+					return
+				}
 				if err != nil {
 					log.Error().Err(err).Stringer("took", rounded(took)).Msg("rotation failed; the next run goes on where it stopped")
 					return
@@ -46,6 +56,11 @@ func engineEvents(log zerolog.Logger) engine.Events {
 	}
 }
 
+// heldElsewhere tells a run that was left to another from one that failed.
+func heldElsewhere(err error) bool {
+	return errors.Is(err, lease.ErrHeld)
+}
+
 func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 	return local.Events{
 		Recovered: func(readings, torn int64, took time.Duration) {
@@ -54,10 +69,8 @@ func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 		Flushed: func(readings, bytes int64, took time.Duration) {
 			log.Debug().Int64("readings", readings).Int64("bytes", bytes).Stringer("took", rounded(took)).Msg("readings became chunks")
 		},
-		Failed: func(what string, err error) {
-			log.Error().Err(err).Str("what", what).Msg("store: will be tried again")
-		},
-		Fatal: fatal,
+		Failed: newFailures(log, time.Now).failed,
+		Fatal:  fatal,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"strings"
 	"time"
@@ -64,6 +65,9 @@ func ingestCommand(a *app) *cobra.Command {
 	fl.IntVar(&f.parallel, "parallel", 4, "how many batches to send at a time")
 	fl.IntVar(&f.batch, "batch", wire.BatchReadings, "how many readings to send in a batch")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	a.words(cmd, "format", "csv", "ndjson", "json")
+	a.words(cmd, "precision", "s", "ms", "us", "ns")
+	a.words(cmd, "compress", "none", "gzip", "zstd")
 	return a.remote(cmd, "text", "json")
 }
 
@@ -84,6 +88,18 @@ func (f *ingestFlags) columnsOf() (c wire.Columns, err error) {
 		}
 		c.Delimiter = r
 	}
+	if f.types == "" {
+		return c, nil
+	}
+	c.Kinds = map[string]varve.Kind{}
+	for _, text := range strings.Split(f.types, ",") {
+		name, kind, ok := strings.Cut(text, ":")
+		k, err := wire.ParseKind(kind)
+		if !ok || err != nil {
+			return c, usageError{fmt.Errorf("--types %q is not a column and its kind, as in serial:string; the kinds are number, string, boolean and json", text)}
+		}
+		c.Kinds[name] = k
+	}
 	return c, nil
 }
 
@@ -101,12 +117,30 @@ func (f *ingestFlags) params(device string) url.Values {
 	return v
 }
 
+// sent says where a file goes and how it is read: what is sent elsewhere, or
+// read otherwise, has not been sent.
+func (f *ingestFlags) sent(server string, in *input) map[string]string {
+	all := map[string]string{
+		"--server": strings.TrimSuffix(server, "/"), "the stream": in.stream, "the format": in.format.String(),
+		"--device": f.device, "--columns": f.columns, "--time-column": f.timeColumn, "--device-column": f.deviceColumn,
+		"--id-column": f.idCol, "--precision": f.precision, "--timezone": f.timezone, "--types": f.types, "--delimiter": f.delimiter,
+	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	return all
+}
+
 func (f *ingestFlags) check() error {
 	if f.parallel < 1 || f.batch < 1 {
 		return usageError{errors.New("--parallel and --batch are at least 1")}
 	}
 	if _, err := wire.ParsePrecision(f.precision); err != nil {
-		return usageError{err}
+		return usageError{fmt.Errorf("--%w", err)}
+	}
+	if f.rejects == "-" {
+		return usageError{errors.New("--rejects wants a file: standard output has the summary; --rejects /dev/stdout mixes both")}
+	}
+	if _, err := f.columnsOf(); err != nil {
+		return err
 	}
 	if !contains([]string{"none", "gzip", "zstd"}, f.compress) {
 		return usageError{fmt.Errorf("--compress %q is unknown: use none, gzip or zstd", f.compress)}
@@ -126,6 +160,9 @@ func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) (err er
 	if err != nil {
 		return err
 	}
+	for i := range inputs {
+		inputs[i].sent = f.sent(a.server, &inputs[i])
+	}
 	up, err := newUpload(a, c, f, inputs)
 	if err != nil {
 		return err
@@ -133,7 +170,8 @@ func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) (err er
 	defer func() { err = errors.Join(err, up.close()) }()
 	begin := time.Now()
 	sendErr := up.run(ctx)
-	up.bar.end()
+	up.bar.end(sendErr == nil)
+	sendErr = errors.Join(sendErr, up.marks.flush())
 	if err := up.report(time.Since(begin), sendErr); err != nil {
 		return err
 	}
@@ -152,29 +190,34 @@ func (u *upload) run(ctx context.Context) error {
 	g.SetLimit(u.flags.parallel)
 	var failed error
 	for i := range u.inputs {
-		if err := u.file(sending, g, &u.inputs[i]); err != nil {
-			failed = fmt.Errorf("%s: %w", u.inputs[i].path, err)
-			break
-		}
+		in := &u.inputs[i]
+		err := u.file(sending, g, in)
 		if sending.Err() != nil {
+			break // what it failed for is what g.Wait returns
+		}
+		if err != nil {
+			failed = in.wrap(err)
 			break
 		}
 	}
-	if err := g.Wait(); err != nil && (failed == nil || errors.Is(failed, context.Canceled)) {
-		failed = err // what the cutting of files was stopped for
-	}
+	err := g.Wait()
 	if ctx.Err() != nil {
 		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 			return cause // it took too long
 		}
-		return errors.New("interrupted")
+		return errInterrupted
+	}
+	if err != nil {
+		return err
 	}
 	return failed
 }
 
+var errInterrupted = errors.New("interrupted")
+
 // file cuts one file into pieces and sends them.
 func (u *upload) file(ctx context.Context, g *errgroup.Group, in *input) (err error) {
-	r, err := in.open(u.app.in)
+	r, err := in.open(ctx, u.app.in)
 	if err != nil {
 		return err
 	}
@@ -187,14 +230,15 @@ func (u *upload) file(ctx context.Context, g *errgroup.Group, in *input) (err er
 	if err != nil {
 		return err
 	}
-	if at, ok := u.marks.place(in); ok {
-		if err := s.Skip(r.source(), at); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		u.skipped(in, at)
+	device := in.deviceParam(s.Names(), columns)
+	if err := in.checkColumns(s.Names(), columns, device); err != nil {
+		return err
 	}
-	params := u.flags.params(in.deviceParam(s.Names(), columns))
-	for n := 0; ; n++ {
+	if err := u.goOn(in, r, s); err != nil {
+		return err
+	}
+	params := u.flags.params(device)
+	for n := 0; ctx.Err() == nil; n++ {
 		p, err := s.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -202,13 +246,26 @@ func (u *upload) file(ctx context.Context, g *errgroup.Group, in *input) (err er
 		if err != nil {
 			return err
 		}
-		mark := s.At()
-		u.marks.begin(in, n, mark)
+		u.marks.begin(in, n, s.At())
 		g.Go(func() error { return u.piece(ctx, in, n, p, params) })
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 	}
+	return nil // the caller sees that it was stopped
+}
+
+// goOn skips what an earlier run has sent of a file.
+func (u *upload) goOn(in *input, r *file, s *wire.Splitter) error {
+	at, changed, ok := u.marks.place(in)
+	if changed != "" {
+		u.say(fmt.Sprintf("%s: sent from its beginning: %s\n", in.path, changed))
+	}
+	if !ok {
+		return nil
+	}
+	if err := s.Skip(r.source(), at); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	u.skipped(in, at)
+	return nil
 }
 
 // piece sends one piece until each of its readings has a verdict.
@@ -224,7 +281,7 @@ func (u *upload) piece(ctx context.Context, in *input, n int, p wire.Piece, para
 		}
 		answer, err := u.client.Write(ctx, in.stream, body)
 		if err != nil {
-			return fmt.Errorf("%s: %w", in.path, err)
+			return in.wrap(paramError(err, ""))
 		}
 		later := u.verdicts(in, &p, answer, try < maxLater)
 		if len(later) == 0 {

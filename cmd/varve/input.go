@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,10 +27,19 @@ type input struct {
 	format wire.Format
 	packed string // gz or zst
 	stream string
-	device string // of readings that name none
-	fixed  bool   // --device was given
-	size   int64  // 0 if it is not known
-	mtime  int64  // ns
+	device string            // of readings that name none
+	fixed  bool              // --device was given
+	size   int64             // 0 if it is not known
+	mtime  int64             // ns
+	sent   map[string]string // where to and how; see ingestFlags.sent
+}
+
+// wrap says which file an error is about, unless the error does.
+func (in *input) wrap(err error) error {
+	if strings.HasPrefix(err.Error(), in.path+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", in.path, err)
 }
 
 // formats are the forms by the ends of file names.
@@ -56,7 +67,7 @@ func findInputs(f *ingestFlags, args []string) ([]input, error) {
 			inputs = append(inputs, in)
 			continue
 		}
-		paths, err := filesOf(arg)
+		paths, err := filesOf(arg, f.checkpoint, f.rejects)
 		if err != nil {
 			return nil, err
 		}
@@ -71,8 +82,9 @@ func findInputs(f *ingestFlags, args []string) ([]input, error) {
 	return inputs, nil
 }
 
-// filesOf returns a file, or the files below a folder that look like readings.
-func filesOf(arg string) ([]string, error) {
+// filesOf returns a file, or the files below a folder that look like readings,
+// without those that ingest itself writes.
+func filesOf(arg string, own ...string) ([]string, error) {
 	info, err := os.Stat(arg)
 	if err != nil {
 		return nil, plainPath(err)
@@ -85,7 +97,7 @@ func filesOf(arg string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if _, _, ok := formatOf(path); ok && d.Type().IsRegular() {
+		if _, _, ok := formatOf(path); ok && d.Type().IsRegular() && !slices.ContainsFunc(own, func(o string) bool { return sameFile(o, path) }) {
 			paths = append(paths, path)
 		}
 		return nil
@@ -95,6 +107,15 @@ func filesOf(arg string) ([]string, error) {
 	}
 	slices.Sort(paths)
 	return paths, err
+}
+
+func sameFile(a, b string) bool {
+	if a == "" {
+		return false
+	}
+	ai, aErr := os.Stat(a)
+	bi, bErr := os.Stat(b)
+	return aErr == nil && bErr == nil && os.SameFile(ai, bi)
 }
 
 // plainPath words an error about a file as path: what.
@@ -194,6 +215,33 @@ func (in *input) deviceParam(names []string, c wire.Columns) string {
 	return in.device
 }
 
+// checkColumns reports what the columns of a CSV file lack, also if there is no
+// row below them.
+func (in *input) checkColumns(names []string, c wire.Columns, device string) error {
+	if in.format != wire.CSV {
+		return nil
+	}
+	c.Names = names
+	r, err := wire.NewReader(new(wire.Memory), wire.CSV, strings.NewReader(""), wire.Defaults{Device: device}, c)
+	if err != nil {
+		return usageError{paramError(err, "")}
+	}
+	if err = r.Read(new(wire.Batch)); err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	hint := ""
+	switch text := err.Error(); {
+	case strings.HasSuffix(text, "Name the one with the time"):
+		hint = ": --time-column COLUMN"
+	case strings.Contains(text, "Name the one with the device"):
+		hint = ": --device-column COLUMN, or --device NAME"
+	}
+	if len(names) == 1 && hint != "" {
+		hint += "; if something other than a comma separates columns, say so with --delimiter"
+	}
+	return fmt.Errorf("%w%s", err, hint)
+}
+
 // file is an open input.
 type file struct {
 	io.Reader
@@ -217,15 +265,48 @@ func (f *file) Close() error {
 	return errors.Join(errs...)
 }
 
-func (in *input) open(stdin io.Reader) (*file, error) {
+func (in *input) open(ctx context.Context, stdin io.Reader) (*file, error) {
 	if in.stdin {
-		return &file{Reader: stdin}, nil
+		buffered := bufio.NewReader(interruptible(ctx, stdin))
+		in.packed = packing(buffered)
+		return in.unpack(&file{Reader: buffered})
 	}
 	raw, err := os.Open(in.path)
 	if err != nil {
 		return nil, plainPath(err)
 	}
-	f := &file{Reader: raw, plain: raw, closes: []func() error{raw.Close}}
+	return in.unpack(&file{Reader: raw, plain: raw, closes: []func() error{raw.Close}})
+}
+
+// interruptible returns what a reader has until the context ends: a terminal or
+// pipe may have nothing for as long as it likes.
+func interruptible(ctx context.Context, r io.Reader) io.Reader {
+	out, in := io.Pipe()
+	// Closing a pipe cannot fail.
+	context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		_, err := io.Copy(in, r)
+		_ = in.CloseWithError(err)
+	}()
+	return out
+}
+
+// packing tells by its first bytes how a text is packed that has no name to say
+// so.
+func packing(r *bufio.Reader) string {
+	begin, _ := r.Peek(4) // what cannot be read now cannot be read then
+	switch {
+	case bytes.HasPrefix(begin, []byte{0x1f, 0x8b}):
+		return "gz"
+	case bytes.Equal(begin, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return "zst"
+	}
+	return ""
+}
+
+// unpack puts what unpacks a file on top of it.
+func (in *input) unpack(f *file) (*file, error) {
+	raw := f.Reader
 	switch in.packed {
 	case "gz":
 		z, err := gzip.NewReader(raw)

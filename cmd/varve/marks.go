@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,9 +29,10 @@ type marks struct {
 // mark is how far one file has been sent: every reading before it has its
 // verdict.
 type mark struct {
-	Size  int64      `json:"size"`
-	Mtime int64      `json:"mtime"`
-	Place wire.Place `json:"place"`
+	Size  int64             `json:"size"`
+	Mtime int64             `json:"mtime"`
+	Sent  map[string]string `json:"sent"` // where to and how; see input.sent
+	Place wire.Place        `json:"place"`
 }
 
 // pieces are the pieces of a file that are on their way.
@@ -42,22 +45,34 @@ type pieces struct {
 // saveEvery is how often the checkpoint is written while sending.
 const saveEvery = time.Second
 
+// openMarks reads a checkpoint, and writes it back: what cannot be written is
+// to be known before anything is sent.
 func openMarks(path string) (*marks, error) {
 	if path == "" {
 		return nil, nil
 	}
 	m := &marks{path: path, files: map[string]mark{}, open: map[string]*pieces{}}
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
 		return nil, plainPath(err)
+	default:
+		if err := json.Unmarshal(data, &m.files); err != nil {
+			return nil, fmt.Errorf("%s %w: %w", path, errCheckpoint, err)
+		}
 	}
-	if err := json.Unmarshal(data, &m.files); err != nil {
-		return nil, fmt.Errorf("%s %w: %w", path, errCheckpoint, err)
+	return m, m.save()
+}
+
+// flush writes what was noted since the checkpoint was last written.
+func (m *marks) flush() error {
+	if m == nil {
+		return nil
 	}
-	return m, nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.save()
 }
 
 func (in *input) key() string {
@@ -68,18 +83,41 @@ func (in *input) key() string {
 }
 
 // place returns how far a file was sent by an earlier run, if it is still the
-// same file.
-func (m *marks) place(in *input) (wire.Place, bool) {
+// same file and goes to the same place in the same way. If it was sent and does
+// not, changed says why it is to be sent again.
+func (m *marks) place(in *input) (at wire.Place, changed string, ok bool) {
 	if m == nil {
-		return wire.Place{}, false
+		return wire.Place{}, "", false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k, ok := m.files[in.key()]
-	if !ok || k.Size != in.size || k.Mtime != in.mtime {
-		return wire.Place{}, false
+	switch {
+	case !ok:
+		return wire.Place{}, "", false
+	case k.Size != in.size || k.Mtime != in.mtime:
+		return wire.Place{}, "the file has changed", false
 	}
-	return k.Place, true
+	if name, same := sameTexts(k.Sent, in.sent); !same {
+		return wire.Place{}, fmt.Sprintf("%s was %q then, and is %q now", name, k.Sent[name], in.sent[name]), false
+	}
+	return k.Place, "", true
+}
+
+// sameTexts compares two maps in which what is missing is empty. If they
+// differ, name is the first that does.
+func sameTexts(a, b map[string]string) (name string, same bool) {
+	names := maps.Clone(a)
+	if names == nil {
+		names = map[string]string{}
+	}
+	maps.Copy(names, b)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if a[name] != b[name] {
+			return name, false
+		}
+	}
+	return "", true
 }
 
 // begin notes a piece that is about to be sent.
@@ -107,7 +145,7 @@ func (m *marks) end(in *input, n int) error {
 	p := m.open[in.key()]
 	p.done[n] = true
 	for p.done[p.next] {
-		m.files[in.key()] = mark{Size: in.size, Mtime: in.mtime, Place: p.places[p.next]}
+		m.files[in.key()] = mark{Size: in.size, Mtime: in.mtime, Sent: in.sent, Place: p.places[p.next]}
 		delete(p.done, p.next)
 		delete(p.places, p.next)
 		p.next++
@@ -126,8 +164,27 @@ func (m *marks) save() error {
 		return err
 	}
 	tmp := m.path + ".new"
-	if err := os.WriteFile(tmp, append(data, '\n'), 0o644); err != nil {
-		return plainPath(err)
+	err = writeSynced(tmp, append(data, '\n'))
+	if err == nil {
+		err = os.Rename(tmp, m.path)
 	}
-	return os.Rename(tmp, m.path)
+	if err == nil {
+		return nil
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		err = link.Err
+	}
+	_ = os.Remove(tmp) // it may not be there
+	return fmt.Errorf("the checkpoint %s cannot be written: %w", m.path, plainPath(err))
+}
+
+// writeSynced writes a file that is whole after a crash, if its name is there.
+func writeSynced(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
 }

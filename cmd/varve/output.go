@@ -57,6 +57,22 @@ func writeJSON(w io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
+// number writes a number for people, or as it is for programs.
+func (a *app) number(n int64) string {
+	if a.output == "csv" {
+		return strconv.FormatInt(n, 10)
+	}
+	return thousands(n)
+}
+
+// bytes writes a number of bytes for people, or as it is for programs.
+func (a *app) bytes(n int64) string {
+	if a.output == "csv" {
+		return strconv.FormatInt(n, 10)
+	}
+	return bytesText(n)
+}
+
 // thousands writes a number with commas.
 func thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
@@ -64,6 +80,17 @@ func thousands(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// count writes a number of things.
+func count(n int, word string) string {
+	switch {
+	case n == 1:
+		return "1 " + word
+	case strings.HasSuffix(word, "s"):
+		word += "e"
+	}
+	return thousands(int64(n)) + " " + word + "s"
 }
 
 // bytesText writes a number of bytes for people.

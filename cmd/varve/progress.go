@@ -10,14 +10,14 @@ import (
 
 // progress is the bar on a terminal. Elsewhere it is only a place to print to.
 type progress struct {
-	out  io.Writer
-	all  *mpb.Progress
-	bar  *mpb.Bar
-	done int64
+	out   io.Writer
+	all   *mpb.Progress
+	bar   *mpb.Bar
+	total int64 // 0: it is not known
 }
 
 func newProgress(a *app, total int64, show bool) *progress {
-	p := &progress{out: a.err}
+	p := &progress{out: a.err, total: total}
 	if !show {
 		return p
 	}
@@ -31,7 +31,6 @@ func newProgress(a *app, total int64, show bool) *progress {
 // add moves the bar on by bytes. The caller serializes calls.
 func (p *progress) add(bytes int64) {
 	if p.bar != nil {
-		p.done += bytes
 		p.bar.IncrInt64(bytes)
 	}
 }
@@ -46,11 +45,16 @@ func (p *progress) print(line string) {
 	fmt.Fprint(p.out, line)
 }
 
-// end takes the bar down.
-func (p *progress) end() {
+// end takes the bar down: full if everything was sent, else as it is. What no
+// reading stands in, such as a header, moves it on only here.
+func (p *progress) end(complete bool) {
 	if p.all == nil {
 		return
 	}
-	p.bar.SetTotal(p.done, true)
+	if complete {
+		p.bar.SetCurrent(p.total)
+		p.bar.SetTotal(-1, true) // for a bar without a total, which no count completes
+	}
+	p.bar.Abort(false)
 	p.all.Wait()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,13 @@ func queryCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			q.Stream, q.Device = args[0], args[1]
 			if q.Order, err = varve.ParseOrder(order); err != nil {
-				return usageError{err}
+				return usageError{fmt.Errorf("--%w", err)}
+			}
+			if q.Limit < 0 {
+				return usageError{fmt.Errorf("--limit %d is negative: say how many readings, or 0 for all", q.Limit)}
+			}
+			if explain && a.output == "ndjson" {
+				return usageError{errors.New("--explain has no output ndjson: use table, json or csv")}
 			}
 			c, err := a.client()
 			if err != nil {
@@ -49,6 +56,7 @@ func queryCommand(a *app) *cobra.Command {
 	f.StringVar(&q.Cursor, "cursor", "", "go on where an earlier page ended")
 	f.BoolVar(&q.Consistent, "consistent", false, "see every reading acknowledged before")
 	f.BoolVar(&explain, "explain", false, "print which tables would be read and what it would cost, and read nothing")
+	a.words(cmd, "order", "asc", "desc")
 	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
@@ -63,13 +71,52 @@ func (a *app) readings(cmd *cobra.Command, c *client.Client, q client.Query) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	if _, err := io.Copy(a.out, resp.Body); err != nil {
+	var seen beginning
+	if _, err := io.Copy(io.MultiWriter(a.out, &seen), resp.Body); err != nil {
 		return fmt.Errorf("the answer breaks off: %w", err)
+	}
+	if seen.empty() {
+		return a.needStream(cmd, c, q.Stream)
 	}
 	if next := resp.Trailer.Get("Varve-Next"); next != "" {
 		a.sayMore(next)
 	}
 	return nil
+}
+
+// beginning keeps what an answer begins with.
+type beginning struct {
+	text []byte
+	rows int // lines, of which CSV and JSON have one without readings
+}
+
+func (b *beginning) Write(p []byte) (int, error) {
+	b.rows += bytes.Count(p, []byte{'\n'})
+	if most := 64 - len(b.text); most > 0 {
+		b.text = append(b.text, p[:min(most, len(p))]...)
+	}
+	return len(p), nil
+}
+
+// empty reports whether the answer has no readings, in whatever form.
+func (b *beginning) empty() bool {
+	if bytes.HasPrefix(b.text, []byte(`{"readings":[`)) {
+		return bytes.HasPrefix(b.text, []byte(`{"readings":[]`))
+	}
+	return len(b.text) == 0 || bytes.HasPrefix(b.text, []byte("time,")) && b.rows <= 1
+}
+
+// needStream fails if there is no such stream: nothing was found because a name
+// is misspelt.
+func (a *app) needStream(cmd *cobra.Command, c *client.Client, stream string) error {
+	list, err := c.Streams(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list.Streams, func(s wire.StreamInfo) bool { return s.Name == stream }) {
+		return nil
+	}
+	return fmt.Errorf("there is no stream %s: varve streams lists those that there are", stream)
 }
 
 func (a *app) sayMore(cursor string) {
@@ -79,7 +126,7 @@ func (a *app) sayMore(cursor string) {
 func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	var answer client.Answer
-	n := 0
+	n, missing := 0, slices.Clone(q.Fields)
 	for r, err := range c.Readings(cmd.Context(), q, &answer) {
 		if err != nil {
 			return errors.Join(w.Flush(), err)
@@ -88,6 +135,7 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 			fmt.Fprintln(w, "TIME\tFIELDS")
 		}
 		n++
+		missing = slices.DeleteFunc(missing, func(name string) bool { return r.Field(name).Kind() != 0 })
 		fmt.Fprintf(w, "%s\t%s\n", wire.AppendTime(nil, r.Time), fieldsText(r.Fields))
 		if n%1000 == 0 {
 			if err := w.Flush(); err != nil {
@@ -102,6 +150,9 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 		return a.sayNone(cmd, c, q)
 	}
 	fmt.Fprintf(a.out, "\n%s from %s\n", count(n, "reading"), count(len(answer.Coverage.Read), "table"))
+	if len(missing) > 0 {
+		fmt.Fprintf(a.out, "None of them has a field %s.\n", strings.Join(missing, " or "))
+	}
 	if answer.Next != "" {
 		a.sayMore(answer.Next)
 	}
@@ -110,24 +161,11 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 
 // sayNone tells an empty window from a misspelt stream.
 func (a *app) sayNone(cmd *cobra.Command, c *client.Client, q client.Query) error {
-	list, err := c.Streams(cmd.Context())
-	if err != nil {
+	if err := a.needStream(cmd, c, q.Stream); err != nil {
 		return err
 	}
-	known := func(s wire.StreamInfo) bool { return s.Name == q.Stream }
-	if !slices.ContainsFunc(list.Streams, known) {
-		_, err = fmt.Fprintf(a.out, "There is no stream %s: varve streams lists those that there are.\n", q.Stream)
-		return err
-	}
-	_, err = fmt.Fprintf(a.out, "Device %s has no readings in stream %s in this window.\n", q.Device, q.Stream)
+	_, err := fmt.Fprintf(a.out, "Device %s has no readings in stream %s in this window.\n", q.Device, q.Stream)
 	return err
-}
-
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return thousands(int64(n)) + " " + word + "s"
 }
 
 func fieldsText(fields []varve.Field) string {
@@ -147,64 +185,14 @@ func (a *app) explain(cmd *cobra.Command, c *client.Client, q client.Query) erro
 	for _, t := range x.Tables {
 		g.add(t.Action, date(t.From), date(t.To), t.WriteMonth, fmt.Sprint(t.Requests), fmt.Sprint(t.Units), t.Why)
 	}
+	if err := a.needStream(cmd, c, q.Stream); err != nil {
+		return err
+	}
 	if err := a.show(&g, x); err != nil || a.output != "table" {
 		return err
 	}
 	_, err = fmt.Fprintf(a.out, "\nRead to its end: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
 	return err
-}
-
-func latestCommand(a *app) *cobra.Command {
-	var by string
-	cmd := &cobra.Command{
-		Use: "latest STREAM DEVICE…", Short: "Print the latest reading of each device",
-		Args: takes(2, -1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			which, err := varve.ParseBy(by)
-			if err != nil {
-				return usageError{err}
-			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			list, err := c.Latest(cmd.Context(), args[0], which, args[1:]...)
-			if err != nil {
-				return err
-			}
-			return a.showLatest(list)
-		},
-	}
-	cmd.Flags().StringVar(&by, "by", "event", "event: the last by event time; arrival: the last to arrive")
-	return a.remote(cmd, "table", "json", "csv")
-}
-
-func (a *app) showLatest(list []client.Latest) error {
-	type one struct {
-		Device  string         `json:"device"`
-		Time    string         `json:"time,omitempty"`
-		ID      string         `json:"id,omitempty"`
-		Arrived string         `json:"arrived,omitempty"`
-		Fields  map[string]any `json:"fields,omitempty"`
-	}
-	g := grid{header: []string{"device", "time", "arrived", "fields"}}
-	value := make([]one, 0, len(list))
-	for _, l := range list {
-		if l.Reading == nil {
-			g.add(l.Device, "", "", "no reading")
-			value = append(value, one{Device: l.Device})
-			continue
-		}
-		r := l.Reading
-		at, arrived := string(wire.AppendTime(nil, r.Time)), string(wire.AppendTime(nil, r.Arrived))
-		g.add(l.Device, at, arrived, fieldsText(r.Fields))
-		fields := map[string]any{}
-		for _, f := range r.Fields {
-			fields[f.Name] = rawValue(f.Value)
-		}
-		value = append(value, one{Device: l.Device, Time: at, ID: r.ID.String(), Arrived: arrived, Fields: fields})
-	}
-	return a.show(&g, value)
 }
 
 func streamsCommand(a *app) *cobra.Command {

@@ -67,14 +67,13 @@ func run(ctx context.Context, args []string, s std) int {
 	root.SetErr(s.err)
 	err := root.ExecuteContext(ctx)
 	var code exitError
-	var usage usageError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &code):
 		return int(code)
-	case errors.As(err, &usage) || isUsage(err):
-		fmt.Fprintf(s.err, "varve: %s\n", err)
+	case isUsage(err):
+		fmt.Fprintf(s.err, "varve: %s\n", oneLine(err))
 		return exitUsage
 	default:
 		fmt.Fprintf(s.err, "varve: %s\n", oneLine(err))
@@ -82,8 +81,13 @@ func run(ctx context.Context, args []string, s std) int {
 	}
 }
 
-// isUsage recognizes cobra's own errors, which have no type.
+// isUsage tells mistakes on the command line and in the configuration from
+// failures. Cobra's own errors have no type.
 func isUsage(err error) bool {
+	var usage usageError
+	if errors.As(err, &usage) {
+		return true
+	}
 	for _, begin := range []string{"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires ", "invalid argument", "flag needs", "required flag", "bad flag", "if any flags"} {
 		if strings.HasPrefix(err.Error(), begin) {
 			return true
@@ -144,7 +148,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 			defer cancel()
 			cmd.SetContext(ctx)
 		}
-		return run(cmd, args)
+		return queryError(run(cmd, args))
 	}
 	return cmd
 }
@@ -160,10 +164,28 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 		}
 		return run(cmd, args)
 	}
+	a.words(cmd, "output", outputs...)
+}
+
+// words are what a shell completes a flag with.
+func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
 	// Registering cannot fail for a flag that was just made.
-	_ = cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return outputs, cobra.ShellCompDirectiveNoFileComp
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words, cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// group is a command that is nothing without one of those below it.
+func group(use, short string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return usageError{fmt.Errorf("unknown command %q for %q (see %s --help)", args[0], cmd.CommandPath(), cmd.CommandPath())}
+	}
+	cmd.AddCommand(below...)
+	return cmd
 }
 
 // takes is the number of arguments that a command takes; most -1 is any number.

@@ -32,6 +32,9 @@ func serveCommand(a *app) *cobra.Command {
 		Use: "serve", Short: "Start the service", Args: cobra.NoArgs,
 		Long: "Start the service. Without configuration: on the embedded store in ./data, on 127.0.0.1:8278, without keys.\n" +
 			"It stops on SIGTERM or Ctrl-C, when the requests under way are done; a second signal stops it at once.",
+		Example: "  varve serve --data /var/lib/varve\n" +
+			"  varve serve --drop true --set classes.default.retention=90d\n" +
+			"  varve serve --store dynamodb --set store.endpoint=http://127.0.0.1:8000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := f.load(a)
 			if err != nil {
@@ -73,7 +76,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 		err = drain(srv, c.Server.Drain, log)
 	case err = <-failed:
 	}
-	err = errors.Join(err, e.Close())
+	err = errors.Join(err, closeWithin(max(c.Server.Drain, leastClose), e.Close))
 	if err == nil {
 		log.Info().Msg("stopped")
 	}
@@ -101,9 +104,6 @@ func drain(srv *http.Server, within time.Duration, log zerolog.Logger) error {
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {
-	if err := loopbackOnly(address); err != nil {
-		return nil, err
-	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	switch {
@@ -115,19 +115,6 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", address, errors.Unwrap(err))
 	}
 	return l, nil
-}
-
-// loopbackOnly refuses addresses that others can reach: there are no keys to
-// tell them apart by.
-func loopbackOnly(address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return err
-	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("%s can be reached from other machines, and no API keys are configured: listen on 127.0.0.1, and put a proxy that authenticates in front", address)
 }
 
 func (a *app) logger(c config.Log) zerolog.Logger {
@@ -183,13 +170,7 @@ func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger) *http.Ser
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
 		Version: versionText(), Metrics: prometheus.NewRegistry(),
 		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},
-		Events: api.Events{Failed: func(r *http.Request, err error) {
-			ev := log.Error().Err(err)
-			if r != nil {
-				ev = ev.Str("method", r.Method).Str("path", r.URL.Path)
-			}
-			ev.Msg("request failed")
-		}},
+		Events: api.Events{Failed: func(r *http.Request, err error) { requestFailed(log, r, err) }},
 	})
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
@@ -203,7 +184,7 @@ func (a *app) greet(c *config.Config, address string) {
 	where := "in memory only: it is gone when the process ends"
 	switch c.Store.Kind {
 	case "local":
-		where = "in " + c.Store.Dir
+		where = "in " + absolute(c.Store.Dir)
 	case "dynamodb":
 		where = "in DynamoDB, tables " + c.Tables.Prefix + "_…"
 	}
@@ -215,7 +196,7 @@ func (a *app) greet(c *config.Config, address string) {
 
   API      http://%s         (docs: http://%s/docs)
   data     %s
-  keys     none: only this machine can reach it
+  keys     there are none yet: only this machine can reach it
 
 Try next, in another terminal:
 
@@ -226,6 +207,14 @@ Try next, in another terminal:
 Ctrl-C stops it.
 
 `, versionText(), address, address, where, server, now().UTC().Format(time.RFC3339), self, self, self)
+}
+
+// absolute is a path as it is whatever the working folder.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // selfCommand is how this program was called, for lines to paste.

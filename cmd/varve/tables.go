@@ -1,30 +1,24 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/varvedb/varve/api/wire"
 )
 
-// outage is the longest time without a run of the rotator that bounds allow
-// for.
-const outage = 20 * 24 * time.Hour
-
 func tablesCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "tables", Short: "See the tables, and what becomes of them"}
-	cmd.AddCommand(
+	return group("tables", "See the tables, and what becomes of them",
 		a.tablesList(),
 		a.tablesPlan("plan", "Print what the rotator would do now, with reasons", false),
 		a.tablesPlan("apply", "Run the rotator now, and print what it did", true),
 		a.tableChange("restore NAME", "Take a retired table back into queries, and put it on hold",
 			"restored, and on hold so that the rotator leaves it alone: lift that with varve tables release", 1),
 		a.tableChange("hold NAME REASON", "Keep a table from being retired and dropped", "on hold", 2),
-		a.tableChange("release NAME", "Lift a table's hold", "no longer on hold", 1),
-	)
-	return cmd
+		a.tableChange("release NAME", "Lift a table's hold", "no longer on hold", 1))
 }
 
 func (a *app) tablesList() *cobra.Command {
@@ -49,24 +43,17 @@ func (a *app) tablesList() *cobra.Command {
 
 func (a *app) showTables(list *wire.TableList, empty bool) error {
 	g := grid{
-		header: []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "why"},
+		header: []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
 		empty:  fmt.Sprintf("There are %d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
-	}
-	if a.output == "csv" {
-		g.header = append(g.header, "name")
 	}
 	hidden, readings, bytes := 0, int64(0), int64(0)
 	for _, t := range list.Tables {
 		readings, bytes = readings+t.Readings, bytes+t.Bytes
-		if a.output == "csv" {
-			g.add(date(t.From), date(t.To), t.WriteMonth, t.Class, t.State, fmt.Sprint(t.Readings), fmt.Sprint(t.Bytes), dateOrNever(t.Retires), dateOrNever(t.Drops), t.Why, t.Name)
-			continue
-		}
-		if t.Readings == 0 && !empty && t.Hold == "" {
+		if t.Readings == 0 && !empty && t.Hold == "" && a.output != "csv" {
 			hidden++
 			continue
 		}
-		g.add(date(t.From), date(t.To), t.WriteMonth, t.Class, t.State, thousands(t.Readings), bytesText(t.Bytes), dateOrNever(t.Retires), dateOrNever(t.Drops), t.Why)
+		g.add(date(t.From), date(t.To), t.WriteMonth, t.Class, t.State, a.number(t.Readings), a.bytes(t.Bytes), dateOrNever(t.Retires), dateOrNever(t.Drops), t.Name, t.Why)
 	}
 	if err := a.show(&g, list); err != nil || a.output != "table" || len(g.rows) == 0 {
 		return err
@@ -123,7 +110,7 @@ func (a *app) showPlan(p *wire.PlanBody, applied, all bool) error {
 		lines = together(lines)
 	}
 	for _, l := range lines {
-		g.add(l.action, l.table(), thousands(l.readings), bytesText(l.bytes), l.reason)
+		g.add(l.action, l.table(), a.number(l.readings), a.bytes(l.bytes), l.reason)
 	}
 	if err := a.show(&g, p); err != nil || a.output != "table" {
 		return err
@@ -150,6 +137,9 @@ func (a *app) tableChange(use, short, done string, args int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: takes(args, args),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Name() == "hold" && strings.TrimSpace(args[1]) == "" {
+				return usageError{errors.New("the reason is empty: say why the table must be kept, as in 'case 17'")}
+			}
 			c, err := a.client()
 			if err != nil {
 				return err

@@ -84,6 +84,13 @@ func (in *input) share(offset int64) int64 {
 	return offset
 }
 
+// say prints a line that is no rejection.
+func (u *upload) say(line string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.bar.print(line)
+}
+
 func (u *upload) count(t varve.Tally, bytes int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -124,7 +131,7 @@ func (u *upload) verdicts(in *input, p *wire.Piece, a wire.WriteAnswer, again bo
 
 // reject prints the first rejections and writes all of them to the file.
 func (u *upload) reject(in *input, r rejection) {
-	r.File = in.path
+	r.File, r.Message = in.path, flagHints(r.Message)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.shown < maxShown && u.app.output != "json" {
@@ -171,7 +178,7 @@ func (u *upload) report(took time.Duration, failed error) error {
 	if _, err := fmt.Fprintln(u.app.out, line); err != nil {
 		return err
 	}
-	if failed != nil {
+	if failed != nil && t.Total() > 0 && !isUsage(failed) {
 		again := "Run it again to go on: what was sent is only a duplicate then"
 		if u.flags.checkpoint != "" {
 			again = "Run it again to go on where it stopped"

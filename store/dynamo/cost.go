@@ -9,7 +9,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Usage is what a store has used since it was opened.
+// unitBytes is how much of a row one write unit writes.
+const unitBytes = 1 << 10
+
+// Usage is what a store has used since it was opened. What a write costs whose
+// condition did not hold, DynamoDB does not say: it is what the row's size costs.
 type Usage struct {
 	WriteRequests, ReadRequests int64
 	WriteUnits, ReadUnits       float64
@@ -30,6 +34,12 @@ func halves(c *types.ConsumedCapacity) int64 {
 func (u *usage) wrote(c *types.ConsumedCapacity) {
 	u.writes.Add(1)
 	u.writeHalves.Add(halves(c))
+}
+
+// refused counts a write that was refused because of what the row holds.
+func (u *usage) refused(row item) {
+	u.writes.Add(1)
+	u.writeHalves.Add(2 * max(1, int64(sizeOf(row)+unitBytes-1)/unitBytes))
 }
 
 func (u *usage) read(c *types.ConsumedCapacity) store.Cost {

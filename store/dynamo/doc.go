@@ -31,7 +31,9 @@
 // at ts + 0.1 to ts + 0.9, below those at ts + 0.11 to ts + 0.99, and so on. An
 // id's way is the same for every writer, and it lies in the first row on its
 // way that was not closed when it came: so a duplicate is found without looking
-// anywhere else. A range query from ts to ts + 1 finds them all.
+// anywhere else. A range query from ts to ts + 1 finds them all. The keys of
+// closed rows that were met lately are remembered, so that the way down costs
+// nothing the next time.
 //
 // Source: the row is that of the Fineo engineering post on time series in
 // DynamoDB.

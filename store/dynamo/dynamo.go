@@ -48,7 +48,8 @@ type Store struct {
 	life   sync.RWMutex // held for reading by every call
 	closed bool
 
-	list tableList
+	list   tableList
+	closes closedRows
 }
 
 var _ store.Store = (*Store)(nil)

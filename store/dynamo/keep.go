@@ -23,6 +23,7 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 	}
 	defer s.leave()
 	defer s.list.forget()
+	defer s.closes.forget(t)
 	r, err := s.recordOf(ctx, t)
 	if err != nil {
 		return err
@@ -98,22 +99,28 @@ func (s *Store) tableInput(t bucket.Table) *dynamodb.CreateTableInput {
 
 // Tune implements store.Keeper.
 func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
-	return s.change(ctx, t, func(r *record) { r.Tier = tier })
+	return s.change(ctx, t, func(r *record) error { r.Tier = tier; return nil })
 }
 
 // Retire implements store.Keeper.
 func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
-	return s.change(ctx, t, func(r *record) { r.Retired = at.UTC() })
+	return s.change(ctx, t, func(r *record) error {
+		if err := store.Retirable(&store.Info{Table: t, Hold: r.Hold}); err != nil {
+			return err
+		}
+		r.Retired = at.UTC()
+		return nil
+	})
 }
 
 // Restore implements store.Keeper.
 func (s *Store) Restore(ctx context.Context, t bucket.Table) error {
-	return s.change(ctx, t, func(r *record) { r.Retired = time.Time{} })
+	return s.change(ctx, t, func(r *record) error { r.Retired = time.Time{}; return nil })
 }
 
 // Hold implements store.Keeper.
 func (s *Store) Hold(ctx context.Context, t bucket.Table, reason string) error {
-	return s.change(ctx, t, func(r *record) { r.Hold = reason })
+	return s.change(ctx, t, func(r *record) error { r.Hold = reason; return nil })
 }
 
 // Drop implements store.Keeper. It goes on where an earlier call was cut off.
@@ -123,6 +130,7 @@ func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
 	}
 	defer s.leave()
 	defer s.list.forget()
+	defer s.closes.forget(t)
 	d, err := s.describe(ctx, t.Name())
 	if err != nil {
 		return err

@@ -45,6 +45,17 @@ type record struct {
 	Version int64 // raised by every change
 }
 
+// info describes a table that has a record; or none, if it is not ours.
+func (r *record) info(t bucket.Table, ours bool) store.Info {
+	if !ours {
+		return store.Info{Table: t, Status: store.Active}
+	}
+	return store.Info{
+		Table: t, Status: r.Phase.status(), Owned: true,
+		Tier: r.Tier, Created: r.Created, Retired: r.Retired, Hold: r.Hold,
+	}
+}
+
 func recordKey(t bucket.Table) store.Key { return store.Key{PK: tablesPK, SK: t.Name()} }
 
 func (r *record) item(t bucket.Table) store.Item {
@@ -102,12 +113,12 @@ func (s *Store) recordOf(ctx context.Context, t bucket.Table) (*record, error) {
 	return &r, err
 }
 
-func (s *Store) change(ctx context.Context, t bucket.Table, do func(*record)) error {
+func (s *Store) change(ctx context.Context, t bucket.Table, do func(*record) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
-	return s.alter(ctx, t, func(r *record) error { do(r); return nil })
+	return s.alter(ctx, t, do)
 }
 
 // alter changes a table's record, however many others do so too. What do

@@ -20,9 +20,23 @@ import (
 type tableList struct {
 	mu    sync.Mutex
 	read  time.Time
-	of    []string // prefixes
+	of    selection
 	infos []store.Info
 	epoch int // raised by forget
+}
+
+// selection is which tables a list has.
+type selection struct {
+	prefixes []string // in order
+	any      bool     // and all that have a record
+}
+
+func selectionOf(f *store.Filter) selection {
+	return selection{slices.Sorted(slices.Values(f.Prefixes)), f.Any}
+}
+
+func (sel *selection) equal(other *selection) bool {
+	return sel.any == other.any && slices.Equal(sel.prefixes, other.prefixes)
 }
 
 // forget makes the next call read the list again.
@@ -40,7 +54,7 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 		return nil, err
 	}
 	defer s.leave()
-	infos, err := s.listed(ctx, f)
+	infos, err := s.listed(ctx, &f)
 	if err != nil {
 		return nil, err
 	}
@@ -51,52 +65,64 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 	return infos, nil
 }
 
-func (s *Store) listed(ctx context.Context, f store.Filter) ([]store.Info, error) {
-	prefixes := slices.Sorted(slices.Values(f.Prefixes))
+func (s *Store) listed(ctx context.Context, f *store.Filter) ([]store.Info, error) {
+	sel := selectionOf(f)
 	l := &s.list
 	l.mu.Lock()
-	if !f.Fresh && slices.Equal(l.of, prefixes) && time.Since(l.read) < s.opts.CacheFor {
+	if !f.Fresh && l.of.equal(&sel) && time.Since(l.read) < s.opts.CacheFor {
 		defer l.mu.Unlock()
 		return l.infos, nil
 	}
 	epoch := l.epoch
 	l.mu.Unlock()
 	at := time.Now()
-	infos, err := s.load(ctx, prefixes)
+	infos, err := s.load(ctx, &sel)
 	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.epoch == epoch {
-		l.read, l.of, l.infos = at, prefixes, infos
+		l.read, l.of, l.infos = at, sel, infos
 	}
 	return infos, nil
 }
 
 // load reads the names of tables and their records. A table without a record
 // is not this deployment's.
-func (s *Store) load(ctx context.Context, prefixes []string) (infos []store.Info, err error) {
+func (s *Store) load(ctx context.Context, sel *selection) (infos []store.Info, err error) {
 	records, err := s.records(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, prefix := range prefixes {
+	for _, prefix := range sel.among(records) {
 		tables, err := s.names(ctx, prefix)
 		if err != nil {
 			return nil, err
 		}
+		asked := slices.Contains(sel.prefixes, prefix)
 		for _, t := range tables {
-			in := store.Info{Table: t, Status: store.Active}
-			if r, ok := records[t.Name()]; ok {
-				in.Owned, in.Tier, in.Created, in.Retired, in.Hold = true, r.Tier, r.Created, r.Retired, r.Hold
-				in.Status = r.Phase.status()
+			if r, ours := records[t.Name()]; ours || asked {
+				infos = append(infos, r.info(t, ours))
 			}
-			infos = append(infos, in)
 		}
 	}
 	slices.SortFunc(infos, func(a, b store.Info) int { return a.Table.Compare(b.Table) })
 	return infos, nil
+}
+
+// among returns the prefixes whose tables may have been selected.
+func (sel *selection) among(records map[string]record) []string {
+	prefixes := slices.Clone(sel.prefixes)
+	if sel.any {
+		for name := range records {
+			if t, ok := bucket.Parse(name); ok {
+				prefixes = append(prefixes, t.Prefix)
+			}
+		}
+	}
+	slices.Sort(prefixes)
+	return slices.Compact(prefixes)
 }
 
 // names lists the tables of a prefix, from the first name that there can be.

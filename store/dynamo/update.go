@@ -14,11 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
 )
 
 const (
-	// closedBytes is the size from which on a row is closed.
-	closedBytes = 3 << 10
+	// closedBytes is the size from which on a row is closed: one that would
+	// cost more than a unit to add to.
+	closedBytes = unitBytes
 	// freshBytes is about how much a new row gets at once, which costs no more
 	// than the same in several rows. The last reading may go beyond it by 64
 	// KiB and what that is in maps; a row may have 400 KB.
@@ -60,6 +62,8 @@ func (g *group) key(at place) item {
 	return item{attrSeries: &strV{Value: g.series.String()}, attrTS: &numV{Value: at.String()}}
 }
 
+func (g *group) at(p place) rowAt { return rowAt{g.table, g.series, p} }
+
 // putNew writes a row, if it is not there; else it returns what is.
 func (s *Store) putNew(ctx context.Context, g *group, at place, entries []entry) (old *row, err error) {
 	r, err := newRow(entries)
@@ -72,10 +76,14 @@ func (s *Store) putNew(ctx context.Context, g *group, at place, entries []entry)
 	}
 	x.set(x.name(attrIDs), &setV{Value: slices.Sorted(maps.Keys(r.keys))})
 	s.setTTL(x, g, entries, nil)
-	_, old, err = s.update(ctx, g, at, &dynamodb.UpdateItemInput{
+	in := &dynamodb.UpdateItemInput{
 		UpdateExpression:    aws.String("SET " + strings.Join(x.sets, ",")),
 		ConditionExpression: aws.String("attribute_not_exists(" + attrSeries + ")"),
-	}, x)
+	}
+	if r.bytes >= closedBytes/2 { // sizes are estimates: what is closed goes by what it says itself
+		in.ReturnValues = types.ReturnValueAllNew
+	}
+	_, old, err = s.update(ctx, g, at, in, x)
 	return old, err
 }
 
@@ -114,29 +122,46 @@ func (s *Store) putMore(ctx context.Context, g *group, at place, seen *row, entr
 	if err != nil || old != nil {
 		return false, old, err
 	}
-	r, err := parseRow(result)
-	return true, &r, err
+	return true, result, nil
 }
 
-// update carries out an update. If its condition does not hold, it returns what
-// the row holds.
-func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.UpdateItemInput, x *expression) (result item, old *row, err error) {
+// update carries out an update. It returns what the row holds then, if that was
+// asked for; or if the condition does not hold, what the row holds.
+func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.UpdateItemInput, x *expression) (result, old *row, err error) {
 	in.TableName = aws.String(g.table.Name())
 	in.Key = g.key(at)
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = x.names, x.values
 	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	epoch := s.closes.now()
 	out, err := s.client.UpdateItem(ctx, in)
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case err == nil:
 		s.usage.wrote(out.ConsumedCapacity)
-		return out.Attributes, nil, nil
+		if len(out.Attributes) > 0 {
+			result, err = s.seen(g, at, epoch, out.Attributes)
+		}
+		return result, nil, err
 	case !errors.As(err, &failed):
-		return nil, nil, s.fail("UpdateItem", g.table.Name(), err)
-	case len(failed.Item) == 0:
+		if err = s.fail("UpdateItem", g.table.Name(), err); errors.Is(err, store.ErrNoTable) {
+			s.closes.forget(g.table)
+		}
+		return nil, nil, err
+	}
+	s.usage.refused(failed.Item)
+	if len(failed.Item) == 0 {
 		return nil, nil, &varve.Error{Failure: varve.Unavailable, Message: fmt.Sprintf("row %s of %s came and went: send it again", at, g.series)}
 	}
-	r, err := parseRow(failed.Item)
-	return nil, &r, err
+	old, err = s.seen(g, at, epoch, failed.Item)
+	return nil, old, err
+}
+
+// seen reads what a row holds.
+func (s *Store) seen(g *group, at place, epoch int, it item) (*row, error) {
+	r, err := parseRow(it)
+	if err == nil {
+		s.closes.learn(epoch, g.at(at), &r)
+	}
+	return &r, err
 }

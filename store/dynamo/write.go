@@ -149,6 +149,9 @@ func onceEach(entries []entry) []entry {
 // writeRow writes what it can into one row, gives that its verdicts, and
 // returns what belongs below the row, because that is closed.
 func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entry) (rest []entry, err error) {
+	if keys := s.closes.keysOf(g.at(at)); keys != nil {
+		return without(entries, keys), nil
+	}
 	n := fitting(entries, freshBytes)
 	old, err := s.putNew(ctx, g, at, entries[:n])
 	if err != nil {
@@ -159,12 +162,7 @@ func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entr
 		return entries[n:], nil
 	}
 	for {
-		entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
-			if old.keys[e.key] {
-				*e.verdict = varve.Verdict{Outcome: varve.Duplicate}
-			}
-			return old.keys[e.key]
-		})
+		entries = without(entries, old.keys)
 		if len(entries) == 0 || old.bytes >= closedBytes {
 			return entries, nil
 		}
@@ -182,6 +180,17 @@ func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entr
 		}
 		old = now
 	}
+}
+
+// without gives those that are there already their verdict, and returns the
+// others.
+func without(entries []entry, keys map[string]bool) []entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
+		if keys[e.key] {
+			*e.verdict = varve.Verdict{Outcome: varve.Duplicate}
+		}
+		return keys[e.key]
+	})
 }
 
 func mark(entries []entry, o varve.Outcome) {

@@ -20,7 +20,8 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 	}
 	var infos []store.Info
 	for _, tb := range s.listed {
-		if !slices.Contains(f.Prefixes, tb.info.Prefix) || !tb.info.Overlaps(f.Window) {
+		wanted := slices.Contains(f.Prefixes, tb.info.Prefix) || f.Any && tb.info.Owned
+		if !wanted || !tb.info.Overlaps(f.Window) {
 			continue
 		}
 		if f.SkipEmpty && tb.info.Readings == 0 {
@@ -87,7 +88,7 @@ func (s *Store) Names() []string {
 }
 
 // change applies a change to a table's description.
-func (s *Store) change(ctx context.Context, t bucket.Table, do func(*store.Info)) error {
+func (s *Store) change(ctx context.Context, t bucket.Table, do func(*store.Info) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
@@ -97,28 +98,33 @@ func (s *Store) change(ctx context.Context, t bucket.Table, do func(*store.Info)
 	if err != nil {
 		return err
 	}
-	do(&tb.info)
-	return nil
+	return do(&tb.info)
 }
 
 // Tune implements store.Keeper.
 func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
-	return s.change(ctx, t, func(in *store.Info) { in.Tier = tier })
+	return s.change(ctx, t, func(in *store.Info) error { in.Tier = tier; return nil })
 }
 
 // Retire implements store.Keeper.
 func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
-	return s.change(ctx, t, func(in *store.Info) { in.Retired = at.UTC() })
+	return s.change(ctx, t, func(in *store.Info) error {
+		if err := store.Retirable(in); err != nil {
+			return err
+		}
+		in.Retired = at.UTC()
+		return nil
+	})
 }
 
 // Restore implements store.Keeper.
 func (s *Store) Restore(ctx context.Context, t bucket.Table) error {
-	return s.change(ctx, t, func(in *store.Info) { in.Retired = time.Time{} })
+	return s.change(ctx, t, func(in *store.Info) error { in.Retired = time.Time{}; return nil })
 }
 
 // Hold implements store.Keeper.
 func (s *Store) Hold(ctx context.Context, t bucket.Table, reason string) error {
-	return s.change(ctx, t, func(in *store.Info) { in.Hold = reason })
+	return s.change(ctx, t, func(in *store.Info) error { in.Hold = reason; return nil })
 }
 
 // Drop implements store.Keeper.

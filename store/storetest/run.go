@@ -45,6 +45,7 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 		{"tables/create", testTablesCreate},
 		{"tables/states", testTablesStates},
 		{"tables/drop", testTablesDrop},
+		{"tables/hold", testTablesHold},
 		{"items/put and get", testItemsPutGet},
 		{"items/conditions", testItemsConditions},
 		{"items/queries", testItemsQueries},

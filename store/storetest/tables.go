@@ -57,6 +57,10 @@ func testTablesList(t *testing.T, e *env) {
 			pick(func(tb bucket.Table) bool { return tb.Prefix == "t" && tb.Contains(start) })},
 		{"no prefix", store.Filter{Window: varve.AllTime()}, nil},
 		{"unknown prefix", store.Filter{Prefixes: []string{"x"}, Window: varve.AllTime()}, nil},
+		{"any prefix", store.Filter{Any: true, Window: varve.AllTime()}, pick(func(bucket.Table) bool { return true })},
+		{"any prefix, some of them named", store.Filter{Any: true, Prefixes: []string{"t0", "x"}, Window: varve.AllTime()},
+			pick(func(bucket.Table) bool { return true })},
+		{"any prefix, a day", store.Filter{Any: true, Window: day}, pick(func(tb bucket.Table) bool { return tb.Contains(start) })},
 	}
 	for _, c := range cases {
 		if got := list(c.filter); !slices.Equal(got, c.want) {
@@ -136,6 +140,7 @@ func testTablesDrop(t *testing.T, e *env) {
 	must(t, e.Retire(ctx, grid(), start))
 	must(t, e.Hold(ctx, grid(), "case 7"))
 	refuse("on hold")
+	isHold(t, e.Drop(ctx, grid()), "case 7")
 	must(t, e.Hold(ctx, grid(), ""))
 	must(t, e.Restore(ctx, grid()))
 	refuse("restored")
@@ -155,6 +160,42 @@ func testTablesDrop(t *testing.T, e *env) {
 		t.Fatalf("made again: %+v", in)
 	}
 	e.expect(t, other, "a", kept)
+}
+
+// testTablesHold: what is on hold is neither retired nor dropped, and says why;
+// it can be restored and tuned, and is read as ever.
+func testTablesHold(t *testing.T, e *env) {
+	ctx := t.Context()
+	e.create(t, grid())
+	r := reading("a", start, "1")
+	e.write(t, grid(), r)
+	must(t, e.Hold(ctx, grid(), "case 7"))
+	isHold(t, e.Retire(ctx, grid(), start), "case 7")
+	if in := e.info(t, grid()); !in.Retired.IsZero() {
+		t.Errorf("retired although it is on hold: %+v", in)
+	}
+	must(t, e.Hold(ctx, grid(), ""))
+	must(t, e.Retire(ctx, grid(), start))
+	must(t, e.Hold(ctx, grid(), "case 8"))
+	isHold(t, e.Retire(ctx, grid(), start.Add(time.Hour)), "case 8")
+	if in := e.info(t, grid()); !in.Retired.Equal(start) {
+		t.Errorf("retired again although it is on hold: %+v", in)
+	}
+	e.expect(t, grid(), "a", r) // retired, it is readable
+	must(t, e.Tune(ctx, grid(), store.Cold))
+	must(t, e.Restore(ctx, grid()))
+	if in := e.info(t, grid()); !in.Retired.IsZero() || in.Hold != "case 8" || in.Tier != store.Cold {
+		t.Errorf("restored on hold: %+v", in)
+	}
+	e.expect(t, grid(), "a", r)
+}
+
+func isHold(t *testing.T, err error, why string) {
+	t.Helper()
+	var hold *store.HoldError
+	if !errors.As(err, &hold) || hold.Reason != why || !errors.Is(err, store.ErrRefused) {
+		t.Fatalf("%v, want a refusal because of the hold %q", err, why)
+	}
 }
 
 func must(t *testing.T, err error) {

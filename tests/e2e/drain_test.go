@@ -21,6 +21,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
+	req.Header.Set("Expect", "100-continue") // the body goes when the server asks for it: the request is under way then
 	type answer struct {
 		status int
 		text   string
@@ -75,6 +76,7 @@ func TestDrainBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Expect", "100-continue")
 	failed := make(chan error, 1)
 	go func() {
 		_, _, err := do(req)

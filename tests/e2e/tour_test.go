@@ -138,6 +138,7 @@ func (tr *tourist) greeting() string {
 	from, to := strings.Index(text, begin), strings.Index(text, end)
 	text = exportPattern.ReplaceAllString(text[from:to], "") + end
 	text = strings.ReplaceAll(text, binary, "bin/varve")
+	text = strings.ReplaceAll(text, tr.dir, "/home/you/varve")
 	text = strings.ReplaceAll(text, strings.TrimPrefix(tr.server.URL, "http://"), "127.0.0.1:8278")
 	text = timePattern.ReplaceAllString(text, `"time":"`+tourDay.Format(time.RFC3339)+`"`)
 	return versionPattern.ReplaceAllString(text, "Varve v0.1.0 is ready.")

@@ -1,0 +1,134 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// onlyKnown refuses parameters that an operation does not have, as the routes
+// written by hand do.
+func (s *Server) onlyKnown(ctx huma.Context, next func(huma.Context)) {
+	u := ctx.URL()
+	if u.RawQuery == "" {
+		next(ctx)
+		return
+	}
+	var names []string
+	for _, p := range ctx.Operation().Parameters {
+		if p.In == "query" {
+			names = append(names, p.Name)
+		}
+	}
+	if err := known(u.Query(), names...); err != nil {
+		e := classify(err)
+		_ = huma.WriteErr(s.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
+		return
+	}
+	next(ctx)
+}
+
+// known checks that a request has no parameters but these: a misspelt one
+// would silently ask for something else.
+func known(params url.Values, names ...string) error {
+	for name := range params {
+		switch {
+		case slices.Contains(names, name):
+		case len(names) == 0:
+			return varve.InvalidParam("query."+name, "there is no such parameter: leave it out")
+		default:
+			return varve.InvalidParam("query."+name, "there is no such parameter: use %s", strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// clearer makes the problem of a body that does not fit say what is wrong in
+// its detail, too.
+func clearer(_ huma.Context, _ string, v any) (any, error) {
+	if p, ok := v.(*huma.ErrorModel); ok && p.Detail == "validation failed" && len(p.Errors) > 0 {
+		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
+	}
+	return v, nil
+}
+
+// raw adds a route that reads and writes its bodies itself, and its
+// description.
+func (s *Server) raw(method, path string, handle http.HandlerFunc, op *huma.Operation) {
+	op.Method, op.Path = method, path
+	s.api.OpenAPI().AddOperation(op)
+	s.HandleFunc(method+" "+path, handle)
+}
+
+func (s *Server) schema(t reflect.Type) *huma.Schema {
+	return s.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
+}
+
+// responses describes answers of a type with the given statuses, and problems
+// with all others.
+func (s *Server) responses(t reflect.Type, statuses ...string) map[string]*huma.Response {
+	all := map[string]*huma.Response{"default": {
+		Description: "A problem (RFC 9457)",
+		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: s.schema(reflect.TypeFor[huma.ErrorModel]())}},
+	}}
+	for _, status := range statuses {
+		all[status] = &huma.Response{
+			Description: "OK",
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: s.schema(t)}},
+		}
+	}
+	return all
+}
+
+// readingsResponses are those of a query, which come in three forms.
+func (s *Server) readingsResponses() map[string]*huma.Response {
+	all := s.responses(reflect.TypeFor[wire.ReadingsBody](), "200")
+	forms := all["200"].Content
+	forms["application/x-ndjson"] = &huma.MediaType{Schema: s.schema(reflect.TypeFor[wire.ReadingBody]())}
+	forms["text/csv"] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+	return all
+}
+
+func pathParam(name, doc string) *huma.Param {
+	return &huma.Param{Name: name, In: "path", Required: true, Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+// kindOf says what a parameter of a query is; most are any text.
+func kindOf(name string) *huma.Schema {
+	oneOf := func(words ...any) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Enum: words} }
+	switch name {
+	case "limit":
+		least, most := 1.0, float64(maxLimit)
+		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
+	case "explain", "consistent":
+		return &huma.Schema{Type: huma.TypeBoolean}
+	case "order":
+		return oneOf("asc", "desc")
+	case "by":
+		return oneOf("event", "arrival")
+	case "precision":
+		return oneOf("s", "ms", "us", "ns")
+	case "format":
+		return oneOf("json", "ndjson", "csv")
+	default:
+		return &huma.Schema{Type: huma.TypeString}
+	}
+}
+
+// queryParams returns optional parameters; names and descriptions alternate.
+func queryParams(namesAndDocs ...string) []*huma.Param {
+	var params []*huma.Param
+	for i := 0; i < len(namesAndDocs); i += 2 {
+		params = append(params, &huma.Param{
+			Name: namesAndDocs[i], In: "query", Description: namesAndDocs[i+1], Schema: kindOf(namesAndDocs[i]),
+		})
+	}
+	return params
+}

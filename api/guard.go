@@ -1,0 +1,85 @@
+package api
+
+import (
+	"errors"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve"
+)
+
+// There are no keys, and a browser on this machine reaches the server for any
+// page that it shows. So a request must name the server as only those do who
+// mean it, and what changes something must not come from another site's page.
+
+// errForbidden marks what is refused because of where it comes from.
+var errForbidden = errors.New("forbidden")
+
+var crossOrigin = http.NewCrossOriginProtection()
+
+// guard says why a request is refused, whatever it asks for; nil: it is not.
+func (s *Server) guard(r *http.Request) error {
+	if !s.ownHost(r.Host) {
+		return &varve.Error{Failure: varve.Invalid, Param: "header.Host", Err: errForbidden,
+			Message: quoted(r.Host) + " is not a name of this server: call it as 127.0.0.1 or localhost, or have the proxy in front of it send such a Host"}
+	}
+	if err := crossOrigin.Check(r); err != nil {
+		return &varve.Error{Failure: varve.Invalid, Err: errForbidden,
+			Message: "a page of another site sent this request, and nothing may be changed by one: send it from a program, or from a page of " + r.Host}
+	}
+	return nil
+}
+
+// ownHost reports whether a Host header names this server: by an address of
+// this machine alone, or by one of Options.Hosts. None at all, which no browser
+// sends, is fine.
+func (s *Server) ownHost(host string) bool {
+	if host == "" {
+		return true
+	}
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	if ip, err := netip.ParseAddr(name); err == nil && ip.Unmap().IsLoopback() {
+		return true
+	}
+	return slices.ContainsFunc(s.opts.Hosts, func(own string) bool {
+		return strings.EqualFold(own, name) || strings.EqualFold(own, host)
+	})
+}
+
+// unaskedType reports whether a body's type is one that a page of any site can
+// send without asking, and that readings do not come in. What curl says of a
+// body that it was told nothing about is not: no browser sent it.
+func unaskedType(r *http.Request) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err != nil:
+		return false
+	case media == "application/x-www-form-urlencoded":
+		return byBrowser(r.Header)
+	default:
+		return media == "text/plain" || strings.HasPrefix(media, "multipart/")
+	}
+}
+
+func byBrowser(h http.Header) bool {
+	if h.Get("Origin") != "" {
+		return true
+	}
+	for name := range h {
+		if strings.HasPrefix(name, "Sec-Fetch-") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,61 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// TestDescribedKinds promises that the document says of parameters what they
+// may be, where the server is, and in which forms readings come.
+func TestDescribedKinds(t *testing.T) {
+	s := newServer(t, nil)
+	doc := decode[struct {
+		Servers []struct{ URL string }
+		Paths   map[string]map[string]struct {
+			Parameters []struct {
+				Name   string
+				Schema struct {
+					Type string
+					Enum []string
+				}
+			}
+			Responses map[string]struct{ Content map[string]any }
+		}
+		Components struct {
+			Schemas map[string]struct{ Required []string }
+		}
+	}](s.get("/openapi.json"))
+	if len(doc.Servers) != 1 || doc.Servers[0].URL != "/" {
+		t.Errorf("servers %+v", doc.Servers)
+	}
+	want := map[string]string{
+		"limit": "integer []", "explain": "boolean []", "consistent": "boolean []", "order": "string [asc desc]", "by": "string [event arrival]",
+		"precision": "string [s ms us ns]", "format": "string [json ndjson csv]",
+	}
+	seen := map[string]bool{}
+	for path, ops := range doc.Paths {
+		for _, op := range ops {
+			for _, p := range op.Parameters {
+				if w := want[p.Name]; w != "" && fmt.Sprint(p.Schema.Type, " ", p.Schema.Enum) != w {
+					t.Errorf("%s: %s is %+v, want %s", path, p.Name, p.Schema, w)
+				}
+				seen[p.Name] = true
+			}
+		}
+	}
+	for name := range want {
+		if !seen[name] {
+			t.Errorf("no parameter %s", name)
+		}
+	}
+	content := doc.Paths["/v1/streams/{stream}/devices/{device}/readings"]["get"].Responses["200"].Content
+	for _, media := range []string{"application/json", "application/x-ndjson", "text/csv"} {
+		if content[media] == nil {
+			t.Errorf("readings do not come as %s", media)
+		}
+	}
+	if got := doc.Components.Schemas["SubmittedReading"].Required; slices.Contains(got, "device") || !slices.Contains(got, "time") || !slices.Contains(got, "fields") {
+		t.Errorf("required: %v", got)
+	}
+}

@@ -1,0 +1,106 @@
+package api_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/engine"
+)
+
+// halfSent sends the head of a write and a part of its body, and returns what
+// is answered.
+func (s *server) halfSent(head, part string) *reply {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n%s", writePath, head, part); err != nil {
+		s.t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &reply{t: s.t, status: resp.StatusCode, header: resp.Header, body: string(text)}
+}
+
+// TestStalledBodies promises 408 with the counts of what came before for a
+// body that stops coming, whether it is long or short, packed or not, and
+// that nobody is told of a fault.
+func TestStalledBodies(t *testing.T) {
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 30 * time.Millisecond })
+	for _, head := range []string{"Content-Length: 100\r\n", "Content-Length: 100000\r\n", "Transfer-Encoding: chunked\r\n"} {
+		for _, part := range []string{"", good(noon)[:20]} {
+			if strings.HasPrefix(head, "T") && part != "" {
+				part = fmt.Sprintf("%x\r\n%s\r\n", len(part), part)
+			}
+			p := s.halfSent(head, part).problem(http.StatusRequestTimeout, "", "stalled")
+			if p.Tally == nil {
+				t.Errorf("%q: no counts", head)
+			}
+		}
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(z, good(noon)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"", packed.String()} {
+		s.halfSent("Content-Length: 5000\r\nContent-Encoding: gzip\r\n", part).problem(http.StatusRequestTimeout, "", "stalled")
+	}
+	if n := s.failures(); n > 0 {
+		t.Errorf("%d failures were told of: %v", n, s.failed)
+	}
+}
+
+// drips gives out blanks, and takes its time.
+type drips struct{ every time.Duration }
+
+func (d drips) Read(p []byte) (int, error) {
+	<-time.After(d.every)
+	return copy(p, " "), nil
+}
+
+// TestDrippingBody promises that a body which always comes on, and never ends,
+// is given up on when the request's time is over.
+func TestDrippingBody(t *testing.T) {
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = 150 * time.Millisecond })
+	s.sendReader("POST", writePath, drips{10 * time.Millisecond}).problem(http.StatusRequestTimeout, "", "took too long")
+}
+
+// TestLongWriteAfterItsBody promises that a write may take longer than a body
+// may stall.
+func TestLongWriteAfterItsBody(t *testing.T) {
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 20 * time.Millisecond })
+	s.store.set(&s.store.write, func(bucket.Table) error { <-time.After(100 * time.Millisecond); return nil })
+	for _, body := range []string{good(noon), lines(2000)} {
+		r := s.send("POST", writePath, body, ndjson...)
+		if a := decode[wire.WriteAnswer](r); r.status != http.StatusOK || a.Stored == 0 {
+			t.Errorf("%d %s", r.status, r.body)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package wire_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// large is a body of n readings of about a size in a form.
+func large(f wire.Format, n, size int) string {
+	var b strings.Builder
+	text := repeat("x", size)
+	for i := range n {
+		switch {
+		case f == wire.CSV && i == 0:
+			b.WriteString("time,device,a\n")
+		case f == wire.JSON && i == 0:
+			b.WriteString("[")
+		case f == wire.JSON:
+			b.WriteString(",")
+		}
+		if f == wire.CSV {
+			fmt.Fprintf(&b, "%d,d1,%s\n", 1475001526000+i, text)
+		} else {
+			fmt.Fprintf(&b, `{"device":"d1","time":%d,"fields":{"a":"%s"}}`+"\n", 1475001526000+i, text)
+		}
+	}
+	if f == wire.JSON {
+		b.WriteString("]")
+	}
+	return b.String()
+}
+
+// batchSizes returns the number of readings of each batch of a body.
+func batchSizes(t *testing.T, f wire.Format, body string, b *wire.Batch) (sizes []int) {
+	t.Helper()
+	r, err := wire.NewReader(new(wire.Memory), f, strings.NewReader(body), defaults(), wire.Columns{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		b.Reset()
+		err := r.Read(b)
+		if b.Len() > 0 {
+			sizes = append(sizes, b.Len())
+		}
+		if errors.Is(err, io.EOF) {
+			b.Reset()
+			return sizes
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBatchesAreBounded promises that a batch is full at about 4 MiB in every
+// form, and at 5,000 readings if they are small.
+func TestBatchesAreBounded(t *testing.T) {
+	const size, n = 50 << 10, 200
+	most := wire.BatchBytes/size + 1
+	for _, f := range []wire.Format{wire.JSON, wire.NDJSON, wire.CSV} {
+		got := batchSizes(t, f, large(f, n, size), new(wire.Batch))
+		sum := 0
+		for i, k := range got {
+			if sum += k; k > most || k < most-2 && i < len(got)-1 {
+				t.Errorf("%s: batches of %v", f, got)
+			}
+		}
+		if sum != n {
+			t.Errorf("%s: %d readings", f, sum)
+		}
+		if got := batchSizes(t, f, large(f, wire.BatchReadings+1, 10), new(wire.Batch)); len(got) != 2 || got[0] != wire.BatchReadings {
+			t.Errorf("%s: batches of %v", f, got)
+		}
+	}
+	// Many fields of little text take memory, too.
+	fields := object("{" + strings.TrimSuffix(repeat(`"a":1,`, 250), ",") + "}")
+	if got := batchSizes(t, wire.NDJSON, repeat(fields+"\n", 1000), new(wire.Batch)); got[0] > 600 {
+		t.Errorf("batches of %v", got)
+	}
+	// So do devices that are none.
+	device := `{"device":"` + repeat("d", 50<<10) + `","time":1475001526000,"fields":{"a":1}}`
+	if got := batchSizes(t, wire.NDJSON, repeat(device+"\n", n), new(wire.Batch)); got[0] > most {
+		t.Errorf("batches of %v", got)
+	}
+}
+
+// TestBudget promises that batches which share a budget hold little when it is
+// used up, one reading at least, and that what one gives back another finds.
+func TestBudget(t *testing.T) {
+	const size, n = 50 << 10, 100
+	budget := wire.NewBudget(2 << 20)
+	body := large(wire.NDJSON, n, size)
+	var first, second wire.Batch
+	first.Share(budget)
+	second.Share(budget)
+	r, err := wire.NewReader(new(wire.Memory), wire.NDJSON, strings.NewReader(body), defaults(), wire.Columns{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Read(&first); err != nil || first.Len() < 40 || first.Len() > 50 {
+		t.Fatalf("%d readings, %v", first.Len(), err)
+	}
+	if got := batchSizes(t, wire.NDJSON, body, &second); got[0] > 6 || got[len(got)-1] < 1 {
+		t.Errorf("batches of %v when nothing is left", got)
+	}
+	first.Reset()
+	if got := batchSizes(t, wire.NDJSON, body, &second); got[0] < 40 {
+		t.Errorf("batches of %v when all was given back", got)
+	}
+}
+
+// TestLongObjects promises that one object beyond all limits is one reading
+// that is too large, and that lines behind a line beyond all limits are read.
+func TestLongObjects(t *testing.T) {
+	long := object(`{"a":"` + repeat("x", 1<<20) + `"}`)
+	wide := "{\n" + repeat(" ", 1<<20) + long[1:]
+	for body, want := range map[string]string{
+		long: "1:too_large", long + "\n" + good: "1:too_large 2:ok", wide: "0:too_large", good + "\n" + long + "\n" + good: "1:ok 2:too_large 3:ok",
+		"[" + good + "," + repeat("\n", 1<<20) + good + "]": "0:ok 0:ok",
+	} {
+		if got := codes(mustRead(t, wire.JSON, body)); got != want {
+			t.Errorf("%.40q: %s, want %s", body, got, want)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve/config"
+)
+
+// outage is the longest time without a run of the rotator that bounds allow
+// for.
+const outage = 20 * 24 * time.Hour
+
+// boundText says how many tables a configuration can ever need, and of which
+// classes there is no saying.
+func boundText(c *config.Config) (lines []string) {
+	b, ok := c.Bound(now(), outage)
+	if !ok {
+		return []string{"Tables are never dropped while retention.drop is false: their number has no bound."}
+	}
+	whose := "At most"
+	switch names := strings.Join(b.Forever, ", "); len(b.Forever) {
+	case 0:
+	case 1:
+		lines = append(lines, fmt.Sprintf("Class %s keeps its readings forever: its tables are never dropped, and their number has no bound.", names))
+	default:
+		lines = append(lines, fmt.Sprintf("Classes %s keep their readings forever: their tables are never dropped, and their number has no bound.", names))
+	}
+	if b.Classes == 0 {
+		return lines
+	}
+	if len(b.Forever) > 0 {
+		whose = "Of the other classes, at most"
+	}
+	return append(lines, fmt.Sprintf("%s %d tables at a time, if no run of the rotator is missed for 20 days.", whose, b.Tables))
+}

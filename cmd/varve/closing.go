@@ -1,0 +1,27 @@
+package main
+
+import (
+	"errors"
+	"time"
+)
+
+// leastClose is how long closing the store may take at the least, however short
+// server.drain is.
+const leastClose = 10 * time.Second
+
+var errSlowClose = errors.New("closing the store took too long, and was given up: nothing that was acknowledged is lost")
+
+// closeWithin closes something, and does not wait for it any longer than the
+// given time.
+func closeWithin(within time.Duration, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	late := time.NewTimer(within)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-late.C:
+		return errSlowClose
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store/lease"
+)
+
+// TestRepeatedFailures promises that what keeps failing is logged now and then,
+// with how often it was not.
+func TestRepeatedFailures(t *testing.T) {
+	var out bytes.Buffer
+	at := time.Unix(0, 0)
+	f := newFailures(zerolog.New(&out), func() time.Time { return at })
+	for range 100 {
+		f.failed("pack a", errors.New("disk full"))
+		f.failed("pack b", errors.New("disk full"))
+		at = at.Add(time.Second / 2)
+	}
+	text := out.String()
+	for _, what := range []string{`"what":"pack a"`, `"what":"pack b"`} {
+		if n := strings.Count(text, what); n != 5 {
+			t.Errorf("%s is there %d times, want 5:\n%s", what, n, text)
+		}
+	}
+	if n := strings.Count(text, `"left_out":19`); n != 8 {
+		t.Errorf("%d lines say what was left out, want 8:\n%s", n, text)
+	}
+	at = at.Add(time.Hour)
+	f.failed("pack c", errors.New("disk full"))
+	if len(f.last) != 1 {
+		t.Errorf("%d failures are remembered, and one is recent", len(f.last))
+	}
+}
+
+// TestClientsThatGo promises that a client which goes away is nobody's concern.
+func TestClientsThatGo(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	rows := []struct {
+		why   string
+		ctx   context.Context
+		err   error
+		level string
+	}{
+		{"a fault", t.Context(), errors.New("disk full"), "error"},
+		{"the request was canceled", t.Context(), fmt.Errorf("list tables: %w", context.Canceled), "debug"},
+		{"a reset", t.Context(), &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.ECONNRESET)}, "debug"},
+		{"a broken pipe", t.Context(), &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}, "debug"},
+		{"a fault after that", gone, errors.New("disk full"), "debug"},
+	}
+	for _, row := range rows {
+		var out bytes.Buffer
+		requestFailed(zerolog.New(&out), httptest.NewRequestWithContext(row.ctx, http.MethodGet, "/v1/streams", nil), row.err)
+		if want := `"level":"` + row.level + `"`; !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %s, want %s", row.why, out.String(), want)
+		}
+	}
+	requestFailed(zerolog.Nop(), nil, errors.New("of no request"))
+}
+
+// TestRotationElsewhere promises that a run which another was ahead of is no
+// error.
+func TestRotationElsewhere(t *testing.T) {
+	var out bytes.Buffer
+	finished := engineEvents(zerolog.New(&out)).Rotator.Finished
+	finished(&rotator.Plan{}, time.Second, fmt.Errorf("lease rotator: %w", lease.ErrHeld))
+	if text := out.String(); strings.Contains(text, "error\",") || !strings.Contains(text, `"level":"debug"`) {
+		t.Error(text)
+	}
+}
+
+// TestCloseWithin promises that closing is not waited for without end.
+func TestCloseWithin(t *testing.T) {
+	broken := errors.New("broken")
+	if err := closeWithin(time.Minute, func() error { return broken }); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	block := make(chan struct{})
+	defer close(block)
+	err := closeWithin(time.Millisecond, func() error { <-block; return nil })
+	if !errors.Is(err, errSlowClose) || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+}

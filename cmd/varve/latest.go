@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+)
+
+func latestCommand(a *app) *cobra.Command {
+	var by string
+	cmd := &cobra.Command{
+		Use: "latest STREAM DEVICE…", Short: "Print the latest reading of each device",
+		Args: takes(2, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			which, err := varve.ParseBy(by)
+			if err != nil {
+				return usageError{fmt.Errorf("--%w", err)}
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Latest(cmd.Context(), args[0], which, args[1:]...)
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(list, func(l client.Latest) bool { return l.Reading != nil }) {
+				if err := a.needStream(cmd, c, args[0]); err != nil {
+					return err
+				}
+			}
+			return a.showLatest(list)
+		},
+	}
+	cmd.Flags().StringVar(&by, "by", "event", "event: the last by event time; arrival: the last to arrive")
+	a.words(cmd, "by", "event", "arrival")
+	return a.remote(cmd, "table", "json", "ndjson", "csv")
+}
+
+// latestOf is the latest reading of a device, if it has one.
+type latestOf struct {
+	Device  string                     `json:"device"`
+	Time    string                     `json:"time,omitempty"`
+	ID      string                     `json:"id,omitempty"`
+	Arrived string                     `json:"arrived,omitempty"`
+	Fields  map[string]json.RawMessage `json:"fields,omitempty"`
+	text    string                     // the fields, for people
+}
+
+func newLatestOf(l *client.Latest) latestOf {
+	one := latestOf{Device: l.Device, text: "no reading"}
+	r := l.Reading
+	if r == nil {
+		return one
+	}
+	one.Time, one.Arrived = string(wire.AppendTime(nil, r.Time)), string(wire.AppendTime(nil, r.Arrived))
+	one.ID, one.text = r.ID.String(), fieldsText(r.Fields)
+	one.Fields = map[string]json.RawMessage{}
+	for _, f := range r.Fields {
+		one.Fields[f.Name] = rawValue(f.Value)
+	}
+	return one
+}
+
+func (a *app) showLatest(list []client.Latest) error {
+	values := make([]latestOf, len(list))
+	for i := range list {
+		values[i] = newLatestOf(&list[i])
+	}
+	switch a.output {
+	case "csv":
+		return a.show(latestColumns(list, values), nil)
+	case "ndjson":
+		enc := json.NewEncoder(a.out)
+		enc.SetEscapeHTML(false)
+		for _, v := range values {
+			if err := enc.Encode(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	g := grid{header: []string{"device", "time", "arrived", "fields"}}
+	for _, v := range values {
+		g.add(v.Device, v.Time, v.Arrived, v.text)
+	}
+	return a.show(&g, values)
+}
+
+// latestColumns is a column for each field that one of the devices has.
+func latestColumns(list []client.Latest, values []latestOf) *grid {
+	names := map[string]bool{}
+	for _, v := range values {
+		for name := range v.Fields {
+			names[name] = true
+		}
+	}
+	fields := slices.Sorted(maps.Keys(names))
+	g := &grid{header: append([]string{"device", "time", "arrived", "id"}, fields...)}
+	for i, v := range values {
+		row := []string{v.Device, v.Time, v.Arrived, v.ID}
+		for _, name := range fields {
+			row = append(row, cellText(list[i].Reading, name))
+		}
+		g.add(row...)
+	}
+	return g
+}
+
+// cellText is a field as it stands in a cell: a string without quotes.
+func cellText(r *varve.Reading, name string) string {
+	if r == nil {
+		return ""
+	}
+	v := r.Field(name)
+	switch v.Kind() {
+	case 0:
+		return ""
+	case varve.KindString:
+		return v.Text()
+	default:
+		return string(rawValue(v))
+	}
+}

@@ -1,0 +1,34 @@
+package config
+
+import (
+	"time"
+
+	"github.com/varvedb/varve/retention"
+)
+
+// Bound is how many tables a configuration can need.
+type Bound struct {
+	Forever []string // the classes whose tables are never dropped
+	Classes int      // the number of the others
+	Tables  int      // the most that those have at a time
+}
+
+// Bound returns how many tables there can be at a time, if no run of the rotator
+// is missed for longer than outage. It is false if no table is dropped.
+func (c *Config) Bound(now time.Time, outage time.Duration) (Bound, bool) {
+	p := c.Rotation().WithDefaults()
+	var b Bound
+	var bounded []retention.Class
+	for _, class := range p.Retention.Classes {
+		if class.Retention == retention.Forever {
+			b.Forever = append(b.Forever, class.Name)
+		} else {
+			bounded = append(bounded, class)
+		}
+	}
+	p.Retention.Classes = bounded // the policy is made for each call
+	b.Classes = len(bounded)
+	tables, ok := p.Bound(now, outage)
+	b.Tables = tables
+	return b, ok
+}

@@ -1,0 +1,33 @@
+package config_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/retention"
+)
+
+// A class that keeps its readings forever does not hide how many tables the
+// others need.
+func TestBound(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	c := config.Default()
+	if _, ok := c.Bound(now, day); ok {
+		t.Error("tables that are not dropped have a bound")
+	}
+	c.Retention.Drop = true
+	alone, ok := c.Bound(now, day)
+	if want, _ := c.Rotation().Bound(now, day); !ok || alone.Tables != want || want == 0 || alone.Classes != 1 || alone.Forever != nil {
+		t.Errorf("%+v, want %d tables", alone, want)
+	}
+	c.Classes["audit"] = config.Class{Retention: retention.Forever}
+	b, ok := c.Bound(now, day)
+	if !ok || b.Tables != alone.Tables || b.Classes != 1 || !slices.Equal(b.Forever, []string{"audit"}) {
+		t.Errorf("%+v, want %d tables", b, alone.Tables)
+	}
+	if len(c.Policy().Classes) != 2 {
+		t.Error("the configuration was changed")
+	}
+}

@@ -1,0 +1,53 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/varvedb/varve/config"
+)
+
+// A variable means the stream or class, of those that are named, whose name is
+// written so in variables.
+func TestNamesInVariables(t *testing.T) {
+	const yaml = "classes: {Audit: {retention: 1y}}\n" +
+		"streams:\n  access-log: {}\n  Fleet.raw_2: {}\n  a.b: {}\n  a-b: {}\n"
+	rows := []struct{ why, environ, key, wrong string }{
+		{"a hyphen", "VARVE_STREAMS_ACCESS_LOG_CLASS=Audit", "streams.access-log.class", ""},
+		{"a dot and capitals", "VARVE_STREAMS_FLEET_RAW_2_RETENTION=7d", "streams.Fleet.raw_2.retention", ""},
+		{"a class with a capital", "VARVE_CLASSES_AUDIT_RETENTION=2y", "classes.Audit.retention", ""},
+		{"named by a flag", "VARVE_STREAMS_BY_FLAG_CLASS=Audit", "streams.by-flag.class", ""},
+		{"named nowhere, and plain", "VARVE_STREAMS_PLAIN_CLASS=Audit", "streams.plain.class", ""},
+		{"named nowhere", "VARVE_STREAMS_NO_WHERE_CLASS=Audit", "",
+			"VARVE_STREAMS_NO_WHERE_CLASS: can mean several streams, and none of them is configured: name it in the file, or say --set streams.no-where.class=…"},
+		{"two that are written alike", "VARVE_STREAMS_A_B_CLASS=Audit", "",
+			"VARVE_STREAMS_A_B_CLASS: can mean a-b or a.b: set it in the file, or with --set"},
+	}
+	for _, row := range rows {
+		t.Run(row.why, func(t *testing.T) {
+			values, names := flags("streams.by-flag.retention=1d")
+			src := config.Source{File: file(t, yaml), Environ: []string{row.environ}, Flags: values, FlagNames: names}
+			if row.wrong != "" {
+				if got := mistakes(t, src); got != row.wrong {
+					t.Errorf("got  %s\nwant %s", got, row.wrong)
+				}
+				return
+			}
+			if origin := load(t, src).Origins[row.key]; origin == "" || origin[:6] != "VARVE_" {
+				t.Errorf("%s is from %q", row.key, origin)
+			}
+		})
+	}
+}
+
+// What the service would refuse to listen on is a mistake.
+func TestListen(t *testing.T) {
+	for address, good := range map[string]bool{
+		"127.0.0.1:0": true, "[::1]:8278": true, "localhost:80": true, "127.1.2.3:80": true,
+		"0.0.0.0:8278": false, ":8278": false, "[::]:8278": false, "192.0.2.1:80": false, "example.org:80": false,
+	} {
+		values, names := flags("server.listen=" + address)
+		if got := mistakes(t, config.Source{Flags: values, FlagNames: names}); (got == "") != good {
+			t.Errorf("%s: %q", address, got)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package rotator_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/rotator"
+)
+
+// TestUnclaimed: tables whose prefix no class has any more are listed and kept,
+// each with the reason, and nothing ever happens to them.
+func TestUnclaimed(t *testing.T) {
+	w := runWorld(t)
+	mustRun(t, w.rotator)
+	old := map[string]bool{}
+	for _, in := range w.tables() {
+		old[in.Name()] = true
+	}
+	p := smallPolicy()
+	p.Retention.Prefix = "other"
+	w.start(p)
+	for range 6 {
+		w.clock = w.clock.AddDate(0, 1, 0)
+		checkKept(t, mustRun(t, w.rotator), old)
+	}
+	left, now := 0, w.clock
+	for _, in := range w.tables() {
+		if !old[in.Name()] {
+			continue
+		}
+		left++
+		f := w.policy.FateOf(&in)
+		if !strings.Contains(f.Why, "no class is configured for its prefix") || !f.Drops.IsZero() || !f.Retires.IsZero() {
+			t.Errorf("%s: %+v", in.Table, f)
+		}
+		if s := w.policy.StateOf(&in, now); s != rotator.Sealed {
+			t.Errorf("%s is %s", in.Table, s)
+		}
+	}
+	if left != len(old) || left == 0 {
+		t.Errorf("%d of %d are left", left, len(old))
+	}
+}
+
+// checkKept checks that a plan leaves tables alone, and says so of each.
+func checkKept(t *testing.T, p rotator.Plan, old map[string]bool) {
+	t.Helper()
+	for _, a := range p.Actions {
+		if old[a.Table.Name()] {
+			t.Errorf("%s: %s %s", p.Now.Format(time.DateOnly), a.Kind, a.Table)
+		}
+	}
+	kept := 0
+	for _, k := range p.Kept {
+		if old[k.Table.Name()] && k.Reason == "no class is configured for its prefix" {
+			kept++
+		}
+	}
+	if kept != len(old) {
+		t.Errorf("%s: %d of %d are among the kept", p.Now.Format(time.DateOnly), kept, len(old))
+	}
+}

@@ -1,0 +1,69 @@
+package dynamo_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+func tableOf(prefix string, at time.Time) bucket.Table {
+	month := bucket.MonthOf(at)
+	r, _ := bucket.DefaultPolicy().Locate(at, month)
+	return bucket.Table{Prefix: prefix, Range: r, Month: month}
+}
+
+var someTime = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+
+// TestAnyPrefix: of two deployments in one account, each finds its own tables of
+// whatever prefix, and none of the other's; a record without a table is not one.
+func TestAnyPrefix(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	one, two := open(t, url, time.Now), open(t, url, time.Now)
+	var gone bucket.Table
+	for s, prefixes := range map[*dynamo.Store][]string{one: {"a", "a-old", "gone"}, two: {"b", "a-other"}} {
+		for _, prefix := range prefixes {
+			tb := tableOf(prefix, someTime)
+			if err := s.Create(t.Context(), tb, store.Hot); err != nil {
+				t.Fatal(err)
+			}
+			if prefix == "gone" {
+				gone = tb
+			}
+		}
+	}
+	// The other deployment's, of a prefix that this one has too.
+	if err := two.Create(t.Context(), tableOf("a", someTime.AddDate(0, 1, 0)), store.Hot); err != nil {
+		t.Fatal(err)
+	}
+	name := gone.Name()
+	if _, err := dynamotest.Client(url).DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		filter store.Filter
+		want   int
+	}{
+		{store.Filter{Any: true}, 2},
+		{store.Filter{Any: true, Prefixes: []string{"a"}}, 3}, // of a prefix asked for, also what is somebody else's
+		{store.Filter{Prefixes: []string{"a"}}, 2},
+		{store.Filter{Any: true}, 2}, // not from the list of another selection
+	} {
+		c.filter.Window = varve.AllTime()
+		infos, err := one.Tables(t.Context(), c.filter)
+		if err != nil || len(infos) != c.want {
+			t.Errorf("%+v: %v %+v", c.filter, err, infos)
+		}
+		for _, in := range infos {
+			if in.Prefix != "a" && in.Prefix != "a-old" || in.Owned != (in.Month == bucket.MonthOf(someTime)) {
+				t.Errorf("%+v: %+v", c.filter, in)
+			}
+		}
+	}
+}
