@@ -31,7 +31,7 @@ func (c *conn) close() { _ = c.c.Close() }
 
 // post sends a body and returns the answer's.
 func (c *conn) post(path, contentType string, body []byte) ([]byte, error) {
-	c.head = fmt.Appendf(c.head[:0], "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", path, contentType, len(body))
+	c.head = fmt.Appendf(c.head[:0], "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", path, contentType, len(body))
 	if len(body) < 4<<10 {
 		c.head = append(c.head, body...)
 		if _, err := c.c.Write(c.head); err != nil {
@@ -48,7 +48,7 @@ func (c *conn) post(path, contentType string, body []byte) ([]byte, error) {
 
 // get asks for a path.
 func (c *conn) get(path string) ([]byte, error) {
-	c.head = fmt.Appendf(c.head[:0], "GET %s HTTP/1.1\r\nHost: bench\r\n\r\n", path)
+	c.head = fmt.Appendf(c.head[:0], "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path)
 	if _, err := c.c.Write(c.head); err != nil {
 		return nil, err
 	}
