@@ -1,13 +1,9 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -39,32 +35,6 @@ type Loaded struct {
 	// Origins maps keys to places: varve.yaml:3, VARVE_LOG_LEVEL, --listen.
 	// Keys that are not in it have their default.
 	Origins map[string]string
-}
-
-// Mistakes are all that is wrong with a configuration.
-type Mistakes []Mistake
-
-// Mistake is one thing that is wrong.
-type Mistake struct {
-	Place   string // where it stands
-	Key     string // "" if it is about a file as a whole
-	Message string
-}
-
-func (m Mistake) String() string {
-	s := m.Place
-	if m.Key != "" {
-		s += ": " + m.Key
-	}
-	return s + ": " + m.Message
-}
-
-func (m Mistakes) Error() string {
-	lines := make([]string, len(m))
-	for i, mistake := range m {
-		lines[i] = mistake.String()
-	}
-	return strings.Join(lines, "\n")
 }
 
 // EnvPrefix begins the names of variables: VARVE_SERVER_LISTEN is
@@ -103,81 +73,6 @@ func (l *loader) mistake(place, key, format string, args ...any) {
 	l.mistakes = append(l.mistakes, Mistake{place, strings.ReplaceAll(key, sep, "."), fmt.Sprintf(format, args...)})
 }
 
-// file adds the file's layer.
-func (l *loader) file(src Source) {
-	if src.File == "" {
-		return
-	}
-	data, err := os.ReadFile(src.File)
-	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		if src.Required || !errors.Is(err, fs.ErrNotExist) {
-			l.mistake(src.File, "", "%s", err)
-		}
-		return
-	}
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, next yaml.Node
-	if err := dec.Decode(&doc); err != nil {
-		if !errors.Is(err, io.EOF) {
-			l.unreadable(src.File, err)
-		}
-		return
-	}
-	if len(doc.Content) > 0 {
-		values := map[string]any{}
-		l.node(src.File, "", doc.Content[0], values)
-		l.load(values)
-	}
-	switch err := dec.Decode(&next); {
-	case err == nil:
-		l.mistake(fmt.Sprintf("%s:%d", src.File, next.Line), "", "a second document begins here, and only the first is read")
-	case !errors.Is(err, io.EOF):
-		l.unreadable(src.File, err)
-	}
-}
-
-// unreadable reports what the YAML parser says, in the place that it names.
-func (l *loader) unreadable(file string, err error) {
-	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	if rest, ok := strings.CutPrefix(message, "line "); ok {
-		if line, after, ok := strings.Cut(rest, ": "); ok {
-			file, message = file+":"+line, after
-		}
-	}
-	l.mistake(file, "", "%s", message)
-}
-
-// node gathers the values below a node.
-func (l *loader) node(file, key string, n *yaml.Node, values map[string]any) {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	place := fmt.Sprintf("%s:%d", file, n.Line)
-	null := n.Kind == yaml.ScalarNode && n.Tag == "!!null"
-	switch {
-	case null || n.Kind == yaml.MappingNode && len(n.Content) == 0:
-		if key != "" && !isGroup(key) {
-			l.known(place, key) // and has its default
-		}
-	case n.Kind == yaml.MappingNode && l.within[n]:
-		l.mistake(place, key, "contains itself")
-	case n.Kind == yaml.MappingNode:
-		l.within[n] = true
-		l.mapping(file, key, n, values)
-		delete(l.within, n)
-	case n.Kind == yaml.ScalarNode && key == "":
-		l.mistake(place, "", "%q is not a configuration: write keys and values", n.Value)
-	case n.Kind == yaml.ScalarNode:
-		l.add(values, key, n.Value, place)
-	default:
-		l.mistake(place, key, "is a list, and one value is wanted")
-	}
-}
-
 // add puts a value into a layer, if there is such a setting. What is wrong in
 // one layer is reported even if the next one overrides it.
 func (l *loader) add(values map[string]any, path, value, place string) {
@@ -209,22 +104,6 @@ func isGroup(path string) bool {
 		return !named || strings.Count(path, sep) == 1
 	}
 	return slices.ContainsFunc(settings, func(s setting) bool { return strings.HasPrefix(s.key, key) })
-}
-
-func (l *loader) mapping(file, key string, n *yaml.Node, values map[string]any) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		name, value := n.Content[i], n.Content[i+1]
-		at := name.Value
-		if key != "" {
-			at = key + sep + name.Value
-		}
-		if _, there := l.places[at]; there && l.places[at] != "" && strings.HasPrefix(l.places[at], file) {
-			l.mistake(fmt.Sprintf("%s:%d", file, name.Line), at, "is there twice, first on line %s", strings.TrimPrefix(l.places[at], file+":"))
-			continue
-		}
-		l.places[at] = fmt.Sprintf("%s:%d", file, name.Line)
-		l.node(file, at, value, values)
-	}
 }
 
 // load merges a layer over those before. Merging flat maps cannot fail.
@@ -364,41 +243,6 @@ func flatten(err error) []*varve.Error {
 		return []*varve.Error{e}
 	}
 	return []*varve.Error{{Message: err.Error()}}
-}
-
-// suggest names the setting that a key most looks like.
-func suggest(key string) string {
-	best, least := "", len(key)/2+1
-	for _, s := range settings {
-		if d := distance(key, s.key); d < least {
-			best, least = s.key, d
-		}
-	}
-	if best == "" {
-		return "varve config print lists them"
-	}
-	return "did you mean " + best + "?"
-}
-
-// distance is the number of letters to insert, delete or exchange to make b of
-// a (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := last
-			if a[i] != b[j] {
-				d = 1 + min(last, row[j], row[j+1])
-			}
-			last, row[j+1] = row[j+1], d
-		}
-	}
-	return row[len(b)]
 }
 
 // Value is one configured value.

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go.yaml.in/yaml/v3"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// file adds the file's layer.
+func (l *loader) file(src Source) {
+	if src.File == "" {
+		return
+	}
+	data, err := os.ReadFile(src.File)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		if src.Required || !errors.Is(err, fs.ErrNotExist) {
+			l.mistake(src.File, "", "%s", err)
+		}
+		return
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, next yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if !errors.Is(err, io.EOF) {
+			l.unreadable(src.File, err)
+		}
+		return
+	}
+	if len(doc.Content) > 0 {
+		values := map[string]any{}
+		l.node(src.File, "", doc.Content[0], values)
+		l.load(values)
+	}
+	switch err := dec.Decode(&next); {
+	case err == nil:
+		l.mistake(fmt.Sprintf("%s:%d", src.File, next.Line), "", "a second document begins here, and only the first is read")
+	case !errors.Is(err, io.EOF):
+		l.unreadable(src.File, err)
+	}
+}
+
+// unreadable reports what the YAML parser says, in the place that it names.
+func (l *loader) unreadable(file string, err error) {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		if line, after, ok := strings.Cut(rest, ": "); ok {
+			file, message = file+":"+line, after
+		}
+	}
+	l.mistake(file, "", "%s", message)
+}
+
+// node gathers the values below a node.
+func (l *loader) node(file, key string, n *yaml.Node, values map[string]any) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	place := fmt.Sprintf("%s:%d", file, n.Line)
+	null := n.Kind == yaml.ScalarNode && n.Tag == "!!null"
+	switch {
+	case null || n.Kind == yaml.MappingNode && len(n.Content) == 0:
+		if key != "" && !isGroup(key) {
+			l.known(place, key) // and has its default
+		}
+	case n.Kind == yaml.MappingNode && l.within[n]:
+		l.mistake(place, key, "contains itself")
+	case n.Kind == yaml.MappingNode:
+		l.within[n] = true
+		l.mapping(file, key, n, values)
+		delete(l.within, n)
+	case n.Kind == yaml.ScalarNode && key == "":
+		l.mistake(place, "", "%q is not a configuration: write keys and values", n.Value)
+	case n.Kind == yaml.ScalarNode:
+		l.add(values, key, n.Value, place)
+	default:
+		l.mistake(place, key, "is a list, and one value is wanted")
+	}
+}
+
+func (l *loader) mapping(file, key string, n *yaml.Node, values map[string]any) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		at := name.Value
+		if key != "" {
+			at = key + sep + name.Value
+		}
+		if _, there := l.places[at]; there && l.places[at] != "" && strings.HasPrefix(l.places[at], file) {
+			l.mistake(fmt.Sprintf("%s:%d", file, name.Line), at, "is there twice, first on line %s", strings.TrimPrefix(l.places[at], file+":"))
+			continue
+		}
+		l.places[at] = fmt.Sprintf("%s:%d", file, name.Line)
+		l.node(file, at, value, values)
+	}
+}

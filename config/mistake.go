@@ -1,0 +1,66 @@
+package config
+
+import (
+	"strings"
+)
+
+// Mistakes are all that is wrong with a configuration.
+type Mistakes []Mistake
+
+// Mistake is one thing that is wrong.
+type Mistake struct {
+	Place   string // where it stands
+	Key     string // "" if it is about a file as a whole
+	Message string
+}
+
+func (m Mistake) String() string {
+	s := m.Place
+	if m.Key != "" {
+		s += ": " + m.Key
+	}
+	return s + ": " + m.Message
+}
+
+func (m Mistakes) Error() string {
+	lines := make([]string, len(m))
+	for i, mistake := range m {
+		lines[i] = mistake.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// suggest names the setting that a key most looks like.
+func suggest(key string) string {
+	best, least := "", len(key)/2+1
+	for _, s := range settings {
+		if d := distance(key, s.key); d < least {
+			best, least = s.key, d
+		}
+	}
+	if best == "" {
+		return "varve config print lists them"
+	}
+	return "did you mean " + best + "?"
+}
+
+// distance is the number of letters to insert, delete or exchange to make b of
+// a (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := last
+			if a[i] != b[j] {
+				d = 1 + min(last, row[j], row[j+1])
+			}
+			last, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}
