@@ -25,6 +25,7 @@ type serversKey struct{}
 type servers struct {
 	current *varvetest.Server
 	all     []*varvetest.Server
+	extra   []string // arguments of all of them
 }
 
 func (s *servers) killAll() {
@@ -55,7 +56,7 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	held := serversOf(ts)
 	if args[0] == "start" {
-		s, err := varvetest.Start(context.Background(), binary, ts.Getenv("WORK"), args[1:]...)
+		s, err := varvetest.Start(context.Background(), binary, ts.Getenv("WORK"), append(args[1:len(args):len(args)], held.extra...)...)
 		ts.Check(err)
 		held.current = s
 		held.all = append(held.all, s)

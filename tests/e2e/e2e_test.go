@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/varvedb/varve/tests/dynamotest"
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
@@ -45,12 +47,50 @@ func buildAndRun(m *testing.M) int {
 }
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+	p := params(nil)
+	p.Dir = "testdata"
+	testscript.Run(t, p)
+}
+
+// TestScriptsOnDynamoDB runs those scripts on DynamoDB's emulators that say
+// nothing of folders, and nothing of what only the embedded store counts.
+func TestScriptsOnDynamoDB(t *testing.T) {
+	emulators := []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
+	if testing.Short() {
+		emulators = emulators[:1]
+	}
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			url := e.Start(t)
+			var scripts atomic.Int64
+			p := params(func() []string {
+				// Each script has tables of its own.
+				prefix := fmt.Sprintf("e2e%d", scripts.Add(1))
+				return []string{"--store", "dynamodb", "--set", "store.endpoint=" + url, "--set", "tables.prefix=" + prefix}
+			})
+			p.UpdateScripts = false
+			for _, script := range []string{"ingest", "query", "rejects", "checkpoint"} {
+				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
+			}
+			testscript.Run(t, p)
+		})
+	}
+}
+
+// params are those of scripts whose servers get the arguments that extra gives
+// for each script.
+func params(extra func() []string) testscript.Params {
+	return testscript.Params{
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup:               setup,
+		Setup: func(env *testscript.Env) error {
+			held := &servers{}
+			if extra != nil {
+				held.extra = extra()
+			}
+			return setup(env, held)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"server":    server,
 			"clock":     clock,
@@ -58,14 +98,13 @@ func TestScripts(t *testing.T) {
 			"make-file": makeFile,
 			"await":     await,
 		},
-	})
+	}
 }
 
-func setup(env *testscript.Env) error {
+func setup(env *testscript.Env, held *servers) error {
 	env.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	env.Setenv("HOME", env.WorkDir)
-	holder := &servers{}
-	env.Values[serversKey{}] = holder
-	env.Defer(holder.killAll)
+	env.Values[serversKey{}] = held
+	env.Defer(held.killAll)
 	return setClock(env.WorkDir, tourDay)
 }
