@@ -49,6 +49,7 @@ type Store struct {
 	closed bool
 
 	list   tableList
+	noted  noted
 	closes closedRows
 }
 

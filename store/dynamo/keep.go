@@ -23,6 +23,7 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 	}
 	defer s.leave()
 	defer s.list.forget()
+	s.noted.forget(t)
 	defer s.closes.forget(t)
 	r, err := s.recordOf(ctx, t)
 	if err != nil {
@@ -130,6 +131,7 @@ func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
 	}
 	defer s.leave()
 	defer s.list.forget()
+	s.noted.forget(t)
 	defer s.closes.forget(t)
 	d, err := s.describe(ctx, t.Name())
 	if err != nil {

@@ -42,6 +42,7 @@ type record struct {
 	Created time.Time
 	Retired time.Time
 	Hold    string
+	Used    bool  // something has been written to it, or is about to be
 	Version int64 // raised by every change
 }
 
@@ -68,6 +69,9 @@ func (r *record) item(t bucket.Table) store.Item {
 	if !r.Retired.IsZero() {
 		it.Attrs["retired"] = varve.IntValue(r.Retired.UnixNano())
 	}
+	if r.Used {
+		it.Attrs["used"] = varve.BoolValue(true)
+	}
 	if r.Hold != "" {
 		it.Attrs["hold"] = varve.StringValue(r.Hold)
 	}
@@ -93,6 +97,9 @@ func parseRecord(it *store.Item) (record, error) {
 	r := record{Tier: store.Tier(number("tier")), Created: time.Unix(0, number("created")).UTC(), Version: number("version")}
 	if at := number("retired"); at != 0 {
 		r.Retired = time.Unix(0, at).UTC()
+	}
+	if v, ok := it.Attrs["used"]; ok {
+		r.Used = v.Bool()
 	}
 	if v, ok := it.Attrs["hold"]; ok {
 		r.Hold = v.Text()

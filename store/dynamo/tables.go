@@ -21,8 +21,14 @@ type tableList struct {
 	mu    sync.Mutex
 	read  time.Time
 	of    selection
-	infos []store.Info
+	infos []listed
 	epoch int // raised by forget
+}
+
+// listed is a table, and whether it is known that nothing is in it.
+type listed struct {
+	store.Info
+	empty bool
 }
 
 // selection is which tables a list has.
@@ -47,25 +53,30 @@ func (l *tableList) forget() {
 	l.epoch++
 }
 
-// Tables implements store.Catalog. It never leaves out empty tables: DynamoDB
-// says which are only hours later.
+// Tables implements store.Catalog. Tables are empty if their records say so:
+// DynamoDB knows only hours later.
 func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.leave()
-	infos, err := s.listed(ctx, &f)
+	all, err := s.listed(ctx, &f)
 	if err != nil {
 		return nil, err
 	}
-	infos = slices.DeleteFunc(slices.Clone(infos), func(in store.Info) bool { return !in.Overlaps(f.Window) })
+	var infos []store.Info
+	for i := range all {
+		if all[i].Overlaps(f.Window) && !(f.SkipEmpty && all[i].empty) {
+			infos = append(infos, all[i].Info)
+		}
+	}
 	if f.Details {
 		return s.detailed(ctx, infos)
 	}
 	return infos, nil
 }
 
-func (s *Store) listed(ctx context.Context, f *store.Filter) ([]store.Info, error) {
+func (s *Store) listed(ctx context.Context, f *store.Filter) ([]listed, error) {
 	sel := selectionOf(f)
 	l := &s.list
 	l.mu.Lock()
@@ -90,7 +101,7 @@ func (s *Store) listed(ctx context.Context, f *store.Filter) ([]store.Info, erro
 
 // load reads the names of tables and their records. A table without a record
 // is not this deployment's.
-func (s *Store) load(ctx context.Context, sel *selection) (infos []store.Info, err error) {
+func (s *Store) load(ctx context.Context, sel *selection) (infos []listed, err error) {
 	records, err := s.records(ctx)
 	if err != nil {
 		return nil, err
@@ -103,11 +114,11 @@ func (s *Store) load(ctx context.Context, sel *selection) (infos []store.Info, e
 		asked := slices.Contains(sel.prefixes, prefix)
 		for _, t := range tables {
 			if r, ours := records[t.Name()]; ours || asked {
-				infos = append(infos, r.info(t, ours))
+				infos = append(infos, listed{r.info(t, ours), ours && !r.Used})
 			}
 		}
 	}
-	slices.SortFunc(infos, func(a, b store.Info) int { return a.Table.Compare(b.Table) })
+	slices.SortFunc(infos, func(a, b listed) int { return a.Table.Compare(b.Table) })
 	return infos, nil
 }
 

@@ -36,9 +36,16 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 	failed := make([]error, len(groups))
 	var g errgroup.Group
 	g.SetLimit(s.opts.Parallel)
+	unusable := s.useAll(ctx, groups)
 	for i := range groups {
+		if failed[i] = unusable[groups[i].table]; failed[i] != nil {
+			continue
+		}
 		g.Go(func() error {
 			failed[i] = s.writeGroup(ctx, &groups[i])
+			if errors.Is(failed[i], store.ErrNoTable) {
+				s.noted.forget(groups[i].table)
+			}
 			return nil
 		})
 	}

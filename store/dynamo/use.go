@@ -1,0 +1,78 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+)
+
+// noted are the tables whose records are known to say that they are in use. A
+// record is looked at again after a while: somebody else may have dropped the
+// table and made it anew.
+type noted struct {
+	mu sync.Mutex
+	at map[bucket.Table]time.Time
+}
+
+// notedFor is how long a look at a record serves.
+const notedFor = 10 * time.Minute
+
+func (n *noted) has(t bucket.Table) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at, ok := n.at[t]
+	return ok && time.Since(at) < notedFor
+}
+
+func (n *noted) add(t bucket.Table) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.at == nil {
+		n.at = map[bucket.Table]time.Time{}
+	}
+	n.at[t] = time.Now()
+}
+
+func (n *noted) forget(t bucket.Table) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.at, t)
+}
+
+// use makes sure that a table's record says that something may be in it, before
+// something is: tables that nobody has used are left out of queries.
+func (s *Store) use(ctx context.Context, t bucket.Table) error {
+	if s.noted.has(t) {
+		return nil
+	}
+	r, err := s.recordOf(ctx, t)
+	switch {
+	case err != nil:
+		return err
+	case r == nil || r.Phase != usable:
+		return fmt.Errorf("%s: %w", t, store.ErrNoTable)
+	case !r.Used:
+		if err := s.alter(ctx, t, func(r *record) error { r.Used = true; return nil }); err != nil {
+			return err
+		}
+	}
+	s.noted.add(t)
+	return nil
+}
+
+// useAll prepares the tables of groups for being written to, and returns the
+// errors of those that cannot be.
+func (s *Store) useAll(ctx context.Context, groups []group) map[bucket.Table]error {
+	failed := map[bucket.Table]error{}
+	for i := range groups {
+		t := groups[i].table
+		if _, tried := failed[t]; !tried {
+			failed[t] = s.use(ctx, t)
+		}
+	}
+	return failed
+}
