@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -29,7 +30,7 @@ func openDynamo(ctx context.Context, c *config.Config) (store.Store, error) {
 		awsconfig.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts = dynamoAttempts
-				o.RateLimiter = noLimit{} // readings that wait are bounded by the router
+				o.RateLimiter = ratelimit.None // readings that wait are bounded by the router
 			})
 		}),
 	}
@@ -65,12 +66,3 @@ func emulated(endpoint string) []func(*awsconfig.LoadOptions) error {
 	}
 	return options
 }
-
-// noLimit lets every retry through: each is bounded by its request's deadline.
-type noLimit struct{}
-
-func (noLimit) GetToken(context.Context, uint) (func() error, error) {
-	return func() error { return nil }, nil
-}
-
-func (noLimit) AddTokens(uint) error { return nil }

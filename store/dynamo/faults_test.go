@@ -1,0 +1,169 @@
+package dynamo_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+// faulty is a way to the endpoint on which every fifth request goes wrong, once
+// it is told to: throttled, an internal error, cut off before it arrives, or
+// cut off after it was carried out.
+type faulty struct {
+	next http.RoundTripper
+	on   atomic.Bool
+	mu   sync.Mutex
+	rng  *rand.Rand
+}
+
+func (f *faulty) draw() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rng.IntN(20)
+}
+
+var errCut = errors.New("connection reset")
+
+func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
+	fault := 4
+	if f.on.Load() {
+		fault = f.draw()
+	}
+	switch fault {
+	case 0:
+		return refusal(r, http.StatusBadRequest, "ProvisionedThroughputExceededException"), nil
+	case 1:
+		return refusal(r, http.StatusInternalServerError, "InternalServerError"), nil
+	case 2:
+		return nil, errCut
+	}
+	resp, err := f.next.RoundTrip(r)
+	if fault == 3 && err == nil {
+		return nil, errors.Join(errCut, resp.Body.Close())
+	}
+	return resp, err
+}
+
+func refusal(r *http.Request, status int, code string) *http.Response {
+	body := fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"injected"}`, code)
+	return &http.Response{
+		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Body:   io.NopCloser(bytes.NewReader([]byte(body))), ContentLength: int64(len(body)),
+	}
+}
+
+// TestFaults: whatever goes wrong on the way, every reading gets a verdict, what
+// is acknowledged is there once and whole, and what is not may be sent again.
+func TestFaults(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	way := &faulty{next: http.DefaultTransport, rng: rand.New(rand.NewPCG(1, 2))}
+	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
+		o.HTTPClient = &http.Client{Transport: way}
+		// Few retries, so that some requests fail for good.
+		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
+			so.MaxAttempts = 2
+			so.MaxBackoff = time.Millisecond
+			so.RateLimiter = ratelimit.None
+		})
+	})
+	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	table := tableOf("t", someTime)
+	if err := s.Create(t.Context(), table, store.Hot); err != nil {
+		t.Fatal(err)
+	}
+	// Use the table once, and then break the way to it.
+	if got := send(t, s, table, sensor(someTime, "first", varve.IntValue(1))); got != "s" {
+		t.Fatal(got)
+	}
+	way.on.Store(true)
+	acked, rejected := writeThroughFaults(t, s, table)
+	way.on.Store(false)
+	if rejected == 0 || len(acked) < 100 {
+		t.Fatalf("%d readings were acknowledged and %d rejected: nothing is proven", len(acked), rejected)
+	}
+	found := map[varve.Position]bool{}
+	for _, r := range stored(t, s, table) {
+		p := r.Position()
+		if found[p] {
+			t.Errorf("%v is there twice", p)
+		}
+		found[p] = true
+		if _, torn := acked[p]; torn && len(r.Fields) != 2 {
+			t.Errorf("%v has the fields %v", p, r.Fields)
+		}
+	}
+	for p := range acked {
+		if !found[p] {
+			t.Errorf("%v was acknowledged, and is gone", p)
+		}
+	}
+	t.Logf("%d acknowledged, %d rejected for now, %d there", len(acked), rejected, len(found))
+}
+
+// writeThroughFaults sends readings from several goroutines, many of them at the
+// same timestamps, and those that were rejected again.
+func writeThroughFaults(t *testing.T, s *dynamo.Store, table bucket.Table) (acked map[varve.Position]bool, rejected int) {
+	acked = map[varve.Position]bool{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 60 {
+				list := make([]varve.Reading, 0, 3)
+				for j := range 3 {
+					r := sensor(someTime.Add(time.Duration(i%20)*time.Millisecond), "a", varve.IntValue(int64(w*1000+i*3+j)))
+					r.Fields = append(r.Fields, varve.Field{Name: "b", Value: varve.StringValue(strings.Repeat("x", 50))})
+					list = append(list, r)
+				}
+				result := s.Write(t.Context(), []store.Batch{{Table: table, Readings: list}})[0]
+				mu.Lock()
+				for k := range list {
+					switch {
+					case result.Err != nil:
+						rejected++
+					case result.Verdicts[k].Outcome == varve.Rejected:
+						rejected++
+						if !result.Verdicts[k].Code.Retryable() {
+							t.Errorf("%s is not to be sent again", result.Verdicts[k])
+						}
+					case result.Verdicts[k].Outcome == 0:
+						t.Errorf("reading %d has no verdict", k)
+					default:
+						acked[list[k].Position()] = true
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return acked, rejected
+}
+
