@@ -166,4 +166,3 @@ func writeThroughFaults(t *testing.T, s *dynamo.Store, table bucket.Table) (acke
 	wg.Wait()
 	return acked, rejected
 }
-
