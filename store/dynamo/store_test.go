@@ -80,8 +80,16 @@ func clearTables(t interface{ Fatal(args ...any) }, url string) {
 
 var emulators = []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
 
+// delayed is an emulator whose tables take a while to be made and deleted.
+func delayed() []dynamotest.Emulator {
+	if testing.Short() {
+		return nil
+	}
+	return []dynamotest.Emulator{dynamotest.LocalDelayed}
+}
+
 func TestConformance(t *testing.T) {
-	for _, e := range emulators {
+	for _, e := range append(emulators[:len(emulators):len(emulators)], delayed()...) {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			storetest.Run(t, func(t *testing.T, now func() time.Time) store.Store {
