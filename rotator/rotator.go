@@ -117,10 +117,13 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 		r.opts.Events.Finished(&p, time.Since(begin), err)
 	}()
 	if !r.running.TryLock() {
-		return p, fmt.Errorf("another run is under way here: %w", lease.ErrHeld)
+		return p, fmt.Errorf("a rotation is under way already: try again when it has ended (%w)", lease.ErrHeld)
 	}
 	defer r.running.Unlock()
 	l, err := r.lease.Acquire(ctx, "rotator")
+	if errors.Is(err, lease.ErrHeld) {
+		return p, fmt.Errorf("another process rotates now, or was killed while it did: try again later (%w)", err)
+	}
 	if err != nil {
 		return p, err
 	}

@@ -17,7 +17,7 @@ const defaultFile = "varve.yaml"
 // settingFlags are flags that stand for settings.
 var settingFlags = []struct{ flag, key, doc string }{
 	{"listen", "server.listen", "`address` and port to listen on"},
-	{"store", "store.kind", "where everything is kept: local or mem"},
+	{"store", "store.kind", "where everything is kept: local, dynamodb or mem"},
 	{"data", "store.dir", "the data `folder`"},
 	{"drop", "retention.drop", "drop tables that have aged out: true or false"},
 	{"log-level", "log.level", "debug, info, warn or error"},
