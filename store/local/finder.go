@@ -115,35 +115,28 @@ func (f *finder) load(first, last int64) error {
 	})
 }
 
-// contains reports whether chunks have a reading at a position, which lies
-// within what load loaded.
-func (f *finder) contains(p varve.Position) (bool, error) {
-	for _, c := range f.smalls {
-		if has(c, p) {
-			return true, nil
-		}
-	}
-	if p.Time == math.MaxInt64 {
-		return false, nil
+// eachMain calls do for every chunk of level 1 that can have a reading of a
+// time.
+func (f *finder) eachMain(at int64, do func(c *chunk.Chunk)) error {
+	if at == math.MaxInt64 {
+		return nil
 	}
 	// Level 1 is disjoint: the reading can be in the last chunk that begins at
 	// its time or before, and in those before it that reach up to its time.
-	seek := appendChunkKey(nil, f.space, levelMain, p.Time+1, 0)
+	seek := appendChunkKey(nil, f.space, levelMain, at+1, 0)
 	for ok := f.iter.SeekLT(seek); ok && f.at(levelMain); ok = f.iter.Prev() {
 		if err := f.decodeMain(); err != nil {
-			return false, err
+			return err
 		}
-		if f.main.MaxTime < p.Time {
+		if f.main.MaxTime < at {
 			break
 		}
-		if has(&f.main, p) {
-			return true, nil
-		}
-		if f.main.MinTime < p.Time {
+		do(&f.main)
+		if f.main.MinTime < at {
 			break
 		}
 	}
-	return false, f.iter.Error()
+	return f.iter.Error()
 }
 
 func (f *finder) decodeMain() error {
@@ -188,7 +181,7 @@ func (w *writer) askChunks() (err error) {
 			}
 			return a.tail.series.Compare(b.tail.series)
 		}
-		return a.reading.Time.Compare(b.reading.Time)
+		return a.reading.Position().Compare(b.reading.Position())
 	})
 	for from := 0; from < len(w.late); {
 		to := from + 1
@@ -203,7 +196,7 @@ func (w *writer) askChunks() (err error) {
 	return nil
 }
 
-// askSeries asks for readings of one tail, in the order of their times.
+// askSeries asks for readings of one tail, in the order of their positions.
 func (w *writer) askSeries(f *finder, late []*entry) error {
 	t := late[0].tail
 	f.turn(t.table, t.series)
@@ -214,14 +207,44 @@ func (w *writer) askSeries(f *finder, late []*entry) error {
 	if err := f.load(first, last); err != nil {
 		return err
 	}
-	for _, e := range late {
-		in, err := f.contains(e.reading.Position())
-		if err != nil {
+	for from := 0; from < len(late); {
+		to := from + 1
+		for to < len(late) && late[to].reading.Time.Equal(late[from].reading.Time) {
+			to++
+		}
+		if err := f.ask(late[from:to]); err != nil {
 			return err
 		}
-		e.asked, e.inChunk = true, in
+		from = to
 	}
 	return nil
+}
+
+// ask finds out which of the readings of one time chunks have. They are in the
+// order of their ids, so that each chunk of that time is decoded once, and only
+// asked for those ids that it can have.
+func (f *finder) ask(late []*entry) error {
+	for _, e := range late {
+		e.asked, e.inChunk = true, false
+		for _, c := range f.smalls {
+			e.inChunk = e.inChunk || has(c, e.reading.Position())
+		}
+	}
+	return f.eachMain(late[0].reading.Time.UnixNano(), func(c *chunk.Chunk) {
+		first, last := positionIn(c, 0), positionIn(c, c.Len()-1)
+		begin := sort.Search(len(late), func(i int) bool { return late[i].reading.Position().Compare(first) >= 0 })
+		for _, e := range late[begin:] {
+			p := e.reading.Position()
+			if p.Compare(last) > 0 {
+				break
+			}
+			e.inChunk = e.inChunk || has(c, p)
+		}
+	})
+}
+
+func positionIn(c *chunk.Chunk, i int) varve.Position {
+	return varve.Position{Time: c.Time(i), ID: c.ID(i)}
 }
 
 // learn finds out a tail's edge if it is not known. What was read is out of
