@@ -48,7 +48,7 @@ func start(binary, dir string) (*server, error) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	return nil, fmt.Errorf("the server at %s is not ready after 4 s", addr)
+	return nil, errors.Join(fmt.Errorf("the server at %s is not ready after 4 s", addr), s.stop())
 }
 
 func (s *server) stop() error {
