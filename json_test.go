@@ -57,57 +57,58 @@ func TestJSONCanonical(t *testing.T) {
 	}
 }
 
+var refusedJSON = []struct {
+	reason, in string
+	want       string // in the message
+}{
+	{"nothing", ``, "cut short"},
+	{"white space", " \n", "cut short"},
+	{"a number", `42`, "not a JSON object or array"},
+	{"a string", `"{}"`, "not a JSON object or array"},
+	{"true", `true`, "not a JSON object or array"},
+	{"null", `null`, "not a JSON object or array"},
+	{"no JSON at all", `sensor`, ""},
+	{"a member twice", `{"a":1,"b":2,"a":1}`, `member "a" is there twice`},
+	{"a member twice, once in escapes", `{"a":1,"\u0061":2}`, `member "a" is there twice`},
+	{"a member twice, deep inside", `[{"x":{"k":1,"k":1}}]`, `member "k" is there twice`},
+	{"39 digits", `[` + nines(39) + `]`, varve.ErrNumberPrecision.Error()},
+	{"out of range", `{"a":1e126}`, varve.ErrNumberRange.Error()},
+	{"arrays 17 deep", nested("[", "", "]", 17), "nested deeper than 16"},
+	{"objects 17 deep", nested(`{"a":`, "1", "}", 17), "nested deeper than 16"},
+	{"both, 18 deep", nested(`{"a":[`, "", "]}", 9), "nested deeper than 16"},
+	{"deep enough to fill a stack", strings.Repeat("[", 1_000_000), "nested deeper than 16"},
+	{"a second value", `{}{}`, "more follows"},
+	{"a bracket too many", `[]]`, "more follows"},
+	{"a comma after all", `[],`, "more follows"},
+	{"words after all", `{} and more`, "more follows"},
+	{"a zero byte after all", "{}\x00", "more follows"},
+	{"a comma too many in an array", `[1,]`, ""},
+	{"a comma too many in an object", `{"a":1,}`, ""},
+	{"a comma too few", `[1 2]`, ""},
+	{"a colon too few", `{"a" 1}`, ""},
+	{"a comma for a colon", `{"a",1}`, ""},
+	{"a name that is no string", `{1:2}`, ""},
+	{"a name without quotes", `{a:1}`, ""},
+	{"single quotes", `{'a':1}`, ""},
+	{"brackets that do not match", `[1}`, ""},
+	{"braces that do not match", `{"a":1]`, ""},
+	{"a leading zero", `[01]`, ""},
+	{"a bare point", `[1.]`, ""},
+	{"a plus", `[+1]`, ""},
+	{"NaN", `[NaN]`, ""},
+	{"Infinity", `[-Infinity]`, ""},
+	{"hexadecimal", `[0x1]`, ""},
+	{"True", `[True]`, ""},
+	{"a comment", `[1 /* one */]`, ""},
+	{"an escape there is not", `["\x41"]`, ""},
+	{"a line break in a string", "[\"\n\"]", ""},
+	{"a byte order mark", "\ufeff{}", ""},
+	{"bytes that are not UTF-8", "[\"\xff\"]", ""},
+	{"a name that is not UTF-8", "{\"\xff\":1}", ""},
+}
+
 func TestJSONRefused(t *testing.T) {
-	tests := []struct {
-		reason, in string
-		want       string // in the message
-	}{
-		{"nothing", ``, "cut short"},
-		{"white space", " \n", "cut short"},
-		{"a number", `42`, "not a JSON object or array"},
-		{"a string", `"{}"`, "not a JSON object or array"},
-		{"true", `true`, "not a JSON object or array"},
-		{"null", `null`, "not a JSON object or array"},
-		{"no JSON at all", `sensor`, ""},
-		{"a member twice", `{"a":1,"b":2,"a":1}`, `member "a" is there twice`},
-		{"a member twice, once in escapes", `{"a":1,"\u0061":2}`, `member "a" is there twice`},
-		{"a member twice, deep inside", `[{"x":{"k":1,"k":1}}]`, `member "k" is there twice`},
-		{"39 digits", `[` + nines(39) + `]`, varve.ErrNumberPrecision.Error()},
-		{"out of range", `{"a":1e126}`, varve.ErrNumberRange.Error()},
-		{"arrays 17 deep", nested("[", "", "]", 17), "nested deeper than 16"},
-		{"objects 17 deep", nested(`{"a":`, "1", "}", 17), "nested deeper than 16"},
-		{"both, 18 deep", nested(`{"a":[`, "", "]}", 9), "nested deeper than 16"},
-		{"deep enough to fill a stack", strings.Repeat("[", 1_000_000), "nested deeper than 16"},
-		{"a second value", `{}{}`, "more follows"},
-		{"a bracket too many", `[]]`, "more follows"},
-		{"a comma after all", `[],`, "more follows"},
-		{"words after all", `{} and more`, "more follows"},
-		{"a zero byte after all", "{}\x00", "more follows"},
-		{"a comma too many in an array", `[1,]`, ""},
-		{"a comma too many in an object", `{"a":1,}`, ""},
-		{"a comma too few", `[1 2]`, ""},
-		{"a colon too few", `{"a" 1}`, ""},
-		{"a comma for a colon", `{"a",1}`, ""},
-		{"a name that is no string", `{1:2}`, ""},
-		{"a name without quotes", `{a:1}`, ""},
-		{"single quotes", `{'a':1}`, ""},
-		{"brackets that do not match", `[1}`, ""},
-		{"braces that do not match", `{"a":1]`, ""},
-		{"a leading zero", `[01]`, ""},
-		{"a bare point", `[1.]`, ""},
-		{"a plus", `[+1]`, ""},
-		{"NaN", `[NaN]`, ""},
-		{"Infinity", `[-Infinity]`, ""},
-		{"hexadecimal", `[0x1]`, ""},
-		{"True", `[True]`, ""},
-		{"a comment", `[1 /* one */]`, ""},
-		{"an escape there is not", `["\x41"]`, ""},
-		{"a line break in a string", "[\"\n\"]", ""},
-		{"a byte order mark", "\ufeff{}", ""},
-		{"bytes that are not UTF-8", "[\"\xff\"]", ""},
-		{"a name that is not UTF-8", "{\"\xff\":1}", ""},
-	}
-	for _, tt := range tests {
+	for _, tt := range refusedJSON {
 		t.Run(tt.reason, func(t *testing.T) {
 			v, err := varve.JSONValue([]byte(tt.in))
 			if err == nil {

@@ -19,70 +19,75 @@ func fields(n int) []varve.Field {
 	return all
 }
 
+func named(name string) func(*varve.Reading) {
+	return func(r *varve.Reading) { r.Fields = []varve.Field{field(name, varve.IntValue(1))} }
+}
+
+func at(when time.Time) func(*varve.Reading) {
+	return func(r *varve.Reading) { r.Time = when }
+}
+
+// sized gives a reading a total size: 11 bytes are the id's, one the name's.
+func sized(total int) func(*varve.Reading) {
+	return func(r *varve.Reading) {
+		r.Fields = []varve.Field{field("s", text(strings.Repeat("x", total-12)))}
+	}
+}
+
+var normalizeVerdicts = []struct {
+	reason string
+	change func(*varve.Reading)
+	code   varve.Code // "" is stored
+	want   string     // in the message
+}{
+	{"a plain reading", func(*varve.Reading) {}, "", ""},
+	{"no tenant", func(r *varve.Reading) { r.Tenant = "" }, varve.CodeStreamInvalid, "tenant is empty"},
+	{"no stream", func(r *varve.Reading) { r.Stream = "" }, varve.CodeStreamInvalid, "stream is empty"},
+	{"no device", func(r *varve.Reading) { r.Device = "" }, varve.CodeDeviceInvalid, "is empty"},
+	{"a stream with a slash", func(r *varve.Reading) { r.Stream = "a/b" }, varve.CodeStreamInvalid, `"a/b"`},
+	{"1970", at(time.Unix(0, 0)), "", ""},
+	{"before 1970", at(time.Unix(0, -1)), varve.CodeTimeTooOld, "1969-12-31T23:59:59.999999999Z"},
+	{"no time", at(time.Time{}), varve.CodeTimeTooOld, "before 1970"},
+	{"the last nanosecond", at(time.Unix(0, varve.MaxTime-1)), "", ""},
+	{"the nanosecond after it", at(time.Unix(0, varve.MaxTime)), varve.CodeTimeInFuture, "after 2262"},
+	{"the year 9999", at(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)), varve.CodeTimeInFuture, "9999-01-01"},
+	{"no fields", func(r *varve.Reading) { r.Fields = nil }, varve.CodeFieldInvalid, "no fields"},
+	{"256 fields", func(r *varve.Reading) { r.Fields = fields(256) }, "", ""},
+	{"257 fields", func(r *varve.Reading) { r.Fields = fields(257) }, varve.CodeFieldInvalid, "257 fields, the limit is 256"},
+	{"an empty name", named(""), varve.CodeFieldInvalid, "is empty"},
+	{"a name of 128 bytes", named(strings.Repeat("n", 128)), "", ""},
+	{"a name of 129 bytes", named(strings.Repeat("n", 129)), varve.CodeFieldInvalid, "129 bytes, the limit is 128"},
+	{"65 characters of two bytes", named(strings.Repeat("é", 65)), varve.CodeFieldInvalid, "130 bytes"},
+	{"a reserved name", named("_ttl"), varve.CodeFieldInvalid, "reserved"},
+	{"an underscore alone", named("_"), varve.CodeFieldInvalid, "reserved"},
+	{"a reserved name in other letters", named("_é"), varve.CodeFieldInvalid, "reserved"},
+	{"an underscore inside", named("a_"), "", ""},
+	{"a name with a blank", named("wind speed"), "", ""},
+	{"a name with blanks around it", named(" wind"), varve.CodeFieldInvalid, "space around it"},
+	{"a name with a line break", named("a\nb"), varve.CodeFieldInvalid, "cannot be printed"},
+	{"a name that is not UTF-8", named("a\xff"), varve.CodeFieldInvalid, "UTF-8"},
+	{"a name twice", func(r *varve.Reading) {
+		r.Fields = []varve.Field{field("a", text("1")), field("b", text("1")), field("a", text("1"))}
+	}, varve.CodeFieldInvalid, `field "a" is there twice`},
+	{"a field without a value", func(r *varve.Reading) { r.Fields = append(r.Fields, field("z", varve.Value{})) }, varve.CodeFieldInvalid, `"z" has no value`},
+	{"64 KiB", sized(64 << 10), "", ""},
+	{"64 KiB and a byte", sized(64<<10 + 1), varve.CodeTooLarge, "65537 bytes, the limit is 65536"},
+	{"64 KiB, and an id longer than a hash", func(r *varve.Reading) {
+		sized(64 << 10)(r)
+		r.ID, _ = varve.ParseID("twelve bytes")
+	}, varve.CodeTooLarge, "65537 bytes"},
+	{"64 KiB in many fields", func(r *varve.Reading) {
+		r.Fields = fields(256)
+		for i := range r.Fields {
+			r.Fields[i].Value = text(strings.Repeat("x", 252))
+		}
+	}, varve.CodeTooLarge, "65547 bytes"},
+}
+
 // A reading that cannot be stored is told why, with the code of the reason;
 // the limits are exact.
 func TestNormalizeVerdicts(t *testing.T) {
-	named := func(name string) func(*varve.Reading) {
-		return func(r *varve.Reading) { r.Fields = []varve.Field{field(name, varve.IntValue(1))} }
-	}
-	at := func(when time.Time) func(*varve.Reading) {
-		return func(r *varve.Reading) { r.Time = when }
-	}
-	sized := func(total int) func(*varve.Reading) { // 11 bytes are the id's, one the name's
-		return func(r *varve.Reading) {
-			r.Fields = []varve.Field{field("s", text(strings.Repeat("x", total-12)))}
-		}
-	}
-	tests := []struct {
-		reason string
-		change func(*varve.Reading)
-		code   varve.Code // "" is stored
-		want   string     // in the message
-	}{
-		{"a plain reading", func(*varve.Reading) {}, "", ""},
-		{"no tenant", func(r *varve.Reading) { r.Tenant = "" }, varve.CodeStreamInvalid, "tenant is empty"},
-		{"no stream", func(r *varve.Reading) { r.Stream = "" }, varve.CodeStreamInvalid, "stream is empty"},
-		{"no device", func(r *varve.Reading) { r.Device = "" }, varve.CodeDeviceInvalid, "is empty"},
-		{"a stream with a slash", func(r *varve.Reading) { r.Stream = "a/b" }, varve.CodeStreamInvalid, `"a/b"`},
-		{"1970", at(time.Unix(0, 0)), "", ""},
-		{"before 1970", at(time.Unix(0, -1)), varve.CodeTimeTooOld, "1969-12-31T23:59:59.999999999Z"},
-		{"no time", at(time.Time{}), varve.CodeTimeTooOld, "before 1970"},
-		{"the last nanosecond", at(time.Unix(0, varve.MaxTime-1)), "", ""},
-		{"the nanosecond after it", at(time.Unix(0, varve.MaxTime)), varve.CodeTimeInFuture, "after 2262"},
-		{"the year 9999", at(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)), varve.CodeTimeInFuture, "9999-01-01"},
-		{"no fields", func(r *varve.Reading) { r.Fields = nil }, varve.CodeFieldInvalid, "no fields"},
-		{"256 fields", func(r *varve.Reading) { r.Fields = fields(256) }, "", ""},
-		{"257 fields", func(r *varve.Reading) { r.Fields = fields(257) }, varve.CodeFieldInvalid, "257 fields, the limit is 256"},
-		{"an empty name", named(""), varve.CodeFieldInvalid, "is empty"},
-		{"a name of 128 bytes", named(strings.Repeat("n", 128)), "", ""},
-		{"a name of 129 bytes", named(strings.Repeat("n", 129)), varve.CodeFieldInvalid, "129 bytes, the limit is 128"},
-		{"65 characters of two bytes", named(strings.Repeat("é", 65)), varve.CodeFieldInvalid, "130 bytes"},
-		{"a reserved name", named("_ttl"), varve.CodeFieldInvalid, "reserved"},
-		{"an underscore alone", named("_"), varve.CodeFieldInvalid, "reserved"},
-		{"a reserved name in other letters", named("_é"), varve.CodeFieldInvalid, "reserved"},
-		{"an underscore inside", named("a_"), "", ""},
-		{"a name with a blank", named("wind speed"), "", ""},
-		{"a name with blanks around it", named(" wind"), varve.CodeFieldInvalid, "space around it"},
-		{"a name with a line break", named("a\nb"), varve.CodeFieldInvalid, "cannot be printed"},
-		{"a name that is not UTF-8", named("a\xff"), varve.CodeFieldInvalid, "UTF-8"},
-		{"a name twice", func(r *varve.Reading) {
-			r.Fields = []varve.Field{field("a", text("1")), field("b", text("1")), field("a", text("1"))}
-		}, varve.CodeFieldInvalid, `field "a" is there twice`},
-		{"a field without a value", func(r *varve.Reading) { r.Fields = append(r.Fields, field("z", varve.Value{})) }, varve.CodeFieldInvalid, `"z" has no value`},
-		{"64 KiB", sized(64 << 10), "", ""},
-		{"64 KiB and a byte", sized(64<<10 + 1), varve.CodeTooLarge, "65537 bytes, the limit is 65536"},
-		{"64 KiB, and an id longer than a hash", func(r *varve.Reading) {
-			sized(64 << 10)(r)
-			r.ID, _ = varve.ParseID("twelve bytes")
-		}, varve.CodeTooLarge, "65537 bytes"},
-		{"64 KiB in many fields", func(r *varve.Reading) {
-			r.Fields = fields(256)
-			for i := range r.Fields {
-				r.Fields[i].Value = text(strings.Repeat("x", 252))
-			}
-		}, varve.CodeTooLarge, "65547 bytes"},
-	}
-	for _, tt := range tests {
+	for _, tt := range normalizeVerdicts {
 		t.Run(tt.reason, func(t *testing.T) {
 			r := reading(t, "temperature", "22.40")
 			tt.change(&r)

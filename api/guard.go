@@ -25,7 +25,7 @@ var crossOrigin = http.NewCrossOriginProtection()
 func (s *Server) guard(r *http.Request) error {
 	if !s.ownHost(r.Host) {
 		return &varve.Error{Failure: varve.Invalid, Param: "header.Host", Err: errForbidden,
-			Message: quoted(r.Host) + " is not a name of this server: call it as 127.0.0.1 or localhost, or have the proxy in front of it send such a Host"}
+			Message: quoted(r.Host) + " is not a name of this server: call it as 127.0.0.1 or localhost, or, if a proxy in front calls it so, name it in server.hosts"}
 	}
 	if err := crossOrigin.Check(r); err != nil {
 		return &varve.Error{Failure: varve.Invalid, Err: errForbidden,

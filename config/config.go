@@ -30,7 +30,18 @@ type Config struct {
 // Server is how Varve is reached.
 type Server struct {
 	Listen string        // address and port
+	Hosts  string        // names that a proxy in front calls it by, separated by commas
 	Drain  time.Duration // how long requests under way may take to end on shutdown
+}
+
+// HostList returns the names in Hosts.
+func (s Server) HostList() (hosts []string) {
+	for host := range strings.SplitSeq(s.Hosts, ",") {
+		if host = strings.TrimSpace(host); host != "" {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
 }
 
 // Store is where everything is kept.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,7 @@ func TestDefaults(t *testing.T) {
 const everything = `
 server:
   listen: "[::1]:9000"
+  hosts: varve.example.com, varve.example.com:8443
   drain: 1m
 store:
   kind: mem
@@ -130,7 +132,7 @@ streams:
 func TestEverySetting(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything), Required: true})
 	want := config.Config{
-		Server:    config.Server{Listen: "[::1]:9000", Drain: time.Minute},
+		Server:    config.Server{Listen: "[::1]:9000", Hosts: "varve.example.com, varve.example.com:8443", Drain: time.Minute},
 		Store:     config.Store{Kind: "mem", Dir: "/var/lib/varve", Memory: 128 << 20, Cache: 1 << 30, Endpoint: "http://127.0.0.1:8000", Region: "eu-central-1", Registry: "acme_registry"},
 		Tables:    config.Tables{Prefix: "acme", Future: 2 * day, RecentWeeks: 8, Doubling: 3 * 365 * day},
 		Retention: config.Retention{Drop: true, Grace: 14 * day, Seal: 2 * time.Hour, Schedule: "@every 30m", MaxDrops: 7},
@@ -146,6 +148,9 @@ func TestEverySetting(t *testing.T) {
 		if !strings.Contains(v.Origin, "varve.yaml:") {
 			t.Errorf("%s is from %s: the test leaves it out", v.Key, v.Origin)
 		}
+	}
+	if hosts := loaded.Server.HostList(); !slices.Equal(hosts, []string{"varve.example.com", "varve.example.com:8443"}) {
+		t.Errorf("the hosts are %q", hosts)
 	}
 	r := loaded.Rotation()
 	if r.Grid != loaded.Grid() || r.Grid.Future != 2*day || r.Grid.Recent != 8 || r.Grid.Doubling != 3*365*day ||

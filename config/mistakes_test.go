@@ -9,6 +9,29 @@ import (
 	"github.com/varvedb/varve/config"
 )
 
+const allMistakes = `--set limits.requests: limits.requests: "0" is not a whole number from 1 on
+--set nope: nope: there is no such setting: varve config print lists them
+VARVE_LIMITS_STALL: limits.stall: "soon" is not a duration: write forever, or numbers with y, w, d, h, m, s as in 90d or 1d12h
+VARVE_LOG_FORMAT: log.format: "xml" is unknown: use console or json
+VARVE_SREVER_LISTEN: configures nothing: did you mean server.listen?
+varve.yaml:3: server.listen: "nowhere" is not an address and port, as in 127.0.0.1:8278
+varve.yaml:4: server.lisen: there is no such setting: did you mean server.listen?
+varve.yaml:5: store.kind: "floppy" is unknown: use local or dynamodb or mem
+varve.yaml:5: store.memory: "much" is not a size: write bytes, or a number with KiB, MiB or GiB
+varve.yaml:7: tables.prefix: the prefix "my_prefix" has '_' in it: use letters, digits and hyphens
+varve.yaml:8: tables.recent_weeks: 99 is not from 0 to 52 weeks
+varve.yaml:10: retention.drop: "yes" is neither true nor false
+varve.yaml:11: retention.schedule: schedule "often": expected exactly 5 fields, found 1: [often]: write five fields as for cron, or @hourly, or @every 30m
+varve.yaml:12: retention.grace: 0s is too little: it must be more than 0
+varve.yaml:14: log.level: "loud" is unknown: use debug or info or warn or error
+varve.yaml:16: classes.a_b: a class is named with letters and digits
+varve.yaml:17: classes.x.retention: 1s is not from 1m to 100y, or forever
+varve.yaml:18: classes.y.retention: is missing
+varve.yaml:20: streams.s.class: "nope" is not configured: use one of a_b, default, x
+varve.yaml:21: streams.t.retention: 100y is longer than the 1s of class x: put the stream into a class that keeps readings as long
+varve.yaml:22: streams.u/v: stream "u/v": use letters, digits, . _ - and begin with a letter or digit
+varve.yaml:24: rotator.every: there is no such setting: varve config print lists them`
+
 // All mistakes are reported at once, of the file, the environment and the
 // flags, each with its place; those of the file in the order of its lines.
 func TestAllMistakesAtOnce(t *testing.T) {
@@ -42,30 +65,7 @@ rotator:
 		Environ: []string{"VARVE_LOG_FORMAT=xml", "VARVE_SREVER_LISTEN=:80", "VARVE_LIMITS_STALL=soon"},
 		Flags:   values, FlagNames: names,
 	})
-	want := strings.TrimSpace(`
---set limits.requests: limits.requests: "0" is not a whole number from 1 on
---set nope: nope: there is no such setting: varve config print lists them
-VARVE_LIMITS_STALL: limits.stall: "soon" is not a duration: write forever, or numbers with y, w, d, h, m, s as in 90d or 1d12h
-VARVE_LOG_FORMAT: log.format: "xml" is unknown: use console or json
-VARVE_SREVER_LISTEN: configures nothing: did you mean server.listen?
-varve.yaml:3: server.listen: "nowhere" is not an address and port, as in 127.0.0.1:8278
-varve.yaml:4: server.lisen: there is no such setting: did you mean server.listen?
-varve.yaml:5: store.kind: "floppy" is unknown: use local or dynamodb or mem
-varve.yaml:5: store.memory: "much" is not a size: write bytes, or a number with KiB, MiB or GiB
-varve.yaml:7: tables.prefix: the prefix "my_prefix" has '_' in it: use letters, digits and hyphens
-varve.yaml:8: tables.recent_weeks: 99 is not from 0 to 52 weeks
-varve.yaml:10: retention.drop: "yes" is neither true nor false
-varve.yaml:11: retention.schedule: schedule "often": expected exactly 5 fields, found 1: [often]: write five fields as for cron, or @hourly, or @every 30m
-varve.yaml:12: retention.grace: 0s is too little: it must be more than 0
-varve.yaml:14: log.level: "loud" is unknown: use debug or info or warn or error
-varve.yaml:16: classes.a_b: a class is named with letters and digits
-varve.yaml:17: classes.x.retention: 1s is not from 1m to 100y, or forever
-varve.yaml:18: classes.y.retention: is missing
-varve.yaml:20: streams.s.class: "nope" is not configured: use one of a_b, default, x
-varve.yaml:21: streams.t.retention: 100y is longer than the 1s of class x: put the stream into a class that keeps readings as long
-varve.yaml:22: streams.u/v: stream "u/v": use letters, digits, . _ - and begin with a letter or digit
-varve.yaml:24: rotator.every: there is no such setting: varve config print lists them`)
-	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	g, w := strings.Split(got, "\n"), strings.Split(allMistakes, "\n")
 	for i := range max(len(g), len(w)) {
 		if i >= len(g) || i >= len(w) || g[i] != w[i] {
 			t.Errorf("line %d\ngot  %s\nwant %s", i, at(g, i), at(w, i))

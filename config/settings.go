@@ -106,6 +106,7 @@ func oneOf(words ...string) func(string) error {
 // settings are all of them but those of classes and streams, which have names.
 var settings = []setting{
 	text("server.listen", "address and port to listen on; a loopback address, as there are no API keys yet", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
+	text("server.hosts", "names, separated by commas, that a proxy in front calls it by; localhost and 127.0.0.1 always do", func(c *Config) *string { return &c.Server.Hosts }, checkHosts),
 	duration("server.drain", "how long requests under way may take to end on shutdown", func(c *Config) *time.Duration { return &c.Server.Drain }),
 	text("store.kind", "where everything is kept: local (a folder), dynamodb, or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf("local", "dynamodb", "mem")),
 	text("store.dir", "local: the data folder", func(c *Config) *string { return &c.Store.Dir }, checkDir),
@@ -147,6 +148,15 @@ func checkAddress(s string) error {
 		return nil
 	}
 	return fmt.Errorf("%s can be reached from other machines, and there are no API keys yet: listen on 127.0.0.1, and put a proxy that authenticates in front", s)
+}
+
+func checkHosts(s string) error {
+	for _, host := range (Server{Hosts: s}).HostList() {
+		if strings.ContainsAny(host, "/ *") {
+			return fmt.Errorf("%q is not the name of a host, as in varve.example.com", host)
+		}
+	}
+	return nil
 }
 
 func checkDir(s string) error {

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"hash/maphash"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -22,12 +23,15 @@ type Options struct {
 }
 
 // Engine answers queries. It is safe for concurrent use.
-type Engine struct{ opts Options }
+type Engine struct {
+	opts  Options
+	sizes sizes
+}
 
 // New returns an engine.
 func New(o Options) *Engine {
 	o.Parallel = max(o.Parallel, 1)
-	return &Engine{opts: o}
+	return &Engine{opts: o, sizes: sizes{seed: maphash.MakeSeed()}}
 }
 
 // Query asks for the readings of one series in a window.

@@ -29,10 +29,6 @@ type sizes struct {
 // sizeBits is how many bits of a slot are the size's.
 const sizeBits = 6
 
-// known is shared by all engines, as the buffers are: what is wrong in it for
-// one makes its next page too small or too large, and no more.
-var known = sizes{seed: maphash.MakeSeed()}
-
 func (z *sizes) slot(s varve.Series) (slot *atomic.Uint64, tag uint64) {
 	hash := maphash.Comparable(z.seed, s)
 	return &z.slots[hash%uint64(len(z.slots))], hash >> sizeBits
@@ -57,7 +53,7 @@ func (z *sizes) note(s varve.Series, size int) {
 
 // limit is how many readings of the query's series are asked for.
 func (r *Rows) limit() int {
-	size := known.of(r.q.Series)
+	size := r.e.sizes.of(r.q.Series)
 	if size == 0 {
 		return firstReadings
 	}
@@ -70,7 +66,7 @@ func (r *Rows) noteSize(readings []varve.Reading) (size int) {
 		size += sizeOf(&readings[i])
 	}
 	if len(readings) > 0 {
-		known.note(r.q.Series, size/len(readings))
+		r.e.sizes.note(r.q.Series, size/len(readings))
 	}
 	return size
 }

@@ -120,12 +120,7 @@ func (q *Request) Arrived() time.Time { return q.arrived }
 func weigh(readings []varve.Reading) int {
 	n := 0
 	for i := range readings {
-		size := 0
-		for j := range readings[i].Fields {
-			f := &readings[i].Fields[j]
-			size += len(f.Name) + len(f.Value.Text())
-		}
-		n += max(1, size/unit)
+		n += max(1, readings[i].Size()/unit)
 	}
 	return n
 }

@@ -30,7 +30,7 @@ func (c *Client) Apply(ctx context.Context) (wire.PlanBody, error) {
 	return getJSON[wire.PlanBody](ctx, c, request{method: http.MethodPost, path: "/v1/tables/apply"})
 }
 
-// Restore takes a retired table back into queries, and puts it on hold.
+// Restore takes back that a table was retired, and puts it on hold.
 func (c *Client) Restore(ctx context.Context, table string) (wire.TableInfo, error) {
 	return getJSON[wire.TableInfo](ctx, c, request{method: http.MethodPost, path: "/v1/tables/" + url.PathEscape(table) + "/restore"})
 }

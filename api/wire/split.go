@@ -18,7 +18,12 @@ type Piece struct {
 	Offset   int64 // in the file, behind the last reading
 	LineNext int64 // on which the reading behind the last begins
 	Rejects  []PieceReject
+
+	places []readingPlace // in the file, of each reading, if this is some of another piece
 }
+
+// readingPlace is where a reading is in its file.
+type readingPlace struct{ index, line int64 }
 
 // PieceReject is a reading that cannot be sent at all.
 type PieceReject struct {
@@ -29,20 +34,42 @@ type PieceReject struct {
 // Len returns the number of readings in the piece that can be sent.
 func (p *Piece) Len() int { return len(p.Ends) }
 
+// span is where a reading is in Data, with the blank lines before it.
+func (p *Piece) span(i int) (from, to int) {
+	if i == 0 {
+		return p.Begin, p.Ends[0]
+	}
+	return p.Ends[i-1], p.Ends[i]
+}
+
 // Text returns a reading as it stands in the file.
 func (p *Piece) Text(i int) []byte {
-	from := p.Begin
-	if i > 0 {
-		from = p.Ends[i-1]
+	from, to := p.span(i)
+	return bytes.Trim(p.Data[from:to], "\r\n")
+}
+
+// Where returns a reading's index in the file, and the line on which it begins;
+// 0 in JSON.
+func (p *Piece) Where(i int) (index, line int64) {
+	if p.places != nil {
+		return p.places[i].index, p.places[i].line
 	}
-	return bytes.Trim(p.Data[from:p.Ends[i]], "\r\n")
+	if index = p.First + int64(i); p.Line == 0 {
+		return index, 0
+	}
+	from, to := p.span(i)
+	begin := to - len(bytes.TrimLeft(p.Data[from:to], "\r\n"))
+	return index, p.Line + int64(bytes.Count(p.Data[p.Begin:begin], []byte{'\n'}))
 }
 
 // Only returns a piece with some of the readings, by their place in this one.
+// Where they are in the file stays known.
 func (p *Piece) Only(which []int) Piece {
 	q := Piece{Data: bytes.Clone(p.Data[:p.Begin]), Begin: p.Begin, First: p.First, Line: p.Line}
 	for _, i := range which {
 		q.add(p.Text(i))
+		index, line := p.Where(i)
+		q.places = append(q.places, readingPlace{index, line})
 	}
 	return q
 }

@@ -182,6 +182,14 @@ func TestOnly(t *testing.T) {
 	if codes(got) != "2:ok 4:ok" || string(p.Text(0)) != string(all[0].Text(1)) || all[0].Len() != 3 || len(mustRead(t, wire.CSV, string(all[0].Data))) != 3 {
 		t.Error(codes(got), p)
 	}
+	for i, line := range []int64{2, 4, 6} {
+		if index, at := all[0].Where(i); index != int64(i) || at != line {
+			t.Errorf("reading %d is said to be number %d, on line %d; want line %d", i, index, at, line)
+		}
+	}
+	if index, at := p.Where(1); index != 2 || at != 6 {
+		t.Errorf("the last of some is said to be number %d, on line %d; want 2 on line 6", index, at)
+	}
 }
 
 // TestSplitterErrors promises that a file that cannot be cut says why, and that

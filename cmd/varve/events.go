@@ -40,7 +40,7 @@ func engineEvents(log zerolog.Logger) engine.Events {
 					Int64("readings", a.Readings).Int64("bytes", a.Bytes).Stringer("took", rounded(took)).Msg("rotation step")
 			},
 			Finished: func(p *rotator.Plan, took time.Duration, err error) {
-				if heldElsewhere(err) {
+				if errors.Is(err, lease.ErrHeld) {
 					log.Debug().Err(err).Msg("rotation left to the run that is under way")
 					return
 				}
@@ -54,11 +54,6 @@ func engineEvents(log zerolog.Logger) engine.Events {
 			},
 		},
 	}
-}
-
-// heldElsewhere tells a run that was left to another from one that failed.
-func heldElsewhere(err error) bool {
-	return errors.Is(err, lease.ErrHeld)
 }
 
 func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {

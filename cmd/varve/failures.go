@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -59,23 +56,11 @@ func (f *failures) forget(now time.Time) {
 	}
 }
 
-// requestFailed logs a request that failed, for people only if it is not the
-// client that went away.
+// requestFailed logs a request that failed through no fault of its own.
 func requestFailed(log zerolog.Logger, r *http.Request, err error) {
-	ev := log.Error()
-	if clientGone(r, err) {
-		ev = log.Debug()
-	}
-	ev = ev.Err(err)
+	ev := log.Error().Err(err)
 	if r != nil {
 		ev = ev.Str("method", r.Method).Str("path", r.URL.Path)
 	}
 	ev.Msg("request failed")
-}
-
-func clientGone(r *http.Request, err error) bool {
-	if r != nil && r.Context().Err() != nil {
-		return true
-	}
-	return errors.Is(err, context.Canceled) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

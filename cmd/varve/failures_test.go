@@ -2,15 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -45,32 +39,6 @@ func TestRepeatedFailures(t *testing.T) {
 	if len(f.last) != 1 {
 		t.Errorf("%d failures are remembered, and one is recent", len(f.last))
 	}
-}
-
-// TestClientsThatGo promises that a client which goes away is nobody's concern.
-func TestClientsThatGo(t *testing.T) {
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	rows := []struct {
-		why   string
-		ctx   context.Context
-		err   error
-		level string
-	}{
-		{"a fault", t.Context(), errors.New("disk full"), "error"},
-		{"the request was canceled", t.Context(), fmt.Errorf("list tables: %w", context.Canceled), "debug"},
-		{"a reset", t.Context(), &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.ECONNRESET)}, "debug"},
-		{"a broken pipe", t.Context(), &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}, "debug"},
-		{"a fault after that", gone, errors.New("disk full"), "debug"},
-	}
-	for _, row := range rows {
-		var out bytes.Buffer
-		requestFailed(zerolog.New(&out), httptest.NewRequestWithContext(row.ctx, http.MethodGet, "/v1/streams", nil), row.err)
-		if want := `"level":"` + row.level + `"`; !strings.Contains(out.String(), want) {
-			t.Errorf("%s: %s, want %s", row.why, out.String(), want)
-		}
-	}
-	requestFailed(zerolog.Nop(), nil, errors.New("of no request"))
 }
 
 // TestRotationElsewhere promises that a run which another was ahead of is no

@@ -148,7 +148,7 @@ func (f *ingestFlags) check() error {
 	return nil
 }
 
-func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) (err error) {
+func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -167,11 +167,10 @@ func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, up.close()) }()
 	begin := time.Now()
 	sendErr := up.run(ctx)
 	up.bar.end(sendErr == nil)
-	sendErr = errors.Join(sendErr, up.marks.flush())
+	sendErr = errors.Join(sendErr, up.marks.flush(), up.close())
 	if err := up.report(time.Since(begin), sendErr); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func tablesCommand(a *app) *cobra.Command {
 		a.tablesList(),
 		a.tablesPlan("plan", "Print what the rotator would do now, with reasons", false),
 		a.tablesPlan("apply", "Run the rotator now, and print what it did", true),
-		a.tableChange("restore NAME", "Take a retired table back into queries, and put it on hold",
+		a.tableChange("restore NAME", "Take back that a table was retired, and put it on hold",
 			"restored, and on hold so that the rotator leaves it alone: lift that with varve tables release", 1),
 		a.tableChange("hold NAME REASON", "Keep a table from being retired and dropped", "on hold", 2),
 		a.tableChange("release NAME", "Lift a table's hold", "no longer on hold", 1))

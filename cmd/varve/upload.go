@@ -27,6 +27,7 @@ type upload struct {
 	before  int64 // readings that an earlier run has sent
 	shown   int   // rejections that were printed
 	rejects *os.File
+	unkept  error // the first rejection that could not be written to the file
 }
 
 // rejection is a line of the file of rejections.
@@ -65,7 +66,7 @@ func (u *upload) close() error {
 	if u.rejects == nil {
 		return nil
 	}
-	return u.rejects.Close()
+	return errors.Join(u.unkept, plainPath(u.rejects.Close()))
 }
 
 // skipped notes what need not be sent again.
@@ -109,14 +110,9 @@ func (u *upload) verdicts(in *input, p *wire.Piece, a wire.WriteAnswer, again bo
 			t.Rejected--
 			continue
 		}
-		rej := rejection{Index: p.First + r.Index, Code: r.Code, Message: r.Message}
-		if p.Line > 0 && r.Line > 0 {
-			rej.Line = p.Line + r.Line - 1
-			if p.Begin > 0 {
-				rej.Line-- // the header stands before every piece
-			}
-		}
+		rej := rejection{Code: r.Code, Message: r.Message}
 		if i < p.Len() {
+			rej.Index, rej.Line = p.Where(i)
 			rej.Reading = string(p.Text(i))
 		}
 		u.reject(in, rej)
@@ -149,10 +145,10 @@ func (u *upload) reject(in *input, r rejection) {
 		u.bar.print(fmt.Sprintf("… and more: %s\n", hint))
 	}
 	if u.rejects != nil {
-		// A rejection is strings and numbers: it marshals. A full disk shows
-		// when the file is closed.
-		line, _ := json.Marshal(r)
-		_, _ = u.rejects.Write(append(line, '\n'))
+		line, _ := json.Marshal(r) // a rejection is strings and numbers: it marshals
+		if _, err := u.rejects.Write(append(line, '\n')); err != nil && u.unkept == nil {
+			u.unkept = fmt.Errorf("not all rejections are in %w", plainPath(err))
+		}
 	}
 }
 

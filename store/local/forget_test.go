@@ -42,15 +42,9 @@ func TestForgetTails(t *testing.T) {
 	for w := range writers {
 		wg.Go(func() {
 			for from := 0; from < devices; from += 100 {
-				var list []varve.Reading
-				for i := range 100 {
-					d := (from + i + w*devices/writers) % devices
-					reading := varve.Reading{
-						Series: varve.Series{Tenant: "a", Stream: "s", Device: fmt.Sprint(d)}, Time: at, Arrived: at,
-						Fields: []varve.Field{{Name: "n", Value: varve.IntValue(int64(d))}},
-					}
-					reading.Normalize()
-					list = append(list, reading)
+				list := make([]varve.Reading, 100)
+				for i := range list {
+					list[i] = readingOf((from+i+w*devices/writers)%devices, at)
 				}
 				result := s.Write(t.Context(), []store.Batch{{Table: table, Readings: list}})[0]
 				if result.Err != nil {
@@ -71,19 +65,34 @@ func TestForgetTails(t *testing.T) {
 	if stored.Load() != devices || duplicates.Load() != devices*(writers-1) {
 		t.Errorf("%d were stored and %d duplicates, want %d and %d", stored.Load(), duplicates.Load(), devices, devices*(writers-1))
 	}
+	kept, there := crowdLeaves(s, 2*s.idleTails()+devices/10)
+	if kept > 2*s.idleTails()+devices/10 || kept != there {
+		t.Errorf("%d tails are counted, and there are %d; those without readings should be at most %d", kept, there, 2*s.idleTails())
+	}
+}
+
+func readingOf(device int, at time.Time) varve.Reading {
+	r := varve.Reading{
+		Series: varve.Series{Tenant: "a", Stream: "s", Device: fmt.Sprint(device)}, Time: at, Arrived: at,
+		Fields: []varve.Field{{Name: "n", Value: varve.IntValue(int64(device))}},
+	}
+	r.Normalize()
+	return r
+}
+
+// crowdLeaves waits until no more than so many tails are kept.
+func crowdLeaves(s *Store, most int) (kept, there int) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	kept, there := tailsOf(s)
+	kept, there = tailsOf(s)
 	for range 400 {
-		if kept <= 2*s.idleTails()+devices/10 {
+		if kept <= most {
 			break
 		}
 		<-tick.C
 		kept, there = tailsOf(s)
 	}
-	if kept > 2*s.idleTails()+devices/10 || kept != there {
-		t.Errorf("%d tails are counted, and there are %d; those without readings should be at most %d", kept, there, 2*s.idleTails())
-	}
+	return kept, there
 }
 
 func tailsOf(s *Store) (counted, there int) {

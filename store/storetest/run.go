@@ -42,6 +42,7 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 		{"latest/by arrival", testLatestByArrival},
 		{"latest/expired", testLatestExpired},
 		{"tables/list", testTablesList},
+		{"tables/skip empty", testTablesSkipEmpty},
 		{"tables/create", testTablesCreate},
 		{"tables/states", testTablesStates},
 		{"tables/drop", testTablesDrop},
