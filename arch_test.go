@@ -37,7 +37,7 @@ var layout = []struct {
 	{"query", ". bucket retention store streams", "golang.org/x/sync"},
 	{"rotator", ". bucket retention store store/lease", "github.com/robfig/cron/v3"},
 	{"engine", ". bucket query retention rotator router store store/lease streams", "github.com/robfig/cron/v3"},
-	{"config", ". bucket retention rotator", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
+	{"config", ". bucket retention rotator store", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
 	{"api/wire", ". query", "github.com/go-faster/jx"},
 	{"api/client", ". api/wire query", ""},
 	{"api", ". api/wire bucket query retention rotator router store store/lease streams",

@@ -1,6 +1,9 @@
 package varve
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // Kind says what a [Value] is.
 type Kind uint8
@@ -71,6 +74,21 @@ func (v Value) Number() Number {
 		return Number{}
 	}
 	return v.num
+}
+
+// Int returns the value as an integer; false if it is none that fits.
+func (v Value) Int() (int64, bool) {
+	n, exp, ok := v.Number().Canonical().Scaled()
+	if v.kind != KindNumber || !ok || exp < 0 {
+		return 0, false
+	}
+	for ; exp > 0; exp-- {
+		if n > math.MaxInt64/10 || n < math.MinInt64/10 {
+			return 0, false
+		}
+		n *= 10
+	}
+	return n, true
 }
 
 // Bool returns the value of a KindBool, else false.

@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store"
 )
 
 // Config is the whole configuration.
@@ -80,6 +81,8 @@ type Class struct{ Retention time.Duration }
 type Stream struct {
 	Class     string
 	Retention time.Duration
+	RowWindow time.Duration // dynamodb: how much time a row holds; 0: a millisecond
+	Expect    string        // dynamodb: what rows are mostly found to be; "": auto
 }
 
 // Limits bound what requests take.
@@ -165,6 +168,20 @@ func (c *Config) Policy() *retention.Policy {
 		p.Streams[name] = retention.Stream{Class: s.Class, Retention: s.Retention}
 	}
 	return p
+}
+
+// expects are the words for what rows are found to be.
+var expects = map[string]store.Expect{"auto": store.ExpectAuto, "new": store.ExpectNew, "existing": store.ExpectExisting}
+
+// Layouts returns the layouts of the streams that have one of their own.
+func (c *Config) Layouts() map[string]store.Layout {
+	layouts := map[string]store.Layout{}
+	for name, s := range c.Streams {
+		if s.RowWindow != 0 || s.Expect != "" {
+			layouts[name] = store.Layout{RowWindow: s.RowWindow, Expect: expects[s.Expect]}
+		}
+	}
+	return layouts
 }
 
 // Rotation returns what becomes of tables.

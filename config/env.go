@@ -36,7 +36,11 @@ func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong stri
 	if n < 3 || parts[1] == "" || parts[0] != "classes" && parts[0] != "streams" {
 		return "", "configures nothing: " + suggest(strings.Join(parts, "."))
 	}
-	group, middle, last := parts[0], strings.Join(parts[1:n-1], "_"), parts[n-1]
+	words := 1 // of what is set: a name comes before it
+	if n > 3 && strings.Join(parts[n-2:], "_") == "row_window" {
+		words = 2
+	}
+	group, middle, last := parts[0], strings.Join(parts[1:n-words], "_"), strings.Join(parts[n-words:], "_")
 	if _, ok := find(group + "." + middle + "." + last); !ok {
 		return "", "configures nothing: " + suggest(strings.Join(parts, "."))
 	}

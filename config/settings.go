@@ -205,10 +205,8 @@ func find(key string) (setting, bool) {
 	switch group + "." + what {
 	case "classes.retention":
 		return classRetention(key, name), true
-	case "streams.class":
-		return streamText(key, name), true
-	case "streams.retention":
-		return streamRetention(key, name), true
+	case "streams.class", "streams.retention", "streams.row_window", "streams.expect":
+		return streamSettings(name)[what], true
 	}
 	return setting{}, false
 }
@@ -229,35 +227,6 @@ func classRetention(key, name string) setting {
 		}}
 }
 
-func streamText(key, name string) setting {
-	return setting{key, "the stream's class",
-		func(c *Config) string { return c.Streams[name].Class },
-		func(c *Config, s string) error {
-			st := c.Streams[name]
-			st.Class = s
-			c.Streams[name] = st
-			return nil
-		}}
-}
-
-func streamRetention(key, name string) setting {
-	return setting{key, "how long readings of the stream live, if shorter than its class keeps them",
-		func(c *Config) string { return retention.FormatDuration(c.Streams[name].Retention) },
-		func(c *Config, s string) error {
-			d, err := retention.ParseDuration(s)
-			if err == nil && d == 0 {
-				err = fmt.Errorf("a stream cannot keep readings for %s", s)
-			}
-			if err != nil {
-				return err
-			}
-			st := c.Streams[name]
-			st.Retention = d
-			c.Streams[name] = st
-			return nil
-		}}
-}
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // keys returns all keys that a configuration has, in order.
@@ -270,11 +239,11 @@ func (c *Config) keys() []string {
 		keys = append(keys, "classes."+name+".retention")
 	}
 	for _, name := range sortedKeys(c.Streams) {
-		if c.Streams[name].Class != "" {
-			keys = append(keys, "streams."+name+".class")
-		}
-		if c.Streams[name].Retention != 0 {
-			keys = append(keys, "streams."+name+".retention")
+		of := streamSettings(name)
+		for _, what := range sortedKeys(of) {
+			if of[what].get(c) != of[what].get(&Config{}) {
+				keys = append(keys, of[what].key)
+			}
 		}
 	}
 	return keys

@@ -45,6 +45,8 @@ type Options struct {
 	MaxReadings int
 	// Parallel is how many tables one query reads at a time; see query.Options.
 	Parallel int
+	// Layouts are how the readings of streams lie, by name; see router.Options.
+	Layouts map[string]store.Layout
 	// Holder names this process in leases; "" makes a name up. Processes that
 	// share a store must have different ones.
 	Holder string
@@ -121,13 +123,18 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		Grid: *o.Grid, Retention: o.Retention, Drop: o.Drop, Seal: o.Seal, Grace: o.Grace, MaxDrops: o.MaxDrops,
 	}
 	schedule, err := rotator.ParseSchedule(o.Schedule)
+	for stream, layout := range o.Layouts {
+		if bad := layout.Validate(); bad != nil {
+			err = errors.Join(err, fmt.Errorf("stream %s: %w", stream, bad))
+		}
+	}
 	if err = errors.Join(err, policy.Validate()); err != nil {
 		return nil, errors.Join(err, o.Store.Close())
 	}
 	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Now: o.Now}
 	e.Router = router.New(router.Options{
 		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
-		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Events: o.Events.Router,
+		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Events: o.Events.Router, Layouts: o.Layouts, Expire: o.Drop,
 	})
 	e.Query = query.New(query.Options{
 		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Now: o.Now,

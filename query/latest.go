@@ -128,7 +128,7 @@ func (l *latest) ask(ctx context.Context, tables []planned) error {
 	get := func(i int) {
 		r := &replies[i]
 		r.reading, r.found, r.cost, r.err = l.e.opts.Reader.Latest(ctx, store.Latest{
-			Table: tables[i].Table, Series: l.q.Series, By: l.q.By, Cutoff: tables[i].cutoff, Consistent: l.q.Consistent,
+			Table: tables[i].Table, Series: l.q.Series, By: l.q.By, Cutoff: tables[i].cutoff, Consistent: l.q.Consistent, Layout: l.plan.layout,
 		})
 	}
 	if len(tables) == 1 {
@@ -233,7 +233,7 @@ func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 
 // holds reports whether a table has a live reading at a position.
 func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Position) (bool, error) {
-	r := q.rangeOf(t.Table, nil, 0)
+	r := q.rangeOf(t.Table, l.plan.layout, nil, 0)
 	for {
 		page, err := l.e.opts.Reader.Read(ctx, r, nil)
 		l.answer.Cost.Add(page.Cost)

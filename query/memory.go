@@ -104,7 +104,7 @@ func (r *Rows) page(ctx context.Context, s *source) (store.Cost, error) {
 	if s.begun {
 		after = &s.last
 	}
-	page, err := r.e.opts.Reader.Read(ctx, r.q.rangeOf(s.Table, after, limit), s.buf.readings[:0])
+	page, err := r.e.opts.Reader.Read(ctx, r.q.rangeOf(s.Table, r.plan.layout, after, limit), s.buf.readings[:0])
 	if err != nil {
 		s.page, s.more = nil, false
 		return page.Cost, err

@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/streams"
 )
 
 // planned is a table that must be read.
@@ -24,16 +25,18 @@ type planned struct {
 type plan struct {
 	tables  []planned
 	expired []string
+	layout  store.Layout // of the series
 }
 
 // plan finds the tables that overlap a window and can hold live readings of a
 // stream. That a table is retired says nothing: the clock or the retention may
 // have been another then.
 func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh bool) (plan, error) {
-	keeps, err := e.keeps(ctx, s, fresh)
+	stream, err := e.opts.Streams.Get(ctx, s.Tenant, s.Stream, fresh)
 	if err != nil {
 		return plan{}, err
 	}
+	keeps := e.keeps(&stream)
 	f := store.Filter{Window: w, SkipEmpty: true, Fresh: fresh}
 	for prefix := range keeps {
 		f.Prefixes = append(f.Prefixes, prefix)
@@ -43,7 +46,7 @@ func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh
 		return plan{}, fmt.Errorf("list tables: %w", err)
 	}
 	now := e.opts.Now()
-	var p plan
+	p := plan{layout: stream.Layout(s.Device)}
 	for i := range infos {
 		in := &infos[i]
 		cutoff := retention.Cutoff(now, keeps[in.Prefix])
@@ -59,17 +62,13 @@ func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh
 // keeps returns how long readings of a stream live, by the prefix of the
 // tables in which they can be: those of its class, and of the classes it was in
 // before.
-func (e *Engine) keeps(ctx context.Context, s varve.Series, fresh bool) (map[string]time.Duration, error) {
+func (e *Engine) keeps(s *streams.Stream) map[string]time.Duration {
 	policy := e.opts.Policy
-	classes, err := e.opts.Streams.Classes(ctx, s.Tenant, s.Stream, fresh)
-	if err != nil {
-		return nil, err
-	}
 	keeps := map[string]time.Duration{}
-	for _, class := range append(slices.Clone(classes), policy.ClassOf(s.Stream).Name) {
-		keeps[policy.TablePrefix(class)] = policy.Keep(s.Stream, class)
+	for _, class := range append(slices.Clone(s.Classes), policy.ClassOf(s.Name).Name) {
+		keeps[policy.TablePrefix(class)] = policy.Keep(s.Name, class)
 	}
-	return keeps, nil
+	return keeps
 }
 
 // spent reports whether everything that a table can hold has expired.
@@ -116,7 +115,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	p.inOrder(q.Order)
 	var x Explanation
 	for _, t := range p.tables {
-		cost, err := e.opts.Reader.Estimate(ctx, q.rangeOf(t.Table, q.After, 0))
+		cost, err := e.opts.Reader.Estimate(ctx, q.rangeOf(t.Table, p.layout, q.After, 0))
 		if errors.Is(err, store.ErrNoTable) {
 			x.Tables = append(x.Tables, explained(t.Table, "skip", "it was dropped a moment ago", store.Cost{}))
 			continue
@@ -141,9 +140,9 @@ func explained(t bucket.Table, action, why string, cost store.Cost) PlannedTable
 }
 
 // rangeOf is the part of a query that one table answers.
-func (q *Query) rangeOf(t bucket.Table, after *varve.Position, limit int) store.Range {
+func (q *Query) rangeOf(t bucket.Table, l store.Layout, after *varve.Position, limit int) store.Range {
 	return store.Range{
 		Table: t, Series: q.Series, Window: q.Window, Order: q.Order,
-		After: after, Limit: limit, Consistent: q.Consistent,
+		After: after, Limit: limit, Consistent: q.Consistent, Layout: l,
 	}
 }

@@ -45,13 +45,13 @@ func (p *placer) place(q *Request, readings []varve.Reading, verdicts []varve.Ve
 		placed++
 	}
 	if len(p.groups) == 1 && placed == len(readings) {
-		return []store.Batch{{Table: p.groups[0].table, Readings: readings}}
+		return []store.Batch{{Table: p.groups[0].table, Readings: readings, Layout: q.layout}}
 	}
-	return p.batches(readings, placed)
+	return p.batches(q, readings, placed)
 }
 
 // batches copies the readings together, table by table.
-func (p *placer) batches(readings []varve.Reading, placed int) []store.Batch {
+func (p *placer) batches(q *Request, readings []varve.Reading, placed int) []store.Batch {
 	if cap(p.copies) < placed {
 		p.copies = make([]varve.Reading, 0, placed)
 	}
@@ -62,7 +62,7 @@ func (p *placer) batches(readings []varve.Reading, placed int) []store.Batch {
 		for _, i := range g.index {
 			p.copies = append(p.copies, readings[i])
 		}
-		batches = append(batches, store.Batch{Table: g.table, Readings: p.copies[from:]})
+		batches = append(batches, store.Batch{Table: g.table, Readings: p.copies[from:], Layout: q.layout})
 	}
 	return batches
 }

@@ -33,6 +33,11 @@ type Options struct {
 	Policy  *retention.Policy
 	Grid    bucket.Policy
 	Now     func() time.Time
+	// Layouts are those of streams by name that have one of their own: only
+	// RowWindow and Expect of each. Nil is none.
+	Layouts map[string]store.Layout
+	// Expire allows the store to delete readings that have expired by itself.
+	Expire bool
 
 	// MaxRequests is how many requests may be under way; one more is refused.
 	// 0 is 4096.
@@ -97,6 +102,7 @@ type Request struct {
 	arrived time.Time
 	month   bucket.Month
 	tables  placer
+	streams []streams.Stream // those of its readings
 }
 
 // Admit begins a request. It fails with Busy if too many are under way; nothing

@@ -8,7 +8,9 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/streams"
 )
 
 // createTries is how often a write is tried again whose table was missing,
@@ -71,6 +73,7 @@ func (q *Request) judge(r *varve.Reading) varve.Verdict {
 // note makes sure that the registry knows of the streams. Readings of a stream
 // that it cannot be told of are rejected for now: they could not be found.
 func (q *Request) note(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
+	q.streams = q.streams[:0]
 	var tenant, stream string
 	var failed error
 	for i := range readings {
@@ -79,16 +82,34 @@ func (q *Request) note(ctx context.Context, readings []varve.Reading, verdicts [
 		}
 		if r := &readings[i]; r.Tenant != tenant || r.Stream != stream {
 			tenant, stream = r.Tenant, r.Stream
-			failed = q.r.opts.Streams.Note(ctx, tenant, stream, q.r.opts.Policy.ClassOf(stream).Name)
+			var st streams.Stream
+			st, failed = q.r.opts.Streams.Note(ctx, tenant, stream, q.r.opts.Policy.ClassOf(stream).Name, q.r.opts.Layouts[stream].RowWindow)
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
+			q.streams = append(q.streams, st)
 		}
 		if failed != nil {
 			verdicts[i] = rejectFor(failed)
 		}
 	}
 	return nil
+}
+
+// layout returns how a series' readings are to lie.
+func (q *Request) layout(s varve.Series) store.Layout {
+	l := q.r.opts.Layouts[s.Stream]
+	for i := range q.streams {
+		if st := &q.streams[i]; st.Tenant == s.Tenant && st.Name == s.Stream {
+			l.Shards = st.Shards[s.Device]
+		}
+	}
+	if policy := q.r.opts.Policy; q.r.opts.Expire {
+		if keep := policy.Keep(s.Stream, policy.ClassOf(s.Stream).Name); keep != retention.Forever {
+			l.Keep = keep
+		}
+	}
+	return l
 }
 
 // create makes the tables of batches that are missing, and returns the batches

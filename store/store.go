@@ -43,6 +43,16 @@ type Store interface {
 type Batch struct {
 	Table    bucket.Table
 	Readings []varve.Reading // normalized, in any order
+	// Layout returns how a series' readings are to lie; nil: by the zero Layout.
+	Layout func(varve.Series) Layout
+}
+
+// LayoutOf returns how a series' readings are to lie.
+func (b *Batch) LayoutOf(s varve.Series) Layout {
+	if b.Layout == nil {
+		return Layout{}
+	}
+	return b.Layout(s)
 }
 
 // Result is what became of a Batch.
@@ -65,7 +75,8 @@ type Writer interface {
 	// What is Stored or Duplicate is durable when Write returns, and seen by
 	// every later consistent read. A reading is stored whole or not at all.
 	// The readings' event times must lie in the table's range; arrivals should
-	// lie in its write month.
+	// lie in its write month. A reading that was written with another layout may
+	// be Stored again; reads show it once, as it arrived first.
 	//
 	// The store keeps no reference to the batches after it returns.
 	Write(ctx context.Context, batches []Batch) []Result
@@ -93,6 +104,7 @@ type Range struct {
 	After      *varve.Position // only readings beyond it, in Order; nil: from the start
 	Limit      int             // at most so many; 0: as many as the store likes
 	Consistent bool            // see every reading acknowledged before
+	Layout     Layout          // as wide as any that the series was written with
 }
 
 // Page is a run of readings in the order asked for.
@@ -113,6 +125,7 @@ type Latest struct {
 	// arrival after it.
 	Cutoff     time.Time
 	Consistent bool
+	Layout     Layout // as wide as any that the series was written with
 }
 
 // Reader reads one series in one table at a time.

@@ -48,10 +48,10 @@ func TestNoteConcurrently(t *testing.T) {
 			for _, stream := range []string{"x", "y"} {
 				wg.Go(func() {
 					class := classes[(i+j)%len(classes)]
-					if err := r.Note(context.Background(), "acme", stream, class); err != nil {
+					if _, err := r.Note(context.Background(), "acme", stream, class, 0); err != nil {
 						t.Error(err)
 					}
-					got, err := r.Classes(context.Background(), "acme", stream, true)
+					got, err := classesOf(context.Background(), r, "acme", stream, true)
 					if err != nil || !slices.Contains(got, class) {
 						t.Errorf("stream %s was noted in %s and is in %v, %v", stream, class, got, err)
 					}
@@ -80,7 +80,7 @@ func TestRegistryAgainstModel(t *testing.T) {
 			"note": func(rt *rapid.T) {
 				r, k := draw()
 				cl := class.Draw(rt, "class")
-				if err := r.Note(context.Background(), k[0], k[1], cl); err != nil {
+				if _, err := r.Note(context.Background(), k[0], k[1], cl, 0); err != nil {
 					rt.Fatal(err)
 				}
 				if !slices.Contains(model[k], cl) {
@@ -89,7 +89,7 @@ func TestRegistryAgainstModel(t *testing.T) {
 			},
 			"ask": func(rt *rapid.T) {
 				r, k := draw()
-				got, err := r.Classes(context.Background(), k[0], k[1], true)
+				got, err := classesOf(context.Background(), r, k[0], k[1], true)
 				if err != nil || !slices.Equal(got, model[k]) {
 					rt.Fatalf("stream %v is in %v, %v, want %v", k, got, err, model[k])
 				}
@@ -112,7 +112,7 @@ func TestFailures(t *testing.T) {
 			cancel()
 		}
 	}
-	if err := r.Note(ctx, "acme", "weather", "default"); !errors.Is(err, context.Canceled) {
+	if _, err := r.Note(ctx, "acme", "weather", "default", 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("a note given up: %v", err)
 	}
 	items.before = nil
@@ -124,10 +124,10 @@ func TestFailures(t *testing.T) {
 	if err := s.Put(t.Context(), bad); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := r.Classes(t.Context(), "acme", "bad", true); err == nil {
+	if got, err := classesOf(t.Context(), r, "acme", "bad", true); err == nil {
 		t.Errorf("an item that is not a registry's is read as %v", got)
 	}
-	if err := r.Note(t.Context(), "acme", "bad", "x"); err == nil {
+	if _, err := r.Note(t.Context(), "acme", "bad", "x", 0); err == nil {
 		t.Error("an item that is not a registry's is written over")
 	}
 	if got, err := r.List(t.Context(), "acme"); err == nil {
@@ -136,10 +136,10 @@ func TestFailures(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Note(t.Context(), "acme", "weather", "new"); !errors.Is(err, store.ErrClosed) {
+	if _, err := r.Note(t.Context(), "acme", "weather", "new", 0); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("a note after the store's end: %v", err)
 	}
-	if _, err := r.Classes(t.Context(), "acme", "weather", true); !errors.Is(err, store.ErrClosed) {
+	if _, err := r.Get(t.Context(), "acme", "weather", true); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("a question after the store's end: %v", err)
 	}
 	if _, err := r.List(t.Context(), "acme"); !errors.Is(err, store.ErrClosed) {

@@ -3,14 +3,16 @@
 // writes; queries ask for it, so that a stream that was moved to another class
 // loses nothing that it had before.
 //
-// One item a stream: pk TENANT#<tenant>, sk STREAM#<stream>, classes.
+// And it keeps in what rows its readings lie, on stores that have rows.
+//
+// One item a stream: pk TENANT#<tenant>, sk STREAM#<stream>.
 package streams
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,18 +22,38 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// cacheFor is how long a stream's classes are taken from memory for reads that
-// need not be consistent.
-const cacheFor = 10 * time.Second
+// cacheFor is how long a stream is taken from memory for reads that need not be
+// consistent; and refreshAfter, for writes, which take what has changed then.
+const (
+	cacheFor     = 10 * time.Second
+	refreshAfter = time.Minute
+)
 
-// attrClasses holds the classes as a JSON array in the order of their names.
-const attrClasses = "classes"
+// Attributes of a stream's item.
+const (
+	attrClasses = "classes"    // JSON array in the order of the names
+	attrWindow  = "row_window" // milliseconds
+	attrShards  = "shards"     // JSON object: device → number
+	attrVersion = "version"    // raised by every change
+)
 
-// Stream is one stream of a tenant.
+// Stream is one stream of a tenant. It is not to be changed.
 type Stream struct {
 	Tenant  string
 	Name    string
 	Classes []string // into whose tables it was written, sorted
+	// Window finds what was written with any row window that the stream had; 0
+	// is a millisecond.
+	Window time.Duration
+	// Shards is over how many keys the series of hot devices are spread.
+	Shards map[string]int
+
+	version int64 // 0: there is no item
+}
+
+// Layout returns the layout that finds all readings of a device.
+func (s *Stream) Layout(device string) store.Layout {
+	return store.Layout{RowWindow: s.Window, Shards: s.Shards[device]}
 }
 
 // Registry knows the streams. It is safe for concurrent use.
@@ -46,8 +68,8 @@ type Registry struct {
 type id struct{ tenant, stream string }
 
 type entry struct {
-	classes []string
-	read    time.Time
+	Stream
+	read time.Time
 }
 
 // New returns the registry that is kept in items.
@@ -60,87 +82,143 @@ func (k id) key() store.Key {
 }
 
 // Note makes sure that the registry says that a stream is written into a
-// class's tables. It is durable when Note returns. What was noted before costs
-// nothing.
-func (r *Registry) Note(ctx context.Context, tenant, stream, class string) error {
+// class's tables, in rows of a window. It is durable when Note returns. What
+// was noted before costs nothing, but a read once a minute, for what has changed
+// meanwhile.
+func (r *Registry) Note(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
 	k := id{tenant, stream}
-	r.mu.RLock()
-	noted := slices.Contains(r.known[k].classes, class)
-	r.mu.RUnlock()
-	if noted {
-		return nil
+	e, ok := r.remembered(k)
+	noted := ok && e.notes(class, window)
+	if age := r.now().Sub(e.read); noted && age >= 0 && age < refreshAfter {
+		return e.Stream, nil
 	}
+	st, err := r.change(ctx, k, func(st *Stream) error {
+		if !st.notes(class, window) {
+			st.Window = store.Layout{RowWindow: st.Window}.Widen(store.Layout{RowWindow: window}).RowWindow
+			if !slices.Contains(st.Classes, class) {
+				st.Classes = append(slices.Clone(st.Classes), class)
+				slices.Sort(st.Classes)
+			}
+		}
+		return nil
+	})
+	if err != nil && noted {
+		return e.Stream, nil // good enough: what was noted stays
+	}
+	return st, err
+}
+
+// notes reports whether a stream is noted for a class and a window.
+func (s *Stream) notes(class string, window time.Duration) bool {
+	wide := store.Layout{RowWindow: s.Window}.Window()
+	return slices.Contains(s.Classes, class) && wide%store.Layout{RowWindow: window}.Window() == 0
+}
+
+// Spread sets over how many keys a device's series in a stream is spread, from
+// its present number to store.MaxShards; it cannot be lowered, as readings lie
+// under all of them. Writers everywhere take it up within a minute; consistent
+// reads know of it at once. An unknown stream is NotFound.
+func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, shards int) (Stream, error) {
+	return r.change(ctx, id{tenant, stream}, func(st *Stream) error {
+		now := max(st.Shards[device], 1)
+		switch {
+		case st.version == 0:
+			return varve.Errorf(varve.NotFound, "there is no stream %s: nothing was written to it", stream)
+		case shards < now || shards > store.MaxShards:
+			return varve.InvalidParam("shards", "%d is not from %d, what it is now, to %d", shards, now, store.MaxShards)
+		case shards > now:
+			st.Shards = maps.Clone(st.Shards)
+			if st.Shards == nil {
+				st.Shards = map[string]int{}
+			}
+			st.Shards[device] = shards
+		}
+		return nil
+	})
+}
+
+// change changes a stream's item, however many others do so too, and remembers
+// it. What do leaves as it is, is not written. What do returns is returned.
+func (r *Registry) change(ctx context.Context, k id, do func(*Stream) error) (Stream, error) {
 	for {
-		err := r.add(ctx, k, class)
+		st, cond, err := r.read(ctx, k)
+		if err != nil {
+			return st, err
+		}
+		next := st
+		if err := do(&next); err != nil {
+			return st, err
+		}
+		if next.equal(&st) {
+			r.remember(k, st)
+			return st, nil
+		}
+		next.version++
+		it, err := next.item(k)
+		if err != nil {
+			return st, err
+		}
+		if err = r.items.Put(ctx, it, cond); err == nil {
+			r.remember(k, next)
+			return next, nil
+		}
 		if !errors.Is(err, store.ErrCondition) {
-			return err
+			return st, fmt.Errorf("note stream %s of tenant %s: %w", k.stream, k.tenant, err)
 		}
 		// Somebody else noted something of the stream: look again.
 	}
 }
 
-func (r *Registry) add(ctx context.Context, k id, class string) error {
-	classes, cond, err := r.read(ctx, k)
-	if err != nil {
-		return err
-	}
-	if slices.Contains(classes, class) {
-		r.remember(k, classes)
-		return nil
-	}
-	classes = append(slices.Clone(classes), class)
-	slices.Sort(classes)
-	value, err := encode(classes)
-	if err != nil {
-		return err
-	}
-	it := store.Item{Key: k.key(), Attrs: map[string]varve.Value{attrClasses: value}}
-	if err := r.items.Put(ctx, it, cond); err != nil {
-		return fmt.Errorf("note stream %s of tenant %s: %w", k.stream, k.tenant, err)
-	}
-	r.remember(k, classes)
-	return nil
+func (s *Stream) equal(o *Stream) bool {
+	return slices.Equal(s.Classes, o.Classes) && s.Window == o.Window && maps.Equal(s.Shards, o.Shards)
 }
 
-// read returns the classes of a stream, and the condition under which they are
-// still what was read.
-func (r *Registry) read(ctx context.Context, k id) ([]string, store.Cond, error) {
+// read returns a stream, and the condition under which it is still what was
+// read.
+func (r *Registry) read(ctx context.Context, k id) (Stream, store.Cond, error) {
 	items, err := r.items.Get(ctx, []store.Key{k.key()}, true)
 	if err != nil {
-		return nil, store.Cond{}, fmt.Errorf("read stream %s of tenant %s: %w", k.stream, k.tenant, err)
+		return Stream{}, store.Cond{}, fmt.Errorf("read stream %s of tenant %s: %w", k.stream, k.tenant, err)
 	}
 	if len(items) == 0 {
-		return nil, store.IfAbsent(), nil
+		return Stream{Tenant: k.tenant, Name: k.stream}, store.IfAbsent(), nil
 	}
-	classes, err := decode(&items[0])
-	return classes, store.IfEquals(attrClasses, items[0].Attrs[attrClasses]), err
+	st, err := decode(k, &items[0])
+	if _, ok := items[0].Attrs[attrVersion]; !ok { // before there were versions, there were classes only
+		return st, store.IfEquals(attrClasses, items[0].Attrs[attrClasses]), err
+	}
+	return st, store.IfEquals(attrVersion, varve.IntValue(st.version)), err
 }
 
-func (r *Registry) remember(k id, classes []string) {
+func (r *Registry) remembered(k id) (entry, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	e, ok := r.known[k]
+	return e, ok
+}
+
+func (r *Registry) remember(k id, st Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.known[k] = entry{classes: classes, read: r.now()}
+	if r.known[k].version > st.version {
+		return // read before, and remembered after
+	}
+	r.known[k] = entry{Stream: st, read: r.now()}
 }
 
-// Classes returns the classes into whose tables a stream was ever written,
-// sorted; none for an unknown stream. Fresh asks the registry itself rather
-// than a copy that is up to ten seconds old.
-func (r *Registry) Classes(ctx context.Context, tenant, stream string, fresh bool) ([]string, error) {
+// Get returns a stream; one without classes if nothing was written to it. Fresh
+// asks the registry itself rather than a copy that is up to ten seconds old.
+func (r *Registry) Get(ctx context.Context, tenant, stream string, fresh bool) (Stream, error) {
 	k := id{tenant, stream}
-	r.mu.RLock()
-	e, ok := r.known[k]
-	r.mu.RUnlock()
+	e, ok := r.remembered(k)
 	if age := r.now().Sub(e.read); ok && !fresh && age >= 0 && age < cacheFor {
-		return e.classes, nil
+		return e.Stream, nil
 	}
-	classes, _, err := r.read(ctx, k)
-	if err != nil {
-		return nil, err
+	st, _, err := r.read(ctx, k)
+	if err == nil && st.version > 0 {
+		r.remember(k, st)
 	}
-	if len(classes) > 0 {
-		r.remember(k, classes)
-	}
-	return classes, nil
+	return st, err
 }
 
 // List returns the streams of a tenant in the order of their names.
@@ -153,31 +231,16 @@ func (r *Registry) List(ctx context.Context, tenant string) ([]Stream, error) {
 			return nil, fmt.Errorf("list streams of tenant %s: %w", tenant, err)
 		}
 		for i := range page.Items {
-			classes, err := decode(&page.Items[i])
+			name := strings.TrimPrefix(page.Items[i].SK, "STREAM#")
+			st, err := decode(id{tenant, name}, &page.Items[i])
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, Stream{Tenant: tenant, Name: strings.TrimPrefix(page.Items[i].SK, "STREAM#"), Classes: classes})
+			list = append(list, st)
 		}
 		if !page.More {
 			return list, nil
 		}
 		q.After = &page.Items[len(page.Items)-1]
 	}
-}
-
-func encode(classes []string) (varve.Value, error) {
-	text, err := json.Marshal(classes)
-	if err != nil {
-		return varve.Value{}, err
-	}
-	return varve.JSONValue(text)
-}
-
-func decode(it *store.Item) ([]string, error) {
-	var classes []string
-	if err := json.Unmarshal([]byte(it.Attrs[attrClasses].Text()), &classes); err != nil {
-		return nil, fmt.Errorf("item %s %s: %s: %w", it.PK, it.SK, attrClasses, err)
-	}
-	return classes, nil
 }

@@ -43,14 +43,19 @@ func (c *counted) Put(ctx context.Context, it store.Item, conds ...store.Cond) e
 
 func note(t *testing.T, r *streams.Registry, tenant, stream, class string) {
 	t.Helper()
-	if err := r.Note(t.Context(), tenant, stream, class); err != nil {
+	if _, err := r.Note(t.Context(), tenant, stream, class, 0); err != nil {
 		t.Fatal(err)
 	}
 }
 
+func classesOf(ctx context.Context, r *streams.Registry, tenant, stream string, fresh bool) ([]string, error) {
+	st, err := r.Get(ctx, tenant, stream, fresh)
+	return st.Classes, err
+}
+
 func wantClasses(t *testing.T, r *streams.Registry, tenant, stream string, fresh bool, want ...string) {
 	t.Helper()
-	got, err := r.Classes(t.Context(), tenant, stream, fresh)
+	got, err := classesOf(t.Context(), r, tenant, stream, fresh)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("stream %s of %s is in %v, %v, want %v", stream, tenant, got, err, want)
 	}

@@ -138,9 +138,18 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 	return engine.Open(ctx, engine.Options{
 		Store: st, Retention: c.Policy(), Grid: &grid,
 		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
-		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
+		Layouts: c.Layouts(), Parallel: parallel(c), Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
 		Holder: holder, Now: now, Events: engineEvents(log),
 	})
+}
+
+// parallel is how many tables a query reads at a time: as many as there mostly
+// are, where each takes its time on a network.
+func parallel(c *config.Config) int {
+	if c.Store.Kind == "dynamodb" {
+		return 16
+	}
+	return 1
 }
 
 // openStore opens the store, and returns who this process is for leases. The

@@ -37,6 +37,7 @@ type closedRows struct {
 type rowAt struct {
 	table  bucket.Table
 	series varve.Series
+	shard  int
 	place  place
 }
 

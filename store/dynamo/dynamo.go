@@ -48,9 +48,10 @@ type Store struct {
 	life   sync.RWMutex // held for reading by every call
 	closed bool
 
-	list   tableList
-	noted  noted
-	closes closedRows
+	list    tableList
+	noted   noted
+	closes  closedRows
+	expects expectations
 }
 
 var _ store.Store = (*Store)(nil)

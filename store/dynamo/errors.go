@@ -12,6 +12,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
+func isNoTable(err error) bool { return errors.Is(err, store.ErrNoTable) }
+
 // fail turns an error of the SDK's, after its retries, into one of the
 // contract's, which says what to do.
 func (s *Store) fail(action, table string, err error) error {

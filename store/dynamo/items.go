@@ -247,15 +247,3 @@ func comparison(x *expression, c store.Cond) (string, error) {
 	}
 	return x.name(c.Attr) + op + x.value(av), nil
 }
-
-// used returns the names and values, or nil where there are none.
-func (x *expression) used() (map[string]string, item) {
-	names, values := x.names, x.values
-	if len(names) == 0 {
-		names = nil
-	}
-	if len(values) == 0 {
-		values = nil
-	}
-	return names, values
-}

@@ -85,11 +85,8 @@ func parseRecord(it *store.Item) (record, error) {
 		if !there {
 			return 0
 		}
-		n, exp, ok := v.Number().Scaled()
-		for ; ok && exp > 0; exp-- {
-			n *= 10
-		}
-		if v.Kind() != varve.KindNumber || !ok || exp != 0 {
+		n, ok := v.Int()
+		if !ok {
 			bad = fmt.Errorf("record of table %s: %s is %s", it.SK, name, v)
 		}
 		return n

@@ -24,9 +24,10 @@ type (
 // entry is one reading on its way into a row.
 type entry struct {
 	key     string
+	offset  int64 // nanoseconds after its row's beginning
 	reading *varve.Reading
 	verdict *varve.Verdict
-	size    int // bytes it adds to a row, about
+	size    int // bytes it adds to a row, at the most
 }
 
 // row is what a row holds, or is to get: for each attribute that is a map, its
@@ -34,7 +35,9 @@ type entry struct {
 type row struct {
 	keys  map[string]bool
 	maps  map[string]item
-	bytes int
+	bytes int   // of a row: its size; of what it is to get: what that adds
+	sized bool  // the row says its size itself
+	ttl   int64 // from when it may be deleted, in unix seconds; 0: never
 }
 
 // newRow returns the attributes of a row with the given readings.
@@ -50,6 +53,7 @@ func newRow(entries []entry) (row, error) {
 
 func (r *row) add(e *entry) error {
 	r.keys[e.key] = true
+	r.bytes += len(e.key)
 	r.set(attrAt, e.key, &numV{Value: seconds(e.reading.Arrived)})
 	var scale item
 	for _, f := range e.reading.Fields {
@@ -68,7 +72,6 @@ func (r *row) add(e *entry) error {
 	if scale != nil {
 		r.set(attrScale, e.key, &mapV{Value: scale})
 	}
-	r.bytes += e.size
 	return nil
 }
 
@@ -77,8 +80,10 @@ func (r *row) set(attr, key string, av types.AttributeValue) {
 	if m == nil {
 		m = item{}
 		r.maps[attr] = m
+		r.bytes += len(attr) + mapOverhead
 	}
 	m[key] = av
+	r.bytes += len(key) + sizeOfValue(av) + elementOverhead
 }
 
 // seconds writes an arrival, which is kept to the millisecond.
@@ -117,10 +122,35 @@ func parseRow(it item) (row, error) {
 			r.maps[attr] = m.Value
 		}
 	}
-	return r, nil
+	size, sized, err := wholeNumber(it, attrSize)
+	if r.sized = sized; sized {
+		r.bytes = int(size)
+	}
+	if err == nil {
+		r.ttl, _, err = wholeNumber(it, attrTTL)
+	}
+	return r, err
 }
 
-// readings returns the readings that a row holds, in no order.
+// wholeNumber returns the value of an attribute that is one, if it is there.
+func wholeNumber(it item, attr string) (n int64, there bool, err error) {
+	av, there := it[attr]
+	if !there {
+		return 0, false, nil
+	}
+	v, ok := av.(*numV)
+	if !ok {
+		return 0, true, fmt.Errorf("a row's %s is no number", attr)
+	}
+	n, err = strconv.ParseInt(v.Value, 10, 64)
+	if err != nil {
+		return 0, true, fmt.Errorf("a row's %s is %.40q: a whole number is wanted", attr, v.Value)
+	}
+	return n, true, nil
+}
+
+// readings returns the readings that a row from a millisecond on holds, in no
+// order.
 func (r *row) readings(series varve.Series, ms int64) ([]varve.Reading, error) {
 	list := make([]varve.Reading, 0, len(r.keys))
 	for key := range r.keys {
@@ -134,11 +164,11 @@ func (r *row) readings(series varve.Series, ms int64) ([]varve.Reading, error) {
 }
 
 func (r *row) reading(series varve.Series, ms int64, key string) (out varve.Reading, err error) {
-	ns, id, ok := parseRowKey(key)
+	offset, id, ok := parseRowKey(key)
 	if !ok {
 		return out, fmt.Errorf("this is no key of a reading")
 	}
-	out = varve.Reading{Series: series, Time: time.Unix(0, ms*nsPerMs+ns).UTC(), ID: id}
+	out = varve.Reading{Series: series, Time: time.Unix(0, ms*nsPerMs+offset).UTC(), ID: id}
 	at, ok := r.maps[attrAt][key].(*numV)
 	if !ok {
 		return out, fmt.Errorf("it has no arrival")

@@ -26,9 +26,9 @@ func handmade() []attrs {
 		{
 			"series":      &text{Value: "acme/weather/sensor_01"},
 			"ts":          &number{Value: "1794830400000"},
-			"_ids":        &types.AttributeValueMemberSS{Value: []string{"first", "second", "/--EcEHJ0CP1xDFm"}},
-			"_at":         &member{Value: attrs{"first": &number{Value: "1794830401"}, "second": &number{Value: "1794830401.25"}, "/--EcEHJ0CP1xDFm": &number{Value: "1794830402"}}},
-			"temperature": &member{Value: attrs{"first": &number{Value: "22.4"}, "second": &number{Value: "22.5"}, "/--EcEHJ0CP1xDFm": &number{Value: "22.4"}}},
+			"_ids":        &types.AttributeValueMemberSS{Value: []string{"first", "second", "~--EcEHJ0CP1xDFm"}},
+			"_at":         &member{Value: attrs{"first": &number{Value: "1794830401"}, "second": &number{Value: "1794830401.25"}, "~--EcEHJ0CP1xDFm": &number{Value: "1794830402"}}},
+			"temperature": &member{Value: attrs{"first": &number{Value: "22.4"}, "second": &number{Value: "22.5"}, "~--EcEHJ0CP1xDFm": &number{Value: "22.4"}}},
 			"unit":        &member{Value: attrs{"first": &text{Value: "C"}}},
 			"on":          &member{Value: attrs{"second": &types.AttributeValueMemberBOOL{Value: true}}},
 			"place":       &member{Value: attrs{"first": &member{Value: attrs{"lat": &number{Value: "52.5"}}}}},

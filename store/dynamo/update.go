@@ -3,7 +3,6 @@ package dynamo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,9 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/store"
 )
 
 const (
@@ -25,112 +21,117 @@ const (
 	// than the same in several rows. The last reading may go beyond it by 64
 	// KiB and what that is in maps; a row may have 400 KB.
 	freshBytes = 64 << 10
-	// maxAssignments keeps an update's expression below the 4 KB that it may
+	// maxAssignments keeps an update's expressions below the 4 KB that each may
 	// have.
 	maxAssignments = 200
 )
 
-// expression is an update's text with its names and values.
-type expression struct {
-	sets   []string
-	names  map[string]string
-	values item
+// reply is what became of an update.
+type reply struct {
+	stored bool
+	// row is what the row holds now, if that is known. Nil after a refusal: the
+	// row is not there.
+	row *row
 }
 
-func newExpression() *expression {
-	return &expression{names: map[string]string{}, values: item{}}
-}
-
-// name returns the placeholder of an attribute or map key.
-func (x *expression) name(of string) string {
-	p := "#" + strconv.FormatInt(int64(len(x.names)), 36)
-	x.names[p] = of
-	return p
-}
-
-func (x *expression) value(av types.AttributeValue) string {
-	p := ":" + strconv.FormatInt(int64(len(x.values)), 36)
-	x.values[p] = av
-	return p
-}
-
-func (x *expression) set(target string, av types.AttributeValue) {
-	x.sets = append(x.sets, target+"="+x.value(av))
-}
-
-func (g *group) key(at place) item {
-	return item{attrSeries: &strV{Value: g.series.String()}, attrTS: &numV{Value: at.String()}}
-}
-
-func (g *group) at(p place) rowAt { return rowAt{g.table, g.series, p} }
-
-// putNew writes a row, if it is not there; else it returns what is.
-func (s *Store) putNew(ctx context.Context, g *group, at place, entries []entry) (old *row, err error) {
+// putNew writes a row, if it is not there.
+func (s *Store) putNew(ctx context.Context, g *group, at place, entries []entry) (reply, error) {
 	r, err := newRow(entries)
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	x := newExpression()
 	for _, attr := range slices.Sorted(maps.Keys(r.maps)) {
 		x.set(x.name(attr), &mapV{Value: r.maps[attr]})
 	}
 	x.set(x.name(attrIDs), &setV{Value: slices.Sorted(maps.Keys(r.keys))})
-	s.setTTL(x, g, entries, nil)
-	in := &dynamodb.UpdateItemInput{
-		UpdateExpression:    aws.String("SET " + strings.Join(x.sets, ",")),
-		ConditionExpression: aws.String("attribute_not_exists(" + attrSeries + ")"),
+	x.ttl(expiryOf(entries, g.layout.Keep))
+	size := r.bytes + sizeOf(g.key(at)) + len(attrIDs)
+	if g.existing && size < closedBytes {
+		x.size(size) // for those who add to it unseen
 	}
-	if r.bytes >= closedBytes/2 { // sizes are estimates: what is closed goes by what it says itself
+	in := &dynamodb.UpdateItemInput{ConditionExpression: aws.String("attribute_not_exists(" + attrSeries + ")")}
+	if size >= closedBytes/2 { // what is closed goes by what it says itself
 		in.ReturnValues = types.ReturnValueAllNew
 	}
-	_, old, err = s.update(ctx, g, at, in, x)
-	return old, err
+	return s.update(ctx, g, at, in, x)
 }
 
 // putMore adds readings to a row that holds what was seen. If it holds
-// something else by now, nothing is stored; in both cases it returns what the
-// row holds now.
-func (s *Store) putMore(ctx context.Context, g *group, at place, seen *row, entries []entry) (stored bool, now *row, err error) {
+// something else by now, nothing is stored.
+func (s *Store) putMore(ctx context.Context, g *group, at place, seen *row, entries []entry) (reply, error) {
 	more, err := newRow(entries)
 	if err != nil {
-		return false, nil, err
+		return reply{}, err
 	}
 	x := newExpression()
-	keyNames := map[string]string{}
+	x.add(&more, func(attr string) bool { return seen.maps[attr] != nil })
+	x.size(seen.bytes + more.bytes)
+	if expires := later(seen.ttl, expiryOf(entries, g.layout.Keep)); expires != seen.ttl {
+		x.removal(attrTTL, expires == 0)
+		x.ttl(expires)
+	}
+	count := x.value(&numV{Value: strconv.Itoa(len(seen.keys))})
+	return s.update(ctx, g, at, &dynamodb.UpdateItemInput{
+		ConditionExpression: aws.String("size(" + x.name(attrIDs) + ")=" + count),
+		ReturnValues:        types.ReturnValueAllNew,
+	}, x)
+}
+
+// putUnseen adds readings to a row that is thought to be there, if it is, has
+// room, has all of their fields' maps, and has none of them. Otherwise nothing
+// is stored.
+func (s *Store) putUnseen(ctx context.Context, g *group, at place, entries []entry) (reply, error) {
+	more, err := newRow(entries)
+	if err != nil {
+		return reply{}, err
+	}
+	x := newExpression()
+	x.add(&more, func(string) bool { return true })
+	size := x.name(attrSize)
+	x.adds = append(x.adds, size+" "+x.value(&numV{Value: strconv.Itoa(more.bytes)}))
+	conds := []string{size + "<" + x.value(&numV{Value: strconv.Itoa(closedBytes)})}
+	for _, attr := range slices.Sorted(maps.Keys(more.maps)) {
+		conds = append(conds, "attribute_exists("+x.name(attr)+")")
+	}
+	for _, key := range slices.Sorted(maps.Keys(more.keys)) {
+		conds = append(conds, "NOT contains("+x.name(attrIDs)+","+x.value(&strV{Value: key})+")")
+	}
+	if expires := expiryOf(entries, g.layout.Keep); expires != 0 {
+		ttl := x.name(attrTTL)
+		x.ttl(expires)
+		conds = append(conds, ttl+"<="+x.value(&numV{Value: strconv.FormatInt(expires, 10)}))
+	} else {
+		conds = append(conds, "attribute_not_exists("+x.name(attrTTL)+")")
+	}
+	return s.update(ctx, g, at, &dynamodb.UpdateItemInput{
+		ConditionExpression: aws.String(strings.Join(conds, " AND ")),
+		ReturnValues:        types.ReturnValueAllNew,
+	}, x)
+}
+
+// add adds the members of a row's maps to those that there are, sets the others
+// whole, and adds its keys.
+func (x *expression) add(more *row, there func(attr string) bool) {
 	for _, attr := range slices.Sorted(maps.Keys(more.maps)) {
 		name := x.name(attr)
-		if seen.maps[attr] == nil {
+		if !there(attr) {
 			x.set(name, &mapV{Value: more.maps[attr]})
 			continue
 		}
 		for _, key := range slices.Sorted(maps.Keys(more.maps[attr])) {
-			if keyNames[key] == "" {
-				keyNames[key] = x.name(key)
-			}
-			x.set(name+"."+keyNames[key], more.maps[attr][key])
+			x.set(name+"."+x.name(key), more.maps[attr][key])
 		}
 	}
-	s.setTTL(x, g, entries, seen)
-	ids := x.name(attrIDs)
-	add := " ADD " + ids + " " + x.value(&setV{Value: slices.Sorted(maps.Keys(more.keys))})
-	count := x.value(&numV{Value: strconv.Itoa(len(seen.keys))})
-	result, old, err := s.update(ctx, g, at, &dynamodb.UpdateItemInput{
-		UpdateExpression:    aws.String("SET " + strings.Join(x.sets, ",") + add),
-		ConditionExpression: aws.String("size(" + ids + ")=" + count),
-		ReturnValues:        types.ReturnValueAllNew,
-	}, x)
-	if err != nil || old != nil {
-		return false, old, err
-	}
-	return true, result, nil
+	x.adds = append(x.adds, x.name(attrIDs)+" "+x.value(&setV{Value: slices.Sorted(maps.Keys(more.keys))}))
 }
 
-// update carries out an update. It returns what the row holds then, if that was
-// asked for; or if the condition does not hold, what the row holds.
-func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.UpdateItemInput, x *expression) (result, old *row, err error) {
+// update carries out an update, unless its condition does not hold.
+func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.UpdateItemInput, x *expression) (reply, error) {
 	in.TableName = aws.String(g.table.Name())
 	in.Key = g.key(at)
-	in.ExpressionAttributeNames, in.ExpressionAttributeValues = x.names, x.values
+	in.UpdateExpression = aws.String(x.text())
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = x.used()
 	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 	epoch := s.closes.now()
@@ -139,26 +140,24 @@ func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.Upd
 	switch {
 	case err == nil:
 		s.usage.wrote(out.ConsumedCapacity)
-		if len(out.Attributes) > 0 {
-			result, err = s.seen(g, at, epoch, out.Attributes)
-		}
-		return result, nil, err
+		r, err := s.seen(g, at, epoch, out.Attributes)
+		return reply{stored: true, row: r}, err
 	case !errors.As(err, &failed):
-		if err = s.fail("UpdateItem", g.table.Name(), err); errors.Is(err, store.ErrNoTable) {
+		if err = s.fail("UpdateItem", g.table.Name(), err); isNoTable(err) {
 			s.closes.forget(g.table)
 		}
-		return nil, nil, err
+		return reply{}, err
 	}
 	s.usage.refused(failed.Item)
-	if len(failed.Item) == 0 {
-		return nil, nil, &varve.Error{Failure: varve.Unavailable, Message: fmt.Sprintf("row %s of %s came and went: send it again", at, g.series)}
-	}
-	old, err = s.seen(g, at, epoch, failed.Item)
-	return nil, old, err
+	r, err := s.seen(g, at, epoch, failed.Item)
+	return reply{row: r}, err
 }
 
-// seen reads what a row holds.
+// seen reads what a row holds; nil if nothing was returned.
 func (s *Store) seen(g *group, at place, epoch int, it item) (*row, error) {
+	if len(it) == 0 {
+		return nil, nil
+	}
 	r, err := parseRow(it)
 	if err == nil {
 		s.closes.learn(epoch, g.at(at), &r)

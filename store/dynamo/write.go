@@ -13,14 +13,29 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// group is the readings of one write that belong to one millisecond of one
-// series in one table, in the order in which they came.
+// group is the readings of one write that belong to one row of one series' shard
+// in one table, in the order in which they came.
 type group struct {
-	table   bucket.Table
-	series  varve.Series
-	ms      int64
-	entries []entry
+	lot
+	layout   store.Layout
+	existing bool // the row is expected to be there
+	entries  []entry
 }
+
+// lot is where a group's rows lie: that of whole milliseconds, and those below
+// it.
+type lot struct {
+	table  bucket.Table
+	series varve.Series
+	shard  int
+	ms     int64
+}
+
+func (g *group) key(at place) item {
+	return item{attrSeries: &strV{Value: seriesKey(g.series, g.shard)}, attrTS: &numV{Value: at.String()}}
+}
+
+func (g *group) at(p place) rowAt { return rowAt{g.table, g.series, g.shard, p} }
 
 // Write implements store.Writer.
 func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result {
@@ -32,7 +47,7 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 		return results
 	}
 	defer s.leave()
-	groups := groupRows(batches, results)
+	groups := s.groupRows(batches, results)
 	failed := make([]error, len(groups))
 	var g errgroup.Group
 	g.SetLimit(s.opts.Parallel)
@@ -55,28 +70,30 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 }
 
 // groupRows puts readings together that share a row.
-func groupRows(batches []store.Batch, results []store.Result) []group {
-	type where struct {
-		table  bucket.Table
-		series varve.Series
-		ms     int64
-	}
+func (s *Store) groupRows(batches []store.Batch, results []store.Result) []group {
 	var groups []group
-	at := map[where]int{}
+	at := map[lot]int{}
 	for i := range batches {
 		b := &batches[i]
 		results[i].Verdicts = make([]varve.Verdict, len(b.Readings))
+		layouts := map[varve.Series]store.Layout{}
 		for j := range b.Readings {
 			r := &b.Readings[j]
-			w := where{b.Table, r.Series, r.Time.UnixNano() / nsPerMs}
+			layout, known := layouts[r.Series]
+			if !known {
+				layout = b.LayoutOf(r.Series)
+				layouts[r.Series] = layout
+			}
+			window := int64(layout.Window())
+			w := lot{b.Table, r.Series, shardOf(r.ID, layout.Shards), r.Time.UnixNano() / window * window / nsPerMs}
 			n, there := at[w]
 			if !there {
 				n = len(groups)
 				at[w] = n
-				groups = append(groups, group{table: b.Table, series: r.Series, ms: w.ms})
+				groups = append(groups, group{lot: w, layout: layout, existing: s.expects.existing(r.Series, layout.Expect)})
 			}
-			key := rowKey(r)
-			e := entry{key: key, reading: r, verdict: &results[i].Verdicts[j], size: sizeOfReading(r, key)}
+			key := rowKey(r, w.ms, window > nsPerMs)
+			e := entry{key: key, offset: r.Time.UnixNano() - w.ms*nsPerMs, reading: r, verdict: &results[i].Verdicts[j], size: sizeOfReading(r, key)}
 			groups[n].entries = append(groups[n].entries, e)
 		}
 	}
@@ -128,7 +145,7 @@ func (s *Store) writeGroup(ctx context.Context, g *group) error {
 		}
 		below := map[place][]entry{}
 		for _, e := range rest {
-			p := st.at.below(e.key)
+			p := st.at.below(e.key, e.offset, g.layout.Window())
 			below[p] = append(below[p], e)
 		}
 		for p, list := range below {
@@ -159,34 +176,53 @@ func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entr
 	if keys := s.closes.keysOf(g.at(at)); keys != nil {
 		return without(entries, keys), nil
 	}
-	n := fitting(entries, freshBytes)
-	old, err := s.putNew(ctx, g, at, entries[:n])
-	if err != nil {
-		return nil, err
-	}
-	if old == nil {
-		mark(entries[:n], varve.Stored)
-		return entries[n:], nil
-	}
+	r, n, err := s.first(ctx, g, at, entries)
 	for {
-		entries = without(entries, old.keys)
-		if len(entries) == 0 || old.bytes >= closedBytes {
-			return entries, nil
-		}
-		n := min(fitting(entries, closedBytes-old.bytes), assignable(entries))
-		stored, now, err := s.putMore(ctx, g, at, old, entries[:n])
 		if err != nil {
 			return nil, err
 		}
-		if stored {
+		if r.stored {
 			mark(entries[:n], varve.Stored)
 			entries = entries[n:]
 		}
-		if len(entries) == 0 {
-			return nil, nil
+		if r.row != nil {
+			entries = without(entries, r.row.keys)
 		}
-		old = now
+		if len(entries) == 0 || r.row != nil && r.row.bytes >= closedBytes {
+			return entries, nil
+		}
+		if r.row == nil { // it is not there, or no more
+			n = fitting(entries, freshBytes)
+			r, err = s.putNew(ctx, g, at, entries[:n])
+			continue
+		}
+		n = min(fitting(entries, closedBytes-r.row.bytes), assignable(entries))
+		r, err = s.putMore(ctx, g, at, r.row, entries[:n])
 	}
+}
+
+// first makes the first attempt on a row, in the order that suits what is
+// expected of it, and returns with how many entries.
+func (s *Store) first(ctx context.Context, g *group, at place, entries []entry) (r reply, n int, err error) {
+	n = len(entries)
+	if g.existing && assignable(entries) == n && fitting(entries, closedBytes) == n {
+		r, err = s.putUnseen(ctx, g, at, entries)
+		if err == nil && (r.stored || r.row == nil) {
+			s.expects.learn(g.series, r.stored)
+		}
+		return r, n, err
+	}
+	n = fitting(entries, freshBytes)
+	r, err = s.putNew(ctx, g, at, entries[:n])
+	if err == nil && !r.stored && r.row != nil && r.row.bytes < closedBytes && !r.row.holds(entries) {
+		s.expects.learn(g.series, true)
+	}
+	return r, n, err
+}
+
+// holds reports whether all entries are in a row.
+func (r *row) holds(entries []entry) bool {
+	return !slices.ContainsFunc(entries, func(e entry) bool { return !r.keys[e.key] })
 }
 
 // without gives those that are there already their verdict, and returns the

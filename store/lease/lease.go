@@ -122,12 +122,6 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // intOf returns the integer in a value; 0 if there is none.
 func intOf(v varve.Value) int64 {
-	n, exp, ok := v.Number().Canonical().Scaled()
-	if !ok || exp < 0 {
-		return 0
-	}
-	for ; exp > 0; exp-- {
-		n *= 10
-	}
+	n, _ := v.Int()
 	return n
 }

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/store"
+)
+
+// streamSettings are those of a stream, by what they set.
+func streamSettings(name string) map[string]setting {
+	at := func(what, doc string, get func(Stream) string, set func(*Stream, string) error) setting {
+		return setting{"streams." + name + "." + what, doc,
+			func(c *Config) string { return get(c.Streams[name]) },
+			func(c *Config, text string) error {
+				st := c.Streams[name]
+				if err := set(&st, text); err != nil {
+					return err
+				}
+				c.Streams[name] = st
+				return nil
+			}}
+	}
+	return map[string]setting{
+		"class": at("class", "the stream's class",
+			func(s Stream) string { return s.Class },
+			func(s *Stream, text string) error { s.Class = text; return nil }),
+		"retention": at("retention", "how long readings of the stream live, if shorter than its class keeps them",
+			func(s Stream) string { return retention.FormatDuration(s.Retention) }, setStreamRetention),
+		"row_window": at("row_window", "dynamodb: how much time a row holds; 1ms, or up to 1h for devices that upload in bulk",
+			func(s Stream) string { return retention.FormatDuration(s.RowWindow) }, setRowWindow),
+		"expect": at("expect", "dynamodb: what a write expects of a row: new, existing, or auto: as it was found last",
+			func(s Stream) string { return s.Expect },
+			func(s *Stream, text string) error {
+				if _, ok := expects[text]; !ok {
+					return fmt.Errorf("%q is unknown: use auto, new or existing", text)
+				}
+				s.Expect = text
+				return nil
+			}),
+	}
+}
+
+func setStreamRetention(s *Stream, text string) error {
+	d, err := retention.ParseDuration(text)
+	if err == nil && d == 0 {
+		err = fmt.Errorf("a stream cannot keep readings for %s", text)
+	}
+	if err == nil {
+		s.Retention = d
+	}
+	return err
+}
+
+func setRowWindow(s *Stream, text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d == 0 {
+		return fmt.Errorf("%q is not the time that a row holds: write a whole part of an hour, as 1ms, 1s, 1m, 15m or 1h", text)
+	}
+	if err := (store.Layout{RowWindow: d}).Validate(); err != nil {
+		return err
+	}
+	s.RowWindow = d
+	return nil
+}

@@ -1,0 +1,283 @@
+package dynamo_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+// lay writes readings with a layout, and returns the outcomes, a letter each.
+func lay(t *testing.T, s *dynamo.Store, tb bucket.Table, l store.Layout, readings ...varve.Reading) string {
+	t.Helper()
+	res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings, Layout: func(varve.Series) store.Layout { return l }}})
+	if res[0].Err != nil {
+		t.Fatal(res[0].Err)
+	}
+	var letters []byte
+	for _, v := range res[0].Verdicts {
+		letters = append(letters, v.Outcome.String()[0])
+	}
+	return string(letters)
+}
+
+// took returns what something took in write requests and units.
+func took(s *dynamo.Store, do func()) (requests int64, units float64) {
+	before := s.Usage()
+	do()
+	after := s.Usage()
+	return after.WriteRequests - before.WriteRequests, after.WriteUnits - before.WriteUnits
+}
+
+// minutes returns a reading of two fields for each minute from a time on.
+func minutes(from time.Time, n int) []varve.Reading {
+	list := make([]varve.Reading, n)
+	for i := range list {
+		r := sensor(from.Add(time.Duration(i)*time.Minute), "temperature", varve.IntValue(int64(200+i%50)))
+		r.Fields = append(r.Fields, varve.Field{Name: "humidity", Value: varve.IntValue(int64(40 + i%7))})
+		r.ID = varve.ID{}
+		if v := r.Normalize(); v.Outcome == varve.Rejected {
+			panic(v.String())
+		}
+		list[i] = r
+	}
+	return list
+}
+
+func newTable(t *testing.T, s *dynamo.Store) bucket.Table {
+	t.Helper()
+	tb := tableOf("t", someTime)
+	if err := s.Create(t.Context(), tb, store.Hot); err != nil {
+		t.Fatal(err)
+	}
+	return tb
+}
+
+// TestBulk: a day of minutes is a row an hour, sent at once or in pieces, and
+// sent again it is nothing new.
+func TestBulk(t *testing.T) {
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			s := open(t, e.Start(t), time.Now)
+			tb := newTable(t, s)
+			wide := store.Layout{RowWindow: time.Hour}
+			day := minutes(someTime.Add(-12*time.Hour), 1440)
+			requests, units := took(s, func() {
+				if got := lay(t, s, tb, wide, day...); got != repeat('s', 1440) {
+					t.Errorf("the day: %s", got)
+				}
+			})
+			t.Logf("a day: %d requests, %v units", requests, units)
+			if requests < 24 || requests > 26 || units > 0.12*1440 {
+				t.Errorf("a day took %d requests, %v units", requests, units)
+			}
+			if got := lay(t, s, tb, wide, day...); got != repeat('d', 1440) {
+				t.Errorf("the day again: %s", got)
+			}
+			whole := store.Range{Table: tb, Series: day[0].Series, Window: varve.AllTime(), Layout: wide, Consistent: true}
+			compare(t, s, whole, day)
+			cut := whole
+			cut.Window = varve.Window{From: day[95].Time, To: day[1201].Time}
+			compare(t, s, cut, day[95:1201])
+		})
+	}
+}
+
+func repeat(c byte, n int) string { return string(slices.Repeat([]byte{c}, n)) }
+
+// compare reads a range in both orders, in pages of several sizes.
+func compare(t *testing.T, s *dynamo.Store, r store.Range, want []varve.Reading) {
+	t.Helper()
+	for _, limit := range []int{0, 7, 100} {
+		for _, order := range []varve.Order{varve.Ascending, varve.Descending} {
+			r.Limit, r.Order, r.After = limit, order, nil
+			var got []varve.Reading
+			for {
+				page, err := s.Read(t.Context(), r, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, page.Readings...)
+				if !page.More {
+					break
+				}
+				last := got[len(got)-1].Position()
+				r.After = &last
+			}
+			if order == varve.Descending {
+				slices.Reverse(got)
+			}
+			sameReadings(t, fmt.Sprintf("limit %d, order %v", limit, order), got, want)
+		}
+	}
+}
+
+func sameReadings(t *testing.T, what string, got, want []varve.Reading) {
+	t.Helper()
+	for i := range min(len(got), len(want)) {
+		if g, w := got[i].String(), want[i].String(); g != w || !got[i].Arrived.Equal(want[i].Arrived) {
+			t.Fatalf("%s: reading %d is %s, want %s", what, i, g, w)
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d readings, want %d", what, len(got), len(want))
+	}
+}
+
+// TestChangingLayouts: whatever the windows, shards and expectations that
+// readings are written with, and however often, reads show each once, in order.
+func TestChangingLayouts(t *testing.T) {
+	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
+	tb := newTable(t, s)
+	rng := rand.New(rand.NewPCG(3, 4))
+	windows := []time.Duration{0, time.Second, 40 * time.Second, time.Minute, time.Hour}
+	var readings []varve.Reading
+	for range 400 { // many of one time, some finer than a millisecond, within two hours
+		at := someTime.Add(time.Duration(rng.IntN(7200)) * time.Second / 4 * 4)
+		if rng.IntN(3) == 0 {
+			at = at.Add(time.Duration(rng.IntN(3_000_000)))
+		}
+		readings = append(readings, sensor(at, "v", varve.IntValue(int64(rng.IntN(1000)))))
+	}
+	widest := store.Layout{}
+	for range 60 {
+		l := store.Layout{
+			RowWindow: windows[rng.IntN(len(windows))], Shards: rng.IntN(4),
+			Expect: store.Expect(rng.IntN(3)), Keep: time.Duration(rng.IntN(3)) * 24 * time.Hour,
+		}
+		widest = widest.Widen(l)
+		from := rng.IntN(len(readings))
+		some := readings[from:min(from+1+rng.IntN(60), len(readings))]
+		if got := lay(t, s, tb, l, some...); len(got) != len(some) {
+			t.Fatalf("%d verdicts: %s", len(got), got)
+		}
+	}
+	lay(t, s, tb, store.Layout{}, readings...)
+	want := slices.Clone(readings)
+	slices.SortFunc(want, func(a, b varve.Reading) int { return a.Position().Compare(b.Position()) })
+	want = slices.CompactFunc(want, func(a, b varve.Reading) bool { return a.Position() == b.Position() })
+	r := store.Range{Table: tb, Series: want[0].Series, Window: varve.AllTime(), Layout: widest, Consistent: true}
+	compare(t, s, r, want)
+	last, found, _, err := s.Latest(t.Context(), store.Latest{Table: tb, Series: want[0].Series, By: varve.ByEvent, Layout: widest, Consistent: true})
+	if err != nil || !found || last.Time != want[len(want)-1].Time {
+		t.Errorf("latest is %s, %v, %v", &last, found, err)
+	}
+}
+
+// TestExpectations: live readings in wide rows take a request each, once it is
+// known that their rows are there; and so they do from the second on, if that is
+// said.
+func TestExpectations(t *testing.T) {
+	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
+	tb := newTable(t, s)
+	for _, c := range []struct {
+		expect store.Expect
+		most   int64
+	}{
+		{store.ExpectNew, 120},
+		{store.ExpectAuto, 80},
+		{store.ExpectExisting, 75},
+	} {
+		l := store.Layout{RowWindow: time.Hour, Expect: c.expect}
+		live := minutes(someTime.Add(time.Duration(c.most)*time.Hour), 60)
+		requests, units := took(s, func() {
+			for _, r := range live {
+				if got := lay(t, s, tb, l, r); got != "s" {
+					t.Errorf("at %s: %s", r.Time, got)
+				}
+			}
+		})
+		t.Logf("expecting %d: %d requests, %v units", c.expect, requests, units)
+		if requests > c.most {
+			t.Errorf("expecting %d: %d requests, %v units, want at most %d requests", c.expect, requests, units, c.most)
+		}
+	}
+}
+
+// TestExpiryOfRows: a row may be deleted when its last reading may; of rows that
+// hold one that never may, nothing is said.
+func TestExpiryOfRows(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	s := open(t, url, time.Now)
+	tb := newTable(t, s)
+	keep := store.Layout{Keep: 30 * 24 * time.Hour}
+	late := sensor(someTime, "v", varve.IntValue(2))
+	late.Arrived = someTime.Add(time.Hour + 1)
+	expires := func(d time.Duration) string { return fmt.Sprint(someTime.Add(keep.Keep + d).Unix()) }
+	for _, c := range []struct {
+		what   string
+		layout store.Layout
+		r      varve.Reading
+		want   string
+	}{
+		{"one", keep, sensor(someTime, "v", varve.IntValue(1)), expires(0)},
+		{"a later one", keep, late, expires(time.Hour + time.Second)},
+		{"an earlier one", keep, sensor(someTime, "v", varve.IntValue(3)), expires(time.Hour + time.Second)},
+		{"one, expected to be there", store.Layout{Keep: keep.Keep, Expect: store.ExpectExisting}, sensor(someTime, "v", varve.IntValue(4)), expires(time.Hour + time.Second)},
+		{"one for ever", store.Layout{}, sensor(someTime, "v", varve.IntValue(5)), ""},
+		{"one more", keep, sensor(someTime, "v", varve.IntValue(6)), ""},
+	} {
+		if got := lay(t, s, tb, c.layout, c.r); got != "s" {
+			t.Errorf("%s: %s", c.what, got)
+		}
+		if got := ttlOf(t, url, tb, someTime); got != c.want {
+			t.Errorf("%s: the row's _ttl is %q, want %q", c.what, got, c.want)
+		}
+	}
+}
+
+func ttlOf(t *testing.T, url string, tb bucket.Table, at time.Time) string {
+	t.Helper()
+	name := tb.Name()
+	out, err := dynamotest.Client(url).GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: attrs{
+		"series": &text{Value: "acme/weather/sensor_01"}, "ts": &number{Value: fmt.Sprint(at.UnixMilli())},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := out.Item["_ttl"].(*types.AttributeValueMemberN); ok {
+		return n.Value
+	}
+	return ""
+}
+
+// TestDeletedRow: a row that DynamoDB deletes while it is added to is made anew.
+func TestDeletedRow(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	w := &way{}
+	s := openOver(t, url, "t_registry", w)
+	tb := newTable(t, s)
+	send(t, s, tb, sensor(someTime, "v", varve.IntValue(1)))
+	first := w.updates.Load()
+	w.before = func(n int64) {
+		if n != first+2 { // right before what adds to what the one before it has seen
+			return
+		}
+		name := tb.Name()
+		_, err := dynamotest.Client(url).DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &name, Key: attrs{
+			"series": &text{Value: "acme/weather/sensor_01"}, "ts": &number{Value: fmt.Sprint(someTime.UnixMilli())},
+		}})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if got := send(t, s, tb, sensor(someTime, "v", varve.IntValue(2))); got != "s" {
+		t.Errorf("verdict %s", got)
+	}
+	if n := w.updates.Load() - first; n != 3 {
+		t.Errorf("%d updates", n)
+	}
+	if got := stored(t, s, tb); len(got) != 1 {
+		t.Errorf("%d readings", len(got))
+	}
+}
