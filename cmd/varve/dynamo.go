@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 )
@@ -48,7 +49,7 @@ func openDynamo(ctx context.Context, c *config.Config) (store.Store, error) {
 		return nil, errors.New("no AWS region: set AWS_REGION, or store.region")
 	}
 	return dynamo.Open(ctx, dynamo.Options{
-		Client: dynamodb.NewFromConfig(cfg), Now: now,
+		Client: dynamodb.NewFromConfig(cfg), Now: now, ClassOf: classOf(c.Policy()),
 		Registry: cmp.Or(c.Store.Registry, c.Tables.Prefix+"_registry"),
 	})
 }
@@ -65,4 +66,12 @@ func emulated(endpoint string) []func(*awsconfig.LoadOptions) error {
 		options = append(options, awsconfig.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("emulator", "emulator", "")))
 	}
 	return options
+}
+
+// classOf finds the retention class of a table's prefix.
+func classOf(p *retention.Policy) func(prefix string) string {
+	return func(prefix string) string {
+		c, _ := p.ClassOfPrefix(prefix)
+		return c.Name
+	}
 }

@@ -135,7 +135,11 @@ func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.Upd
 	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 	epoch := s.closes.now()
-	out, err := s.client.UpdateItem(ctx, in)
+	var out *dynamodb.UpdateItemOutput
+	err := s.steady(ctx, g.table, "UpdateItem", func() (err error) {
+		out, err = s.client.UpdateItem(ctx, in)
+		return err
+	})
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case err == nil:
