@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/retention"
@@ -73,5 +74,25 @@ func classOf(p *retention.Policy) func(prefix string) string {
 	return func(prefix string) string {
 		c, _ := p.ClassOfPrefix(prefix)
 		return c.Name
+	}
+}
+
+// registerUsage adds what the store uses to the metrics.
+func registerUsage(reg *prometheus.Registry, s *dynamo.Store) {
+	for work, of := range map[string]func(dynamo.Usage) dynamo.Use{
+		"write":          func(u dynamo.Usage) dynamo.Use { return u.Writes },
+		"read":           func(u dynamo.Usage) dynamo.Use { return u.Reads },
+		"registry_write": func(u dynamo.Usage) dynamo.Use { return u.RegistryWrites },
+		"registry_read":  func(u dynamo.Usage) dynamo.Use { return u.RegistryReads },
+	} {
+		counter := func(name, help string, value func(dynamo.Use) float64) {
+			reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name: name, Help: help, ConstLabels: prometheus.Labels{"work": work},
+			}, func() float64 { return value(of(s.Usage())) }))
+		}
+		counter("varve_dynamodb_requests_total", "Requests to DynamoDB that it carried out, by what for.",
+			func(u dynamo.Use) float64 { return float64(u.Requests) })
+		counter("varve_dynamodb_units_total", "Request units that DynamoDB billed, by what for.",
+			func(u dynamo.Use) float64 { return u.Units })
 	}
 }

@@ -122,7 +122,7 @@ func (sc *scanner) fetch(ctx context.Context) (edge int64, err error) {
 	if err != nil {
 		return 0, sc.s.fail("Query", sc.r.Table.Name(), err)
 	}
-	sc.cost.Add(sc.s.usage.read(out.ConsumedCapacity))
+	sc.cost.Add(sc.s.usage.reads.read(out.ConsumedCapacity))
 	for _, it := range out.Items {
 		if edge, err = sc.take(it); err != nil {
 			return 0, err

@@ -143,7 +143,7 @@ func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.Upd
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case err == nil:
-		s.usage.wrote(out.ConsumedCapacity)
+		s.usage.writes.add(halves(out.ConsumedCapacity))
 		r, err := s.seen(g, at, epoch, out.Attributes)
 		return reply{stored: true, row: r}, err
 	case !errors.As(err, &failed):
@@ -152,7 +152,7 @@ func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.Upd
 		}
 		return reply{}, err
 	}
-	s.usage.refused(failed.Item)
+	s.usage.writes.refused(failed.Item)
 	r, err := s.seen(g, at, epoch, failed.Item)
 	return reply{row: r}, err
 }

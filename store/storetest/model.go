@@ -142,7 +142,7 @@ func (m *machine) read(t *rapid.T) {
 	tb := m.table(t)
 	r := store.Range{
 		Layout: m.layout,
-		Table: tb, Series: device(rapid.SampledFrom(modelDevices).Draw(t, "device")), Window: varve.AllTime(),
+		Table:  tb, Series: device(rapid.SampledFrom(modelDevices).Draw(t, "device")), Window: varve.AllTime(),
 		Order: varve.Order(rapid.IntRange(0, 1).Draw(t, "order")), Limit: rapid.IntRange(0, 5).Draw(t, "limit"), Consistent: true,
 	}
 	if rapid.Bool().Draw(t, "window") {
@@ -180,7 +180,7 @@ func (m *machine) latest(t *rapid.T) {
 	tb := m.table(t)
 	l := store.Latest{
 		Layout: m.layout,
-		Table: tb, Series: device(rapid.SampledFrom(modelDevices).Draw(t, "device")),
+		Table:  tb, Series: device(rapid.SampledFrom(modelDevices).Draw(t, "device")),
 		By: varve.By(rapid.IntRange(0, 1).Draw(t, "by")), Consistent: true,
 	}
 	if rapid.Bool().Draw(t, "cutoff") {
