@@ -29,6 +29,7 @@ const dynamoAttempts = 8
 // and region; on an emulator, which asks for neither, with made-up ones.
 func openDynamo(ctx context.Context, c *config.Config) (store.Store, error) {
 	options := []func(*awsconfig.LoadOptions) error{
+		awsconfig.WithHTTPClient(dynamo.HTTPClient()),
 		awsconfig.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts = dynamoAttempts

@@ -46,7 +46,9 @@ func (b *bench) dynamo() (err error) {
 	defer p.Stop()
 	ctx := context.Background()
 	d := &onDynamo{bench: b, emulator: p, client: dynamotest.Client(p.URL)}
-	if d.store, err = dynamo.Open(ctx, dynamo.Options{Client: d.client, Registry: "bench_registry"}); err != nil {
+	// The store's client is as the service makes it; the plain ones use the SDK's.
+	client := dynamodb.New(d.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = dynamo.HTTPClient() })
+	if d.store, err = dynamo.Open(ctx, dynamo.Options{Client: client, Registry: "bench_registry"}); err != nil {
 		return err
 	}
 	d.engine, err = engine.Open(ctx, engine.Options{
