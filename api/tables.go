@@ -207,7 +207,7 @@ func (s *Server) change(ctx context.Context, name string, do func(bucket.Table) 
 }
 
 func (s *Server) listStreams(ctx context.Context, _ *struct{}) (*reply[wire.StreamList], error) {
-	list, err := s.opts.Streams.List(ctx, varve.DefaultTenant)
+	list, err := s.opts.Streams.List(ctx, grantOf(ctx).Tenant)
 	if err != nil {
 		return nil, s.problem(err)
 	}
