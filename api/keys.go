@@ -41,27 +41,31 @@ func (s *Server) createKey(ctx context.Context, in *draft) (*reply[wire.NewKey],
 	if s.opts.Keys == nil {
 		return nil, s.problem(errNoKeys())
 	}
-	g, b := grantOf(ctx), &in.Body
-	d := keys.Draft{
-		Tenant: cmp.Or(b.Tenant, g.Tenant), Name: b.Name,
-		Rate: keys.Rate{Requests: b.RequestsPerSecond, Readings: b.ReadingsPerSecond},
+	g := grantOf(ctx)
+	d, err := DraftOf(&in.Body)
+	if err != nil {
+		return nil, s.problem(inBody(err))
 	}
+	d.Tenant = cmp.Or(d.Tenant, g.Tenant)
 	if own := tenantOfKeys(g); own != "" && d.Tenant != own {
 		return nil, s.problem(varve.Errorf(varve.Forbidden, "keys of another tenant take an admin key of tenant %s", varve.DefaultTenant))
-	}
-	if b.Expires != nil {
-		d.Expires = *b.Expires
-	}
-	var err error
-	if d.Scopes, err = keys.ParseScopes(b.Scopes...); err != nil {
-		return nil, s.problem(inBody(err))
 	}
 	k, text, err := s.opts.Keys.Create(ctx, d)
 	if err != nil {
 		return nil, s.problem(inBody(err))
 	}
 	s.opts.Events.KeyCreated(k, g.ID)
-	return &reply[wire.NewKey]{wire.NewKey{KeyInfo: keyInfo(&k, s.opts.Now()), Key: text}}, nil
+	return &reply[wire.NewKey]{wire.NewKey{KeyInfo: KeyInfo(&k, s.opts.Now()), Key: text}}, nil
+}
+
+// DraftOf reads the draft of a key.
+func DraftOf(b *wire.KeyDraft) (d keys.Draft, err error) {
+	d = keys.Draft{Tenant: b.Tenant, Name: b.Name, Rate: keys.Rate{Requests: b.RequestsPerSecond, Readings: b.ReadingsPerSecond}}
+	if b.Expires != nil {
+		d.Expires = *b.Expires
+	}
+	d.Scopes, err = keys.ParseScopes(b.Scopes...)
+	return d, err
 }
 
 // inBody says that the parameter at fault is in the body.
@@ -88,7 +92,7 @@ func (s *Server) listKeys(ctx context.Context, _ *struct{}) (*reply[wire.KeyList
 		return nil, s.problem(err)
 	}
 	for i := range list {
-		body.Keys = append(body.Keys, keyInfo(&list[i], s.opts.Now()))
+		body.Keys = append(body.Keys, KeyInfo(&list[i], s.opts.Now()))
 	}
 	return &reply[wire.KeyList]{body}, nil
 }
@@ -108,10 +112,11 @@ func (s *Server) revokeKey(ctx context.Context, in *byID) (*reply[wire.KeyInfo],
 		return nil, s.problem(err)
 	}
 	s.opts.Events.KeyRevoked(k, g.ID)
-	return &reply[wire.KeyInfo]{keyInfo(&k, s.opts.Now())}, nil
+	return &reply[wire.KeyInfo]{KeyInfo(&k, s.opts.Now())}, nil
 }
 
-func keyInfo(k *keys.Key, now time.Time) wire.KeyInfo {
+// KeyInfo is a key as the API shows it.
+func KeyInfo(k *keys.Key, now time.Time) wire.KeyInfo {
 	return wire.KeyInfo{
 		ID: k.ID, Tenant: k.Tenant, Name: k.Name, Scopes: k.Scopes.Names(), State: string(k.StateAt(now)),
 		RequestsPerSecond: k.Rate.Requests, ReadingsPerSecond: k.Rate.Readings,

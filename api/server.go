@@ -35,9 +35,9 @@ type Options struct {
 	// KeysRequired: nothing is answered without a key, also while there is none.
 	KeysRequired bool
 	Now          func() time.Time
-	Version string
-	Metrics *prometheus.Registry
-	Limits  Limits
+	Version      string
+	Metrics      *prometheus.Registry
+	Limits       Limits
 	// Hosts are the names, with a port or without, by which the server may be
 	// called besides localhost and the addresses of this machine alone.
 	Hosts  []string

@@ -68,11 +68,11 @@ func (d *Draft) check(now time.Time) error {
 	}
 	switch {
 	case d.Scopes == 0:
-		return varve.InvalidParam("scopes", "there are none: use read, write or admin, or read and write")
+		return varve.InvalidParam("scopes", "no scope is given: use read, write or admin, or read and write")
 	case len(d.Name) > maxKeyNameBytes:
-		return varve.InvalidParam("name", "it has %d bytes, the limit is %d", len(d.Name), maxKeyNameBytes)
+		return varve.InvalidParam("name", "the name has %d bytes, the limit is %d", len(d.Name), maxKeyNameBytes)
 	case !printable(d.Name):
-		return varve.InvalidParam("name", "it has a character that cannot be printed")
+		return varve.InvalidParam("name", "the name has a character that cannot be printed")
 	case !d.Expires.IsZero() && !d.Expires.After(now):
 		return varve.InvalidParam("expires", "%s is over: name a time to come, or none for never", d.Expires.UTC().Format(time.RFC3339))
 	case !d.Expires.IsZero() && d.Expires.Year() > 9999:
@@ -103,9 +103,9 @@ func checkRate(param string, perSecond float64) error {
 	if perSecond == 0 || perSecond >= leastRate && perSecond <= mostRate {
 		return nil
 	}
-	why := fmt.Sprintf("%g is not from 1/3600 to %g a second; 0 is no bound", perSecond, mostRate)
+	why := fmt.Sprintf("a rate of %g a second is not from 1/3600 to %g; 0 is no bound", perSecond, mostRate)
 	if math.IsNaN(perSecond) {
-		why = "it is no number"
+		why = "the rate is no number"
 	}
 	return varve.InvalidParam(param, "%s", why)
 }

@@ -136,7 +136,7 @@ func TestBadDrafts(t *testing.T) {
 		why, param, says string
 		d                keys.Draft
 	}{
-		{"no scope", "scopes", "none", keys.Draft{}},
+		{"no scope", "scopes", "no scope", keys.Draft{}},
 		{"a tenant that is no name", "tenant", "letters", keys.Draft{Tenant: "a/b", Scopes: keys.Read}},
 		{"a long name", "name", "100", keys.Draft{Name: strings.Repeat("x", 101), Scopes: keys.Read}},
 		{"a name with a line's end", "name", "printed", keys.Draft{Name: "a\nb", Scopes: keys.Read}},
@@ -152,7 +152,7 @@ func TestBadDrafts(t *testing.T) {
 		})
 	}
 	_, err := keys.ParseScopes("read", "root")
-	invalid(t, err, "scopes", `"root" is unknown`)
+	invalid(t, err, "scopes", `scope "root" is unknown`)
 }
 
 // TestList promises the keys of one tenant or all in the order in which they

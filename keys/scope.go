@@ -40,7 +40,7 @@ func ParseScopes(names ...string) (all Scopes, err error) {
 			}
 		}
 		if one == 0 {
-			return 0, varve.InvalidParam("scopes", "%q is unknown: use read, write or admin, or read and write", name)
+			return 0, varve.InvalidParam("scopes", "scope %q is unknown: use read, write or admin, or read and write", name)
 		}
 		all |= one
 	}

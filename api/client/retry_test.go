@@ -98,7 +98,8 @@ func TestRetries(t *testing.T) {
 		{"conflict", []answer{problem(409, "held", ""), stored}, 1, varve.Conflict, false},
 		{"a fault", []answer{problem(500, "fault", ""), stored}, 1, varve.Internal, false},
 		{"not found, by something else", []answer{{status: 404, media: "text/html", body: "<html>"}, stored}, 1, varve.NotFound, false},
-		{"forbidden, by something else", []answer{{status: 403, media: "text/plain", body: "no"}, stored}, 1, varve.Internal, false},
+		{"forbidden, by something else", []answer{{status: 403, media: "text/plain", body: "no"}, stored}, 1, varve.Forbidden, false},
+		{"no valid key", []answer{problem(401, "key", ""), stored}, 1, varve.Forbidden, false},
 	}
 	for _, row := range rows {
 		synctest.Test(t, func(t *testing.T) {
