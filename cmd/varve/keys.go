@@ -38,7 +38,7 @@ func (a *app) keysCreate() *cobra.Command {
 		if a.output == "json" {
 			return writeJSON(a.out, made)
 		}
-		fmt.Fprintf(a.err, "Key %s of tenant %s may %s, and ends %s. It is not shown again:\n", made.ID, made.Tenant, strings.Join(made.Scopes, " and "), timeOrNever(made.Expires))
+		fmt.Fprintf(a.err, "Key %s (%s of tenant %s) ends %s. It is not shown again:\n", made.ID, strings.Join(made.Scopes, ","), made.Tenant, timeOrNever(made.Expires))
 		_, err = fmt.Fprintln(a.out, made.Key)
 		return err
 	})

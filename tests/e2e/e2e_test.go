@@ -63,13 +63,17 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			var scripts atomic.Int64
-			p := params(func() []string {
+			p := params(func(env *testscript.Env) []string {
 				// Each script has tables of its own.
 				prefix := fmt.Sprintf("e2e%d", scripts.Add(1))
+				// For commands that open the store themselves.
+				for name, value := range map[string]string{"VARVE_STORE_KIND": "dynamodb", "VARVE_STORE_ENDPOINT": url, "VARVE_TABLES_PREFIX": prefix} {
+					env.Setenv(name, value)
+				}
 				return []string{"--store", "dynamodb", "--set", "store.endpoint=" + url, "--set", "tables.prefix=" + prefix}
 			})
 			p.UpdateScripts = false
-			for _, script := range []string{"ingest", "query", "rejects", "checkpoint"} {
+			for _, script := range []string{"ingest", "query", "rejects", "checkpoint", "keys", "tenants"} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
 			}
 			testscript.Run(t, p)
@@ -79,7 +83,7 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 
 // params are those of scripts whose servers get the arguments that extra gives
 // for each script.
-func params(extra func() []string) testscript.Params {
+func params(extra func(*testscript.Env) []string) testscript.Params {
 	return testscript.Params{
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
@@ -87,7 +91,7 @@ func params(extra func() []string) testscript.Params {
 		Setup: func(env *testscript.Env) error {
 			held := &servers{}
 			if extra != nil {
-				held.extra = extra()
+				held.extra = extra(env)
 			}
 			return setup(env, held)
 		},
