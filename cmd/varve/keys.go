@@ -59,7 +59,7 @@ func (a *app) keysCreate() *cobra.Command {
 // readExpires reads when a key ends; nil is never.
 func readExpires(text string, now time.Time) (*time.Time, error) {
 	if text == "never" || text == "" {
-		return nil, nil //nolint:nilnil // never is not an error
+		return nil, nil
 	}
 	if d, err := retention.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && d != retention.Forever {
 		at := now.Add(d)

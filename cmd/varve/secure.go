@@ -37,7 +37,7 @@ func warnOfClear(c *config.Config, log zerolog.Logger) {
 // secure returns what a listener needs for TLS; nil: it is not configured.
 func secure(c *config.Config, log zerolog.Logger) (*tls.Config, error) {
 	if c.Server.TLSCert == "" {
-		return nil, nil //nolint:nilnil // no TLS is not an error
+		return nil, nil
 	}
 	cert, err := openCertificate(c.Server.TLSCert, c.Server.TLSKey, log)
 	if err != nil {
