@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/store/mem"
 )
 
 // TestHowAKeyIsSent promises both headers, any writing of Bearer, and that
@@ -215,4 +218,35 @@ func TestKeyFailures(t *testing.T) {
 	if text := l.as(l.operator, "GET", "/metrics", "").body; !strings.Contains(text, `varve_requests_refused_total{status="500"} 1`) {
 		t.Error("the metrics do not count it")
 	}
+}
+
+// BenchmarkDoor is what it costs to be let in, with a key and without keys.
+func BenchmarkDoor(b *testing.B) {
+	e, err := engine.Open(b.Context(), engine.Options{Store: mem.New(nil), Holder: "bench"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	h := api.New(api.Options{
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
+		Metrics: prometheus.NewRegistry(), Keys: e.Keys,
+	})
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/healthz", nil)
+	run := func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			h.ServeHTTP(&discard{http.Header{}}, r)
+		}
+	}
+	b.Run("without", run)
+	_, text, err := e.Keys.Create(b.Context(), keys.Draft{Scopes: keys.Admin})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+text)
+	b.Run("key", run)
 }

@@ -45,9 +45,9 @@ type entry struct {
 // nobody is compared with where there is no key, so that it takes as long.
 var nobody entry
 
-// Check returns what a key's text allows. It fails with ErrNone; with Busy while
-// too many keys are tried that there are none of, unless this process knows the
-// key; or with the store's error.
+// Check returns what a key's text allows. It fails with ErrNone; or with Busy,
+// while too many keys are tried that there are none of, for any that is not valid
+// or that this process has not seen; or with the store's error.
 func (r *Registry) Check(ctx context.Context, text string) (*Grant, error) {
 	id, ok := idOf(text)
 	if !ok {
@@ -61,9 +61,19 @@ func (r *Registry) Check(ctx context.Context, text string) (*Grant, error) {
 	}
 	same := subtle.ConstantTimeCompare(hash[:], e.hash[:]) == 1
 	if !same || e.StateAt(now) != Active {
-		return nil, ErrNone
+		return nil, r.refusal(now)
 	}
 	return &e.grant, nil
+}
+
+// refusal is the answer to a text that is no valid key: the same whether its id
+// is known or not, also while ids that are not known are not looked for.
+func (r *Registry) refusal(now time.Time) error {
+	if r.guesses.TokensAt(now) >= 1 {
+		return ErrNone
+	}
+	return &varve.Error{Failure: varve.Busy, RetryAfter: time.Second,
+		Message: "too many keys are tried that there are none of: if yours is one, try again"}
 }
 
 // fresh reports whether what was read then may be believed now.
@@ -84,8 +94,7 @@ func (r *Registry) entry(ctx context.Context, id string, now time.Time) (*entry,
 	case missing && fresh(missed, now):
 		return &nobody, nil
 	case !known && r.guesses.TokensAt(now) < 1:
-		return nil, &varve.Error{Failure: varve.Busy, RetryAfter: time.Second,
-			Message: "too many keys are tried that there are none of, and this one has not been seen here lately: try again"}
+		return nil, r.refusal(now)
 	}
 	found, err, _ := r.flight.Do(id, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupWithin)

@@ -222,10 +222,12 @@ func TestGuessing(t *testing.T) {
 	if reads := w.items.reads() - before; reads > 500+10*50+2 {
 		t.Errorf("%d reads after ten seconds", reads)
 	}
-	_, err := attacked.Check(t.Context(), fresh)
-	var e *varve.Error
-	if !errors.As(err, &e) || e.Failure != varve.Busy || e.RetryAfter != time.Second {
-		t.Errorf("a key that is new: %v", err)
+	for why, text := range map[string]string{"a key that is new": fresh, "a wrong secret of one that is known": change(text, len(text)-1, 'x')} {
+		_, err := attacked.Check(t.Context(), text)
+		var e *varve.Error
+		if !errors.As(err, &e) || e.Failure != varve.Busy || e.RetryAfter != time.Second {
+			t.Errorf("%s: %v", why, err)
+		}
 	}
 	w.clock.advance(time.Second)
 	if !attacked.allowed(fresh) {
