@@ -53,7 +53,8 @@ func TestScripts(t *testing.T) {
 }
 
 // TestScriptsOnDynamoDB runs those scripts on DynamoDB's emulators that say
-// nothing of folders, and nothing of what only the embedded store counts.
+// nothing of folders, and nothing of what only the embedded store counts; and
+// those that are about DynamoDB.
 func TestScriptsOnDynamoDB(t *testing.T) {
 	emulators := []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
 	if testing.Short() {
@@ -73,7 +74,7 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 				return []string{"--store", "dynamodb", "--set", "store.endpoint=" + url, "--set", "tables.prefix=" + prefix}
 			})
 			p.UpdateScripts = false
-			for _, script := range []string{"ingest", "query", "rejects", "checkpoint", "keys", "tenants"} {
+			for _, script := range []string{"ingest", "query", "rejects", "checkpoint", "keys", "tenants", "dynamodb/apart"} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
 			}
 			testscript.Run(t, p)
