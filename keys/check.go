@@ -72,9 +72,11 @@ func (r *Registry) refusal(now time.Time) error {
 	if r.guesses.TokensAt(now) >= 1 {
 		return ErrNone
 	}
-	return &varve.Error{Failure: varve.Busy, RetryAfter: time.Second,
-		Message: "too many keys are tried that there are none of: if yours is one, try again"}
+	return errGuessing
 }
+
+var errGuessing = &varve.Error{Failure: varve.Busy, RetryAfter: time.Second,
+	Message: "too many keys are tried that there are none of: if yours is one, try again"}
 
 // fresh reports whether what was read then may be believed now.
 func fresh(read, now time.Time) bool {
@@ -94,7 +96,7 @@ func (r *Registry) entry(ctx context.Context, id string, now time.Time) (*entry,
 	case missing && fresh(missed, now):
 		return &nobody, nil
 	case !known && r.guesses.TokensAt(now) < 1:
-		return nil, r.refusal(now)
+		return nil, errGuessing
 	}
 	found, err, _ := r.flight.Do(id, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupWithin)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +31,8 @@ type keyring interface {
 // configuration; else, if a server has that open, and it was not named by a flag,
 // that server.
 func (a *app) keyring(cmd *cobra.Command, f *configFlags) (keyring, error) {
-	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data")
+	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data") ||
+		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })
 	if cmd.Flags().Changed("server") || os.Getenv("VARVE_SERVER") != "" && !named {
 		c, err := a.client()
 		return served{c}, err

@@ -211,8 +211,7 @@ func (a *app) greet(c *config.Config, at net.Addr, keysOn bool) {
 		server = "  export VARVE_SERVER=" + url + "\n"
 	}
 	if keysOn {
-		keys = "every request takes one"
-		server += "  export VARVE_KEY_FILE=the file that has your key\n"
+		keys = "every request takes one: VARVE_KEY_FILE names the file with yours"
 	}
 	fmt.Fprintf(a.out, `Varve %s is ready.
 
