@@ -124,6 +124,11 @@ func TestAccess(t *testing.T) {
 				if r.status != want[i] {
 					t.Errorf("%s gets %d of %s, want %d: %.200s", who, r.status, route.pattern, want[i], r.body)
 				}
+				if method == http.MethodGet {
+					if head := l.as(l.keys[who], http.MethodHead, path, ""); head.status != r.status || head.body != "" {
+						t.Errorf("%s gets %d %q of HEAD %s", who, head.status, head.body, path)
+					}
+				}
 				if r.status != http.StatusUnauthorized {
 					continue
 				}
@@ -204,6 +209,21 @@ func TestTenants(t *testing.T) {
 		}
 		if r := l.as(theirs, "GET", path, ""); strings.Contains(r.body, `"a"`) || strings.Contains(r.body, ",a\n") {
 			t.Errorf("%s shows another tenant's: %s", path, r.body)
+		}
+	}
+	l.as(ours, "POST", "/v1/streams/mine/readings", good(noon))
+	for who, want := range map[string]string{ours: "mine weather", theirs: "vault weather"} {
+		var names []string
+		for _, st := range decode[wire.StreamList](l.as(who, "GET", "/v1/streams", "")).Streams {
+			names = append(names, st.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("streams %s, want %s", got, want)
+		}
+	}
+	for path, want := range map[string]string{readPath: `"secret":3`, latestPath: `"secret":3`, "/v1/streams/weather/latest?device=d1": `"secret":3`} {
+		if r := l.as(theirs, "GET", path, ""); r.status != http.StatusOK || !strings.Contains(r.body, want) {
+			t.Errorf("%s does not show them their own: %d %s", path, r.status, r.body)
 		}
 	}
 	same := func(a, b string) {
