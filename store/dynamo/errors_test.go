@@ -75,11 +75,7 @@ func TestErrors(t *testing.T) {
 				}
 				o.HTTPClient = &http.Client{Transport: b}
 			})
-			s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = s.Close() })
+			s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry"})
 			tb := tableOf("varve", someTime)
 			if err := s.Create(t.Context(), tb, store.Hot); err != nil {
 				t.Fatal(err)

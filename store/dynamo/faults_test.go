@@ -85,15 +85,7 @@ func TestFaults(t *testing.T) {
 			so.RateLimiter = ratelimit.None
 		})
 	})
-	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry"})
 	table := tableOf("t", someTime)
 	if err := s.Create(t.Context(), table, store.Hot); err != nil {
 		t.Fatal(err)

@@ -68,14 +68,10 @@ func TestTemplate(t *testing.T) {
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
-			s, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry", ClassOf: func(prefix string) string {
+			s := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry", ClassOf: func(prefix string) string {
 				_, class, _ := strings.Cut(prefix, "-")
 				return class
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = s.Close() })
 			before, tb, logs := tableOf("before", someTime), tableOf("t", someTime), tableOf("t-logs", someTime)
 			is := func(what, want string, name string) {
 				t.Helper()
@@ -192,11 +188,7 @@ func TestDecreases(t *testing.T) {
 	d := &described{last: someTime}
 	now := someTime.Add(time.Hour - time.Second)
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: d} })
-	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry", Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry", Now: func() time.Time { return now }})
 	putTemplate(t, s, templateText)
 	tb := newTable(t, s)
 	var e *varve.Error
@@ -270,11 +262,7 @@ func TestNotFoundYet(t *testing.T) {
 	url := dynamotest.Dynoxide.Start(t)
 	u := &unknown{}
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: u} })
-	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry"})
 	tb := tableOf("varve", someTime)
 	if err := s.Create(t.Context(), tb, store.Hot); err != nil {
 		t.Fatal(err)
