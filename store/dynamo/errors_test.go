@@ -51,6 +51,7 @@ func (n noCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 // TestErrors: each failure is said in one line with what to do about it, and is a
 // verdict that allows to send again.
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what, code string
 		status     int

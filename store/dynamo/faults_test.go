@@ -74,6 +74,7 @@ func refusal(r *http.Request, status int, code string) *http.Response {
 // TestFaults: whatever goes wrong on the way, every reading gets a verdict, what
 // is acknowledged is there once and whole, and what is not may be sent again.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	way := &faulty{next: http.DefaultTransport, rng: rand.New(rand.NewPCG(1, 2))}
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {

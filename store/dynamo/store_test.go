@@ -91,6 +91,15 @@ func clearTables(t interface{ Fatal(args ...any) }, url string) {
 
 var emulators = []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
 
+// both are the emulators; in short tests, the quick one has to do for what both
+// do alike.
+func both() []dynamotest.Emulator {
+	if testing.Short() {
+		return emulators[:1]
+	}
+	return emulators
+}
+
 // delayed is an emulator whose tables take a while to be made and deleted.
 func delayed() []dynamotest.Emulator {
 	if testing.Short() {

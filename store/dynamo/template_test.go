@@ -65,7 +65,8 @@ func shape(d *types.TableDescription) string {
 // TestTemplate: tables are made and tuned by the template as it is then, a class
 // by its own; and a protected table can be dropped.
 func TestTemplate(t *testing.T) {
-	for _, e := range emulators {
+	t.Parallel()
+	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			s := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry", ClassOf: func(prefix string) string {
@@ -132,6 +133,7 @@ func tagsOf(t *testing.T, url, name string) map[string]string {
 // TestBadTemplates: each mistake is named; a template that cannot be read makes
 // no tables, rather than some that nobody wanted.
 func TestBadTemplates(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		`{"biling": "on_demand"}`:                          "biling",
 		`{"billing": "free"}`:                              `billing: "free" is neither`,
@@ -184,6 +186,7 @@ func (d *described) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestDecreases: capacity is not lowered more often than DynamoDB does, and
 // raised all the same.
 func TestDecreases(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	d := &described{last: someTime}
 	now := someTime.Add(time.Hour - time.Second)
@@ -213,7 +216,8 @@ func TestDecreases(t *testing.T) {
 
 // TestHoldStopsExpiry: DynamoDB deletes nothing from a table on hold.
 func TestHoldStopsExpiry(t *testing.T) {
-	for _, e := range emulators {
+	t.Parallel()
+	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			s := open(t, url, time.Now)
@@ -259,6 +263,7 @@ func (u *unknown) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestNotFoundYet: a table that is active, and said not to be there, is waited
 // for; it is not taken for one that is gone.
 func TestNotFoundYet(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	u := &unknown{}
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: u} })
