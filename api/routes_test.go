@@ -30,6 +30,10 @@ var routes = []struct {
 	{"PUT /v1/tables/{name}/hold", "/v1/tables/{table}/hold", `{"reason":"audit"}`, 200, "application/json"},
 	{"DELETE /v1/tables/{name}/hold", "/v1/tables/{table}/hold", "", 200, "application/json"},
 	{"POST /v1/tables/{name}/restore", "/v1/tables/{table}/restore", "", 409, "application/problem+json"},
+	{"GET /v1/devices", "/v1/devices", "", 200, "application/json"},
+	{"PUT /v1/devices/{device}", "/v1/devices/d1", `{"name":"Warehouse Temp A"}`, 200, "application/json"},
+	{"GET /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
+	{"DELETE /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
 	{"GET /healthz", "/healthz", "", 200, "text/plain; charset=utf-8"},
 	{"GET /readyz", "/readyz", "", 200, "application/json"},
 	{"GET /metrics", "/metrics", "", 200, "text/plain"},
@@ -139,6 +143,7 @@ func TestDescribedParameters(t *testing.T) {
 	values := map[string]string{
 		"precision": "ms", "timezone": "Europe/Berlin", "device": "d1", "columns": "time,a", "types": "a:number", "delimiter": "tab", "from": "-24h", "to": "now",
 		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d",
+		"status": "active",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
@@ -28,6 +29,7 @@ type Options struct {
 	Rotator *rotator.Rotator
 	Keeper  store.Keeper
 	Streams *streams.Registry
+	Fleet   *fleet.Fleet
 	Now     func() time.Time
 	Version string
 	Metrics *prometheus.Registry
@@ -102,6 +104,7 @@ func New(o Options) *Server {
 	s.api.UseMiddleware(s.onlyKnown)
 	s.routeReadings()
 	s.routeTables()
+	s.routeFleet()
 	s.routeHealth()
 	s.routeDocs()
 	s.mux.HandleFunc("/", s.notFound)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
@@ -37,6 +38,8 @@ type Options struct {
 	Seal     time.Duration
 	Grace    time.Duration
 	MaxDrops int
+	// LogRetention is as in fleet.Options.
+	LogRetention time.Duration
 	// Schedule is when the rotator runs; "" is @hourly. It also runs once in
 	// Open.
 	Schedule string
@@ -57,6 +60,7 @@ type Options struct {
 type Events struct {
 	Router  router.Events
 	Rotator rotator.Events
+	Fleet   fleet.Events
 	// Unclaimed: Open found tables of this deployment whose prefix belongs to
 	// no class that is configured; what is in them is neither found nor
 	// dropped. It is called once for each such prefix. Nil is skipped.
@@ -102,6 +106,7 @@ type Engine struct {
 	Router  *router.Router
 	Query   *query.Engine
 	Rotator *rotator.Rotator
+	Fleet   *fleet.Fleet
 	Now     func() time.Time
 
 	cron       *cron.Cron
@@ -125,13 +130,17 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, errors.Join(err, o.Store.Close())
 	}
 	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Now: o.Now}
+	e.Fleet = fleet.New(fleet.Options{
+		Items: o.Store, Source: source{e}, Policy: o.Retention, Now: o.Now,
+		Holder: o.Holder, LogRetention: o.LogRetention, Events: o.Events.Fleet,
+	})
 	e.Router = router.New(router.Options{
 		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
-		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Events: o.Events.Router,
+		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Fleet.Watch, Events: o.Events.Router,
 	})
 	e.Query = query.New(query.Options{
 		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Now: o.Now,
-		Parallel: o.Parallel,
+		Keep: e.Fleet.Keep, Parallel: o.Parallel,
 	})
 	e.Rotator = rotator.New(rotator.Options{
 		Catalog: o.Store, Creator: o.Store, Keeper: o.Store, Items: o.Store, Policy: policy, Now: o.Now,
@@ -162,13 +171,14 @@ func (e *Engine) rotate() error {
 }
 
 // Close stops the schedule, waits for a run that is under way to end its step,
-// and closes the store.
+// writes when devices were last seen, and closes the store.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		e.stop()
 		if e.cron != nil {
 			<-e.cron.Stop().Done()
 		}
+		e.Fleet.Close()
 		e.closeErr = e.Store.Close()
 	})
 	return e.closeErr

@@ -56,7 +56,7 @@ func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh
 	return p, nil
 }
 
-// keeps returns how long readings of a stream live, by the prefix of the
+// keeps returns how long readings of a series live, by the prefix of the
 // tables in which they can be: those of its class, and of the classes it was in
 // before.
 func (e *Engine) keeps(ctx context.Context, s varve.Series, fresh bool) (map[string]time.Duration, error) {
@@ -65,9 +65,15 @@ func (e *Engine) keeps(ctx context.Context, s varve.Series, fresh bool) (map[str
 	if err != nil {
 		return nil, err
 	}
+	most := retention.Forever
+	if e.opts.Keep != nil {
+		if most, err = e.opts.Keep(ctx, s.Tenant, s.Device); err != nil {
+			return nil, err
+		}
+	}
 	keeps := map[string]time.Duration{}
 	for _, class := range append(slices.Clone(classes), policy.ClassOf(s.Stream).Name) {
-		keeps[policy.TablePrefix(class)] = policy.Keep(s.Stream, class)
+		keeps[policy.TablePrefix(class)] = min(policy.Keep(s.Stream, class), most)
 	}
 	return keeps, nil
 }

@@ -167,7 +167,7 @@ func openStore(ctx context.Context, c *config.Config, log zerolog.Logger, fatal 
 
 func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger) *http.Server {
 	handler := api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Fleet: e.Fleet, Now: e.Now,
 		Version: versionText(), Metrics: prometheus.NewRegistry(), Hosts: c.Server.HostList(),
 		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},
 		Events: api.Events{Failed: func(r *http.Request, err error) { requestFailed(log, r, err) }},

@@ -1,0 +1,157 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// When a device was last seen is an item of its own: it changes every minute,
+// and must neither touch the indexes nor collide with a change by hand.
+const (
+	seenSK   = "#SEEN"
+	attrSeen = "lastSeenAt"
+)
+
+func seenKey(tenant, device string) store.Key {
+	return store.Key{PK: devicePK(tenant, device), SK: seenSK}
+}
+
+// owner names a device.
+type owner struct{ tenant, device string }
+
+// seen is the devices that sent something in this minute. The first reading of
+// a minute counts: the others cost a look into a map.
+type seen struct {
+	mu      sync.RWMutex
+	minute  int64 // since 1970
+	marked  map[owner]struct{}
+	pending map[owner]time.Time // to be written
+	wake    chan struct{}
+}
+
+func newSeen() seen {
+	return seen{marked: map[owner]struct{}{}, pending: map[owner]time.Time{}, wake: make(chan struct{}, 1)}
+}
+
+// note takes in that readings arrived. It does not wait for anything to be
+// written.
+func (s *seen) note(arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) {
+	minute := arrived.Unix() / 60
+	var fresh []owner
+	var last owner
+	s.mu.RLock()
+	turned := minute > s.minute || minute < s.minute-1
+	for i := range readings {
+		r := &readings[i]
+		if verdicts[i].Outcome == varve.Rejected || r.Device == last.device && r.Tenant == last.tenant {
+			continue
+		}
+		last = owner{r.Tenant, r.Device}
+		if _, ok := s.marked[last]; turned || !ok {
+			fresh = append(fresh, last)
+		}
+	}
+	s.mu.RUnlock()
+	if len(fresh) > 0 {
+		s.mark(minute, arrived, fresh)
+	}
+}
+
+func (s *seen) mark(minute int64, arrived time.Time, fresh []owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// A request that began in the minute before may come late; a clock that was
+	// set back further starts over.
+	if minute > s.minute || minute < s.minute-1 {
+		s.minute = minute
+		clear(s.marked)
+	}
+	for _, o := range fresh {
+		if _, ok := s.marked[o]; ok {
+			continue
+		}
+		// The caller's strings lie in memory that is used again.
+		o = owner{strings.Clone(o.tenant), strings.Clone(o.device)}
+		s.marked[o], s.pending[o] = struct{}{}, arrived
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+func (s *seen) take() map[owner]time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.pending
+	s.pending = map[owner]time.Time{}
+	return taken
+}
+
+// seenWriters is how many devices are written at a time: few, because readings
+// need the store, too.
+const seenWriters = 4
+
+// writeSeen writes what was noted until the fleet is closed, and then what is
+// left.
+func (f *Fleet) writeSeen() {
+	defer close(f.stopped)
+	for {
+		select {
+		case <-f.seen.wake:
+			f.flushSeen()
+		case <-f.stop:
+			f.flushSeen()
+			return
+		}
+	}
+}
+
+// flushSeen writes when devices were seen. What cannot be written is left to
+// the device's next minute.
+func (f *Fleet) flushSeen() {
+	var g errgroup.Group
+	g.SetLimit(seenWriters)
+	for o, at := range f.seen.take() {
+		g.Go(func() error {
+			if err := f.saw(context.Background(), o, at); err != nil {
+				f.opts.Events.Failed("last seen", fmt.Errorf("note that device %s was seen: %w", o.device, err))
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // what fails has been told
+}
+
+// saw writes that a device was seen: one write, unless it is the device's
+// first, or another process saw it later. A device that is not registered is
+// registered by that.
+func (f *Fleet) saw(ctx context.Context, o owner, at time.Time) error {
+	it := store.Item{Key: seenKey(o.tenant, o.device), Attrs: map[string]varve.Value{attrSeen: timeValue(at)}}
+	err := f.opts.Items.Put(ctx, it, store.IfLess(attrSeen, timeValue(at)))
+	if !errors.Is(err, store.ErrCondition) {
+		return err
+	}
+	items, err := f.opts.Items.Get(ctx, []store.Key{it.Key}, true)
+	if err != nil || len(items) > 0 {
+		return err
+	}
+	d := Device{Tenant: o.tenant, Device: o.device, Status: Active, CreatedAt: at, UpdatedAt: at}
+	err = f.opts.Items.Put(ctx, d.item(1), store.IfAbsent())
+	if err == nil || errors.Is(err, store.ErrCondition) {
+		err = f.opts.Items.Put(ctx, it, store.IfAbsent())
+	}
+	if errors.Is(err, store.ErrCondition) {
+		return nil // another process did the same
+	}
+	return err
+}
