@@ -15,6 +15,7 @@ import (
 // routeFleet adds what there is of devices beside their readings.
 func (s *Server) routeFleet() {
 	s.routeDevices()
+	s.routeLogs()
 }
 
 // fleetOp describes an operation of a group of them.

@@ -34,6 +34,10 @@ var routes = []struct {
 	{"PUT /v1/devices/{device}", "/v1/devices/d1", `{"name":"Warehouse Temp A"}`, 200, "application/json"},
 	{"GET /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
 	{"DELETE /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
+	{"POST /v1/devices/{device}/logs", "/v1/devices/d1/logs", `{"time":"2026-11-18T12:00:00Z","state":"WARNING"}`, 200, "application/json"},
+	{"GET /v1/devices/{device}/logs", "/v1/devices/d1/logs", "", 200, "application/json"},
+	{"GET /v1/operators/{operator}/logs", "/v1/operators/Liz/logs", "", 200, "application/json"},
+	{"GET /v1/supervisors/{supervisor}/escalations", "/v1/supervisors/Sara/escalations", "", 200, "application/json"},
 	{"GET /healthz", "/healthz", "", 200, "text/plain; charset=utf-8"},
 	{"GET /readyz", "/readyz", "", 200, "application/json"},
 	{"GET /metrics", "/metrics", "", 200, "text/plain"},
@@ -143,7 +147,7 @@ func TestDescribedParameters(t *testing.T) {
 	values := map[string]string{
 		"precision": "ms", "timezone": "Europe/Berlin", "device": "d1", "columns": "time,a", "types": "a:number", "delimiter": "tab", "from": "-24h", "to": "now",
 		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d",
-		"status": "active",
+		"status": "active", "during": "2026-11", "state": "WARNING",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }

@@ -138,7 +138,7 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 	return engine.Open(ctx, engine.Options{
 		Store: st, Retention: c.Policy(), Grid: &grid,
 		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
-		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
+		LogRetention: c.Logs.Retention, Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
 		Holder: holder, Now: now, Events: engineEvents(log),
 	})
 }
