@@ -56,6 +56,8 @@ type Fleet struct {
 	opts  Options
 	seen  seen
 	keeps keeps
+	rules rules
+	looks seriesLocks
 
 	closing sync.Once
 	stop    chan struct{}
@@ -71,7 +73,7 @@ func New(o Options) *Fleet {
 		o.Events.Failed = func(string, error) {}
 	}
 	f := &Fleet{
-		opts: o, seen: newSeen(), keeps: newKeeps(),
+		opts: o, seen: newSeen(), keeps: newKeeps(), rules: rules{tenants: map[string]*ruleSet{}},
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go f.writeSeen()

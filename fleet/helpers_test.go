@@ -32,6 +32,31 @@ type counted struct {
 	puts map[string]int // by sort key
 	fail func(store.Key) error
 	gets int
+	// queries counts those of partitions; unreadable, if set, is what they fail
+	// with.
+	queries    int
+	unreadable error
+}
+
+func (c *counted) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+	c.mu.Lock()
+	c.queries++
+	err := c.unreadable
+	c.mu.Unlock()
+	if err != nil {
+		return store.ItemPage{}, err
+	}
+	return c.Store.Query(ctx, q)
+}
+
+// failOn fails writes of items whose sort keys begin with one of the texts.
+func failOn(prefixes ...string) func(store.Key) error {
+	return func(k store.Key) error {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(k.SK, p) }) {
+			return errDisk
+		}
+		return nil
+	}
 }
 
 func (c *counted) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
@@ -45,6 +70,18 @@ func (c *counted) Put(ctx context.Context, it store.Item, conds ...store.Cond) e
 		}
 	}
 	return c.Store.Put(ctx, it, conds...)
+}
+
+func (c *counted) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
+	c.mu.Lock()
+	fail := c.fail
+	c.mu.Unlock()
+	if fail != nil {
+		if err := fail(k); err != nil {
+			return err
+		}
+	}
+	return c.Store.Delete(ctx, k, conds...)
 }
 
 func (c *counted) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
@@ -69,8 +106,9 @@ func (c *counted) putsOf(sk string) int {
 // world is a fleet over a store in memory, and readings that are stored.
 type world struct {
 	*fleet.Fleet
-	t     testing.TB
-	items *counted
+	t       testing.TB
+	options fleet.Options
+	items   *counted
 
 	mu       sync.Mutex
 	clock    time.Time
@@ -95,7 +133,7 @@ func newWorld(t testing.TB, change ...func(*fleet.Options)) *world {
 	for _, c := range change {
 		c(&o)
 	}
-	w.Fleet = fleet.New(o)
+	w.options, w.Fleet = o, fleet.New(o)
 	t.Cleanup(w.Close)
 	return w
 }

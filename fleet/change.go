@@ -1,0 +1,204 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// change writes where the runs that there should be differ from those that are
+// known, and reports whether they do.
+//
+// The note of a run is written before its alert, and once more behind it; what
+// is to be gone goes alert first. So there is no alert without a note, and
+// wherever this is cut off, a note says so and the next look goes on.
+func (l *look) change(ctx context.Context, should []run) (changed bool, err error) {
+	gone := l.gone(should)
+	differ := l.differ(should, gone)
+	if len(differ) == 0 && len(gone) == 0 {
+		return false, nil
+	}
+	steps := []func(*run) error{
+		func(r *run) error { return l.note(ctx, r, false) },
+		func(r *run) error { return l.raise(ctx, r) },
+	}
+	for _, step := range steps {
+		for i := range differ {
+			if err := step(&differ[i]); err != nil {
+				return true, lostRace(err)
+			}
+		}
+	}
+	for i := range gone {
+		if err := l.drop(ctx, &gone[i]); err != nil {
+			return true, lostRace(err)
+		}
+	}
+	for i := range differ {
+		if err := l.note(ctx, &differ[i], true); err != nil {
+			return true, lostRace(err)
+		}
+	}
+	return true, nil
+}
+
+// differ returns the runs of which something is to be written: those that are
+// not noted, or otherwise, and those of which a look that was cut off has not
+// told.
+func (l *look) differ(should, gone []run) (differ []run) {
+	for _, r := range should {
+		old := l.noted(r.start)
+		switch {
+		case old == nil:
+			r.raised.late = r.raised.late || l.beyond
+		case r.equal(old) && old.told:
+			continue
+		default:
+			r.version, r.raised.late = old.version, old.raised.late
+		}
+		differ = append(differ, r)
+	}
+	for _, k := range l.known {
+		if !k.told && !among(should, k.start) && !among(gone, k.start) {
+			differ = append(differ, k)
+		}
+	}
+	// What is new goes first, from its end: a run that is cut is not shortened
+	// before the rest of it is noted.
+	slices.SortFunc(differ, func(a, b run) int { return cmp.Or(cmp.Compare(known(&a), known(&b)), b.start.Compare(a.start)) })
+	return differ
+}
+
+// known returns 1 for a run that is noted, else 0.
+func known(r *run) int {
+	if r.version.IsZero() {
+		return 0
+	}
+	return 1
+}
+
+// among reports whether there is a run of that start.
+func among(runs []run, start varve.Position) bool {
+	return slices.ContainsFunc(runs, func(r run) bool { return r.start == start })
+}
+
+// lostRace makes no error of somebody else's having been first: the next look
+// tells if what that one wrote is right.
+func lostRace(err error) error {
+	if errors.Is(err, store.ErrCondition) {
+		return nil
+	}
+	return err
+}
+
+// note writes a run's note over the one that is known of it.
+func (l *look) note(ctx context.Context, r *run, told bool) error {
+	cond := store.IfAbsent()
+	if !r.version.IsZero() {
+		cond = store.IfEquals("version", r.version)
+	}
+	r.told = told
+	it := r.item(l.rule, l.series)
+	if err := l.f.opts.Items.Put(ctx, it, cond); err != nil {
+		return fmt.Errorf("note a run of rule %s: %w", l.rule.ID, err)
+	}
+	r.version = it.Attrs["version"]
+	return nil
+}
+
+// noted returns the known run of a start.
+func (l *look) noted(start varve.Position) *run {
+	for i := range l.known {
+		if l.known[i].start == start {
+			return &l.known[i]
+		}
+	}
+	return nil
+}
+
+// gone returns the known runs that are none any more: those at lo that have
+// become too short, and those whose first reading is there and begins no run.
+// Of a run whose readings have expired, the note is all that is left.
+func (l *look) gone(should []run) (gone []run) {
+	for _, k := range l.known {
+		if among(should, k.start) {
+			continue
+		}
+		if k.covers(l.lo) && k.start != l.lo || l.alive[k.start] && l.touched(&k, should) {
+			gone = append(gone, k)
+		}
+	}
+	return gone
+}
+
+// touched reports whether a known run lies where the readings came, or a run
+// that there should be has grown into it.
+func (l *look) touched(k *run, should []run) bool {
+	return k.start.Compare(l.hi) <= 0 || slices.ContainsFunc(should, func(r run) bool { return r.covers(k.start) })
+}
+
+// raise writes a run's alert. What was resolved by hand stays so in what comes
+// of it.
+func (l *look) raise(ctx context.Context, r *run) error {
+	a := Alert{
+		Tenant: l.series.Tenant, Device: l.series.Device, Stream: l.series.Stream,
+		ID: alertID(l.rule.ID, l.series, r.start), Rule: l.rule.ID, Severity: l.rule.Severity, Message: l.rule.String(),
+		Value: r.raised.value, Since: instant(r.start), OpenedAt: instant(r.opened), Late: r.raised.late,
+	}
+	if r.end != nil {
+		a.ResolvedAt, a.ResolvedBy = instant(*r.end), ByCondition
+	}
+	if err := l.inherit(ctx, &a, r); err != nil {
+		return err
+	}
+	if err := l.f.raise(ctx, a); err != nil {
+		return fmt.Errorf("write alert %s: %w", a.ID, err)
+	}
+	return nil
+}
+
+func instant(p varve.Position) time.Time { return time.Unix(0, p.Time).UTC() }
+
+// inherit lets the alert of a new run take over from those of known runs that
+// it shares time with: it was raised when they were, and resolved by hand if
+// they were.
+func (l *look) inherit(ctx context.Context, a *Alert, r *run) error {
+	for i := range l.known {
+		k := &l.known[i]
+		if k.start == r.start || !k.covers(r.start) && !r.covers(k.start) {
+			continue
+		}
+		old, _, err := l.f.alert(ctx, a.Tenant, a.Device, alertID(l.rule.ID, l.series, k.start))
+		if err != nil {
+			return err
+		}
+		if old == nil {
+			continue
+		}
+		if r.covers(k.start) {
+			a.Late = a.Late && old.Late
+		}
+		if old.ResolvedBy == ByHand {
+			a.ResolvedAt, a.ResolvedBy = old.ResolvedAt, old.ResolvedBy
+		}
+	}
+	return nil
+}
+
+// drop deletes a run's alert, and then its note.
+func (l *look) drop(ctx context.Context, r *run) error {
+	id := alertID(l.rule.ID, l.series, r.start)
+	if err := l.f.opts.Items.Delete(ctx, alertKey(l.series.Tenant, l.series.Device, id)); err != nil {
+		return fmt.Errorf("delete alert %s: %w", id, err)
+	}
+	if err := l.f.opts.Items.Delete(ctx, r.key(l.rule, l.series), store.IfEquals("version", r.version)); err != nil {
+		return fmt.Errorf("delete the note of alert %s: %w", id, err)
+	}
+	return nil
+}
