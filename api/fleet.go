@@ -16,6 +16,8 @@ import (
 func (s *Server) routeFleet() {
 	s.routeDevices()
 	s.routeLogs()
+	s.routeRules()
+	s.routeAlerts()
 }
 
 // fleetOp describes an operation of a group of them.

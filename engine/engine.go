@@ -110,6 +110,7 @@ type Engine struct {
 	Now     func() time.Time
 
 	cron       *cron.Cron
+	first      sync.WaitGroup // what is done once, at the start
 	background context.Context
 	stop       context.CancelFunc
 	closing    sync.Once
@@ -157,7 +158,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		// What goes wrong is in the rotator's events and health.
 		_ = e.rotate()
 	}))
+	silence := e.checkSilence(o.Events.Fleet)
+	e.cron.Schedule(cron.Every(time.Minute), cron.FuncJob(silence))
 	e.cron.Start()
+	e.first.Go(silence)
 	return e, nil
 }
 
@@ -170,6 +174,17 @@ func (e *Engine) rotate() error {
 	return err
 }
 
+// checkSilence returns what looks after deadman rules, which it does at the
+// start and every minute.
+func (e *Engine) checkSilence(events fleet.Events) func() {
+	return func() {
+		err := e.Fleet.CheckSilence(e.background)
+		if err != nil && events.Failed != nil && e.background.Err() == nil {
+			events.Failed("deadman rules", err)
+		}
+	}
+}
+
 // Close stops the schedule, waits for a run that is under way to end its step,
 // writes when devices were last seen, and closes the store.
 func (e *Engine) Close() error {
@@ -178,6 +193,7 @@ func (e *Engine) Close() error {
 		if e.cron != nil {
 			<-e.cron.Stop().Done()
 		}
+		e.first.Wait()
 		e.Fleet.Close()
 		e.closeErr = e.Store.Close()
 	})

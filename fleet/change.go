@@ -123,24 +123,46 @@ func (l *look) noted(start varve.Position) *run {
 }
 
 // gone returns the known runs that are none any more: those at lo that have
-// become too short, and those whose first reading is there and begins no run.
-// Of a run whose readings have expired, the note is all that is left.
+// become too short, those that lie in a run that begins earlier, and those whose
+// first reading is there and begins no run. Of a run whose readings have
+// expired, the note is all that is left.
 func (l *look) gone(should []run) (gone []run) {
 	for _, k := range l.known {
 		if among(should, k.start) {
 			continue
 		}
-		if k.covers(l.lo) && k.start != l.lo || l.alive[k.start] && l.touched(&k, should) {
+		short := k.covers(l.lo) && k.start != l.lo
+		inside := slices.ContainsFunc(should, func(r run) bool { return r.covers(k.start) })
+		if short || inside || l.alive[k.start] && k.start.Compare(l.hi) <= 0 {
 			gone = append(gone, k)
 		}
 	}
 	return gone
 }
 
-// touched reports whether a known run lies where the readings came, or a run
-// that there should be has grown into it.
-func (l *look) touched(k *run, should []run) bool {
-	return k.start.Compare(l.hi) <= 0 || slices.ContainsFunc(should, func(r run) bool { return r.covers(k.start) })
+// reach adds the runs to those known that lie behind hi in a run that there
+// should be.
+func (l *look) reach(ctx context.Context, should []run) error {
+	if len(should) == 0 {
+		return nil
+	}
+	last, to := &should[len(should)-1], ""
+	if last.end != nil {
+		if last.end.Compare(l.hi) <= 0 {
+			return nil
+		}
+		to = positionText(*last.end)
+	}
+	notes, err := l.f.notes(ctx, l.rule, l.series, behind(l.hi), to, varve.Ascending, 0)
+	if err != nil {
+		return err
+	}
+	for i := range notes {
+		if l.noted(notes[i].start) == nil {
+			l.known = append(l.known, notes[i])
+		}
+	}
+	return nil
 }
 
 // raise writes a run's alert. What was resolved by hand stays so in what comes
@@ -191,8 +213,14 @@ func (l *look) inherit(ctx context.Context, a *Alert, r *run) error {
 	return nil
 }
 
-// drop deletes a run's alert, and then its note.
+// drop deletes a run's alert, and then its note, which says in between that
+// there is no such alert.
 func (l *look) drop(ctx context.Context, r *run) error {
+	if r.told {
+		if err := l.note(ctx, r, false); err != nil {
+			return err
+		}
+	}
 	id := alertID(l.rule.ID, l.series, r.start)
 	if err := l.f.opts.Items.Delete(ctx, alertKey(l.series.Tenant, l.series.Device, id)); err != nil {
 		return fmt.Errorf("delete alert %s: %w", id, err)

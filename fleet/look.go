@@ -151,7 +151,7 @@ func (l *look) scan(ctx context.Context) ([]run, error) {
 		return nil, err
 	}
 	s.close(nil)
-	return s.runs, nil
+	return s.runs, l.reach(ctx, s.runs)
 }
 
 // back finds where the run began that the first reading goes on with.
