@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -221,4 +222,40 @@ func shownReadings(rs []varve.Reading) (all []string) {
 		all = append(all, fmt.Sprintf("%d:%s", rs[i].Time.Sub(noon)/time.Second, rs[i].Field("v")))
 	}
 	return all
+}
+
+// TestConcurrentArrivals: however many writers there are, in two processes, the
+// alerts are in the end those of the readings in the order of their time.
+func TestConcurrentArrivals(t *testing.T) {
+	for round := range 20 {
+		w := newWorld(t)
+		other := fleet.New(w.options)
+		w.rule(above(5, time.Second))
+		rng := rand.New(rand.NewPCG(uint64(round), 2))
+		batches := make([][]varve.Reading, 60)
+		for i := range batches {
+			for range 1 + rng.IntN(3) {
+				batches[i] = append(batches[i], valued(rng.IntN(30), int64(1+rng.IntN(9))))
+			}
+		}
+		var wg sync.WaitGroup
+		for i := range batches {
+			to := []*fleet.Fleet{w.Fleet, other}[i%2]
+			wg.Go(func() {
+				for again := true; again; {
+					verdicts := w.store(batches[i])
+					if err := to.Watch(t.Context(), w.now(), batches[i], verdicts); err != nil {
+						t.Error(err)
+					}
+					again = slices.ContainsFunc(verdicts, func(v varve.Verdict) bool { return v.Outcome == varve.Rejected })
+				}
+			})
+		}
+		wg.Wait()
+		other.Close()
+		stored := w.readings[batches[0][0].Series]
+		if got, want := strings.ReplaceAll(w.shown(), "L", ""), expected(stored, 5, time.Second); got != want {
+			t.Fatalf("round %d, %v:\n got %s\nwant %s", round, shownReadings(stored), got, want)
+		}
+	}
 }

@@ -22,30 +22,66 @@ func (l *look) change(ctx context.Context, should []run) (changed bool, err erro
 	gone := l.gone(should)
 	differ := l.differ(should, gone)
 	if len(differ) == 0 && len(gone) == 0 {
-		return false, nil
+		return false, l.mend(ctx, should)
 	}
-	steps := []func(*run) error{
-		func(r *run) error { return l.note(ctx, r, false) },
-		func(r *run) error { return l.raise(ctx, r) },
+	err = l.write(ctx, differ, gone)
+	if errors.Is(err, store.ErrCondition) {
+		// Somebody else was first: the next look tells if what that one wrote is
+		// right. An alert may have been written over in between.
+		for _, r := range append(differ, gone...) {
+			l.lost[r.start] = true
+		}
+		return true, nil
 	}
-	for _, step := range steps {
-		for i := range differ {
-			if err := step(&differ[i]); err != nil {
-				return true, lostRace(err)
-			}
+	for _, r := range append(differ, gone...) {
+		delete(l.lost, r.start)
+	}
+	return true, err
+}
+
+// write writes the runs that differ, and deletes those that are gone.
+func (l *look) write(ctx context.Context, differ, gone []run) error {
+	for i := range differ {
+		if err := l.note(ctx, &differ[i], false); err != nil {
+			return err
+		}
+	}
+	for i := range differ {
+		if err := l.raise(ctx, &differ[i]); err != nil {
+			return err
 		}
 	}
 	for i := range gone {
 		if err := l.drop(ctx, &gone[i]); err != nil {
-			return true, lostRace(err)
+			return err
 		}
 	}
 	for i := range differ {
 		if err := l.note(ctx, &differ[i], true); err != nil {
-			return true, lostRace(err)
+			return err
 		}
 	}
-	return true, nil
+	return nil
+}
+
+// mend deletes alerts that this look has written of runs that another process
+// has found to be none.
+func (l *look) mend(ctx context.Context, should []run) error {
+	for start := range l.lost {
+		r := run{start: start}
+		notes, err := l.f.opts.Items.Get(ctx, []store.Key{r.key(l.rule, l.series)}, true)
+		if err != nil {
+			return err
+		}
+		if len(notes) > 0 || among(should, start) {
+			continue
+		}
+		id := alertID(l.rule.ID, l.series, start)
+		if err := l.f.opts.Items.Delete(ctx, alertKey(l.series.Tenant, l.series.Device, id)); err != nil {
+			return fmt.Errorf("delete alert %s: %w", id, err)
+		}
+	}
+	return nil
 }
 
 // differ returns the runs of which something is to be written: those that are
@@ -57,7 +93,7 @@ func (l *look) differ(should, gone []run) (differ []run) {
 		switch {
 		case old == nil:
 			r.raised.late = r.raised.late || l.beyond
-		case r.equal(old) && old.told:
+		case r.equal(old) && old.told && !l.lost[r.start]:
 			continue
 		default:
 			r.version, r.raised.late = old.version, old.raised.late
@@ -65,7 +101,7 @@ func (l *look) differ(should, gone []run) (differ []run) {
 		differ = append(differ, r)
 	}
 	for _, k := range l.known {
-		if !k.told && !among(should, k.start) && !among(gone, k.start) {
+		if (!k.told || l.lost[k.start]) && !among(should, k.start) && !among(gone, k.start) {
 			differ = append(differ, k)
 		}
 	}
@@ -86,15 +122,6 @@ func known(r *run) int {
 // among reports whether there is a run of that start.
 func among(runs []run, start varve.Position) bool {
 	return slices.ContainsFunc(runs, func(r run) bool { return r.start == start })
-}
-
-// lostRace makes no error of somebody else's having been first: the next look
-// tells if what that one wrote is right.
-func lostRace(err error) error {
-	if errors.Is(err, store.ErrCondition) {
-		return nil
-	}
-	return err
 }
 
 // note writes a run's note over the one that is known of it.

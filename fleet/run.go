@@ -18,6 +18,8 @@ type run struct {
 	opened varve.Position  // the first at which it has held long enough
 	end    *varve.Position // the reading at which it holds no more; nil: none yet
 
+	seen bool // start was read, and is not what a note says
+
 	version varve.Value // of the note
 	told    bool        // the alert says what the note says
 	raised  raised      // of the reading at opened

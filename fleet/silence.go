@@ -89,7 +89,7 @@ func (f *Fleet) listen(ctx context.Context, r *Rule, d *Device) error {
 	if err != nil || !known {
 		return err
 	}
-	l := look{f: f, rule: r, series: varve.Series{Tenant: r.Tenant, Stream: r.Stream, Device: d.Device}}
+	l := look{lost: map[varve.Position]bool{}, f: f, rule: r, series: varve.Series{Tenant: r.Tenant, Stream: r.Stream, Device: d.Device}}
 	// The last one, and the one before, which a look that was cut off may have
 	// left open.
 	if l.known, err = f.notes(ctx, r, l.series, "", "", varve.Descending, 2); err != nil {
