@@ -56,6 +56,11 @@ func (s *scan) back(ctx context.Context) error {
 			return true
 		}
 		l.alive[one.at] = true
+		if !one.holds && in != nil && in.covers(one.at) {
+			// Nobody has looked at it yet: what the run is, is found from there on.
+			l.lo, l.firstOne, before = one.at, false, nil
+			return true
+		}
 		if !one.holds {
 			end = &one.at
 			return false

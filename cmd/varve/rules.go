@@ -80,7 +80,7 @@ func thresholdOf(text string) (json.RawMessage, error) {
 		return json.RawMessage(text), nil
 	}
 	if n, err := varve.ParseNumber(text); err == nil {
-		return json.RawMessage(rawValue(varve.NumberValue(n))), nil
+		return rawValue(varve.NumberValue(n)), nil
 	}
 	return json.Marshal(text)
 }
