@@ -101,7 +101,10 @@ func (l *look) differ(should, gone []run) (differ []run) {
 		differ = append(differ, r)
 	}
 	for _, k := range l.known {
-		if (!k.told || l.lost[k.start]) && !among(should, k.start) && !among(gone, k.start) {
+		// One that is not told, and begins where no reading is left, is as it was
+		// noted; one whose readings are there is found by a look at them.
+		expired := !k.told && !l.alive[k.start] && k.start.Compare(l.hi) <= 0
+		if (expired || l.lost[k.start]) && !among(should, k.start) && !among(gone, k.start) {
 			differ = append(differ, k)
 		}
 	}

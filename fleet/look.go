@@ -73,6 +73,9 @@ func (l *look) settle(ctx context.Context) error {
 		if try == 0 && l.usual() {
 			return nil
 		}
+		if err := l.around(ctx); err != nil {
+			return err
+		}
 		runs, err := l.scan(ctx)
 		if err != nil {
 			return fmt.Errorf("read the readings around %s: %w", time.Unix(0, l.lo.Time).UTC().Format(time.RFC3339Nano), err)
@@ -100,8 +103,8 @@ func (l *look) widen(runs []run) {
 	}
 }
 
-// recall reads what is noted: the run that begins at lo or before, those that
-// begin from there to hi, and the one after.
+// recall reads what is noted: the run that begins at lo or before, and those
+// that begin from there to hi.
 func (l *look) recall(ctx context.Context) (err error) {
 	if l.lost == nil {
 		l.lost = map[varve.Position]bool{}
@@ -113,6 +116,26 @@ func (l *look) recall(ctx context.Context) (err error) {
 	inner, err := l.f.notes(ctx, l.rule, l.series, behind(l.lo), behind(l.hi), varve.Ascending, 0)
 	l.known = append(l.known, inner...)
 	return err
+}
+
+// around adds the next run behind hi to what is known. If the run before or
+// behind the readings that came has a note that says that a look was cut off
+// there, that look is done again with this one.
+func (l *look) around(ctx context.Context) error {
+	if len(l.known) > 0 && !l.known[0].told && l.known[0].start.Compare(l.lo) < 0 {
+		l.lo, l.firstOne = l.known[0].start, true
+		if err := l.recall(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		next, err := l.f.notes(ctx, l.rule, l.series, behind(l.hi), "", varve.Ascending, 1)
+		l.known = append(l.known, next...)
+		if err != nil || len(next) == 0 || next[0].told {
+			return err
+		}
+		l.hi = next[0].start
+	}
 }
 
 // usual reports whether the readings change nothing for certain: they hold

@@ -23,11 +23,6 @@ type scan struct {
 // scan returns the runs that touch the readings that came, as the stored ones
 // make them.
 func (l *look) scan(ctx context.Context) ([]run, error) {
-	next, err := l.f.notes(ctx, l.rule, l.series, behind(l.hi), "", varve.Ascending, 1)
-	if err != nil {
-		return nil, err
-	}
-	l.known = append(l.known, next...)
 	s := scan{look: l}
 	if l.firstOne || l.covered(l.lo) {
 		if err := s.back(ctx); err != nil {
