@@ -114,6 +114,7 @@ type world struct {
 	clock    time.Time
 	readings map[varve.Series][]varve.Reading // sorted by position
 	failed   []error
+	read     int // readings that were handed on
 }
 
 func newWorld(t testing.TB, change ...func(*fleet.Options)) *world {
@@ -159,7 +160,13 @@ func (w *world) Read(_ context.Context, s varve.Series, win varve.Window, o varv
 		slices.Reverse(list)
 	}
 	for i := range list {
-		if win.Contains(list[i].Time) && !yield(&list[i]) {
+		if !win.Contains(list[i].Time) {
+			continue
+		}
+		w.mu.Lock()
+		w.read++
+		w.mu.Unlock()
+		if !yield(&list[i]) {
 			break
 		}
 	}

@@ -40,7 +40,7 @@ func (l *look) scan(ctx context.Context) ([]run, error) {
 // back finds where the run began that the first reading goes on with, or ends.
 func (s *scan) back(ctx context.Context) error {
 	l := s.look
-	in := l.covering(l.lo)
+	in := l.upTo(l.lo)
 	var before []sample
 	var end *varve.Position // a reading for which the condition does not hold
 	trusted := false
@@ -74,6 +74,17 @@ func (s *scan) back(ctx context.Context) error {
 		s.add(one)
 	}
 	return err
+}
+
+// upTo returns the known run that goes on to a position, whether it ends there
+// or not.
+func (l *look) upTo(p varve.Position) *run {
+	for i := range slices.Backward(l.known) {
+		if k := &l.known[i]; k.start.Compare(p) <= 0 && (k.end == nil || k.end.Compare(p) >= 0) {
+			return k
+		}
+	}
+	return nil
 }
 
 // take takes the next reading, and reports whether more are of interest.
