@@ -32,31 +32,37 @@ type owner struct{ tenant, device string }
 // a minute counts: the others cost a look into a map.
 type seen struct {
 	mu      sync.RWMutex
-	minute  int64 // since 1970
-	marked  map[owner]struct{}
-	pending map[owner]time.Time // to be written
+	minute  int64                          // since 1970
+	marked  map[string]map[string]struct{} // devices, by tenant
+	pending map[owner]time.Time            // to be written
 	wake    chan struct{}
 }
 
 func newSeen() seen {
-	return seen{marked: map[owner]struct{}{}, pending: map[owner]time.Time{}, wake: make(chan struct{}, 1)}
+	return seen{marked: map[string]map[string]struct{}{}, pending: map[owner]time.Time{}, wake: make(chan struct{}, 1)}
 }
 
-// note takes in that readings arrived. It does not wait for anything to be
-// written.
-func (s *seen) note(arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) {
+// note takes in that readings arrived, and reports whether they are of one
+// tenant. It does not wait for anything to be written.
+func (s *seen) note(arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (one bool) {
 	minute := arrived.Unix() / 60
 	var fresh []owner
 	var last owner
+	var marked map[string]struct{}
+	one = true
 	s.mu.RLock()
 	turned := minute > s.minute || minute < s.minute-1
 	for i := range readings {
 		r := &readings[i]
-		if verdicts[i].Outcome == varve.Rejected || r.Device == last.device && r.Tenant == last.tenant {
+		if i == 0 || r.Tenant != last.tenant {
+			one = i == 0
+			last, marked = owner{tenant: r.Tenant}, s.marked[r.Tenant]
+		}
+		if r.Device == last.device || verdicts[i].Outcome == varve.Rejected {
 			continue
 		}
-		last = owner{r.Tenant, r.Device}
-		if _, ok := s.marked[last]; turned || !ok {
+		last.device = r.Device
+		if _, ok := marked[r.Device]; turned || !ok {
 			fresh = append(fresh, last)
 		}
 	}
@@ -64,6 +70,7 @@ func (s *seen) note(arrived time.Time, readings []varve.Reading, verdicts []varv
 	if len(fresh) > 0 {
 		s.mark(minute, arrived, fresh)
 	}
+	return one
 }
 
 func (s *seen) mark(minute int64, arrived time.Time, fresh []owner) {
@@ -76,12 +83,15 @@ func (s *seen) mark(minute int64, arrived time.Time, fresh []owner) {
 		clear(s.marked)
 	}
 	for _, o := range fresh {
-		if _, ok := s.marked[o]; ok {
+		if _, ok := s.marked[o.tenant][o.device]; ok {
 			continue
 		}
 		// The caller's strings lie in memory that is used again.
 		o = owner{strings.Clone(o.tenant), strings.Clone(o.device)}
-		s.marked[o], s.pending[o] = struct{}{}, arrived
+		if s.marked[o.tenant] == nil {
+			s.marked[o.tenant] = map[string]struct{}{}
+		}
+		s.marked[o.tenant][o.device], s.pending[o] = struct{}{}, arrived
 	}
 	select {
 	case s.wake <- struct{}{}:

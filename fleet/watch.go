@@ -15,7 +15,11 @@ import (
 // Readings for which that cannot be done are rejected for now: sent again, they
 // are duplicates, and it is done then. An error is that of an ended context.
 func (f *Fleet) Watch(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) error {
-	f.seen.note(arrived, readings, verdicts)
+	if f.seen.note(arrived, readings, verdicts) && len(readings) > 0 {
+		if set, err := f.inForce(ctx, readings[0].Tenant); err == nil && set.empty() {
+			return nil
+		}
+	}
 	var tenant string
 	var set *ruleSet
 	var failed error
