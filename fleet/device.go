@@ -130,6 +130,7 @@ func (d *Device) item(version int64) store.Item {
 	}
 	putTime(it.Attrs, "createdAt", d.CreatedAt)
 	putTime(it.Attrs, "updatedAt", d.UpdatedAt)
+	putTime(it.Attrs, attrSeen, d.LastSeenAt)
 	return it
 }
 
@@ -140,7 +141,7 @@ func deviceOf(tenant string, it *store.Item) (Device, error) {
 		Tenant: tenant, Device: strings.TrimPrefix(it.PK, devicePK(tenant, "")),
 		Name: a.text("name"), Type: a.text("type"), Status: Status(a.text("status")),
 		Location: a.text("location"), Firmware: a.text("firmware"), Attributes: it.Attrs["attributes"],
-		CreatedAt: a.time("createdAt"), UpdatedAt: a.time("updatedAt"),
+		CreatedAt: a.time("createdAt"), UpdatedAt: a.time("updatedAt"), LastSeenAt: a.time(attrSeen),
 	}
 	if text := a.text("retention"); text != "" && a.err == nil {
 		d.Retention, a.err = retention.ParseDuration(text)

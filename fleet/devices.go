@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
@@ -70,14 +71,14 @@ func (f *Fleet) replace(ctx context.Context, d *Device) error {
 	}
 	d.UpdatedAt = f.now()
 	if len(items) == 0 {
-		d.CreatedAt = d.UpdatedAt
+		d.CreatedAt, d.LastSeenAt = d.UpdatedAt, time.Time{}
 		return f.opts.Items.Put(ctx, d.item(1), store.IfAbsent())
 	}
 	old, err := deviceOf(d.Tenant, &items[0])
 	if err != nil {
 		return err
 	}
-	d.CreatedAt = old.CreatedAt
+	d.CreatedAt, d.LastSeenAt = old.CreatedAt, old.LastSeenAt
 	return f.opts.Items.Put(ctx, d.item(intOf(items[0].Attrs["version"])+1), store.IfEquals("version", items[0].Attrs["version"]))
 }
 

@@ -14,8 +14,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// When a device was last seen is an item of its own: it changes every minute,
-// and must neither touch the indexes nor collide with a change by hand.
+// When a device was last seen is an item of its own, from its second minute on:
+// it changes every minute, and must neither touch the indexes nor collide with a
+// change by hand.
 const (
 	seenSK   = "#SEEN"
 	attrSeen = "lastSeenAt"
@@ -107,9 +108,9 @@ func (s *seen) take() map[owner]time.Time {
 	return taken
 }
 
-// seenWriters is how many devices are written at a time: few, because readings
-// need the store, too.
-const seenWriters = 4
+// seenWriters is how many devices are written at a time: so many that they share
+// a disk's syncs, and no more, because readings need the store, too.
+const seenWriters = 16
 
 // writeSeen writes what was noted until the fleet is closed, and then what is
 // left.
@@ -142,22 +143,23 @@ func (f *Fleet) flushSeen() {
 	_ = g.Wait() // what fails has been told
 }
 
-// saw writes that a device was seen: one write, unless it is the device's
-// first, or another process saw it later. A device that is not registered is
-// registered by that.
+// saw writes that a device was seen: one write. A device that is not registered
+// is registered by that.
 func (f *Fleet) saw(ctx context.Context, o owner, at time.Time) error {
 	it := store.Item{Key: seenKey(o.tenant, o.device), Attrs: map[string]varve.Value{attrSeen: timeValue(at)}}
 	err := f.opts.Items.Put(ctx, it, store.IfLess(attrSeen, timeValue(at)))
 	if !errors.Is(err, store.ErrCondition) {
 		return err
 	}
-	items, err := f.opts.Items.Get(ctx, []store.Key{it.Key}, true)
-	if err != nil || len(items) > 0 {
+	items, err := f.opts.Items.Get(ctx, []store.Key{it.Key, metadataKey(o.tenant, o.device)}, true)
+	switch {
+	case err != nil:
 		return err
-	}
-	d := Device{Tenant: o.tenant, Device: o.device, Status: Active, CreatedAt: at, UpdatedAt: at}
-	err = f.opts.Items.Put(ctx, d.item(1), store.IfAbsent())
-	if err == nil || errors.Is(err, store.ErrCondition) {
+	case len(items) == 0:
+		// Its own item says for the first minute when it was seen.
+		d := Device{Tenant: o.tenant, Device: o.device, Status: Active, CreatedAt: at, UpdatedAt: at, LastSeenAt: at}
+		err = f.opts.Items.Put(ctx, d.item(1), store.IfAbsent())
+	case len(items) == 1 && items[0].SK == metadataSK && items[0].Attrs[attrSeen].Text() < timeText(at):
 		err = f.opts.Items.Put(ctx, it, store.IfAbsent())
 	}
 	if errors.Is(err, store.ErrCondition) {

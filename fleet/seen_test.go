@@ -57,6 +57,9 @@ func TestLastSeen(t *testing.T) {
 		if at := w.lastSeen("d"); !at.Equal(noon) {
 			t.Errorf("seen at %s, and it arrived at %s", at, noon)
 		}
+		w.advance(time.Minute) // from the second minute on, there is an item for it
+		w.send(reading("d", noon))
+		w.lastSeen("d")
 		before := w.items.putsOf("#SEEN")
 		for minute := range 5 {
 			w.advance(time.Minute)
@@ -86,10 +89,13 @@ func TestLastSeenNeverGoesBack(t *testing.T) {
 		w := newWorld(t)
 		w.send(reading("d", noon))
 		synctest.Wait()
-		w.advance(-time.Hour)
-		w.send(reading("d", noon))
-		if at := w.lastSeen("d"); !at.Equal(noon) {
-			t.Errorf("seen at %s", at)
+		for _, minutes := range []int{-60, 61, -60} {
+			best := w.lastSeen("d")
+			w.advance(time.Duration(minutes) * time.Minute)
+			w.send(reading("d", noon))
+			if at := w.lastSeen("d"); minutes < 0 && !at.Equal(best) || minutes > 0 && !at.Equal(w.now()) {
+				t.Errorf("seen at %s, at %s", at, w.now())
+			}
 		}
 	})
 }
