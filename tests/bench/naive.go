@@ -127,25 +127,25 @@ func (d *onDynamo) try(ctx context.Context, one design, readings []varve.Reading
 	if after := d.store.Usage(); after != before { // it was Varve's turn
 		requests, units = float64(after.Writes.Requests-before.Writes.Requests), after.Writes.Units-before.Writes.Units
 	}
-	there, distinct, err := d.count(ctx, one.table)
-	if err != nil {
-		return err
-	}
-	size, err := d.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(one.table)})
+	there, distinct, bytes, err := d.count(ctx, one.table)
 	if err != nil {
 		return err
 	}
 	n := float64(len(readings))
 	d.out.line(one.name+": requests", requests/n, "a reading")
 	d.out.line(one.name+": write units", units/n, "a reading")
-	d.out.line(one.name+": bytes, as DynamoDB counts them", float64(aws.ToInt64(size.Table.TableSizeBytes))/float64(there), "a reading")
+	d.out.line(one.name+": bytes, as DynamoDB counts them", bytes/float64(there), "a reading")
 	d.out.line(one.name+": lost to equal timestamps", n-float64(distinct), fmt.Sprintf("of %d", len(readings)))
 	d.out.line(one.name+": there twice after retries", float64(there-distinct), "")
 	return nil
 }
 
-// count returns how many readings a table holds, and how many different ones.
-func (d *onDynamo) count(ctx context.Context, table string) (there, distinct int, err error) {
+// halfUnitBytes is how much a read of half a unit reads.
+const halfUnitBytes = 4 << 10
+
+// count returns how many readings a table holds, how many different ones, and
+// their bytes by what reading them all is billed.
+func (d *onDynamo) count(ctx context.Context, table string) (there, distinct int, bytes float64, err error) {
 	seen := map[string]bool{}
 	note := func(av types.AttributeValue) {
 		if n, ok := av.(*types.AttributeValueMemberN); ok {
@@ -153,12 +153,13 @@ func (d *onDynamo) count(ctx context.Context, table string) (there, distinct int
 			there++
 		}
 	}
-	in := &dynamodb.ScanInput{TableName: aws.String(table)}
+	in := &dynamodb.ScanInput{TableName: aws.String(table), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}
 	for {
 		out, err := d.client.Scan(ctx, in)
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
+		bytes += aws.ToFloat64(out.ConsumedCapacity.CapacityUnits) * 2 * halfUnitBytes
 		for _, item := range out.Items {
 			switch av := item["n"].(type) {
 			case *types.AttributeValueMemberM:
@@ -170,7 +171,7 @@ func (d *onDynamo) count(ctx context.Context, table string) (there, distinct int
 			}
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			return there, len(seen), nil
+			return there, len(seen), bytes, nil
 		}
 	}
 }
