@@ -36,19 +36,21 @@ var layout = []struct {
 	{"router", ". bucket retention store streams", "golang.org/x/sync"},
 	{"query", ". bucket retention store streams", "golang.org/x/sync"},
 	{"rotator", ". bucket retention store store/lease", "github.com/robfig/cron/v3"},
+	{"cloudwatch", "rotator", ""},
 	{"engine", ". bucket query retention rotator router store store/lease streams", "github.com/robfig/cron/v3"},
 	{"config", ". bucket retention rotator store", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
 	{"api/wire", ". query", "github.com/go-faster/jx"},
 	{"api/client", ". api/wire query", ""},
 	{"api", ". api/wire bucket query retention rotator router store store/lease streams",
 		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang"},
-	{"cmd/varve", ". api api/client api/wire bucket config engine query retention rotator router store store/dynamo store/lease store/local store/mem",
+	{"cmd/varve", ". api api/client api/wire bucket cloudwatch config engine query retention rotator router store store/dynamo store/lease store/local store/mem",
 		"github.com/aws github.com/spf13 github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
 	{"tests/bench", ". engine rotator store/local", ""},
 	{"tests/varvetest", "", ""},
 	{"tests/dynamotest", "", "github.com/aws"},
 	{"tests/crash", "", ""},
 	{"tests/e2e", "", ""},
+	{"tests/terraform/provider", "", ""},
 }
 
 // sources parses the Go files of the module that are not tests, by folder.

@@ -68,6 +68,8 @@ func (l Limits) withDefaults() Limits {
 type Events struct {
 	// Failed: a request failed through no fault of its own.
 	Failed func(r *http.Request, err error)
+	// Judged: readings got their verdicts, some of them rejected.
+	Judged func(readings, rejected int)
 }
 
 // Server is the HTTP server's handler.
@@ -89,6 +91,9 @@ func New(o Options) *Server {
 	o.Limits = o.Limits.withDefaults()
 	if o.Events.Failed == nil {
 		o.Events.Failed = func(*http.Request, error) {}
+	}
+	if o.Events.Judged == nil {
+		o.Events.Judged = func(int, int) {}
 	}
 	s := &Server{opts: o, mux: http.NewServeMux(), metrics: newMetrics(o.Metrics, o.Rotator), batches: wire.NewBudget(batchMemory)}
 	config := huma.DefaultConfig("Varve", o.Version)

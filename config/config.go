@@ -26,6 +26,7 @@ type Config struct {
 	Streams   map[string]Stream
 	Limits    Limits
 	Log       Log
+	Metrics   Metrics
 }
 
 // Server is how Varve is reached.
@@ -98,6 +99,11 @@ type Limits struct {
 type Log struct {
 	Level  string // debug, info, warn or error
 	Format string // console or json
+}
+
+// Metrics are those that are written somewhere, besides /metrics.
+type Metrics struct {
+	CloudWatch bool // to standard output, for Amazon CloudWatch
 }
 
 // Size is a number of bytes.

@@ -118,6 +118,8 @@ limits:
 log:
   level: debug
   format: json
+metrics:
+  cloudwatch: true
 classes:
   default: {retention: 30d}
   archive: {retention: forever}
@@ -140,6 +142,7 @@ func TestEverySetting(t *testing.T) {
 		Streams:   map[string]config.Stream{"weather": {Class: "archive"}, "weather.raw": {Retention: 7 * day}, "plain": {}, "nothing": {}},
 		Limits:    config.Limits{Body: 1 << 20, Request: 10 * time.Minute, Stall: 30 * time.Second, Requests: 10, Readings: 20},
 		Log:       config.Log{Level: "debug", Format: "json"},
+		Metrics:   config.Metrics{CloudWatch: true},
 	}
 	if !reflect.DeepEqual(loaded.Config, want) {
 		t.Errorf("got  %+v\nwant %+v", loaded.Config, want)

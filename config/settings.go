@@ -132,6 +132,7 @@ var settings = []setting{
 	whole("limits.readings", "readings on their way into the store at a time", 2, func(c *Config) *int { return &c.Limits.Readings }),
 	text("log.level", "debug, info, warn or error", func(c *Config) *string { return &c.Log.Level }, oneOf("debug", "info", "warn", "error")),
 	text("log.format", "console or json", func(c *Config) *string { return &c.Log.Format }, oneOf("console", "json")),
+	truth("metrics.cloudwatch", "once a minute, write metrics for Amazon CloudWatch to standard output", func(c *Config) *bool { return &c.Metrics.CloudWatch }),
 }
 
 // checkAddress refuses addresses that others can reach, too: there are no keys

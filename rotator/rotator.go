@@ -51,6 +51,7 @@ type Rotator struct {
 // Health is how rotation is doing.
 type Health struct {
 	LastSuccess   time.Time // of a run in this process; zero: none yet
+	LastRun       time.Time // of a run in this process that got as far as a plan
 	LastError     string    // of the last run, if it failed
 	Ready, Needed int       // tables of the next month: there are, there should be
 	Tables        int       // there are in all
@@ -164,6 +165,7 @@ func (r *Rotator) note(p *Plan, d done, err error) {
 		return // somebody else sees to it
 	}
 	if !p.Now.IsZero() { // it got as far as a plan
+		h.LastRun = r.opts.Now()
 		h.Ready, h.Needed, h.Tables = p.Ready+d.ahead, p.Needed, p.Tables+d.created-d.dropped
 	}
 	if err != nil {

@@ -65,7 +65,8 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	srv := newServer(c, e, log)
+	measured, stopMetrics := a.publish(ctx, c, e, log)
+	srv := newServer(c, e, log, measured)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(listener) }()
 	a.greet(c, listener.Addr().String())
@@ -76,6 +77,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 		err = drain(srv, c.Server.Drain, log)
 	case err = <-failed:
 	}
+	stopMetrics()
 	err = errors.Join(err, closeWithin(max(c.Server.Drain, leastClose), e.Close))
 	if err == nil {
 		log.Info().Msg("stopped")
@@ -174,12 +176,12 @@ func openStore(ctx context.Context, c *config.Config, log zerolog.Logger, fatal 
 	return st, "embedded", err
 }
 
-func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger) *http.Server {
+func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *http.Server {
 	handler := api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
 		Version: versionText(), Metrics: prometheus.NewRegistry(), Hosts: c.Server.HostList(),
 		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},
-		Events: api.Events{Failed: func(r *http.Request, err error) { requestFailed(log, r, err) }},
+		Events: api.Events{Failed: func(r *http.Request, err error) { requestFailed(log, r, err) }, Judged: judged},
 	})
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
