@@ -43,7 +43,8 @@ type Options struct {
 	// MaxRequests and MaxReadings bound what is under way; see router.Options.
 	MaxRequests int
 	MaxReadings int
-	// Parallel is how many tables one query reads at a time; see query.Options.
+	// Parallel is how many tables one query reads at a time, and one rotation
+	// makes; see query.Options and rotator.Options.
 	Parallel int
 	// Layouts are how the readings of streams lie, by name; see router.Options.
 	Layouts map[string]store.Layout
@@ -142,7 +143,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	})
 	e.Rotator = rotator.New(rotator.Options{
 		Catalog: o.Store, Creator: o.Store, Keeper: o.Store, Items: o.Store, Policy: policy, Now: o.Now,
-		Holder: o.Holder, Events: o.Events.Rotator,
+		Holder: o.Holder, Parallel: o.Parallel, Events: o.Events.Rotator,
 	})
 	e.background, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := e.rotate(); err != nil && varve.FailureOf(err) == varve.Invalid {

@@ -25,7 +25,10 @@ type Options struct {
 	Policy  Policy
 	Now     func() time.Time
 	Holder  string // names this process in the lease, uniquely
-	Events  Events
+	// Parallel is how many tables a run makes at a time, which suits a store
+	// that takes its time over each. 0 is 1.
+	Parallel int
+	Events   Events
 }
 
 // Events are called as things happen, from the goroutine of the run. Nil ones
@@ -181,28 +184,61 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 	var errs []error
 	held := map[bucket.Table]string{}
 	defer func() { p.spare(held) }()
-	for _, a := range p.Actions {
+	for actions := p.Actions; len(actions) > 0; {
 		if err := ctx.Err(); err != nil {
 			return d, errors.Join(append(errs, context.Cause(ctx))...)
 		}
 		if err := check(ctx); err != nil {
 			return d, errors.Join(append(errs, err)...)
 		}
-		begin := time.Now()
-		err := r.do(ctx, a)
-		if hold := (*store.HoldError)(nil); errors.As(err, &hold) {
-			held[a.Table] = hold.Reason
-			continue
+		n := r.atOnce(actions)
+		for _, out := range r.doAll(ctx, actions[:n]) {
+			if hold := (*store.HoldError)(nil); errors.As(out.err, &hold) {
+				held[out.Table] = hold.Reason
+				continue
+			}
+			if out.err != nil {
+				out.err = fmt.Errorf("%s %s: %w", out.Kind, out.Table, out.err)
+				errs = append(errs, out.err)
+			} else {
+				d.count(p, &out.Action)
+			}
+			r.opts.Events.Applied(out.Action, out.took, out.err)
 		}
-		if err != nil {
-			err = fmt.Errorf("%s %s: %w", a.Kind, a.Table, err)
-			errs = append(errs, err)
-		} else {
-			d.count(p, &a)
-		}
-		r.opts.Events.Applied(a, time.Since(begin), err)
+		actions = actions[n:]
 	}
 	return d, errors.Join(errs...)
+}
+
+// atOnce returns how many of the next actions are carried out side by side:
+// several only if they make tables.
+func (r *Rotator) atOnce(actions []Action) int {
+	n := 1
+	for n < len(actions) && n < r.opts.Parallel && actions[0].Kind == Create && actions[n].Kind == Create {
+		n++
+	}
+	return n
+}
+
+// outcome is what became of an action.
+type outcome struct {
+	Action
+	took time.Duration
+	err  error
+}
+
+func (r *Rotator) doAll(ctx context.Context, actions []Action) []outcome {
+	outcomes := make([]outcome, len(actions))
+	var wg sync.WaitGroup
+	for i, a := range actions {
+		wg.Go(func() {
+			begin := time.Now()
+			err := r.do(ctx, a)
+			outcomes[i] = outcome{a, time.Since(begin), err}
+		})
+	}
+	wg.Wait()
+	return outcomes
 }
 
 func (r *Rotator) do(ctx context.Context, a Action) error {

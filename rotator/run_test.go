@@ -74,7 +74,7 @@ func TestLeaseIsKept(t *testing.T) {
 		name  string
 		pause time.Duration
 		lost  bool
-	}{{"slow", 3 * time.Minute, false}, {"stuck", 7 * time.Minute, true}} {
+	}{{"slow", 3 * time.Minute, false}, {"stuck", 21 * time.Minute, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			w := runWorld(t)
 			other := w.another("other", rotator.Events{})

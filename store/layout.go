@@ -62,13 +62,13 @@ func (l Layout) Window() time.Duration { return max(l.RowWindow, time.Millisecon
 
 // Widen returns a layout that finds what was written with either.
 func (l Layout) Widen(other Layout) Layout {
-	a, b := l.Window(), other.Window()
-	l.RowWindow = a / gcd(a, b) * b
+	a, b := l.Window().Milliseconds(), other.Window().Milliseconds()
+	l.RowWindow = time.Duration(a/gcd(a, b)*b) * time.Millisecond
 	l.Shards = max(l.Shards, other.Shards)
 	return l
 }
 
-func gcd(a, b time.Duration) time.Duration {
+func gcd(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
 	}

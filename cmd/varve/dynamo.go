@@ -14,8 +14,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 )
@@ -57,7 +59,7 @@ func dynamoOptions(ctx context.Context, c *config.Config) (o dynamo.Options, err
 		return o, errors.New("no AWS region: set AWS_REGION, or store.region")
 	}
 	return dynamo.Options{
-		Client: dynamodb.NewFromConfig(cfg), Now: now,
+		Client: dynamodb.NewFromConfig(cfg), Now: now, ClassOf: classOf(c.Policy()),
 		Registry: cmp.Or(c.Store.Registry, c.Tables.Prefix+"_registry"),
 	}, nil
 }
@@ -74,4 +76,32 @@ func emulated(endpoint string) []func(*awsconfig.LoadOptions) error {
 		options = append(options, awsconfig.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("emulator", "emulator", "")))
 	}
 	return options
+}
+
+// classOf finds the retention class of a table's prefix.
+func classOf(p *retention.Policy) func(prefix string) string {
+	return func(prefix string) string {
+		c, _ := p.ClassOfPrefix(prefix)
+		return c.Name
+	}
+}
+
+// registerUsage adds what the store uses to the metrics.
+func registerUsage(reg *prometheus.Registry, s *dynamo.Store) {
+	for work, of := range map[string]func(dynamo.Usage) dynamo.Use{
+		"write":          func(u dynamo.Usage) dynamo.Use { return u.Writes },
+		"read":           func(u dynamo.Usage) dynamo.Use { return u.Reads },
+		"registry_write": func(u dynamo.Usage) dynamo.Use { return u.RegistryWrites },
+		"registry_read":  func(u dynamo.Usage) dynamo.Use { return u.RegistryReads },
+	} {
+		counter := func(name, help string, value func(dynamo.Use) float64) {
+			reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name: name, Help: help, ConstLabels: prometheus.Labels{"work": work},
+			}, func() float64 { return value(of(s.Usage())) }))
+		}
+		counter("varve_dynamodb_requests_total", "Requests to DynamoDB that it carried out, by what for.",
+			func(u dynamo.Use) float64 { return float64(u.Requests) })
+		counter("varve_dynamodb_units_total", "Request units that DynamoDB billed, by what for.",
+			func(u dynamo.Use) float64 { return u.Units })
+	}
 }

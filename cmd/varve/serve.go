@@ -22,6 +22,7 @@ import (
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/store/local"
 	"github.com/varvedb/varve/store/mem"
 )
@@ -177,9 +178,13 @@ func openStore(ctx context.Context, c *config.Config, log zerolog.Logger, fatal 
 }
 
 func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *http.Server {
+	reg := prometheus.NewRegistry()
+	if d, ok := e.Store.(*dynamo.Store); ok {
+		registerUsage(reg, d)
+	}
 	handler := api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
-		Version: versionText(), Metrics: prometheus.NewRegistry(), Hosts: c.Server.HostList(),
+		Version: versionText(), Metrics: reg, Hosts: c.Server.HostList(),
 		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},
 		Events: api.Events{Failed: func(r *http.Request, err error) { requestFailed(log, r, err) }, Judged: judged},
 	})

@@ -20,6 +20,9 @@ type Options struct {
 	// Owner is the value of the tag OwnerTag of this deployment's tables.
 	// Default: the registry's name.
 	Owner string
+	// ClassOf returns the retention class of tables with a prefix, for the table
+	// template; nil: none has one of its own.
+	ClassOf func(prefix string) string
 	// Now tells expired items; nil is time.Now.
 	Now func() time.Time
 	// Parallel is how many requests one call may have under way; 0 is 32.
@@ -60,6 +63,9 @@ var _ store.Store = (*Store)(nil)
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.ClassOf == nil {
+		o.ClassOf = func(string) string { return "" }
 	}
 	if o.Owner == "" {
 		o.Owner = o.Registry

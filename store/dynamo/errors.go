@@ -17,6 +17,10 @@ func isNoTable(err error) bool { return errors.Is(err, store.ErrNoTable) }
 // fail turns an error of the SDK's, after its retries, into one of the
 // contract's, which says what to do.
 func (s *Store) fail(action, table string, err error) error {
+	var known *varve.Error
+	if errors.As(err, &known) { // said already
+		return err
+	}
 	var missing *types.ResourceNotFoundException
 	if errors.As(err, &missing) {
 		return fmt.Errorf("%s: %w", table, store.ErrNoTable)
@@ -30,7 +34,7 @@ func (s *Store) fail(action, table string, err error) error {
 	}
 	switch code := api.ErrorCode(); code {
 	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException",
-		"InternalServerError", "ServiceUnavailable", "TransactionInProgressException":
+		"InternalServerError", "ServiceUnavailable", "InternalServerErrorException", "RequestTimeout", "TransactionInProgressException":
 		return &varve.Error{
 			Failure: varve.Unavailable, RetryAfter: time.Second, Err: err,
 			Message: fmt.Sprintf("DynamoDB does not take %s on %s for now (%s)", action, table, code),

@@ -133,9 +133,12 @@ func (s *Store) getSome(ctx context.Context, keys []store.Key, consistent bool, 
 		if err := pause(ctx, try); err != nil {
 			return nil, err
 		}
-		out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: pending})
+		out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: pending, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal})
 		if err != nil {
 			return nil, s.fail("BatchGetItem", s.opts.Registry, err)
+		}
+		for i := range out.ConsumedCapacity {
+			s.usage.itemReads.add(halves(&out.ConsumedCapacity[i]))
 		}
 		for _, raw := range out.Responses[s.opts.Registry] {
 			it, err := decodeItem(raw)
@@ -170,9 +173,15 @@ func (s *Store) put(ctx context.Context, it store.Item, conds ...store.Cond) err
 	if err != nil {
 		return err
 	}
-	in := &dynamodb.PutItemInput{TableName: aws.String(s.opts.Registry), Item: raw, ConditionExpression: cond}
+	in := &dynamodb.PutItemInput{
+		TableName: aws.String(s.opts.Registry), Item: raw, ConditionExpression: cond,
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	}
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = x.used()
-	_, err = s.client.PutItem(ctx, in)
+	out, err := s.client.PutItem(ctx, in)
+	if err == nil {
+		s.usage.itemWrites.add(halves(out.ConsumedCapacity))
+	}
 	return s.itemError("PutItem", it.Key, err)
 }
 
@@ -191,9 +200,15 @@ func (s *Store) delete(ctx context.Context, k store.Key, conds ...store.Cond) er
 	if err != nil {
 		return err
 	}
-	in := &dynamodb.DeleteItemInput{TableName: aws.String(s.opts.Registry), Key: itemKey(k), ConditionExpression: cond}
+	in := &dynamodb.DeleteItemInput{
+		TableName: aws.String(s.opts.Registry), Key: itemKey(k), ConditionExpression: cond,
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	}
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = x.used()
-	_, err = s.client.DeleteItem(ctx, in)
+	out, err := s.client.DeleteItem(ctx, in)
+	if err == nil {
+		s.usage.itemWrites.add(halves(out.ConsumedCapacity))
+	}
 	return s.itemError("DeleteItem", k, err)
 }
 
@@ -203,6 +218,7 @@ func (s *Store) itemError(action string, k store.Key, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &failed):
+		s.usage.itemWrites.refused(nil)
 		return fmt.Errorf("item %s %s: %w", k.PK, k.SK, store.ErrCondition)
 	default:
 		return s.fail(action, s.opts.Registry, err)

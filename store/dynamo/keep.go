@@ -45,8 +45,18 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 			return err
 		}
 	}
-	if _, err := s.makeTable(ctx, s.tableInput(t), attrTTL); err != nil {
+	template, err := s.template(ctx)
+	if err != nil {
 		return err
+	}
+	settings := template.Of(s.opts.ClassOf(t.Prefix))
+	if _, err := s.makeTable(ctx, s.tableInput(t, tier, &settings), attrTTL); err != nil {
+		return err
+	}
+	if settings.recoverable() {
+		if err := s.enableRecovery(ctx, t.Name()); err != nil {
+			return err
+		}
 	}
 	return s.ready(ctx, t)
 }
@@ -82,27 +92,6 @@ func (s *Store) ready(ctx context.Context, t bucket.Table) error {
 	return err
 }
 
-func (s *Store) tableInput(t bucket.Table) *dynamodb.CreateTableInput {
-	return &dynamodb.CreateTableInput{
-		TableName:   aws.String(t.Name()),
-		BillingMode: types.BillingModePayPerRequest,
-		Tags:        s.ownerTags(),
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String(attrSeries), AttributeType: types.ScalarAttributeTypeS},
-			{AttributeName: aws.String(attrTS), AttributeType: types.ScalarAttributeTypeN},
-		},
-		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String(attrSeries), KeyType: types.KeyTypeHash},
-			{AttributeName: aws.String(attrTS), KeyType: types.KeyTypeRange},
-		},
-	}
-}
-
-// Tune implements store.Keeper.
-func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
-	return s.change(ctx, t, func(r *record) error { r.Tier = tier; return nil })
-}
-
 // Retire implements store.Keeper.
 func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
 	return s.change(ctx, t, func(r *record) error {
@@ -119,9 +108,20 @@ func (s *Store) Restore(ctx context.Context, t bucket.Table) error {
 	return s.change(ctx, t, func(r *record) error { r.Retired = time.Time{}; return nil })
 }
 
-// Hold implements store.Keeper.
+// Hold implements store.Keeper. While a table is on hold, DynamoDB deletes no
+// expired rows of it either.
 func (s *Store) Hold(ctx context.Context, t bucket.Table, reason string) error {
-	return s.change(ctx, t, func(r *record) error { r.Hold = reason; return nil })
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.alter(ctx, t, func(r *record) error { r.Hold = reason; return nil }); err != nil {
+		return err
+	}
+	if err := s.setTTL(ctx, t.Name(), attrTTL, reason == ""); err != nil {
+		return fmt.Errorf("the hold of %s is noted, but not whether DynamoDB may delete its expired rows, which it changes once an hour at most: do it again later: %w", t, err)
+	}
+	return nil
 }
 
 // Drop implements store.Keeper. It goes on where an earlier call was cut off.
@@ -147,6 +147,9 @@ func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
 		if err := s.condemn(ctx, t, owned); err != nil {
 			return err
 		}
+	}
+	if err := s.unprotect(ctx, d); err != nil {
+		return err
 	}
 	if _, err := s.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(t.Name())}); err != nil {
 		if err = s.fail("DeleteTable", t.Name(), err); !errors.Is(err, store.ErrNoTable) {

@@ -30,7 +30,7 @@ func (s *Store) query(ctx context.Context, q store.ItemQuery) (page store.ItemPa
 		if err != nil {
 			return page, s.fail("Query", s.opts.Registry, err)
 		}
-		page.Cost.Add(s.usage.read(out.ConsumedCapacity))
+		page.Cost.Add(s.usage.itemReads.read(out.ConsumedCapacity))
 		for _, raw := range out.Items {
 			it, err := decodeItem(raw)
 			if err != nil {

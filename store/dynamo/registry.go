@@ -109,20 +109,25 @@ func (s *Store) makeTable(ctx context.Context, in *dynamodb.CreateTableInput, tt
 	if err != nil {
 		return nil, err
 	}
-	return d, s.enableTTL(ctx, name, ttl)
+	return d, s.setTTL(ctx, name, ttl, true)
 }
 
-func (s *Store) enableTTL(ctx context.Context, name, attr string) error {
+// setTTL sets whether DynamoDB deletes a table's items when their time has come.
+func (s *Store) setTTL(ctx context.Context, name, attr string, on bool) error {
 	out, err := s.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
 	if err != nil {
 		return s.fail("DescribeTimeToLive", name, err)
 	}
-	if d := out.TimeToLiveDescription; d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
+	is := false
+	if d := out.TimeToLiveDescription; d != nil {
+		is = d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling
+	}
+	if is == on {
 		return nil
 	}
 	_, err = s.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName:               aws.String(name),
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(attr), Enabled: aws.Bool(true)},
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(attr), Enabled: aws.Bool(on)},
 	})
 	if err != nil {
 		return s.fail("UpdateTimeToLive", name, err)
@@ -139,7 +144,7 @@ func (s *Store) describe(ctx context.Context, name string) (*types.TableDescript
 	return out.Table, nil
 }
 
-// await waits until a table is active.
+// await waits until a table is active, and is not being updated.
 func (s *Store) await(ctx context.Context, name string) (*types.TableDescription, error) {
 	for try := 0; ; try++ {
 		if err := pause(ctx, try); err != nil {
@@ -147,12 +152,12 @@ func (s *Store) await(ctx context.Context, name string) (*types.TableDescription
 		}
 		d, err := s.describe(ctx, name)
 		switch {
-		case errors.Is(err, store.ErrNoTable): // made, and not known everywhere yet
+		case isNoTable(err): // made, and not known everywhere yet
 		case err != nil:
 			return nil, err
-		case d.TableStatus == types.TableStatusActive || d.TableStatus == types.TableStatusUpdating:
+		case d.TableStatus == types.TableStatusActive:
 			return d, nil
-		case d.TableStatus != types.TableStatusCreating:
+		case d.TableStatus != types.TableStatusCreating && d.TableStatus != types.TableStatusUpdating:
 			return nil, fmt.Errorf("table %s is %s", name, d.TableStatus)
 		}
 	}

@@ -114,11 +114,15 @@ func (sc *scanner) next(ctx context.Context) ([]varve.Reading, error) {
 // fetch reads a page of rows, and returns the edge: the millisecond, in the
 // order of the range, behind which no further row has readings before it.
 func (sc *scanner) fetch(ctx context.Context) (edge int64, err error) {
-	out, err := sc.s.client.Query(ctx, sc.in)
+	var out *dynamodb.QueryOutput
+	err = sc.s.steady(ctx, sc.r.Table, "Query", func() (err error) {
+		out, err = sc.s.client.Query(ctx, sc.in)
+		return err
+	})
 	if err != nil {
 		return 0, sc.s.fail("Query", sc.r.Table.Name(), err)
 	}
-	sc.cost.Add(sc.s.usage.read(out.ConsumedCapacity))
+	sc.cost.Add(sc.s.usage.reads.read(out.ConsumedCapacity))
 	for _, it := range out.Items {
 		if edge, err = sc.take(it); err != nil {
 			return 0, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"pgregory.net/rapid"
 
@@ -71,6 +72,10 @@ func clearTables(t interface{ Fatal(args ...any) }, url string) {
 			return
 		}
 		for _, name := range out.TableNames {
+			unprotect := &dynamodb.UpdateTableInput{TableName: &name, DeletionProtectionEnabled: aws.Bool(false)}
+			if _, err := c.UpdateTable(context.Background(), unprotect); err != nil {
+				t.Fatal(err)
+			}
 			if _, err := c.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/varvedb/varve"
@@ -43,6 +44,10 @@ func TestAnyPrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := gone.Name()
+	unprotect := &dynamodb.UpdateTableInput{TableName: &name, DeletionProtectionEnabled: aws.Bool(false)}
+	if _, err := dynamotest.Client(url).UpdateTable(t.Context(), unprotect); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := dynamotest.Client(url).DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
 		t.Fatal(err)
 	}

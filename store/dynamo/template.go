@@ -30,8 +30,8 @@ type Template struct {
 type Settings struct {
 	// Billing is "on_demand", the default, or "provisioned".
 	Billing string `json:"billing,omitempty"`
-	// Capacity is what a provisioned table has of each tier, by "hot", "warm"
-	// and "cold", all of them.
+	// Capacity is what a provisioned table has, by tier: "hot", "warm" and
+	// "cold". Without one for cold, tables go on demand when they are sealed.
 	Capacity map[string]Capacity `json:"capacity,omitempty"`
 	// TableClass is "standard", the default, or "standard_infrequent_access",
 	// by tier.
@@ -110,7 +110,7 @@ func (s *Settings) validate(at string) (errs []error) {
 			bad("capacity."+name, "%d read and %d write units are too few: 1 is the least", c.Read, c.Write)
 		}
 	}
-	for _, tier := range tiers {
+	for _, tier := range []store.Tier{store.Hot, store.Warm} {
 		if _, there := s.Capacity[tier.String()]; s.Billing == Provisioned && !there {
 			bad("capacity."+tier.String(), "is missing, and billing is provisioned")
 		}

@@ -135,11 +135,15 @@ func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.Upd
 	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 	epoch := s.closes.now()
-	out, err := s.client.UpdateItem(ctx, in)
+	var out *dynamodb.UpdateItemOutput
+	err := s.steady(ctx, g.table, "UpdateItem", func() (err error) {
+		out, err = s.client.UpdateItem(ctx, in)
+		return err
+	})
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case err == nil:
-		s.usage.wrote(out.ConsumedCapacity)
+		s.usage.writes.add(halves(out.ConsumedCapacity))
 		r, err := s.seen(g, at, epoch, out.Attributes)
 		return reply{stored: true, row: r}, err
 	case !errors.As(err, &failed):
@@ -148,7 +152,7 @@ func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.Upd
 		}
 		return reply{}, err
 	}
-	s.usage.refused(failed.Item)
+	s.usage.writes.refused(failed.Item)
 	r, err := s.seen(g, at, epoch, failed.Item)
 	return reply{row: r}, err
 }

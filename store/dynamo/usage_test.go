@@ -85,7 +85,7 @@ func TestRequests(t *testing.T) {
 		before := s.Usage()
 		verdicts := send(t, s, tb, c.readings...)
 		after := s.Usage()
-		requests, units := after.WriteRequests-before.WriteRequests, after.WriteUnits-before.WriteUnits
+		requests, units := after.Writes.Requests-before.Writes.Requests, after.Writes.Units-before.Writes.Units
 		if verdicts != c.verdicts || requests == 0 || requests > c.requests || units > c.units {
 			t.Errorf("%s: %s, %d requests, %v units; want %s, at most %d and %v", c.what, verdicts, requests, units, c.verdicts, c.requests, c.units)
 		}
@@ -120,15 +120,15 @@ func TestManyAtOneInstant(t *testing.T) {
 		}
 	}
 	u := s.Usage()
-	t.Logf("%d readings: %d requests, %.0f units", n, u.WriteRequests, u.WriteUnits)
-	if u.WriteUnits > 3*float64(n) || u.WriteRequests > int64(2*n) {
-		t.Errorf("%d readings took %d requests and %.0f units", n, u.WriteRequests, u.WriteUnits)
+	t.Logf("%d readings: %d requests, %.0f units", n, u.Writes.Requests, u.Writes.Units)
+	if u.Writes.Units > 3*float64(n) || u.Writes.Requests > int64(2*n) {
+		t.Errorf("%d readings took %d requests and %.0f units", n, u.Writes.Requests, u.Writes.Units)
 	}
 	if got := send(t, s, tb, readings[:batch]...); got != strings.Repeat("d", batch) {
 		t.Errorf("sent again: %s", got)
 	}
 	again := s.Usage()
-	t.Logf("%d again: %d requests, %.0f units", batch, again.WriteRequests-u.WriteRequests, again.WriteUnits-u.WriteUnits)
+	t.Logf("%d again: %d requests, %.0f units", batch, again.Writes.Requests-u.Writes.Requests, again.Writes.Units-u.Writes.Units)
 	ids := map[varve.ID]bool{}
 	for _, r := range stored(t, s, tb) {
 		ids[r.ID] = true

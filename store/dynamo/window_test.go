@@ -36,7 +36,7 @@ func took(s *dynamo.Store, do func()) (requests int64, units float64) {
 	before := s.Usage()
 	do()
 	after := s.Usage()
-	return after.WriteRequests - before.WriteRequests, after.WriteUnits - before.WriteUnits
+	return after.Writes.Requests - before.Writes.Requests, after.Writes.Units - before.Writes.Units
 }
 
 // minutes returns a reading of two fields for each minute from a time on.

@@ -3,14 +3,16 @@
 // A lease is an item with a holder, a token and an end. Every taking over
 // raises the token (fencing): whoever acts under a lease checks it right before
 // each step, and a step that was begun under an older token fails its next
-// check. A lease is taken over only when its end has passed by more than the
-// clocks of two processes may differ.
+// check. A lease is taken over when its end has passed by more than the clocks
+// of two processes may differ, or when it was seen not to be renewed for as long
+// as it lasts, by the clock of whoever takes it over alone.
 package lease
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -24,7 +26,7 @@ var ErrHeld = errors.New("lease is held by another process")
 var ErrLost = errors.New("lease was lost")
 
 // skew is by how much the clocks of two processes may differ.
-const skew = time.Minute
+const skew = 15 * time.Minute
 
 const (
 	attrHolder = "holder"
@@ -32,12 +34,22 @@ const (
 	attrUntil  = "until" // unix milliseconds
 )
 
-// Keeper grants leases kept in items.
+// Keeper grants leases kept in items. It is safe for concurrent use, and not to
+// be copied once it is used.
 type Keeper struct {
 	Items  store.Items
 	Now    func() time.Time
 	Holder string        // names this process, uniquely
 	TTL    time.Duration // how long a lease lasts without a check
+
+	mu   sync.Mutex
+	seen map[string]sight // of other processes' leases, by name
+}
+
+// sight is a lease as it was met, and when it was first met so.
+type sight struct {
+	token, until int64
+	since        time.Time
 }
 
 // Lease is a lease that is held.
@@ -63,7 +75,7 @@ func (k *Keeper) Acquire(ctx context.Context, name string) (*Lease, error) {
 		it := &items[0]
 		token := it.Attrs[attrToken]
 		until := time.UnixMilli(intOf(it.Attrs[attrUntil]))
-		if holder := it.Attrs[attrHolder].Text(); holder != k.Holder && !k.Now().After(until.Add(skew)) {
+		if holder := it.Attrs[attrHolder].Text(); holder != k.Holder && !k.Now().After(until.Add(skew)) && !k.idle(name, intOf(token), until.UnixMilli()) {
 			return nil, fmt.Errorf("lease %s: %w: %s until %s", name, ErrHeld, holder, until.UTC().Format(time.RFC3339))
 		}
 		l.token = intOf(token) + 1
@@ -77,6 +89,22 @@ func (k *Keeper) Acquire(ctx context.Context, name string) (*Lease, error) {
 		return nil, fmt.Errorf("lease %s: %w", name, err)
 	}
 	return l, nil
+}
+
+// idle reports whether a lease has been seen unchanged for longer than it lasts,
+// which this process measures with its own clock.
+func (k *Keeper) idle(name string, token, until int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.Now()
+	if was, ok := k.seen[name]; ok && was.token == token && was.until == until && !now.Before(was.since) {
+		return now.Sub(was.since) > k.TTL
+	}
+	if k.seen == nil {
+		k.seen = map[string]sight{}
+	}
+	k.seen[name] = sight{token, until, now}
+	return false
 }
 
 func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {

@@ -14,7 +14,7 @@ import (
 
 const (
 	ttl  = 10 * time.Minute
-	skew = time.Minute // by how much clocks may differ
+	skew = 15 * time.Minute // by how much clocks may differ
 )
 
 // clock is a time that tests set.
@@ -60,6 +60,7 @@ func TestTakenOverAfterItsEnd(t *testing.T) {
 	want(t, "a's check", la.Check(t.Context()), nil)
 	for _, d := range []time.Duration{0, ttl - 1, 1, skew} {
 		c.pass(d)
+		b = &lease.Keeper{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl} // one that has not met the lease before
 		_, err := b.Acquire(t.Context(), "job")
 		want(t, "b, before the end has surely passed", err, lease.ErrHeld)
 	}
@@ -71,6 +72,52 @@ func TestTakenOverAfterItsEnd(t *testing.T) {
 	_, err := a.Acquire(t.Context(), "job")
 	want(t, "a, while b has it", err, lease.ErrHeld)
 	want(t, "b's check", lb.Check(t.Context()), nil)
+}
+
+// A process that has seen a lease unchanged for as long as it lasts takes it
+// over, whatever the holder's clock says; and not one that is renewed.
+func TestTakenOverWhenIdle(t *testing.T) {
+	c, ahead := newClock(), newClock()
+	ahead.pass(10 * time.Minute)
+	_, a, b := two(c)
+	a.Now = ahead.Now // so that its leases seem to last longer
+	la := acquire(t, a)
+	for range 3 {
+		for range 4 {
+			_, err := b.Acquire(t.Context(), "job")
+			want(t, "b, while a renews", err, lease.ErrHeld)
+			c.pass(ttl / 4)
+			ahead.pass(ttl / 4)
+		}
+		want(t, "a's check", la.Check(t.Context()), nil)
+	}
+	for _, d := range []time.Duration{0, ttl / 2, ttl / 2} { // a was killed
+		c.pass(d)
+		_, err := b.Acquire(t.Context(), "job")
+		want(t, "b, not long enough after", err, lease.ErrHeld)
+	}
+	c.pass(1)
+	acquire(t, b)
+	ahead.pass(ttl)
+	want(t, "a's check", la.Check(t.Context()), lease.ErrLost)
+}
+
+// A clock that is far behind or ahead takes over nothing that is renewed.
+func TestSkewedClocks(t *testing.T) {
+	for _, d := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
+		c, other := newClock(), newClock()
+		other.pass(d)
+		_, a, b := two(c)
+		b.Now = other.Now
+		la := acquire(t, a)
+		for range 50 {
+			c.pass(ttl / 2)
+			other.pass(ttl / 2)
+			want(t, "a's check", la.Check(t.Context()), nil)
+			_, err := b.Acquire(t.Context(), "job")
+			want(t, "b, whose clock differs by "+d.String(), err, lease.ErrHeld)
+		}
+	}
 }
 
 // Leases of different names have nothing to do with each other.
@@ -94,6 +141,7 @@ func TestChecksRenew(t *testing.T) {
 		want(t, "b", err, lease.ErrHeld)
 	}
 	c.pass(ttl + skew) // the end itself is not behind
+	b = &lease.Keeper{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl}
 	_, err := b.Acquire(t.Context(), "job")
 	want(t, "b, when the end may not have passed", err, lease.ErrHeld)
 	c.pass(24 * time.Hour)

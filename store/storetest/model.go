@@ -42,6 +42,12 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, 
 		for _, at := range []time.Time{start, start.AddDate(0, 0, -7), start.AddDate(0, -3, 0)} {
 			m.all = append(m.all, tableAt(at, start), tableAt(at, start.AddDate(0, 1, 0)))
 		}
+		m.layout = store.Layout{
+			RowWindow: rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour}).Draw(t, "row window"),
+			Shards:    rapid.SampledFrom([]int{0, 3}).Draw(t, "shards"),
+			Expect:    rapid.SampledFrom([]store.Expect{store.ExpectAuto, store.ExpectNew, store.ExpectExisting}).Draw(t, "expect"),
+			Keep:      rapid.SampledFrom([]time.Duration{0, 200 * 365 * 24 * time.Hour}).Draw(t, "keep"),
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"write":  m.write,
 			"write ": m.write, // twice as often as the others
@@ -72,6 +78,7 @@ type machine struct {
 	subject Subject
 	clock   time.Time
 	all     []bucket.Table // those that may be made
+	layout  store.Layout   // of all readings of the sequence
 
 	countsLag bool
 }
@@ -83,7 +90,8 @@ func (m *machine) table(t *rapid.T) bucket.Table { return rapid.SampledFrom(m.al
 // genReading draws one of few readings, so that many are drawn again.
 func (m *machine) genReading(t *rapid.T, tb bucket.Table) varve.Reading {
 	width := tb.End - tb.Start
-	at := time.Unix(tb.Start+rapid.Int64Range(0, 30).Draw(t, "at")*(width/31), rapid.Int64Range(0, 2).Draw(t, "ns"))
+	sec := rapid.Int64Range(0, 30).Draw(t, "at")*(width/31) + rapid.SampledFrom([]int64{0, 0, 61, 1000}).Draw(t, "more")
+	at := time.Unix(tb.Start+sec, rapid.Int64Range(0, 2).Draw(t, "ns"))
 	r := varve.Reading{
 		Series: device(rapid.SampledFrom(modelDevices).Draw(t, "device")), Time: at,
 		Arrived: tb.Month.Start().Add(time.Duration(rapid.IntRange(0, 1000).Draw(t, "arrived")) * time.Hour / 2),
@@ -104,7 +112,7 @@ func (m *machine) write(t *rapid.T) {
 	for range rapid.IntRange(1, 3).Draw(t, "batches") {
 		tb := m.table(t)
 		n := rapid.SampledFrom([]int{1, 1, 3, 40}).Draw(t, "n")
-		b := store.Batch{Table: tb}
+		b := store.Batch{Table: tb, Layout: func(varve.Series) store.Layout { return m.layout }}
 		for range n {
 			b.Readings = append(b.Readings, m.genReading(t, tb))
 		}
@@ -133,7 +141,8 @@ func sameError(a, b error) bool {
 func (m *machine) read(t *rapid.T) {
 	tb := m.table(t)
 	r := store.Range{
-		Table: tb, Series: device(rapid.SampledFrom(modelDevices).Draw(t, "device")), Window: varve.AllTime(),
+		Layout: m.layout,
+		Table:  tb, Series: device(rapid.SampledFrom(modelDevices).Draw(t, "device")), Window: varve.AllTime(),
 		Order: varve.Order(rapid.IntRange(0, 1).Draw(t, "order")), Limit: rapid.IntRange(0, 5).Draw(t, "limit"), Consistent: true,
 	}
 	if rapid.Bool().Draw(t, "window") {
@@ -170,7 +179,8 @@ func showAll(rs []varve.Reading) string {
 func (m *machine) latest(t *rapid.T) {
 	tb := m.table(t)
 	l := store.Latest{
-		Table: tb, Series: device(rapid.SampledFrom(modelDevices).Draw(t, "device")),
+		Layout: m.layout,
+		Table:  tb, Series: device(rapid.SampledFrom(modelDevices).Draw(t, "device")),
 		By: varve.By(rapid.IntRange(0, 1).Draw(t, "by")), Consistent: true,
 	}
 	if rapid.Bool().Draw(t, "cutoff") {
@@ -321,7 +331,7 @@ func (m *machine) check(t *rapid.T) {
 	}
 	for _, in := range want {
 		for _, d := range modelDevices {
-			m.compareRange(t, store.Range{Table: in.Table, Series: device(d), Window: varve.AllTime()})
+			m.compareRange(t, store.Range{Table: in.Table, Series: device(d), Window: varve.AllTime(), Layout: m.layout})
 		}
 	}
 }

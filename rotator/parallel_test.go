@@ -1,0 +1,56 @@
+package rotator_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/rotator"
+)
+
+// TestParallelCreates: tables are made side by side, as many as allowed; one that
+// fails stops none of the others, and events come one by one.
+func TestParallelCreates(t *testing.T) {
+	w := runWorld(t)
+	const parallel = 4
+	var applied, failed int // without a lock: the race detector tells
+	r := rotator.New(rotator.Options{
+		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Policy: w.policy, Now: w.now,
+		Holder: "x", Parallel: parallel, Events: rotator.Events{Applied: func(_ rotator.Action, _ time.Duration, err error) {
+			if applied++; err != nil {
+				failed++
+			}
+		}},
+	})
+	var now, most, calls atomic.Int64
+	full := make(chan struct{})
+	broken := errors.New("broken")
+	w.store.before = func(op string, _ bucket.Table) error {
+		if op != "create" {
+			return nil
+		}
+		most.Store(max(most.Load(), now.Add(1)))
+		defer now.Add(-1)
+		n := calls.Add(1)
+		if n == parallel {
+			close(full)
+		}
+		<-full // none of the first ones ends before all of them have begun
+		if n == 2 {
+			return broken
+		}
+		return nil
+	}
+	p, err := r.Run(t.Context())
+	if !errors.Is(err, broken) {
+		t.Errorf("the run: %v", err)
+	}
+	if n := len(p.Actions); n < 2*parallel || applied != n || failed != 1 || most.Load() > parallel {
+		t.Errorf("%d actions, %d applied, %d failed, %d at a time", n, applied, failed, most.Load())
+	}
+	if p, err = r.Run(t.Context()); err != nil || len(p.Actions) != 1 {
+		t.Errorf("the next run: %d actions, %v", len(p.Actions), err)
+	}
+}

@@ -1,0 +1,295 @@
+package dynamo_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+const templateText = `{
+	"billing": "provisioned",
+	"capacity": {"hot": {"read": 40, "write": 50}, "warm": {"read": 20, "write": 5}},
+	"table_class": {"cold": "standard_infrequent_access"},
+	"tags": {"team": "fleet", "env": "test"},
+	"classes": {"logs": {"billing": "on_demand", "deletion_protection": false, "tags": {"env": "logs"}}}
+}`
+
+func putTemplate(t *testing.T, s *dynamo.Store, text string) {
+	t.Helper()
+	it := store.Item{Key: dynamo.TemplateKey(), Attrs: map[string]varve.Value{dynamo.TemplateAttr: varve.StringValue(text)}}
+	if err := s.Put(t.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func describe(t *testing.T, url, name string) *types.TableDescription {
+	t.Helper()
+	out, err := dynamotest.Client(url).DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Table
+}
+
+// shape writes down what a template says of a table.
+func shape(d *types.TableDescription) string {
+	mode, class := "provisioned", ""
+	if d.BillingModeSummary != nil && d.BillingModeSummary.BillingMode == types.BillingModePayPerRequest {
+		mode = "on demand"
+	} else {
+		mode += fmt.Sprintf(" %d/%d", *d.ProvisionedThroughput.ReadCapacityUnits, *d.ProvisionedThroughput.WriteCapacityUnits)
+	}
+	if d.TableClassSummary != nil && d.TableClassSummary.TableClass == types.TableClassStandardInfrequentAccess {
+		class = ", infrequent access"
+	}
+	if aws.ToBool(d.DeletionProtectionEnabled) {
+		class += ", protected"
+	}
+	return mode + class
+}
+
+// TestTemplate: tables are made and tuned by the template as it is then, a class
+// by its own; and a protected table can be dropped.
+func TestTemplate(t *testing.T) {
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			url := e.Start(t)
+			s, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry", ClassOf: func(prefix string) string {
+				_, class, _ := strings.Cut(prefix, "-")
+				return class
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			before, tb, logs := tableOf("before", someTime), tableOf("t", someTime), tableOf("t-logs", someTime)
+			is := func(what, want string, name string) {
+				t.Helper()
+				if got := shape(describe(t, url, name)); got != want {
+					t.Errorf("%s: %s, want %s", what, got, want)
+				}
+			}
+			do := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			do(s.Create(t.Context(), before, store.Hot))
+			is("without a template", "on demand, protected", before.Name())
+			template := templateText
+			if e.Name == dynamotest.Local.Name { // which knows no classes
+				template = strings.Replace(template, `"table_class": {"cold": "standard_infrequent_access"},`, "", 1)
+			}
+			putTemplate(t, s, template)
+			is("made before there was one", "on demand, protected", before.Name())
+			do(s.Create(t.Context(), tb, store.Hot))
+			is("hot", "provisioned 40/50, protected", tb.Name())
+			do(s.Create(t.Context(), logs, store.Warm))
+			is("of another class", "on demand", logs.Name())
+			do(s.Tune(t.Context(), tb, store.Warm))
+			is("warm", "provisioned 20/5, protected", tb.Name())
+			do(s.Tune(t.Context(), before, store.Warm))
+			is("on demand from before", "on demand, protected", before.Name())
+			do(s.Tune(t.Context(), tb, store.Cold))
+			want := "on demand, infrequent access, protected"
+			if e.Name == dynamotest.Local.Name {
+				want = "on demand, protected"
+			}
+			is("cold", want, tb.Name())
+			if owned := tagsOf(t, url, tb.Name()); e.Name == dynamotest.Dynoxide.Name && (owned["team"] != "fleet" || owned["env"] != "test" || owned[dynamo.OwnerTag] != "t_registry") {
+				t.Errorf("tags %v", owned)
+			}
+			do(s.Retire(t.Context(), tb, someTime))
+			do(s.Drop(t.Context(), tb))
+		})
+	}
+}
+
+func tagsOf(t *testing.T, url, name string) map[string]string {
+	t.Helper()
+	out, err := dynamotest.Client(url).ListTagsOfResource(t.Context(), &dynamodb.ListTagsOfResourceInput{ResourceArn: describe(t, url, name).TableArn})
+	if err != nil {
+		return nil // an emulator without tags
+	}
+	tags := map[string]string{}
+	for _, tag := range out.Tags {
+		tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	return tags
+}
+
+// TestBadTemplates: each mistake is named; a template that cannot be read makes
+// no tables, rather than some that nobody wanted.
+func TestBadTemplates(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"biling": "on_demand"}`:                          "biling",
+		`{"billing": "free"}`:                              `billing: "free" is neither`,
+		`{"billing": "provisioned"}`:                       "capacity.hot: is missing",
+		`{"capacity": {"lukewarm": {"read":1,"write":1}}}`: "capacity.lukewarm: is no tier",
+		`{"capacity": {"hot": {"read":0,"write":1}}}`:      "capacity.hot: 0 read",
+		`{"table_class": {"cold": "glacier"}}`:             `table_class.cold: "glacier"`,
+		`{"classes": {"logs": {"billing": "free"}}}`:       "classes.logs.billing",
+		`{"tags": {"varve:owner": "me"}}`:                  "tags",
+		`{} {}`:                                            "something follows it",
+		`[]`:                                               "cannot unmarshal",
+	} {
+		if _, err := dynamo.ParseTemplate([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	url := dynamotest.Dynoxide.Start(t)
+	s := open(t, url, time.Now)
+	putTemplate(t, s, `{"biling": "on_demand"}`)
+	tb := tableOf("t", someTime)
+	if err := s.Create(t.Context(), tb, store.Hot); err == nil || !strings.Contains(err.Error(), "biling") {
+		t.Errorf("create: %v", err)
+	}
+	putTemplate(t, s, `{}`)
+	if err := s.Create(t.Context(), tb, store.Hot); err != nil {
+		t.Errorf("create, when it is mended: %v", err)
+	}
+}
+
+// described is a way on which descriptions of tables say that their capacity was
+// lowered as often as DynamoDB allows.
+type described struct{ last time.Time }
+
+func (d *described) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable") {
+		return resp, err
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, err
+	}
+	text = bytes.Replace(text, []byte(`"NumberOfDecreasesToday":0`), fmt.Appendf(nil, `"NumberOfDecreasesToday":4,"LastDecreaseDateTime":%d`, d.last.Unix()), 1)
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	resp.Header.Del("X-Amz-Crc32")
+	resp.Header.Del("Content-Length")
+	return resp, nil
+}
+
+// TestDecreases: capacity is not lowered more often than DynamoDB does, and
+// raised all the same.
+func TestDecreases(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	d := &described{last: someTime}
+	now := someTime.Add(time.Hour - time.Second)
+	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: d} })
+	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry", Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	putTemplate(t, s, templateText)
+	tb := newTable(t, s)
+	var e *varve.Error
+	if err := s.Tune(t.Context(), tb, store.Warm); !errors.As(err, &e) || e.Failure != varve.Unavailable || !strings.Contains(e.Message, "lowered 4 times today") {
+		t.Errorf("a fifth time: %v", err)
+	}
+	if got := shape(describe(t, url, tb.Name())); got != "provisioned 40/50, protected" {
+		t.Errorf("it is %s", got)
+	}
+	now = someTime.Add(time.Hour)
+	if err := s.Tune(t.Context(), tb, store.Warm); err != nil {
+		t.Errorf("an hour later: %v", err)
+	}
+	now = someTime
+	if err := s.Tune(t.Context(), tb, store.Hot); err != nil {
+		t.Errorf("raised: %v", err)
+	}
+	if got := shape(describe(t, url, tb.Name())); got != "provisioned 40/50, protected" {
+		t.Errorf("it is %s", got)
+	}
+}
+
+// TestHoldStopsExpiry: DynamoDB deletes nothing from a table on hold.
+func TestHoldStopsExpiry(t *testing.T) {
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			url := e.Start(t)
+			s := open(t, url, time.Now)
+			tb := newTable(t, s)
+			name := tb.Name()
+			for _, step := range []struct {
+				reason string
+				want   types.TimeToLiveStatus
+			}{{"", types.TimeToLiveStatusEnabled}, {"case 12", types.TimeToLiveStatusDisabled}, {"case 13", types.TimeToLiveStatusDisabled}, {"", types.TimeToLiveStatusEnabled}} {
+				if err := s.Hold(t.Context(), tb, step.reason); err != nil {
+					t.Fatal(err)
+				}
+				out, err := dynamotest.Client(url).DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &name})
+				if err != nil || out.TimeToLiveDescription.TimeToLiveStatus != step.want {
+					t.Errorf("hold %q: %+v, %v", step.reason, out, err)
+				}
+			}
+		})
+	}
+}
+
+// unknown is a way on which a table is said not to be there for some requests.
+type unknown struct{ left int }
+
+func (u *unknown) RoundTrip(r *http.Request) (*http.Response, error) {
+	target := r.Header.Get("X-Amz-Target")
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if u.left > 0 && bytes.Contains(body, []byte(`"varve_`)) && (strings.HasSuffix(target, ".UpdateItem") || strings.HasSuffix(target, ".Query")) {
+		u.left--
+		return refusal(r, http.StatusBadRequest, "ResourceNotFoundException"), nil
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestNotFoundYet: a table that is active, and said not to be there, is waited
+// for; it is not taken for one that is gone.
+func TestNotFoundYet(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	u := &unknown{}
+	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: u} })
+	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	tb := tableOf("varve", someTime)
+	if err := s.Create(t.Context(), tb, store.Hot); err != nil {
+		t.Fatal(err)
+	}
+	u.left = 3
+	if got := send(t, s, tb, sensor(someTime, "v", varve.IntValue(1))); got != "s" || u.left != 0 {
+		t.Errorf("verdict %s, %d left", got, u.left)
+	}
+	u.left = 3
+	if got := stored(t, s, tb); len(got) != 1 || u.left != 0 {
+		t.Errorf("%d readings, %d left", len(got), u.left)
+	}
+	u.left = 1000
+	res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: []varve.Reading{sensor(someTime, "v", varve.IntValue(2))}}})[0]
+	if res.Err != nil || !res.Verdicts[0].Code.Retryable() {
+		t.Errorf("for too long: %+v", res)
+	}
+	r := store.Range{Table: tb, Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime()}
+	if _, err := s.Read(t.Context(), r, nil); errors.Is(err, store.ErrNoTable) || varve.FailureOf(err) != varve.Unavailable {
+		t.Errorf("read: %v", err)
+	}
+}

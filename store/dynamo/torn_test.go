@@ -1,0 +1,146 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+const (
+	tornWriters = 64
+	tornEach    = 3
+	tornFields  = 4
+)
+
+// TestNeverTorn: 64 writers at one timestamp, and each request in turn cut off,
+// before it arrives or after it was carried out: whatever is seen, at any moment,
+// has all of its fields, and what was acknowledged is there once.
+func TestNeverTorn(t *testing.T) {
+	turns := 8
+	if testing.Short() {
+		turns = 2
+	}
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			url := e.Start(t)
+			for turn := range turns {
+				w := &way{cut: func(n int64) cut {
+					if int(n)%turns != turn {
+						return never
+					}
+					return early + cut(int(n)/turns%2)
+				}}
+				s := openOver(t, url, fmt.Sprintf("t_registry%d", turn), w)
+				tb := tableOf(fmt.Sprintf("torn%d", turn), someTime)
+				if err := s.Create(t.Context(), tb, store.Hot); err != nil {
+					t.Fatal(err)
+				}
+				layout := store.Layout{RowWindow: []time.Duration{0, time.Hour}[turn%2], Expect: store.Expect(turn % 3)}
+				tearAt(t, s, tb, layout)
+				if n := keysIn(t, url, tb); n != tornWriters*tornEach {
+					t.Errorf("%d keys are in rows, want %d", n, tornWriters*tornEach)
+				}
+			}
+		})
+	}
+}
+
+func tearAt(t *testing.T, s *dynamo.Store, tb bucket.Table, layout store.Layout) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching, writing sync.WaitGroup
+	var seen atomic.Int64
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			whole := wholeReadings(t, s, tb, layout)
+			seen.Store(max(seen.Load(), int64(len(whole))))
+		}
+	})
+	for w := range tornWriters {
+		writing.Go(func() {
+			for i := range tornEach {
+				r := sensor(someTime, "f0", varve.IntValue(int64(w*tornEach+i)))
+				for f := 1; f < tornFields; f++ {
+					r.Fields = append(r.Fields, varve.Field{Name: fmt.Sprintf("f%d", f), Value: varve.IntValue(int64(w))})
+				}
+				r.ID = varve.ID{}
+				r.Normalize()
+				acknowledge(t, s, tb, layout, r)
+			}
+		})
+	}
+	writing.Wait()
+	cancel()
+	watching.Wait()
+	if whole := wholeReadings(t, s, tb, layout); len(whole) != tornWriters*tornEach {
+		t.Errorf("%d readings are there, want %d", len(whole), tornWriters*tornEach)
+	}
+	if seen.Load() == 0 {
+		t.Error("nobody watched")
+	}
+}
+
+// keysIn returns how many keys the rows of a table have together.
+func keysIn(t *testing.T, url string, tb bucket.Table) (n int) {
+	t.Helper()
+	name := tb.Name()
+	out, err := dynamotest.Client(url).Scan(t.Context(), &dynamodb.ScanInput{TableName: &name})
+	if err != nil || len(out.LastEvaluatedKey) > 0 {
+		t.Fatalf("scan: %v", err)
+	}
+	for _, row := range out.Items {
+		if ids, ok := row["_ids"].(*types.AttributeValueMemberSS); ok {
+			n += len(ids.Value)
+		}
+	}
+	return n
+}
+
+// acknowledge sends a reading until it is acknowledged.
+func acknowledge(t *testing.T, s *dynamo.Store, tb bucket.Table, layout store.Layout, r varve.Reading) {
+	for range 1000 {
+		res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: []varve.Reading{r}, Layout: func(varve.Series) store.Layout { return layout }}})[0]
+		switch {
+		case res.Err != nil:
+			t.Errorf("%v", res.Err)
+			return
+		case res.Verdicts[0].Outcome != varve.Rejected:
+			return
+		case !res.Verdicts[0].Code.Retryable():
+			t.Errorf("%s", res.Verdicts[0])
+			return
+		}
+	}
+	t.Error("never acknowledged")
+}
+
+// wholeReadings returns the readings that are seen, all of which must be whole
+// and there once.
+func wholeReadings(t *testing.T, s *dynamo.Store, tb bucket.Table, layout store.Layout) map[varve.ID]bool {
+	r := store.Range{Table: tb, Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime(), Consistent: true, Layout: layout}
+	seen := map[varve.ID]bool{}
+	page, err := s.Read(t.Context(), r, nil)
+	if err != nil || page.More {
+		t.Errorf("read: %v, more %v", err, page.More)
+	}
+	for i := range page.Readings {
+		if got := &page.Readings[i]; len(got.Fields) != tornFields {
+			t.Errorf("torn: %s", got)
+		} else if seen[got.ID] {
+			t.Errorf("twice: %s", got)
+		}
+		seen[page.Readings[i].ID] = true
+	}
+	return seen
+}
