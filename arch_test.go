@@ -50,6 +50,7 @@ var layout = []struct {
 	{"tests/dynamotest", "", "github.com/aws"},
 	{"tests/crash", "", ""},
 	{"tests/e2e", "", ""},
+	{"tests/terraform", "", ""},
 	{"tests/terraform/provider", "", ""},
 }
 
