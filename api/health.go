@@ -19,16 +19,16 @@ func (s *Server) routeHealth() {
 	s.HandleFunc("GET /metrics", metrics.ServeHTTP)
 }
 
-// ready says whether readings can be taken: the tables of this month are there
-// as soon as the rotator has succeeded once.
+// ready says whether readings can be taken: the tables of this month are there,
+// whoever made them.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	h := s.opts.Rotator.Health()
 	body := wire.Readiness{
 		Ready: true, TablesReadyAhead: h.Ready, TablesNeededAhead: h.Needed,
 		LastRotation: orNull(h.LastSuccess), RotationError: h.LastError, Version: s.opts.Version,
 	}
-	if h.LastSuccess.IsZero() {
-		body.Ready, body.Why = false, "the rotator has not succeeded yet: tables may be missing"
+	if !h.Usable {
+		body.Ready, body.Why = false, "the rotator has not made all tables of this month yet"
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if !body.Ready {

@@ -24,6 +24,7 @@ var routes = []struct {
 	{"GET /v1/streams/{stream}/devices/{device}/latest", latestPath, "", 200, "application/json"},
 	{"GET /v1/streams/{stream}/latest", "/v1/streams/weather/latest?device=d1", "", 200, "application/json"},
 	{"GET /v1/streams", "/v1/streams", "", 200, "application/json"},
+	{"PUT /v1/streams/{stream}/devices/{device}/shards", "/v1/streams/weather/devices/a/shards", `{"shards":4}`, 200, "application/json"},
 	{"GET /v1/tables", "/v1/tables", "", 200, "application/json"},
 	{"GET /v1/tables/plan", "/v1/tables/plan", "", 200, "application/json"},
 	{"POST /v1/tables/apply", "/v1/tables/apply", "", 200, "application/json"},

@@ -107,6 +107,7 @@ func New(o Options) *Server {
 	s.api.UseMiddleware(s.onlyKnown)
 	s.routeReadings()
 	s.routeTables()
+	s.routeStreams()
 	s.routeHealth()
 	s.routeDocs()
 	s.mux.HandleFunc("/", s.notFound)

@@ -34,8 +34,6 @@ func (s *Server) routeTables() {
 	huma.Register(s.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Keep a table from being dropped",
 		"For as long as it is on hold, it is neither retired nor dropped."), s.holdTable)
 	huma.Register(s.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), s.releaseTable)
-	huma.Register(s.api, huma.Operation{OperationID: "list-streams", Method: http.MethodGet, Path: "/v1/streams",
-		Summary: "The streams there are", Tags: []string{"readings"}}, s.listStreams)
 }
 
 // reply is a body of huma's.
@@ -204,19 +202,6 @@ func (s *Server) change(ctx context.Context, name string, do func(bucket.Table) 
 		}
 	}
 	return nil, s.problem(varve.Errorf(varve.NotFound, "table %s is gone", name))
-}
-
-func (s *Server) listStreams(ctx context.Context, _ *struct{}) (*reply[wire.StreamList], error) {
-	list, err := s.opts.Streams.List(ctx, varve.DefaultTenant)
-	if err != nil {
-		return nil, s.problem(err)
-	}
-	body := wire.StreamList{Streams: []wire.StreamInfo{}}
-	policy := s.opts.Rotator.Policy()
-	for _, st := range list {
-		body.Streams = append(body.Streams, wire.StreamInfo{Name: st.Name, Class: policy.Retention.ClassOf(st.Name).Name, Classes: st.Classes})
-	}
-	return &reply[wire.StreamList]{body}, nil
 }
 
 // problem turns an error into huma's form of one.

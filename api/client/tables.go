@@ -52,11 +52,6 @@ func (c *Client) Release(ctx context.Context, table string) (wire.TableInfo, err
 	return getJSON[wire.TableInfo](ctx, c, request{method: http.MethodDelete, path: "/v1/tables/" + url.PathEscape(table) + "/hold"})
 }
 
-// Streams lists the streams.
-func (c *Client) Streams(ctx context.Context) (wire.StreamList, error) {
-	return getJSON[wire.StreamList](ctx, c, request{method: http.MethodGet, path: "/v1/streams"})
-}
-
 // Ready returns whether the server takes readings, and how rotation is doing.
 func (c *Client) Ready(ctx context.Context) (wire.Readiness, error) {
 	return getJSON[wire.Readiness](ctx, c, request{method: http.MethodGet, path: "/readyz", accept: []int{http.StatusServiceUnavailable}})

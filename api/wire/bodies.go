@@ -121,6 +121,9 @@ type StreamInfo struct {
 	Name    string   `json:"name"`
 	Class   string   `json:"class" doc:"retention class into whose tables it is written"`
 	Classes []string `json:"classes" doc:"all classes into whose tables it was ever written"`
+	// RowWindow finds rows of any window that it ever had.
+	RowWindow string         `json:"row_window" doc:"on DynamoDB: how much time a row holds at the most"`
+	Shards    map[string]int `json:"shards,omitempty" doc:"on DynamoDB: devices whose readings are spread, and over how many keys"`
 }
 
 // StreamList is the streams of a tenant.

@@ -194,25 +194,3 @@ func (a *app) explain(cmd *cobra.Command, c *client.Client, q client.Query) erro
 	_, err = fmt.Fprintf(a.out, "\nRead to its end: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
 	return err
 }
-
-func streamsCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "streams", Short: "List the streams", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			list, err := c.Streams(cmd.Context())
-			if err != nil {
-				return err
-			}
-			g := grid{header: []string{"stream", "class"}, empty: "There are no streams yet: varve ingest FILES… makes some."}
-			for _, s := range list.Streams {
-				g.add(s.Name, s.Class)
-			}
-			return a.show(&g, list)
-		},
-	}
-	return a.remote(cmd, "table", "json", "csv")
-}

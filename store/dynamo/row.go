@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -86,13 +87,14 @@ func (r *row) set(attr, key string, av types.AttributeValue) {
 	r.bytes += len(key) + sizeOfValue(av) + elementOverhead
 }
 
-// seconds writes an arrival, which is kept to the millisecond.
+// seconds writes an arrival, which is kept to the millisecond, without zeros at
+// its end.
 func seconds(t time.Time) string {
 	ms := t.UnixMilli()
 	if ms%1000 == 0 {
 		return strconv.FormatInt(ms/1000, 10)
 	}
-	return fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
+	return strings.TrimRight(fmt.Sprintf("%d.%03d", ms/1000, ms%1000), "0")
 }
 
 func parseSeconds(text string) (time.Time, error) {

@@ -26,7 +26,7 @@ var ErrHeld = errors.New("lease is held by another process")
 var ErrLost = errors.New("lease was lost")
 
 // skew is by how much the clocks of two processes may differ.
-const skew = 15 * time.Minute
+const skew = 30 * time.Minute
 
 const (
 	attrHolder = "holder"

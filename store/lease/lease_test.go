@@ -14,7 +14,7 @@ import (
 
 const (
 	ttl  = 10 * time.Minute
-	skew = 15 * time.Minute // by how much clocks may differ
+	skew = 30 * time.Minute // by how much clocks may differ
 )
 
 // clock is a time that tests set.

@@ -63,13 +63,13 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			var scripts atomic.Int64
-			p := params(func() []string {
+			p := params(func() (string, []string) {
 				// Each script has tables of its own.
 				prefix := fmt.Sprintf("e2e%d", scripts.Add(1))
-				return []string{"--store", "dynamodb", "--set", "store.endpoint=" + url, "--set", "tables.prefix=" + prefix}
+				return prefix, []string{"--store", "dynamodb", "--set", "store.endpoint=" + url, "--set", "tables.prefix=" + prefix}
 			})
 			p.UpdateScripts = false
-			for _, script := range []string{"ingest", "query", "rejects", "checkpoint"} {
+			for _, script := range []string{"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms"} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
 			}
 			testscript.Run(t, p)
@@ -77,17 +77,20 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 	}
 }
 
-// params are those of scripts whose servers get the arguments that extra gives
-// for each script.
-func params(extra func() []string) testscript.Params {
+// params are those of scripts whose tables' prefix and servers' arguments are
+// those that extra gives for each script. $PREFIX is the tables' prefix.
+func params(extra func() (prefix string, args []string)) testscript.Params {
 	return testscript.Params{
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			held := &servers{}
+			env.Setenv("PREFIX", "varve")
 			if extra != nil {
-				held.extra = extra()
+				prefix, args := extra()
+				held.extra = args
+				env.Setenv("PREFIX", prefix)
 			}
 			return setup(env, held)
 		},

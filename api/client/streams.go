@@ -1,0 +1,30 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// Streams lists the streams.
+func (c *Client) Streams(ctx context.Context) (wire.StreamList, error) {
+	return getJSON[wire.StreamList](ctx, c, request{method: http.MethodGet, path: "/v1/streams"})
+}
+
+// Spread spreads what a device sends to a stream over several keys, on DynamoDB.
+// It cannot be taken back.
+func (c *Client) Spread(ctx context.Context, stream, device string, shards int) (wire.StreamInfo, error) {
+	return getJSON[wire.StreamInfo](ctx, c, request{
+		method: http.MethodPut, path: "/v1/streams/" + url.PathEscape(stream) + "/devices/" + url.PathEscape(device) + "/shards",
+		header: http.Header{"Content-Type": {"application/json"}},
+		body: func() (io.Reader, error) {
+			body, err := json.Marshal(map[string]int{"shards": shards})
+			return bytes.NewReader(body), err
+		},
+	})
+}

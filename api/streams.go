@@ -1,0 +1,63 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/streams"
+)
+
+func (s *Server) routeStreams() {
+	huma.Register(s.api, huma.Operation{OperationID: "list-streams", Method: http.MethodGet, Path: "/v1/streams",
+		Summary: "The streams there are", Tags: []string{"streams"}}, s.listStreams)
+	huma.Register(s.api, huma.Operation{OperationID: "spread-device", Method: http.MethodPut, Path: "/v1/streams/{stream}/devices/{device}/shards",
+		Summary: "Spread a hot device over several keys", Tags: []string{"streams"},
+		Description: "On DynamoDB, a key takes 1,000 write units a second. What the device sends to the stream from now on is spread over so many keys; " +
+			"queries read all of them and merge. The number cannot be lowered. Other processes take it up within a minute. Elsewhere it changes nothing."},
+		s.spreadDevice)
+}
+
+func (s *Server) listStreams(ctx context.Context, _ *struct{}) (*reply[wire.StreamList], error) {
+	list, err := s.opts.Streams.List(ctx, varve.DefaultTenant)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	body := wire.StreamList{Streams: []wire.StreamInfo{}}
+	for i := range list {
+		body.Streams = append(body.Streams, s.streamInfo(&list[i]))
+	}
+	return &reply[wire.StreamList]{body}, nil
+}
+
+func (s *Server) streamInfo(st *streams.Stream) wire.StreamInfo {
+	policy := s.opts.Rotator.Policy()
+	return wire.StreamInfo{
+		Name: st.Name, Class: policy.Retention.ClassOf(st.Name).Name, Classes: st.Classes,
+		RowWindow: st.Layout("").Window().String(), Shards: st.Shards,
+	}
+}
+
+// spreading asks for a number of shards.
+type spreading struct {
+	Stream string `path:"stream" doc:"the stream"`
+	Device string `path:"device" doc:"the device"`
+	Body   struct {
+		Shards int `json:"shards" doc:"over how many keys, from what it is now to 64"`
+	}
+}
+
+func (s *Server) spreadDevice(ctx context.Context, in *spreading) (*reply[wire.StreamInfo], error) {
+	series := varve.Series{Tenant: varve.DefaultTenant, Stream: in.Stream, Device: in.Device}
+	if v := series.Validate(); v.Outcome == varve.Rejected {
+		return nil, s.problem(varve.InvalidParam("device", "%s", v.Message))
+	}
+	st, err := s.opts.Streams.Spread(ctx, series.Tenant, series.Stream, series.Device, in.Body.Shards)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return &reply[wire.StreamInfo]{s.streamInfo(&st)}, nil
+}

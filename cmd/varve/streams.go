@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+func streamsCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "streams", Short: "List the streams", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Streams(cmd.Context())
+			if err != nil {
+				return err
+			}
+			g := grid{header: []string{"stream", "class", "row window"}, empty: "There are no streams yet: varve ingest FILES… makes some."}
+			for _, s := range list.Streams {
+				g.add(s.Name, s.Class, s.RowWindow)
+			}
+			return a.show(&g, list)
+		},
+	}
+	cmd = a.remote(cmd, "table", "json", "csv")
+	cmd.AddCommand(spreadCommand(a))
+	return cmd
+}
+
+func spreadCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "spread STREAM DEVICE SHARDS", Short: "Spread a hot device over several keys", Args: takes(3, 3),
+		Long: "Spread what a device sends to a stream over several keys. On DynamoDB, one key takes 1,000 write units a second. Queries read\n" +
+			"all keys and merge, so that each costs a request more. The number cannot be lowered, as readings lie under all of them.",
+		Example: "  varve streams spread weather sensor_01 4",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shards, err := strconv.Atoi(args[2])
+			if err != nil {
+				return usageError{fmt.Errorf("%q is not a number of shards", args[2])}
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			var s wire.StreamInfo
+			if s, err = c.Spread(cmd.Context(), args[0], args[1], shards); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.out, "What %s sends to %s is spread over %d keys.\n", args[1], s.Name, max(s.Shards[args[1]], 1))
+			return err
+		},
+	}
+	return a.remote(cmd)
+}
