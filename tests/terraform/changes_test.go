@@ -87,7 +87,10 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
 	{iamMain, `"dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive",
       ]`, `"dynamodb:UpdateTimeToLive",
       ]`, "IAM"},
-	{iamMain, `registry = concat(local.registry_reads, ["dynamodb:PutItem"])`, `registry = concat(local.registry_reads, ["dynamodb:PutItem", "dynamodb:Scan"])`, "IAM"},
+	{iamMain, `registry = local.registry_reads
+`, `registry = concat(local.registry_reads, ["dynamodb:Scan"])
+`, "IAM"},
+	{iamMain, `each.key == "router" ? ["LEASE"] : []`, `each.key == "router" ? ["LEASES"] : []`, "IAM"},
 	{iamMain, `      "dynamodb:TagResource", "dynamodb:UntagResource", "dynamodb:UpdateContinuousBackups", "dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive",
     ]
     resources = [local.registry, local.indexes]`, `      "dynamodb:TagResource",

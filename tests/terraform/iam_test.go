@@ -80,14 +80,15 @@ func (s *statement) fits(r request) (bool, error) {
 	return is, nil
 }
 
-// condition is whether one holds. A key that a request does not have fulfils
-// none of those that are known here.
+// condition is whether one holds for the values that a request has of a key.
 func condition(operator string, wanted, has []string) (bool, error) {
 	switch operator {
 	case "StringEquals", "Bool":
 		return len(has) == 1 && slices.Contains(wanted, has[0]), nil
 	case "ForAnyValue:StringEquals":
 		return slices.ContainsFunc(has, func(v string) bool { return slices.Contains(wanted, v) }), nil
+	case "ForAllValues:StringNotEquals": // also if there are none
+		return !slices.ContainsFunc(has, func(v string) bool { return slices.Contains(wanted, v) }), nil
 	}
 	return false, fmt.Errorf("the condition %s is not known to this test: teach it", operator)
 }

@@ -18,7 +18,7 @@ locals {
   registry_reads = ["dynamodb:BatchGetItem", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:ListTagsOfResource", "dynamodb:Query"]
   actions = {
     router = {
-      registry = concat(local.registry_reads, ["dynamodb:PutItem"])
+      registry = local.registry_reads
       tables   = ["dynamodb:DescribeTable", "dynamodb:UpdateItem"]
       anything = []
     }
@@ -55,6 +55,22 @@ data "aws_iam_policy_document" "this" {
     sid       = "TimeTables"
     actions   = each.value.tables
     resources = local.tables
+  }
+
+  # A router must not take the lease that rotation runs under: it would keep
+  # those away from it who may rotate.
+  dynamic "statement" {
+    for_each = each.key == "router" ? ["LEASE"] : []
+    content {
+      sid       = "RegistryItems"
+      actions   = ["dynamodb:PutItem"]
+      resources = [local.registry]
+      condition {
+        test     = "ForAllValues:StringNotEquals"
+        variable = "dynamodb:LeadingKeys"
+        values   = [statement.value]
+      }
+    }
   }
 
   dynamic "statement" {
