@@ -28,7 +28,7 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "varve")
-	cmd := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-trimpath", "-ldflags", "-X main.testClock="+clockFile, "-o", path, "./cmd/varve") //nolint:noctx // the compiler ends
+	cmd := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-trimpath", "-ldflags", "-X main.testClock="+clockFile, "-o", path, "./cmd/varve")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, text)
@@ -124,7 +124,7 @@ func unready(t *testing.T, dir string, args ...string) (url string) {
 		}
 	})
 	answers := func() bool {
-		resp, err := http.Get("http://" + addr + "/healthz") //nolint:noctx // it is on this machine
+		resp, err := http.Get("http://" + addr + "/healthz")
 		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 	}
 	if !varvetest.Eventually(answers) {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -25,16 +26,22 @@ var services = []string{
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: provider FOLDER")
-		os.Exit(2)
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1) //nolint:forbidigo // main does
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: provider FOLDER")
 	}
 	for _, file := range []string{"internal/provider/sdkv2/service_packages_gen.go", "internal/conns/awsclient_gen.go"} {
-		if err := cut(filepath.Join(os.Args[1], file)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+		if err := cut(filepath.Join(args[0], file)); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // cut takes the services that are not wanted out of a file.
