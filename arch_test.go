@@ -45,7 +45,7 @@ var layout = []struct {
 		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang"},
 	{"cmd/varve", ". api api/client api/wire bucket cloudwatch config engine query retention rotator router store store/dynamo store/lease store/local store/mem",
 		"github.com/aws github.com/spf13 github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
-	{"tests/bench", ". engine rotator store/local", ""},
+	{"tests/bench", ". bucket engine query rotator store store/dynamo store/local tests/dynamotest", "github.com/aws"},
 	{"tests/varvetest", "", ""},
 	{"tests/dynamotest", "", "github.com/aws"},
 	{"tests/crash", "", ""},

@@ -38,6 +38,7 @@ func openDynamo(ctx context.Context, c *config.Config) (store.Store, error) {
 // region; on an emulator, which asks for neither, with made-up ones.
 func dynamoOptions(ctx context.Context, c *config.Config) (o dynamo.Options, err error) {
 	options := []func(*awsconfig.LoadOptions) error{
+		awsconfig.WithHTTPClient(dynamo.HTTPClient()),
 		awsconfig.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts = dynamoAttempts

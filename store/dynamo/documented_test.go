@@ -94,7 +94,7 @@ func documentedReadings(t *testing.T) []varve.Reading {
 	for i := range list {
 		r := &list[i]
 		r.Series = varve.Series{Tenant: "acme", Stream: "weather", Device: "sensor_01"}
-		r.Time, r.Arrived = someTime, someTime.Add([]time.Duration{1000, 1250, 2000}[i]*time.Millisecond)
+		r.Time, r.Arrived = someTime, someTime.Add([]time.Duration{time.Second, 1250 * time.Millisecond, 2 * time.Second}[i])
 		if id := []string{"first", "second", ""}[i]; id != "" {
 			if r.ID, err = varve.ParseID(id); err != nil {
 				t.Fatal(err)

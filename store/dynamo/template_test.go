@@ -247,13 +247,17 @@ func TestHoldStopsExpiry(t *testing.T) {
 type unknown struct{ left int }
 
 func (u *unknown) RoundTrip(r *http.Request) (*http.Response, error) {
-	target := r.Header.Get("X-Amz-Target")
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if u.left > 0 && bytes.Contains(body, []byte(`"varve_`)) && (strings.HasSuffix(target, ".UpdateItem") || strings.HasSuffix(target, ".Query")) {
+	writes, err := writesRow(r)
+	if err != nil {
+		return nil, err
+	}
+	reads := strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".Query") && bytes.Contains(body, []byte(`"TableName":"varve_`))
+	if u.left > 0 && (writes || reads) {
 		u.left--
 		return refusal(r, http.StatusBadRequest, "ResourceNotFoundException"), nil
 	}

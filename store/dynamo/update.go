@@ -40,21 +40,37 @@ func (s *Store) putNew(ctx context.Context, g *group, at place, entries []entry)
 	if err != nil {
 		return reply{}, err
 	}
-	x := newExpression()
-	for _, attr := range slices.Sorted(maps.Keys(r.maps)) {
-		x.set(x.name(attr), &mapV{Value: r.maps[attr]})
+	it := g.key(at)
+	r.bytes += sizeOf(it) + len(attrIDs)
+	for attr, m := range r.maps {
+		it[attr] = &mapV{Value: m}
 	}
-	x.set(x.name(attrIDs), &setV{Value: slices.Sorted(maps.Keys(r.keys))})
-	x.ttl(expiryOf(entries, g.layout.Keep))
-	size := r.bytes + sizeOf(g.key(at)) + len(attrIDs)
-	if g.existing && size < closedBytes {
-		x.size(size) // for those who add to it unseen
+	it[attrIDs] = &setV{Value: slices.Sorted(maps.Keys(r.keys))}
+	if expires := expiryOf(entries, g.layout.Keep); expires != 0 {
+		it[attrTTL] = &numV{Value: strconv.FormatInt(expires, 10)}
 	}
-	in := &dynamodb.UpdateItemInput{ConditionExpression: aws.String("attribute_not_exists(" + attrSeries + ")")}
-	if size >= closedBytes/2 { // what is closed goes by what it says itself
-		in.ReturnValues = types.ReturnValueAllNew
+	// A row says its size if others must agree on whether it is closed, or may
+	// add to it without having seen it.
+	if r.sized = g.existing || r.bytes >= closedBytes/2; r.sized {
+		it[attrSize] = &numV{Value: strconv.Itoa(r.bytes)}
 	}
-	return s.update(ctx, g, at, in, x)
+	epoch := s.closes.now()
+	var out *dynamodb.PutItemOutput
+	err = s.steady(ctx, g.table, "PutItem", func() (err error) {
+		out, err = s.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: aws.String(g.table.Name()), Item: it,
+			ConditionExpression:                 aws.String("attribute_not_exists(" + attrSeries + ")"),
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+			ReturnConsumedCapacity:              types.ReturnConsumedCapacityTotal,
+		})
+		return err
+	})
+	if err != nil {
+		return s.refused(g, at, "PutItem", epoch, err)
+	}
+	s.usage.writes.add(halves(out.ConsumedCapacity))
+	s.closes.learn(epoch, g.at(at), &r)
+	return reply{stored: true, row: &r}, nil
 }
 
 // putMore adds readings to a row that holds what was seen. If it holds
@@ -67,15 +83,32 @@ func (s *Store) putMore(ctx context.Context, g *group, at place, seen *row, entr
 	x := newExpression()
 	x.add(&more, func(attr string) bool { return seen.maps[attr] != nil })
 	x.size(seen.bytes + more.bytes)
-	if expires := later(seen.ttl, expiryOf(entries, g.layout.Keep)); expires != seen.ttl {
-		x.removal(attrTTL, expires == 0)
-		x.ttl(expires)
+	if more.ttl = later(seen.ttl, expiryOf(entries, g.layout.Keep)); more.ttl != seen.ttl {
+		x.removal(attrTTL, more.ttl == 0)
+		x.ttl(more.ttl)
 	}
 	count := x.value(&numV{Value: strconv.Itoa(len(seen.keys))})
-	return s.update(ctx, g, at, &dynamodb.UpdateItemInput{
+	epoch := s.closes.now()
+	r, err := s.update(ctx, g, at, &dynamodb.UpdateItemInput{
 		ConditionExpression: aws.String("size(" + x.name(attrIDs) + ")=" + count),
-		ReturnValues:        types.ReturnValueAllNew,
 	}, x)
+	if r.stored {
+		r.row = seen.with(&more)
+		s.closes.learn(epoch, g.at(at), r.row)
+	}
+	return r, err
+}
+
+// with returns a row to which another one's readings were added.
+func (r *row) with(more *row) *row {
+	sum := &row{keys: maps.Clone(r.keys), maps: maps.Clone(r.maps), bytes: r.bytes + more.bytes, sized: true, ttl: more.ttl}
+	maps.Copy(sum.keys, more.keys)
+	for attr, m := range more.maps {
+		if sum.maps[attr] == nil {
+			sum.maps[attr] = m // which attributes there are is all that matters
+		}
+	}
+	return sum
 }
 
 // putUnseen adds readings to a row that is thought to be there, if it is, has
@@ -106,7 +139,7 @@ func (s *Store) putUnseen(ctx context.Context, g *group, at place, entries []ent
 	}
 	return s.update(ctx, g, at, &dynamodb.UpdateItemInput{
 		ConditionExpression: aws.String(strings.Join(conds, " AND ")),
-		ReturnValues:        types.ReturnValueAllNew,
+		ReturnValues:        types.ReturnValueUpdatedNew, // with all keys, and the size
 	}, x)
 }
 
@@ -140,14 +173,20 @@ func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.Upd
 		out, err = s.client.UpdateItem(ctx, in)
 		return err
 	})
+	if err != nil {
+		return s.refused(g, at, "UpdateItem", epoch, err)
+	}
+	s.usage.writes.add(halves(out.ConsumedCapacity))
+	r, err := s.seen(g, at, epoch, out.Attributes)
+	return reply{stored: true, row: r}, err
+}
+
+// refused returns the reply to a write whose condition does not hold, with what
+// the row holds; other errors are returned.
+func (s *Store) refused(g *group, at place, action string, epoch int, err error) (reply, error) {
 	var failed *types.ConditionalCheckFailedException
-	switch {
-	case err == nil:
-		s.usage.writes.add(halves(out.ConsumedCapacity))
-		r, err := s.seen(g, at, epoch, out.Attributes)
-		return reply{stored: true, row: r}, err
-	case !errors.As(err, &failed):
-		if err = s.fail("UpdateItem", g.table.Name(), err); isNoTable(err) {
+	if !errors.As(err, &failed) {
+		if err = s.fail(action, g.table.Name(), err); isNoTable(err) {
 			s.closes.forget(g.table)
 		}
 		return reply{}, err

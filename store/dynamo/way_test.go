@@ -1,7 +1,9 @@
 package dynamo_test
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -15,15 +17,15 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// way is a way to an endpoint on which a test can do something before an update,
-// or cut the connection.
+// way is a way to an endpoint on which a test can do something before a row is
+// written, or cut the connection.
 type way struct {
-	updates atomic.Int64 // so far
-	before  func(n int64)
-	cut     func(n int64) cut
+	writes atomic.Int64 // of rows, so far
+	before func(n int64)
+	cut    func(n int64) cut
 }
 
-// cut is when the connection of an update is cut.
+// cut is when the connection of a write is cut.
 type cut int
 
 const (
@@ -33,10 +35,10 @@ const (
 )
 
 func (w *way) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
+	if yes, err := writesRow(r); !yes || err != nil {
 		return http.DefaultTransport.RoundTrip(r)
 	}
-	n := w.updates.Add(1)
+	n := w.writes.Add(1)
 	if w.before != nil {
 		w.before(n)
 	}
@@ -52,6 +54,20 @@ func (w *way) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errors.Join(errCut, resp.Body.Close())
 	}
 	return resp, err
+}
+
+// writesRow reports whether a request writes a row.
+func writesRow(r *http.Request) (bool, error) {
+	target := r.Header.Get("X-Amz-Target")
+	if strings.HasSuffix(target, ".UpdateItem") {
+		return true, nil
+	}
+	if !strings.HasSuffix(target, ".PutItem") {
+		return false, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return bytes.Contains(body, []byte(`"_ids"`)), err
 }
 
 // openOver opens a store with a registry over a way, which retries nothing, so

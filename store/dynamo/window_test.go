@@ -258,7 +258,7 @@ func TestDeletedRow(t *testing.T) {
 	s := openOver(t, url, "t_registry", w)
 	tb := newTable(t, s)
 	send(t, s, tb, sensor(someTime, "v", varve.IntValue(1)))
-	first := w.updates.Load()
+	first := w.writes.Load()
 	w.before = func(n int64) {
 		if n != first+2 { // right before what adds to what the one before it has seen
 			return
@@ -274,8 +274,8 @@ func TestDeletedRow(t *testing.T) {
 	if got := send(t, s, tb, sensor(someTime, "v", varve.IntValue(2))); got != "s" {
 		t.Errorf("verdict %s", got)
 	}
-	if n := w.updates.Load() - first; n != 3 {
-		t.Errorf("%d updates", n)
+	if n := w.writes.Load() - first; n != 3 {
+		t.Errorf("%d writes", n)
 	}
 	if got := stored(t, s, tb); len(got) != 1 {
 		t.Errorf("%d readings", len(got))

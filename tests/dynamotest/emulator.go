@@ -98,32 +98,50 @@ func (e Emulator) fetch() (string, error) {
 // ends with the test.
 func (e Emulator) Start(t testing.TB) string {
 	t.Helper()
-	dir, err := e.fetch()
+	p, err := e.Run()
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	return p.URL
+}
+
+// Process is an emulator that runs.
+type Process struct {
+	URL string
+	cmd *exec.Cmd
+}
+
+// Run starts the emulator, with nothing in it. The caller stops it.
+func (e Emulator) Run() (*Process, error) {
+	dir, err := e.fetch()
+	if err != nil {
+		return nil, err
 	}
 	addr, err := freeAddress()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	cmd := e.command(dir, port)
-	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("%s: %v", e.Name, err)
+	p := &Process{URL: "http://" + addr, cmd: e.command(dir, port)}
+	p.cmd.Stdout, p.cmd.Stderr = io.Discard, io.Discard
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		_ = cmd.Wait()         // killed
-	})
-	url := "http://" + addr
-	if err := await(url); err != nil {
-		t.Fatalf("%s: %v", e.Name, err)
+	if err := await(p.URL); err != nil {
+		p.Stop()
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
-	return url
+	return p, nil
+}
+
+// Stop ends the emulator.
+func (p *Process) Stop() {
+	_ = p.cmd.Process.Kill() // it may have ended by itself
+	_ = p.cmd.Wait()         // killed
 }
 
 func freeAddress() (string, error) {

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+const (
+	dynamoConns = 32
+	dynamoLive  = 6000 // readings of one measurement
+)
+
+// onDynamo is the store on an emulator, and the engine over it.
+type onDynamo struct {
+	*bench
+	emulator *dynamotest.Process
+	client   *dynamodb.Client
+	store    *dynamo.Store
+	engine   *engine.Engine
+}
+
+// dynamo measures the store on DynamoDB.
+func (b *bench) dynamo() (err error) {
+	p, err := dynamotest.Dynoxide.Run()
+	if err != nil {
+		return err
+	}
+	defer p.Stop()
+	ctx := context.Background()
+	d := &onDynamo{bench: b, emulator: p, client: dynamotest.Client(p.URL)}
+	// The store's client is as the service makes it; the plain ones use the SDK's.
+	client := dynamodb.New(d.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = dynamo.HTTPClient() })
+	if d.store, err = dynamo.Open(ctx, dynamo.Options{Client: client, Registry: "bench_registry"}); err != nil {
+		return err
+	}
+	d.engine, err = engine.Open(ctx, engine.Options{
+		Store: d.store, Parallel: 16, Layouts: map[string]store.Layout{"uploads": {RowWindow: time.Hour}},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.engine.Close()) }()
+	for _, part := range []func(context.Context) error{d.live, d.upload, d.reads, d.naive} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reading makes one of a sensor's.
+func (s *sensor) reading(stream string, at time.Time) varve.Reading {
+	s.step()
+	tenths := func(v int) varve.Value { return varve.NumberValue(varve.ScaledInt(int64(v), -1)) }
+	return varve.Reading{
+		Series: varve.Series{Tenant: varve.DefaultTenant, Stream: stream, Device: s.name}, Time: at,
+		Fields: []varve.Field{
+			{Name: "temperature", Value: tenths(s.temperature)}, {Name: "humidity", Value: tenths(s.hum)}, {Name: "battery", Value: varve.IntValue(int64(s.battery))},
+		},
+	}
+}
+
+// each calls do for n numbers from several goroutines, and returns how many a
+// second that is, and the processor time of each.
+func each(n int, do func(i int) error) (rate, cpu float64, err error) {
+	var next atomic.Int64
+	var failed atomic.Value
+	var wg sync.WaitGroup
+	begin, before := time.Now(), processTime()
+	for range dynamoConns {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && failed.Load() == nil; i = int(next.Add(1)) - 1 {
+				if err := do(i); err != nil {
+					failed.Store(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err, ok := failed.Load().(error); ok {
+		return 0, 0, err
+	}
+	return float64(n) / time.Since(begin).Seconds(), float64((processTime() - before).Microseconds()) / float64(n), nil
+}
+
+// processTime is the processor time of this process.
+func processTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// submit sends readings through the router, as a request does.
+func (d *onDynamo) submit(ctx context.Context, readings []varve.Reading) error {
+	q, err := d.engine.Router.Admit()
+	if err != nil {
+		return err
+	}
+	defer q.Done()
+	verdicts := make([]varve.Verdict, len(readings))
+	if err := q.Write(ctx, readings, verdicts); err != nil {
+		return err
+	}
+	for _, v := range verdicts {
+		if v.Outcome != varve.Stored {
+			return fmt.Errorf("a reading is not stored: %s", v)
+		}
+	}
+	return nil
+}
+
+// live measures readings that come one by one, each at a timestamp of its own,
+// and beside it a loop of the SDK's UpdateItem that does nothing else.
+func (d *onDynamo) live(ctx context.Context) error {
+	table := "bench_bare"
+	if err := d.plainTable(ctx, table, types.ScalarAttributeTypeN); err != nil {
+		return err
+	}
+	var rates, bares, ratios, cpus, bareCPUs []float64
+	before := d.store.Usage()
+	for round := range d.bench.rounds {
+		at := d.end.Add(-time.Duration(round+1) * time.Hour)
+		sensors := make([]*sensor, dynamoLive)
+		for i := range sensors {
+			sensors[i] = newSensor(i, fmt.Sprintf("live-%04d", i%devices))
+		}
+		bare, bareCPU, err := each(dynamoLive, func(i int) error {
+			return d.bare(ctx, table, sensors[i].reading("live", at.Add(time.Duration(i)*time.Millisecond)))
+		})
+		if err != nil {
+			return err
+		}
+		rate, cpu, err := each(dynamoLive, func(i int) error {
+			return d.submit(ctx, []varve.Reading{sensors[i].reading("live", at.Add(time.Duration(i)*time.Millisecond))})
+		})
+		if err != nil {
+			return err
+		}
+		rates, bares, ratios = append(rates, rate), append(bares, bare), append(ratios, rate/bare)
+		cpus, bareCPUs = append(cpus, cpu), append(bareCPUs, bareCPU)
+	}
+	after := d.store.Usage()
+	n := float64(dynamoLive * d.bench.rounds)
+	d.out.line("DynamoDB, live: requests", float64(after.Writes.Requests-before.Writes.Requests)/n, "a reading")
+	d.out.line("DynamoDB, live: write units", (after.Writes.Units-before.Writes.Units)/n, "a reading")
+	d.out.median("DynamoDB, live: one by one, 32 at a time", rates, "readings/s")
+	d.out.median("DynamoDB, live: a bare loop of UpdateItem", bares, "requests/s")
+	d.out.median("DynamoDB, live: Varve's share of that", ratios, "")
+	d.out.median("DynamoDB, live: processor time", cpus, "µs/reading")
+	d.out.median("DynamoDB, live: processor time of the bare loop", bareCPUs, "µs/request")
+	return nil
+}
+
+// bare writes a reading as a plain item of its timestamp.
+func (d *onDynamo) bare(ctx context.Context, table string, r varve.Reading) error {
+	number := func(v varve.Value) types.AttributeValue {
+		return &types.AttributeValueMemberN{Value: v.Number().String()}
+	}
+	_, err := d.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: aws.String(table),
+		Key: map[string]types.AttributeValue{
+			"series": &types.AttributeValueMemberS{Value: r.Series.String()},
+			"ts":     &types.AttributeValueMemberN{Value: strconv.FormatInt(r.Time.UnixMilli(), 10)},
+		},
+		UpdateExpression: aws.String("SET temperature=:t, humidity=:h, battery=:b"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":t": number(r.Fields[0].Value), ":h": number(r.Fields[1].Value), ":b": number(r.Fields[2].Value),
+		},
+	})
+	return err
+}
+
+// plainTable makes a table for comparison.
+func (d *onDynamo) plainTable(ctx context.Context, name string, sortKey types.ScalarAttributeType) error {
+	_, err := d.client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("series"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("ts"), AttributeType: sortKey},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String("series"), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String("ts"), KeyType: types.KeyTypeRange},
+		},
+	})
+	return err
+}
+
+// upload measures a device that uploads 30 days of minutes at once, in rows of an
+// hour.
+func (d *onDynamo) upload(ctx context.Context) error {
+	var rates, cpus []float64
+	before := d.store.Usage()
+	for round := range d.bench.rounds {
+		s := newSensor(round, fmt.Sprintf("late-%02d", round))
+		readings := make([]varve.Reading, upEach)
+		for i := range readings {
+			readings[i] = s.reading("uploads", d.end.Add(time.Duration(i-upEach)*time.Minute))
+		}
+		begin, cpu := time.Now(), processTime()
+		for at := 0; at < upEach; at += batchOf {
+			if err := d.submit(ctx, readings[at:min(at+batchOf, upEach)]); err != nil {
+				return err
+			}
+		}
+		rates = append(rates, upEach/time.Since(begin).Seconds())
+		cpus = append(cpus, float64((processTime()-cpu).Microseconds())/upEach)
+	}
+	after := d.store.Usage()
+	n := float64(upEach * d.bench.rounds)
+	d.out.line("DynamoDB, 30 days uploaded in rows of an hour: requests", float64(after.Writes.Requests-before.Writes.Requests)/n, "a reading")
+	d.out.line("DynamoDB, 30 days uploaded in rows of an hour: write units", (after.Writes.Units-before.Writes.Units)/n, "a reading")
+	d.out.median("DynamoDB, 30 days uploaded in rows of an hour", rates, "readings/s")
+	d.out.median("DynamoDB, 30 days uploaded in rows of an hour: processor time", cpus, "µs/reading")
+	return nil
+}
+
+// reads measures what questions cost.
+func (d *onDynamo) reads(ctx context.Context) error {
+	s := newSensor(1, "day")
+	var readings []varve.Reading
+	for m := range minutes {
+		readings = append(readings, s.reading("live", d.end.Add(time.Duration(m-minutes)*time.Minute)))
+	}
+	if err := d.submit(ctx, readings); err != nil {
+		return err
+	}
+	for _, c := range []struct{ what, stream, device string }{
+		{"rows of a millisecond", "live", "day"}, {"rows of an hour", "uploads", "late-00"},
+	} {
+		series := varve.Series{Tenant: varve.DefaultTenant, Stream: c.stream, Device: c.device}
+		rows, err := d.engine.Query.Open(ctx, query.Query{Series: series, Window: varve.Window{From: d.end.Add(-24 * time.Hour), To: d.end}})
+		if err != nil {
+			return err
+		}
+		n, err := drain(ctx, rows)
+		if err != nil || n != minutes {
+			return fmt.Errorf("%d readings of a day: %w", n, err)
+		}
+		cost := rows.Cost()
+		d.out.line("DynamoDB, 24 h of a device, "+c.what+": requests", float64(cost.Requests), "")
+		d.out.line("DynamoDB, 24 h of a device, "+c.what+": read units", cost.Units, "")
+		last, err := d.engine.Query.Latest(ctx, query.LatestQuery{Series: series, By: varve.ByEvent})
+		if err != nil || !last.Found {
+			return fmt.Errorf("latest of %s: %v, %w", c.device, last.Found, err)
+		}
+		d.out.line("DynamoDB, latest of a device, "+c.what+": requests", float64(last.Cost.Requests), "")
+		d.out.line("DynamoDB, latest of a device, "+c.what+": read units", last.Cost.Units, "")
+	}
+	return nil
+}
+
+func drain(ctx context.Context, rows *query.Rows) (n int, err error) {
+	defer rows.Close()
+	for {
+		some, err := rows.Next(ctx)
+		if err != nil || len(some) == 0 {
+			return n, err
+		}
+		n += len(some)
+	}
+}
+
+// tableOf is the table of a time, written now.
+func tableOf(prefix string, at time.Time) bucket.Table {
+	month := bucket.MonthOf(time.Now())
+	r, _ := bucket.DefaultPolicy().Locate(at, month)
+	return bucket.Table{Prefix: prefix, Range: r, Month: month}
+}
