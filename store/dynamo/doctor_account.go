@@ -79,6 +79,10 @@ func (e *examiner) tableAttempts(ctx context.Context, name string) []attempt {
 			_, err := e.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: table, Key: key, ConditionExpression: aws.String("attribute_exists(" + attrSeries + ")")})
 			return err
 		}},
+		{"PutItem", name, "router", func() error {
+			_, err := e.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: table, Item: key, ConditionExpression: aws.String("attribute_exists(" + attrSeries + ")")})
+			return err
+		}},
 		{"Query", name, "reader", func() error {
 			_, err := e.client.Query(ctx, &dynamodb.QueryInput{
 				TableName: table, KeyConditionExpression: aws.String(attrSeries + "=:s"), Limit: aws.Int32(1),

@@ -184,6 +184,7 @@ func TestExamineWrong(t *testing.T) {
 			x.Now = func() time.Time { return time.Now().Add(-10 * time.Minute) }
 		}, "clock", "-10m"},
 		{"no writing of readings", through(refused("UpdateItem", "patient_0", "AccessDeniedException")), "permission UpdateItem", "router"},
+		{"no writing of rows", through(refused("PutItem", "patient_0", "AccessDeniedException")), "permission PutItem", "router"},
 		{"no reading of readings", through(refused("Query", "patient_0", "AccessDeniedException")), "permission Query", "reader"},
 		{"no records", through(refused("PutItem", patientRegistry, "AccessDeniedException")), "permission PutItem", "router"},
 		{"no tuning", through(refused("UpdateTable", "patient_0", "AccessDeniedException")), "permission UpdateTable", "rotator"},

@@ -82,7 +82,7 @@ run "capacity_of_a_tier_is_missing" {
     source = "./modules/registry"
   }
   variables {
-    template = { billing = "provisioned", capacity = { hot = { read = 1, write = 1 }, warm = { read = 1, write = 1 } } }
+    template = { billing = "provisioned", capacity = { hot = { read = 1, write = 1 }, cold = { read = 1, write = 1 } } }
   }
   expect_failures = [var.template]
 }

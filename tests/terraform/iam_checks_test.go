@@ -92,15 +92,15 @@ func matrix() []rule {
 		strings.Replace(own[0], "arn:aws:", "arn:aws-cn:", 1),
 	}
 	registry := on("varve_registry")
-	const make, write, read = "CreateTable DeleteTable UpdateTable TagResource UntagResource UpdateTimeToLive UpdateContinuousBackups", "UpdateItem", "Query"
-	const all = make + " " + write + " " + read + " PutItem DeleteItem GetItem BatchGetItem BatchWriteItem Scan"
+	const make, write, read = "CreateTable DeleteTable UpdateTable TagResource UntagResource UpdateTimeToLive UpdateContinuousBackups", "PutItem UpdateItem", "Query"
+	const all = make + " " + write + " " + read + " DeleteItem GetItem BatchGetItem BatchWriteItem Scan"
 	item := func(pk string) map[string][]string { return map[string][]string{"dynamodb:LeadingKeys": {pk}} }
 	return []rule{
 		{"its own tables are the rotator's", make + " DescribeTimeToLive ListTagsOfResource", own, nil, "rotator", false},
 		{"readings are written by the router", write, own, nil, "router", false},
 		{"readings are read by the reader", read, own, nil, "reader", false},
 		{"all look whether a table is there", "DescribeTable", own, nil, "router rotator reader", false},
-		{"nobody goes around Varve's rows", "PutItem DeleteItem BatchWriteItem Scan PartiQLInsert PartiQLDelete PartiQLUpdate PartiQLSelect", own, nil, "", false},
+		{"nobody goes around Varve's rows", "DeleteItem BatchWriteItem Scan PartiQLInsert PartiQLDelete PartiQLUpdate PartiQLSelect", own, nil, "", false},
 		{"tables are not copied away or shared", "CreateBackup ExportTableToPointInTime PutResourcePolicy CreateGlobalTable RestoreTableToPointInTime", own, nil, "", false},
 		{"tables that have other names are nobody's", all, theirs, nil, "", false},
 		{"nor are those of another account, region or partition", all, far, nil, "", false},

@@ -19,7 +19,7 @@ locals {
   actions = {
     router = {
       registry = local.registry_reads
-      tables   = ["dynamodb:DescribeTable", "dynamodb:UpdateItem"]
+      tables   = ["dynamodb:DescribeTable", "dynamodb:PutItem", "dynamodb:UpdateItem"]
       anything = []
     }
     rotator = {

@@ -16,7 +16,7 @@ variable "name" {
 variable "template" {
   description = <<-EOT
     What the rotator makes time tables from; it reads it each time it makes or tunes one.
-    `billing` is on_demand, the default, or provisioned; `capacity` (read and write units) and `table_class` (standard or
+    `billing` is on_demand, the default, or provisioned; `capacity` (read and write units a second) and `table_class` (standard or
     standard_infrequent_access) are by tier: hot, warm and cold. `kms_key` is the ARN of the key that encrypts them, without it one of
     AWS's own. `deletion_protection` is on by default and lifted right before a table is dropped; `point_in_time_recovery` is off by
     default. `classes` holds what is different for the tables of a retention class.
@@ -71,9 +71,9 @@ variable "template" {
           billing  = try(coalesce(own.billing, var.template.billing), null)
           capacity = merge(var.template.capacity, own.capacity)
         }
-      ]) : s.billing == "provisioned" ? length(setintersection(keys(s.capacity), ["hot", "warm", "cold"])) == 3 : true
+      ]) : s.billing == "provisioned" ? length(setintersection(keys(s.capacity), ["hot", "warm"])) == 2 : true
     ])
-    error_message = "Provisioned tables need a capacity for each of hot, warm and cold."
+    error_message = "Provisioned tables need a capacity for hot and for warm; without one for cold, they go on demand when they are sealed."
   }
   validation {
     condition = alltrue(flatten([
