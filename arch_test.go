@@ -52,6 +52,8 @@ var layout = []struct {
 	{"tests/e2e", "", ""},
 	{"tests/terraform", "", ""},
 	{"tests/terraform/provider", "", ""},
+	{"tests/terraform/emulator", "", ""},
+	{"tests/terraform/emulator/serve", "tests/dynamotest tests/terraform/emulator", ""},
 }
 
 // sources parses the Go files of the module that are not tests, by folder.

@@ -16,21 +16,22 @@ import (
 
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
+	"github.com/varvedb/varve/tests/terraform/emulator"
 )
 
 // stack is the local example, as somebody copied it, for an emulator.
 type stack struct {
 	options  *terraform.Options
-	emulator *emulator
+	emulator *emulator.Emulator
 	registry string
 	client   *dynamodb.Client
 }
 
 // newStack applies the example for a deployment, with variables besides. What
 // is left of it at the end of the test is destroyed.
-func newStack(t *testing.T, e *emulator, prefix string, vars map[string]any) *stack {
+func newStack(t *testing.T, e *emulator.Emulator, prefix string, vars map[string]any) *stack {
 	t.Helper()
-	door := e.door(t)
+	door := newDoor(t, e)
 	all := map[string]any{"prefix": prefix, "endpoint": door.url}
 	maps.Copy(all, vars)
 	s := &stack{
@@ -178,8 +179,8 @@ func TestApplied(t *testing.T) {
 			t.Errorf("the keys of %q are %v", ix.Name, k)
 		}
 	}
-	if len(keys) != 3 || !aws.ToBool(d.DeletionProtectionEnabled) || !e.hasRecovery(s.registry) {
-		t.Errorf("%d orders, deletion protection %v, recovery %t", len(keys), aws.ToBool(d.DeletionProtectionEnabled), e.hasRecovery(s.registry))
+	if len(keys) != 3 || !aws.ToBool(d.DeletionProtectionEnabled) || !e.HasRecovery(s.registry) {
+		t.Errorf("%d orders, deletion protection %v, recovery %t", len(keys), aws.ToBool(d.DeletionProtectionEnabled), e.HasRecovery(s.registry))
 	}
 	if tags := s.tags(t, s.registry); !maps.Equal(tags, map[string]string{dynamo.OwnerTag: s.registry}) {
 		t.Errorf("the tags are %v", tags)

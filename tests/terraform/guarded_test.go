@@ -28,7 +28,7 @@ func TestPoliciesSuffice(t *testing.T) {
 	router, rotator, reader := parts["router"], parts["rotator"], parts["reader"]
 
 	// A router for whose readings there is no table yet.
-	routing := e.door(t, router)
+	routing := newDoor(t, e, router)
 	routerDir := t.TempDir()
 	s.configFile(t, routerDir)
 	url := unready(t, routerDir, "--set", "store.endpoint="+routing.url)
@@ -41,7 +41,7 @@ func TestPoliciesSuffice(t *testing.T) {
 
 	// All three together: nothing is refused, from an empty account to the
 	// drop of what has aged out.
-	whole := e.door(t, router, rotator, reader)
+	whole := newDoor(t, e, router, rotator, reader)
 	dir := t.TempDir()
 	s.configFile(t, dir)
 	if out, err := run(t, dir, nil, varve(t), "doctor", "--config", "varve.json", "--set", "store.endpoint="+whole.url); err != nil {
@@ -62,7 +62,7 @@ func TestPoliciesSuffice(t *testing.T) {
 	}
 	readerDir := t.TempDir()
 	s.configFile(t, readerDir)
-	reading := unready(t, readerDir, "--set", "store.endpoint="+e.door(t, reader).url)
+	reading := unready(t, readerDir, "--set", "store.endpoint="+newDoor(t, e, reader).url)
 	if status, answer := query(t, reading, "a"); status != http.StatusOK || !strings.Contains(answer, "22.50") {
 		t.Errorf("the reader is answered with %d %s", status, answer)
 	}
@@ -71,27 +71,15 @@ func TestPoliciesSuffice(t *testing.T) {
 	}
 
 	ageOut(t, s, dir, server.URL)
-	if refused := whole.refusals(); len(refused) > 0 {
+	if refused := whole.Refused(); len(refused) > 0 {
 		t.Errorf("with all three policies, this was refused: %s", strings.Join(refused, "\n"))
 	}
 	for _, op := range []string{"CreateTable", "UpdateTimeToLive", "UpdateContinuousBackups", "UpdateTable", "DeleteTable", "UpdateItem"} {
-		if !whole.called(op) {
+		if !whole.Called(op) {
 			t.Errorf("%s was never called: this test does not show that it is allowed", op)
 		}
 	}
 	s.mustPlan(t, noChanges, "after all of it")
-}
-
-// called reports whether an operation was called.
-func (d *door) called(op string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for call := range d.calls {
-		if strings.HasPrefix(call, op+" ") {
-			return true
-		}
-	}
-	return false
 }
 
 // ageOut lets time go by until the first tables are tuned, retired and dropped.

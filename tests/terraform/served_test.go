@@ -67,8 +67,8 @@ func TestServed(t *testing.T) {
 		if units != [2]int64{7, 9} && units != [2]int64{3, 4} && units != [2]int64{1, 2} {
 			t.Errorf("%s has %v units", name, units)
 		}
-		if !aws.ToBool(d.DeletionProtectionEnabled) || !s.emulator.hasRecovery(name) {
-			t.Errorf("%s: deletion protection %v, recovery %t", name, aws.ToBool(d.DeletionProtectionEnabled), s.emulator.hasRecovery(name))
+		if !aws.ToBool(d.DeletionProtectionEnabled) || !s.emulator.HasRecovery(name) {
+			t.Errorf("%s: deletion protection %v, recovery %t", name, aws.ToBool(d.DeletionProtectionEnabled), s.emulator.HasRecovery(name))
 		}
 		if d.SSEDescription == nil || aws.ToString(d.SSEDescription.KMSMasterKeyArn) != kmsKey {
 			t.Errorf("%s is encrypted by %+v", name, d.SSEDescription)
@@ -94,7 +94,7 @@ func settingsOf(t *testing.T, s *stack, name string) string {
 	if d.SSEDescription != nil {
 		kms = aws.ToString(d.SSEDescription.KMSMasterKeyArn)
 	}
-	return fmt.Sprint(aws.ToBool(d.DeletionProtectionEnabled), s.emulator.hasRecovery(name), kms, s.tags(t, name))
+	return fmt.Sprint(aws.ToBool(d.DeletionProtectionEnabled), s.emulator.HasRecovery(name), kms, s.tags(t, name))
 }
 
 // laterTablesOnly changes the template while Varve runs, and sees a month later
@@ -120,7 +120,7 @@ func (s *stack) laterTablesOnly(t *testing.T, dir, url string, before map[string
 		}
 		later++
 		d := s.describe(t, name)
-		if aws.ToBool(d.DeletionProtectionEnabled) || s.emulator.hasRecovery(name) || s.tags(t, name)["team"] != "others" ||
+		if aws.ToBool(d.DeletionProtectionEnabled) || s.emulator.HasRecovery(name) || s.tags(t, name)["team"] != "others" ||
 			d.BillingModeSummary == nil || d.BillingModeSummary.BillingMode != types.BillingModePayPerRequest {
 			t.Errorf("the later table %s is %s", name, settingsOf(t, s, name))
 		}
