@@ -15,6 +15,8 @@ const (
 	Internal Failure = iota
 	// Invalid: the request is wrong, and will be when it is sent again.
 	Invalid
+	// Forbidden: who asks may not; another API key may.
+	Forbidden
 	// NotFound: the thing named is not there.
 	NotFound
 	// Conflict: the thing is not in a state that allows this.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"mime"
 	"net"
 	"net/http"
@@ -12,23 +11,21 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// There are no keys, and a browser on this machine reaches the server for any
+// While there are no keys, a browser on this machine reaches the server for any
 // page that it shows. So a request must name the server as only those do who
-// mean it, and what changes something must not come from another site's page.
-
-// errForbidden marks what is refused because of where it comes from.
-var errForbidden = errors.New("forbidden")
+// mean it. With keys, no browser sends one by itself, and any name will do.
+// What changes something must not come from another site's page either way.
 
 var crossOrigin = http.NewCrossOriginProtection()
 
 // guard says why a request is refused, whatever it asks for; nil: it is not.
-func (s *Server) guard(r *http.Request) error {
-	if !s.ownHost(r.Host) {
-		return &varve.Error{Failure: varve.Invalid, Param: "header.Host", Err: errForbidden,
+func (s *Server) guard(r *http.Request, keysOn bool) error {
+	if !keysOn && !s.ownHost(r.Host) {
+		return &varve.Error{Failure: varve.Forbidden, Param: "header.Host",
 			Message: quoted(r.Host) + " is not a name of this server: call it as 127.0.0.1 or localhost, or, if a proxy in front calls it so, name it in server.hosts"}
 	}
 	if err := crossOrigin.Check(r); err != nil {
-		return &varve.Error{Failure: varve.Invalid, Err: errForbidden,
+		return &varve.Error{Failure: varve.Forbidden,
 			Message: "a page of another site sent this request, and nothing may be changed by one: send it from a program, or from a page of " + r.Host}
 	}
 	return nil

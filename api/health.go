@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/keys"
 )
 
 func (s *Server) routeHealth() {
@@ -20,7 +21,8 @@ func (s *Server) routeHealth() {
 }
 
 // ready says whether readings can be taken: the tables of this month are there,
-// whoever made them.
+// whoever made them. How it is with the deployment otherwise is only for those
+// who may see that.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	h := s.opts.Rotator.Health()
 	body := wire.Readiness{
@@ -30,11 +32,15 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if !h.Usable {
 		body.Ready, body.Why = false, "the rotator has not made all tables of this month yet"
 	}
+	var shown any = body
+	if !grantOf(r.Context()).Operates(keys.Read) {
+		shown = wire.Ready{Ready: body.Ready, Why: body.Why}
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if !body.Ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	if err := s.writeJSON(w, body); err != nil {
+	if err := s.writeJSON(w, shown); err != nil {
 		s.opts.Events.Failed(r, err)
 	}
 }

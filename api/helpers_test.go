@@ -35,6 +35,7 @@ type faulty struct {
 	mu    sync.Mutex
 	write func(bucket.Table) error
 	read  func(bucket.Table) error
+	items error
 
 	tables func(store.Filter) error // set before the store is used
 }
@@ -56,6 +57,23 @@ func (f *faulty) hook(h *func(bucket.Table) error, t bucket.Table) error {
 		return nil
 	}
 	return do(t)
+}
+
+// failItems makes the registry fail; nil mends it.
+func (f *faulty) failItems(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.items = err
+}
+
+func (f *faulty) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
+	f.mu.Lock()
+	err := f.items
+	f.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return f.Store.Get(ctx, keys, consistent)
 }
 
 func (f *faulty) set(h *func(bucket.Table) error, do func(bucket.Table) error) {
@@ -141,7 +159,7 @@ func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func
 	}
 	s.api = api.New(api.Options{
 		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Keeper: s.engine.Store, Streams: s.engine.Streams,
-		Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits,
+		Keys: s.engine.Keys, Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits,
 		Events: api.Events{Failed: func(_ *http.Request, err error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -68,6 +68,10 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 	if err != nil {
 		return err
 	}
+	grant := grantOf(r.Context())
+	if wait := grant.Write(in.s.opts.Now()); wait > 0 {
+		return tooFast("readings", wait)
+	}
 	req, err := in.s.opts.Router.Admit()
 	if err != nil {
 		return err
@@ -86,6 +90,7 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 		in.batch.Reset()
 		bodyErr := reader.Read(&in.batch)
 		if in.batch.Len() > 0 {
+			grant.Readings(in.s.opts.Now(), in.batch.Len())
 			if err := req.Write(r.Context(), in.batch.Readings, in.batch.Verdicts); err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ type metrics struct {
 	outcomes [4]prometheus.Counter // by varve.Outcome
 	rejects  *prometheus.CounterVec
 	requests *prometheus.HistogramVec
+	refusals *prometheus.CounterVec
 }
 
 func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator) *metrics {
@@ -30,13 +31,16 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator) *metrics {
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
 		}, []string{"route", "status"}),
 	}
+	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "varve_requests_refused_total", Help: "Requests refused for where they come from or for their API key, by status.",
+	}, []string{"status"})
 	readings := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "varve_readings_total", Help: "Readings submitted, by outcome.",
 	}, []string{"outcome"})
 	for o := varve.Stored; o <= varve.Rejected; o++ {
 		m.outcomes[o] = readings.WithLabelValues(o.String())
 	}
-	reg.MustRegister(readings, m.rejects, m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(readings, m.rejects, m.requests, m.refusals, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	gauge := func(name, help string, value func(rotator.Health) float64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 			func() float64 { return value(rot.Health()) }))
@@ -63,6 +67,11 @@ func (m *metrics) route(pattern string) func(status int, took time.Duration) {
 		}
 		o.(prometheus.Observer).Observe(took.Seconds())
 	}
+}
+
+// refused counts a request that was not let in.
+func (m *metrics) refused(err error) {
+	m.refusals.WithLabelValues(strconv.Itoa(statusOf(classify(err)))).Inc()
 }
 
 // verdicts counts a batch's verdicts, and returns how many are rejections.

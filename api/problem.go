@@ -50,6 +50,7 @@ var (
 	errUnsupported = errors.New("unsupported body")
 	errMethod      = errors.New("method not allowed")
 	errStalled     = errors.New("body stalled")
+	errNoKey       = errors.New("no valid key")
 )
 
 func statusOf(e *varve.Error) int {
@@ -62,8 +63,8 @@ func statusOf(e *varve.Error) int {
 		return http.StatusMethodNotAllowed
 	case errors.Is(e.Err, errStalled):
 		return http.StatusRequestTimeout
-	case errors.Is(e.Err, errForbidden):
-		return http.StatusForbidden
+	case errors.Is(e.Err, errNoKey):
+		return http.StatusUnauthorized
 	}
 	return wire.StatusOf(e.Failure)
 }
@@ -93,6 +94,9 @@ func (s *Server) failWrite(w http.ResponseWriter, r *http.Request, err error, ta
 	if e.Param != "" {
 		p.Errors = []wire.ProblemDetail{{Location: e.Param, Message: e.Message}}
 		p.Detail = e.Param + ": " + e.Message
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
 	}
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds()+0.999)))

@@ -31,6 +31,8 @@ var routes = []struct {
 	{"PUT /v1/tables/{name}/hold", "/v1/tables/{table}/hold", `{"reason":"audit"}`, 200, "application/json"},
 	{"DELETE /v1/tables/{name}/hold", "/v1/tables/{table}/hold", "", 200, "application/json"},
 	{"POST /v1/tables/{name}/restore", "/v1/tables/{table}/restore", "", 409, "application/problem+json"},
+	{"GET /v1/keys", "/v1/keys", "", 200, "application/json"},
+	{"DELETE /v1/keys/{id}", "/v1/keys/aaaaaaaa", "", 404, "application/problem+json"},
 	{"GET /healthz", "/healthz", "", 200, "text/plain; charset=utf-8"},
 	{"GET /readyz", "/readyz", "", 200, "application/json"},
 	{"GET /metrics", "/metrics", "", 200, "text/plain"},
@@ -41,6 +43,8 @@ var routes = []struct {
 	{"GET /openapi-3.0.json", "/openapi-3.0.json", "", 200, "application/openapi+json"},
 	{"GET /openapi-3.0.yaml", "/openapi-3.0.yaml", "", 200, "application/openapi+yaml"},
 	{"GET /schemas/{schema}", "/schemas/TableList.json", "", 200, "application/json"},
+	// The last: with the first key, the others take one.
+	{"POST /v1/keys", "/v1/keys", `{"scopes":["admin"]}`, 200, "application/json"},
 }
 
 // thisTable is the table of what happens at noon.

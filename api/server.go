@@ -13,6 +13,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
@@ -20,18 +21,23 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options are what the server serves. All but Limits, Hosts and Events are
-// required.
+// Options are what the server serves. All but Keys, KeysRequired, Limits, Hosts
+// and Events are required.
 type Options struct {
 	Router  *router.Router
 	Query   *query.Engine
 	Rotator *rotator.Rotator
 	Keeper  store.Keeper
 	Streams *streams.Registry
-	Now     func() time.Time
-	Version string
-	Metrics *prometheus.Registry
-	Limits  Limits
+	// Keys are asked who may do what. Nil: there are none and will be none, and
+	// everybody who reaches the server may do everything.
+	Keys *keys.Registry
+	// KeysRequired: nothing is answered without a key, also while there is none.
+	KeysRequired bool
+	Now          func() time.Time
+	Version      string
+	Metrics      *prometheus.Registry
+	Limits       Limits
 	// Hosts are the names, with a port or without, by which the server may be
 	// called besides localhost and the addresses of this machine alone.
 	Hosts  []string
@@ -70,6 +76,25 @@ type Events struct {
 	Failed func(r *http.Request, err error)
 	// Judged: readings got their verdicts, some of them rejected.
 	Judged func(readings, rejected int)
+	// KeyCreated and KeyRevoked: a key was made or revoked, by a key of the id
+	// by; "" while there were no keys.
+	KeyCreated, KeyRevoked func(k keys.Key, by string)
+}
+
+func (e Events) withDefaults() Events {
+	if e.Failed == nil {
+		e.Failed = func(*http.Request, error) {}
+	}
+	if e.Judged == nil {
+		e.Judged = func(int, int) {}
+	}
+	if e.KeyCreated == nil {
+		e.KeyCreated = func(keys.Key, string) {}
+	}
+	if e.KeyRevoked == nil {
+		e.KeyRevoked = func(keys.Key, string) {}
+	}
+	return e
 }
 
 // Server is the HTTP server's handler.
@@ -89,12 +114,7 @@ const batchMemory = 16 << 20
 // New returns the handler.
 func New(o Options) *Server {
 	o.Limits = o.Limits.withDefaults()
-	if o.Events.Failed == nil {
-		o.Events.Failed = func(*http.Request, error) {}
-	}
-	if o.Events.Judged == nil {
-		o.Events.Judged = func(int, int) {}
-	}
+	o.Events = o.Events.withDefaults()
 	s := &Server{opts: o, mux: http.NewServeMux(), metrics: newMetrics(o.Metrics, o.Rotator), batches: wire.NewBudget(batchMemory)}
 	config := huma.DefaultConfig("Varve", o.Version)
 	config.Info.Description = "Device readings in time-bucketed tables."
@@ -108,25 +128,30 @@ func New(o Options) *Server {
 	s.routeReadings()
 	s.routeTables()
 	s.routeStreams()
+	s.routeKeys()
 	s.routeHealth()
 	s.routeDocs()
 	s.mux.HandleFunc("/", s.notFound)
+	s.describeKeys()
 	return s
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := s.guard(r); err != nil {
+	r, err := s.enter(r)
+	if err != nil {
+		s.metrics.refused(err)
 		s.fail(w, r, err)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
 }
 
-// HandleFunc adds a route with everything that every route has: metrics, and a
-// bound on its time. It is what huma adds its routes by, too.
+// HandleFunc adds a route with everything that every route has: who may use it,
+// metrics, and a bound on its time. It is what huma adds its routes by, too.
 func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
 	s.routes = append(s.routes, pattern)
+	handle = s.only(accesses[pattern], handle)
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
@@ -197,4 +222,4 @@ func (s *Server) methods(r *http.Request) (allowed []string) {
 }
 
 // tenant returns whose data a request is about.
-func (s *Server) tenant(*http.Request) string { return varve.DefaultTenant }
+func (s *Server) tenant(r *http.Request) string { return grantOf(r.Context()).Tenant }

@@ -22,7 +22,7 @@ func (s *Server) routeStreams() {
 }
 
 func (s *Server) listStreams(ctx context.Context, _ *struct{}) (*reply[wire.StreamList], error) {
-	list, err := s.opts.Streams.List(ctx, varve.DefaultTenant)
+	list, err := s.opts.Streams.List(ctx, grantOf(ctx).Tenant)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -51,7 +51,7 @@ type spreading struct {
 }
 
 func (s *Server) spreadDevice(ctx context.Context, in *spreading) (*reply[wire.StreamInfo], error) {
-	series := varve.Series{Tenant: varve.DefaultTenant, Stream: in.Stream, Device: in.Device}
+	series := varve.Series{Tenant: grantOf(ctx).Tenant, Stream: in.Stream, Device: in.Device}
 	if v := series.Validate(); v.Outcome == varve.Rejected {
 		return nil, s.problem(varve.InvalidParam("device", "%s", v.Message))
 	}

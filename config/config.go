@@ -6,6 +6,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -31,9 +32,34 @@ type Config struct {
 
 // Server is how Varve is reached.
 type Server struct {
-	Listen string        // address and port
-	Hosts  string        // names that a proxy in front calls it by, separated by commas
-	Drain  time.Duration // how long requests under way may take to end on shutdown
+	Listen  string        // address and port
+	Hosts   string        // names that a proxy in front calls it by, separated by commas
+	TLSCert string        // file of a certificate and those that sign it; "": no TLS
+	TLSKey  string        // file of its private key
+	Proxied bool          // a proxy in front ends TLS
+	Drain   time.Duration // how long requests under way may take to end on shutdown
+}
+
+// Loopback reports whether only this machine can reach the address that is
+// listened on.
+func (s Server) Loopback() bool {
+	host, _, err := net.SplitHostPort(s.Listen)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// URL is how a program on this machine calls the server that listens on an
+// address.
+func (s Server) URL(address string) string {
+	scheme := "http://"
+	if s.TLSCert != "" {
+		scheme = "https://"
+	}
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		address = net.JoinHostPort("127.0.0.1", port)
+	}
+	return scheme + address
 }
 
 // HostList returns the names in Hosts.

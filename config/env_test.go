@@ -39,15 +39,29 @@ func TestNamesInVariables(t *testing.T) {
 	}
 }
 
-// What the service would refuse to listen on is a mistake.
+// Which addresses only this machine reaches: the others take keys.
 func TestListen(t *testing.T) {
-	for address, good := range map[string]bool{
+	for address, loopback := range map[string]bool{
 		"127.0.0.1:0": true, "[::1]:8278": true, "localhost:80": true, "127.1.2.3:80": true,
 		"0.0.0.0:8278": false, ":8278": false, "[::]:8278": false, "192.0.2.1:80": false, "example.org:80": false,
 	} {
 		values, names := flags("server.listen=" + address)
-		if got := mistakes(t, config.Source{Flags: values, FlagNames: names}); (got == "") != good {
-			t.Errorf("%s: %q", address, got)
+		if got := load(t, config.Source{Flags: values, FlagNames: names}).Server.Loopback(); got != loopback {
+			t.Errorf("%s: loopback is %v", address, got)
+		}
+	}
+}
+
+// A certificate without its key is a mistake, and so is a key without its
+// certificate.
+func TestHalfTLS(t *testing.T) {
+	for set, want := range map[string]string{
+		"server.tls_cert=c.pem": "--set server.tls_cert: server.tls_cert: is nothing without server.tls_key, the file of its private key",
+		"server.tls_key=k.pem":  "--set server.tls_key: server.tls_key: is nothing without server.tls_cert, the file of its certificate",
+	} {
+		values, names := flags(set)
+		if got := mistakes(t, config.Source{Flags: values, FlagNames: names}); got != want {
+			t.Errorf("%s: %q, want %q", set, got, want)
 		}
 	}
 }

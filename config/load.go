@@ -42,7 +42,7 @@ type Loaded struct {
 const EnvPrefix = "VARVE_"
 
 // others are variables that begin so and configure something else.
-var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_TIMEOUT"}
+var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_TIMEOUT", "VARVE_KEY", "VARVE_KEY_FILE", "VARVE_CA_FILE"}
 
 // sep separates the parts of keys while layers are merged; stream names may
 // have dots in them. It cannot stand in a YAML file, which is UTF-8.
@@ -184,6 +184,7 @@ func (l *loader) validate(loaded *Loaded) {
 		}
 		l.mistake(l.placeOf(key), key, "%s", err.Message)
 	}
+	l.validateTLS(&c.Server)
 	if request, seal := c.Limits.Request, c.Retention.Seal; request >= seal {
 		const why = "a request could still write to a sealed table"
 		if _, ok := loaded.Origins["limits.request"]; !ok {
@@ -197,6 +198,16 @@ func (l *loader) validate(loaded *Loaded) {
 	slices.SortStableFunc(l.mistakes, func(a, b Mistake) int {
 		return cmp.Or(comparePlaces(a.Place, b.Place), strings.Compare(a.Key, b.Key))
 	})
+}
+
+// validateTLS wants both files or neither.
+func (l *loader) validateTLS(s *Server) {
+	switch {
+	case s.TLSCert != "" && s.TLSKey == "":
+		l.mistake(l.placeOf("server.tls_cert"), "server.tls_cert", "is nothing without server.tls_key, the file of its private key")
+	case s.TLSKey != "" && s.TLSCert == "":
+		l.mistake(l.placeOf("server.tls_key"), "server.tls_key", "is nothing without server.tls_cert, the file of its certificate")
+	}
 }
 
 // placeOf returns where a key, or what is below or above it, was set.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
@@ -103,6 +104,7 @@ func (o Options) withDefaults() Options {
 type Engine struct {
 	Store   store.Store
 	Streams *streams.Registry
+	Keys    *keys.Registry
 	Router  *router.Router
 	Query   *query.Engine
 	Rotator *rotator.Rotator
@@ -135,7 +137,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err = errors.Join(err, policy.Validate()); err != nil {
 		return nil, errors.Join(err, o.Store.Close())
 	}
-	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Now: o.Now}
+	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: keys.New(o.Store, o.Now), Now: o.Now}
 	e.Router = router.New(router.Options{
 		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
 		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Events: o.Events.Router, Layouts: o.Layouts, Expire: o.Drop,

@@ -31,7 +31,7 @@ func TestWindowsWiden(t *testing.T) {
 			t.Errorf("noted %s: %s, %v, want %s", step.noted, st.Window, err, step.want)
 		}
 		got, err := streams.New(items, c.Now).Get(t.Context(), "acme", "weather", true)
-		if err != nil || got.Window != step.want || got.Layout("x").RowWindow != step.want {
+		if err != nil || got.Layout("x").Window() != step.want {
 			t.Errorf("noted %s, read %s, %v", step.noted, got.Window, err)
 		}
 	}

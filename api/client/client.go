@@ -4,6 +4,8 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +26,8 @@ type Client struct {
 	base    string
 	http    *http.Client
 	retries int
+	key     string
+	roots   *x509.CertPool
 }
 
 // Option changes a client.
@@ -37,6 +41,13 @@ func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h
 // twice is harmless. The default is 5.
 func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
 
+// WithKey makes the client send an API key with every call.
+func WithKey(key string) Option { return func(c *Client) { c.key = key } }
+
+// WithRootCAs makes the client trust servers whose certificates these sign, and
+// no others. It changes nothing of a client that WithHTTPClient gave.
+func WithRootCAs(pool *x509.CertPool) Option { return func(c *Client) { c.roots = pool } }
+
 // DefaultServer is where a server listens if nothing is configured.
 const DefaultServer = "http://127.0.0.1:8278"
 
@@ -47,16 +58,25 @@ func New(server string, opts ...Option) (*Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%q is not a server's address: write it as in %s", server, DefaultServer)
 	}
-	c := &Client{base: strings.TrimSuffix(server, "/"), http: &http.Client{Transport: transport()}, retries: 5}
+	c := &Client{base: strings.TrimSuffix(server, "/"), retries: 5}
 	for _, o := range opts {
 		o(c)
+	}
+	if strings.ContainsFunc(c.key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return nil, errors.New("the API key has something in it that no key has: a blank, the end of a line, or a letter that is not of ASCII")
+	}
+	if c.http == nil {
+		c.http = &http.Client{Transport: transport(c.roots)}
 	}
 	return c, nil
 }
 
 // transport keeps enough connections for a program that writes in parallel.
-func transport() *http.Transport {
+func transport(roots *x509.CertPool) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	if roots != nil {
+		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
 	t.MaxIdleConnsPerHost = 64
 	t.DisableCompression = true
 	return t
@@ -97,7 +117,7 @@ func retryAfter(err error, try int) (time.Duration, bool) {
 	backoff += rand.N(backoff)
 	var e *varve.Error
 	if !errors.As(err, &e) {
-		return backoff, true // it could not be sent
+		return backoff, !untrusted(err) // it could not be sent
 	}
 	if e.Failure != varve.Busy && e.Failure != varve.Unavailable {
 		return 0, false
@@ -124,6 +144,9 @@ func (c *Client) once(ctx context.Context, r request) (*http.Response, error) {
 	for name, values := range r.header {
 		req.Header[name] = values
 	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, unreachable(c.base, err)
@@ -139,11 +162,21 @@ func (c *Client) once(ctx context.Context, r request) (*http.Response, error) {
 	return nil, errors.Join(problem(resp), resp.Body.Close())
 }
 
+// untrusted reports whether a server's certificate was refused, which it will be
+// again.
+func untrusted(err error) bool {
+	var refused *tls.CertificateVerificationError
+	return errors.As(err, &refused)
+}
+
 // unreachable says that no answer came, and what may be the matter.
 func unreachable(base string, err error) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {
 		err = ue.Err
+	}
+	if untrusted(err) {
+		return fmt.Errorf("the certificate of %s is not trusted: %w", base, err)
 	}
 	return fmt.Errorf("no answer from %s (is `varve serve` running there?): %w", base, err)
 }

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
@@ -31,11 +32,13 @@ type script struct {
 	bodies  []string
 	at      []time.Time
 	paths   []string
+	keys    []string
 }
 
 func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := s.answers[min(len(s.at), len(s.answers)-1)]
 	s.at = append(s.at, time.Now())
+	s.keys = append(s.keys, r.Header.Get("Authorization"))
 	s.paths = append(s.paths, r.Method+" "+r.URL.RequestURI())
 	if r.Body != nil {
 		text, err := io.ReadAll(r.Body)
@@ -98,7 +101,8 @@ func TestRetries(t *testing.T) {
 		{"conflict", []answer{problem(409, "held", ""), stored}, 1, varve.Conflict, false},
 		{"a fault", []answer{problem(500, "fault", ""), stored}, 1, varve.Internal, false},
 		{"not found, by something else", []answer{{status: 404, media: "text/html", body: "<html>"}, stored}, 1, varve.NotFound, false},
-		{"forbidden, by something else", []answer{{status: 403, media: "text/plain", body: "no"}, stored}, 1, varve.Internal, false},
+		{"forbidden, by something else", []answer{{status: 403, media: "text/plain", body: "no"}, stored}, 1, varve.Forbidden, false},
+		{"no valid key", []answer{problem(401, "key", ""), stored}, 1, varve.Forbidden, false},
 	}
 	for _, row := range rows {
 		synctest.Test(t, func(t *testing.T) {
@@ -203,5 +207,43 @@ func TestServers(t *testing.T) {
 		if _, err := c.Tables(t.Context()); err != nil || s.paths[0] != want {
 			t.Errorf("%s: %v, %v", text, s.paths, err)
 		}
+	}
+}
+
+// TestUntrusted promises that a server whose certificate is refused is not asked
+// again.
+func TestUntrusted(t *testing.T) {
+	s := &script{answers: []answer{{err: &tls.CertificateVerificationError{Err: errors.New("unknown authority")}}}}
+	_, err := s.client(t).Tables(t.Context())
+	if err == nil || len(s.at) != 1 || !strings.Contains(err.Error(), "is not trusted") {
+		t.Errorf("%d tries: %v", len(s.at), err)
+	}
+}
+
+// TestKey promises that the key goes with every call, and is in no error.
+func TestKey(t *testing.T) {
+	s := &script{answers: []answer{{status: 401, media: "application/problem+json", body: `{"status":401,"detail":"a valid key, please"}`}}}
+	c := s.client(t, client.WithKey("vk_abcdefgh_hidden"))
+	for range 2 {
+		if _, err := c.Tables(t.Context()); varve.FailureOf(err) != varve.Forbidden || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%v", err)
+		}
+	}
+	if got := s.keys; len(got) != 2 || got[0] != "Bearer vk_abcdefgh_hidden" || got[1] != got[0] {
+		t.Errorf("sent %q", got)
+	}
+	for _, bad := range []string{"q z", "q\n", "ä"} {
+		if _, err := client.New("http://localhost", client.WithKey(bad)); err == nil || strings.Contains(err.Error(), bad) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// TestCreateKeyOnce promises that a key is not made twice because an answer was
+// lost.
+func TestCreateKeyOnce(t *testing.T) {
+	s := &script{answers: []answer{{err: io.ErrUnexpectedEOF}, {status: 200, media: "application/json", body: `{"key":"x"}`}}}
+	if _, err := s.client(t).CreateKey(t.Context(), wire.KeyDraft{Scopes: []string{"read"}}); err == nil || len(s.at) != 1 {
+		t.Errorf("%d tries: %v", len(s.at), err)
 	}
 }

@@ -146,7 +146,14 @@ type ExplainedTable struct {
 	Units      float64 `json:"units"`
 }
 
-// Readiness is what /readyz says.
+// Ready is what /readyz says to those who have no key of the deployment's own
+// tenant.
+type Ready struct {
+	Ready bool   `json:"ready"`
+	Why   string `json:"why,omitempty"`
+}
+
+// Readiness is what /readyz says to the others.
 type Readiness struct {
 	Ready bool `json:"ready"`
 	// Why it is not.

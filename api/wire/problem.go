@@ -26,6 +26,7 @@ type ProblemDetail struct {
 var statuses = map[varve.Failure]int{
 	varve.Internal:    http.StatusInternalServerError,
 	varve.Invalid:     http.StatusBadRequest,
+	varve.Forbidden:   http.StatusForbidden,
 	varve.NotFound:    http.StatusNotFound,
 	varve.Conflict:    http.StatusConflict,
 	varve.Busy:        http.StatusTooManyRequests,
@@ -41,6 +42,8 @@ func FailureOfStatus(status int) varve.Failure {
 	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
 		http.StatusUnsupportedMediaType, http.StatusMethodNotAllowed:
 		return varve.Invalid
+	case http.StatusUnauthorized:
+		return varve.Forbidden
 	case http.StatusRequestTimeout:
 		return varve.Unavailable
 	}

@@ -15,14 +15,20 @@ import (
 const defaultFile = "varve.yaml"
 
 // settingFlags are flags that stand for settings.
-var settingFlags = []struct{ flag, key, doc string }{
+var settingFlags = []settingFlag{
 	{"listen", "server.listen", "`address` and port to listen on"},
-	{"store", "store.kind", "where everything is kept: local, dynamodb or mem"},
-	{"data", "store.dir", "the data `folder`"},
+	storeFlag, dataFlag,
 	{"drop", "retention.drop", "drop tables that have aged out: true or false"},
 	{"log-level", "log.level", "debug, info, warn or error"},
 	{"log-format", "log.format", "console or json"},
 }
+
+type settingFlag struct{ flag, key, doc string }
+
+var (
+	storeFlag = settingFlag{"store", "store.kind", "where everything is kept: local, dynamodb or mem"}
+	dataFlag  = settingFlag{"data", "store.dir", "the data `folder`"}
+)
 
 // configFlags are the flags that every command has that reads the
 // configuration.
@@ -32,11 +38,14 @@ type configFlags struct {
 	flags *pflag.FlagSet
 }
 
-func (f *configFlags) add(cmd *cobra.Command) {
+func (f *configFlags) add(cmd *cobra.Command) { f.addSome(cmd, settingFlags...) }
+
+// addSome adds, of the flags that stand for settings, only some.
+func (f *configFlags) addSome(cmd *cobra.Command, some ...settingFlag) {
 	f.flags = cmd.Flags()
 	f.flags.StringVarP(&f.file, "config", "c", "", "configuration `file` (VARVE_CONFIG; default "+defaultFile+", if it is there)")
 	f.flags.StringArrayVar(&f.set, "set", nil, "any setting, as in `key=value`; repeat it for more")
-	for _, s := range settingFlags {
+	for _, s := range some {
 		f.flags.String(s.flag, "", s.doc+" ("+s.key+")")
 	}
 }
@@ -51,7 +60,7 @@ func (f *configFlags) source() (config.Source, error) {
 		src.File, src.Required = defaultFile, false
 	}
 	for _, s := range settingFlags {
-		if fl := f.flags.Lookup(s.flag); fl.Changed {
+		if fl := f.flags.Lookup(s.flag); fl != nil && fl.Changed {
 			src.Flags[s.key], src.FlagNames[s.key] = fl.Value.String(), "--"+s.flag
 		}
 	}
@@ -105,6 +114,9 @@ func configCheckCommand(a *app) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(a.out, "The configuration is good: %s, %s.\n", count(len(loaded.Classes), "class"), count(len(loaded.Streams), "stream"))
+			if !loaded.Server.Loopback() {
+				fmt.Fprintf(a.out, "%s can be reached from other machines: serve begins once there is an API key (varve keys create).\n", loaded.Server.Listen)
+			}
 			for _, line := range boundText(&loaded.Config) {
 				fmt.Fprintln(a.out, line)
 			}

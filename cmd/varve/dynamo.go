@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
@@ -22,8 +23,12 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// dynamoAttempts is how often a request is sent before its failure is reported.
-const dynamoAttempts = 8
+// A request is sent so often before its failure is reported, and the pauses
+// between are no longer than that: some seconds in all.
+const (
+	dynamoAttempts = 8
+	dynamoBackoff  = 2 * time.Second
+)
 
 // openDynamo opens the store on DynamoDB.
 func openDynamo(ctx context.Context, c *config.Config) (store.Store, error) {
@@ -41,7 +46,7 @@ func dynamoOptions(ctx context.Context, c *config.Config) (o dynamo.Options, err
 		awsconfig.WithHTTPClient(dynamo.HTTPClient()),
 		awsconfig.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
-				o.MaxAttempts = dynamoAttempts
+				o.MaxAttempts, o.MaxBackoff = dynamoAttempts, dynamoBackoff
 				o.RateLimiter = ratelimit.None // readings that wait are bounded by the router
 			})
 		}),

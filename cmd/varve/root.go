@@ -103,6 +103,7 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 type app struct {
 	*std
 	server  string
+	access  accessFlags
 	output  string
 	timeout time.Duration
 }
@@ -123,7 +124,7 @@ func rootCommand(s *std) *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), streamsCommand(a),
-		tablesCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
+		tablesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
 	root.SetVersionTemplate("varve {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
@@ -138,6 +139,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 		def = client.DefaultServer
 	}
 	cmd.Flags().StringVar(&a.server, "server", def, "the server's `address` (VARVE_SERVER)")
+	a.access.add(cmd)
 	cmd.Flags().DurationVar(&a.timeout, "timeout", 0, "give up after this time; 0: never")
 	if len(outputs) > 0 {
 		a.outputFlag(cmd, outputs...)
@@ -149,7 +151,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 			defer cancel()
 			cmd.SetContext(ctx)
 		}
-		return queryError(run(cmd, args))
+		return a.forbidden(queryError(run(cmd, args)))
 	}
 	return cmd
 }
@@ -206,14 +208,6 @@ func contains(list []string, s string) bool {
 		}
 	}
 	return false
-}
-
-func (a *app) client() (*client.Client, error) {
-	c, err := client.New(a.server)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return c, nil
 }
 
 func versionCommand(a *app) *cobra.Command {

@@ -21,6 +21,7 @@ import (
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/store/local"
@@ -31,7 +32,8 @@ func serveCommand(a *app) *cobra.Command {
 	var f configFlags
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Start the service", Args: cobra.NoArgs,
-		Long: "Start the service. Without configuration: on the embedded store in ./data, on 127.0.0.1:8278, without keys.\n" +
+		Long: "Start the service. Without configuration: on the embedded store in ./data, on 127.0.0.1:8278.\n" +
+			"Other addresses take an API key: make a first one with varve keys create --scope admin.\n" +
 			"It stops on SIGTERM or Ctrl-C, when the requests under way are done; a second signal stops it at once.",
 		Example: "  varve serve --data /var/lib/varve\n" +
 			"  varve serve --drop true --set classes.default.retention=90d\n" +
@@ -56,6 +58,10 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 		// the scheduler to notice.
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 	}
+	secured, err := secure(c, log)
+	if err != nil {
+		return err
+	}
 	// The port first: nobody should wait for a folder to open to be told that
 	// the port is taken.
 	listener, err := listen(ctx, c.Server.Listen)
@@ -68,9 +74,12 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	}
 	measured, stopMetrics := a.publish(ctx, c, e, log)
 	srv := newServer(c, e, log, measured)
+	srv.TLSConfig = secured
+	warnOfClear(c, log)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(listener) }()
-	a.greet(c, listener.Addr().String())
+	go func() { failed <- serve(srv, listener) }()
+	keysOn, err := e.Keys.On(ctx)
+	a.greet(c, listener.Addr(), keysOn || err != nil)
 	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("ready")
 	select {
 	case <-ctx.Done():
@@ -137,6 +146,9 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 	if err != nil {
 		return nil, err
 	}
+	if err := mayListen(ctx, c, keys.New(st, now)); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
 	grid := c.Grid()
 	return engine.Open(ctx, engine.Options{
 		Store: st, Retention: c.Policy(), Grid: &grid,
@@ -184,9 +196,15 @@ func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger, judged fu
 	}
 	handler := api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
+		Keys: e.Keys, KeysRequired: !c.Server.Loopback(),
 		Version: versionText(), Metrics: reg, Hosts: c.Server.HostList(),
 		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},
-		Events: api.Events{Failed: func(r *http.Request, err error) { requestFailed(log, r, err) }, Judged: judged},
+		Events: api.Events{
+			Failed:     func(r *http.Request, err error) { requestFailed(log, r, err) },
+			Judged:     judged,
+			KeyCreated: func(k keys.Key, by string) { keyChanged(log, "API key made", &k, by) },
+			KeyRevoked: func(k keys.Key, by string) { keyChanged(log, "API key revoked", &k, by) },
+		},
 	})
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
@@ -196,7 +214,8 @@ func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger, judged fu
 
 // greet says what there is and what to try next, in lines that work when they
 // are pasted.
-func (a *app) greet(c *config.Config, address string) {
+func (a *app) greet(c *config.Config, at net.Addr, keysOn bool) {
+	url := c.Server.URL(at.String())
 	where := "in memory only: it is gone when the process ends"
 	switch c.Store.Kind {
 	case "local":
@@ -204,15 +223,18 @@ func (a *app) greet(c *config.Config, address string) {
 	case "dynamodb":
 		where = "in DynamoDB, tables " + c.Tables.Prefix + "_…"
 	}
-	self, server := selfCommand(), ""
-	if url := "http://" + address; url != client.DefaultServer {
+	self, server, keys := selfCommand(), "", "there are none yet: only this machine can reach it"
+	if url != client.DefaultServer {
 		server = "  export VARVE_SERVER=" + url + "\n"
+	}
+	if keysOn {
+		keys = "every request takes one: VARVE_KEY_FILE names the file with yours"
 	}
 	fmt.Fprintf(a.out, `Varve %s is ready.
 
-  API      http://%s         (docs: http://%s/docs)
+  API      %s         (docs: %s/docs)
   data     %s
-  keys     there are none yet: only this machine can reach it
+  keys     %s
 
 Try next, in another terminal:
 
@@ -222,7 +244,7 @@ Try next, in another terminal:
 
 Ctrl-C stops it.
 
-`, versionText(), address, address, where, server, now().UTC().Format(time.RFC3339), self, self, self)
+`, versionText(), url, url, where, keys, server, now().UTC().Format(time.RFC3339), self, self, self)
 }
 
 // absolute is a path as it is whatever the working folder.

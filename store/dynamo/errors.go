@@ -3,6 +3,7 @@ package dynamo
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -27,6 +28,12 @@ func (s *Store) fail(action, table string, err error) error {
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
+		if strings.Contains(err.Error(), "get credentials") { // the SDK has no type for it
+			return &varve.Error{
+				Failure: varve.Unavailable, Err: err,
+				Message: fmt.Sprintf("there are no credentials for %s: set them in the environment or in ~/.aws, or give the machine a role", action),
+			}
+		}
 		return &varve.Error{
 			Failure: varve.Unavailable, RetryAfter: time.Second, Err: err,
 			Message: fmt.Sprintf("no answer to %s from DynamoDB: check the endpoint, the region and the network", action),

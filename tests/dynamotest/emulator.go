@@ -98,44 +98,50 @@ func (e Emulator) fetch() (string, error) {
 // ends with the test.
 func (e Emulator) Start(t testing.TB) string {
 	t.Helper()
-	url, stop, err := e.Run()
+	p, err := e.Run()
 	if err != nil {
-		t.Fatalf("%s: %v", e.Name, err)
+		t.Fatal(err)
 	}
-	t.Cleanup(stop)
-	return url
+	t.Cleanup(p.Stop)
+	return p.URL
 }
 
-// Run starts the emulator, with nothing in it, and returns its address, and what
-// ends it.
-func (e Emulator) Run() (url string, stop func(), err error) {
+// Process is an emulator that runs.
+type Process struct {
+	URL string
+	cmd *exec.Cmd
+}
+
+// Run starts the emulator, with nothing in it. The caller stops it.
+func (e Emulator) Run() (*Process, error) {
 	dir, err := e.fetch()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	addr, err := freeAddress()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	cmd := e.command(dir, port)
-	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
+	p := &Process{URL: "http://" + addr, cmd: e.command(dir, port)}
+	p.cmd.Stdout, p.cmd.Stderr = io.Discard, io.Discard
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
-	stop = func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		_ = cmd.Wait()         // killed
+	if err := await(p.URL); err != nil {
+		p.Stop()
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
-	url = "http://" + addr
-	if err := await(url); err != nil {
-		stop()
-		return "", nil, err
-	}
-	return url, stop, nil
+	return p, nil
+}
+
+// Stop ends the emulator.
+func (p *Process) Stop() {
+	_ = p.cmd.Process.Kill() // it may have ended by itself
+	_ = p.cmd.Wait()         // killed
 }
 
 func freeAddress() (string, error) {

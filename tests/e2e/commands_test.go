@@ -102,7 +102,8 @@ func setClock(dir string, at time.Time) error {
 }
 
 // httpCall makes a request of the server, checks the status, and writes status,
-// header fields and body to http.out:
+// header fields and body to http.out. With key:FILE, the first line of the file
+// is the API key:
 //
 //	http 200 GET /v1/streams [FILE] [Header:value…]
 func httpCall(ts *testscript.TestScript, neg bool, args []string) {
@@ -113,6 +114,11 @@ func httpCall(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	for _, arg := range args[3:] {
 		name, value, header := strings.Cut(arg, ":")
+		if name == "key" {
+			key, _, _ := strings.Cut(ts.ReadFile(value), "\n")
+			req.Header.Set("Authorization", "Bearer "+key)
+			continue
+		}
 		if header {
 			req.Header.Set(name, strings.TrimSpace(value))
 			continue

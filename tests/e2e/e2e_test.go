@@ -53,7 +53,8 @@ func TestScripts(t *testing.T) {
 }
 
 // TestScriptsOnDynamoDB runs those scripts on DynamoDB's emulators that say
-// nothing of folders, and nothing of what only the embedded store counts.
+// nothing of folders, and nothing of what only the embedded store counts; and
+// those that are about DynamoDB.
 func TestScriptsOnDynamoDB(t *testing.T) {
 	emulators := []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
 	if testing.Short() {
@@ -63,13 +64,18 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			var scripts atomic.Int64
-			p := params(func() (string, []string) {
+			p := params(func(env *testscript.Env) []string {
 				// Each script has tables of its own.
 				prefix := fmt.Sprintf("e2e%d", scripts.Add(1))
-				return prefix, []string{"--store", "dynamodb", "--set", "store.endpoint=" + url, "--set", "tables.prefix=" + prefix}
+				env.Setenv("PREFIX", prefix)
+				// For commands that open the store themselves.
+				for name, value := range map[string]string{"VARVE_STORE_KIND": "dynamodb", "VARVE_STORE_ENDPOINT": url, "VARVE_TABLES_PREFIX": prefix} {
+					env.Setenv(name, value)
+				}
+				return []string{"--store", "dynamodb", "--set", "store.endpoint=" + url, "--set", "tables.prefix=" + prefix}
 			})
 			p.UpdateScripts = false
-			for _, script := range []string{"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms"} {
+			for _, script := range []string{"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "keys", "tenants", "dynamodb/apart"} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
 			}
 			testscript.Run(t, p)
@@ -77,9 +83,9 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 	}
 }
 
-// params are those of scripts whose tables' prefix and servers' arguments are
-// those that extra gives for each script. $PREFIX is the tables' prefix.
-func params(extra func() (prefix string, args []string)) testscript.Params {
+// params are those of scripts whose servers get the arguments that extra gives
+// for each script. $PREFIX is the tables' prefix.
+func params(extra func(*testscript.Env) []string) testscript.Params {
 	return testscript.Params{
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
@@ -88,9 +94,7 @@ func params(extra func() (prefix string, args []string)) testscript.Params {
 			held := &servers{}
 			env.Setenv("PREFIX", "varve")
 			if extra != nil {
-				prefix, args := extra()
-				held.extra = args
-				env.Setenv("PREFIX", prefix)
+				held.extra = extra(env)
 			}
 			return setup(env, held)
 		},

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -36,6 +37,7 @@ func Build(ctx context.Context, dir, clockFile string) (string, error) {
 // Server is a varve serve that runs.
 type Server struct {
 	URL    string
+	client *http.Client
 	cmd    *exec.Cmd
 	output lockedBuffer
 	exited chan struct{}
@@ -67,6 +69,17 @@ const readyWithin = 30 * time.Second
 // folder, and waits until it is ready.
 // The server is killed when ctx is done.
 func Start(ctx context.Context, binary, dir string, args ...string) (*Server, error) {
+	return StartAt(ctx, binary, dir, Reach{}, args...)
+}
+
+// Reach is how a server is reached.
+type Reach struct {
+	Listen string       // address without a port; "" is 127.0.0.1
+	TLS    *http.Client // trusts the server's certificate; nil: without TLS
+}
+
+// StartAt does the same for one that is reached in another way, by 127.0.0.1.
+func StartAt(ctx context.Context, binary, dir string, reach Reach, args ...string) (*Server, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,7 +89,13 @@ func Start(ctx context.Context, binary, dir string, args ...string) (*Server, er
 	if err := l.Close(); err != nil {
 		return nil, err
 	}
-	s := &Server{URL: "http://" + addr, exited: make(chan struct{})}
+	s := &Server{URL: "http://" + addr, client: http.DefaultClient, exited: make(chan struct{})}
+	if reach.TLS != nil {
+		s.URL, s.client = "https://"+addr, reach.TLS
+	}
+	if reach.Listen != "" {
+		addr = strings.Replace(addr, "127.0.0.1", reach.Listen, 1)
+	}
 	s.cmd = exec.CommandContext(ctx, binary, append([]string{"serve", "--listen", addr}, args...)...)
 	s.cmd.Dir = dir
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
@@ -117,7 +136,7 @@ func (s *Server) ready(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := s.client.Do(req)
 	if err != nil {
 		return false
 	}

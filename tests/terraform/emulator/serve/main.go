@@ -36,12 +36,12 @@ func serve(ctx context.Context, address string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	backend, stop, err := dynamotest.Dynoxide.Run()
+	backend, err := dynamotest.Dynoxide.Run()
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	defer stop()
-	e, err := emulator.New(backend)
+	defer backend.Stop()
+	e, err := emulator.New(backend.URL)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/keys"
+)
+
+// access is which keys a route is for.
+type access uint8
+
+const (
+	operator access = iota // admin keys of varve.DefaultTenant; routes that are not in the table, too
+	watcher                // keys of varve.DefaultTenant that may read
+	admin                  // admin keys
+	reader                 // keys that may read
+	writer                 // keys that may write
+	anyKey                 // valid ones
+	anybody                // also those who have none
+)
+
+// accesses says which keys each route is for. What concerns the deployment, and
+// with it all tenants, is for keys of varve.DefaultTenant.
+var accesses = map[string]access{
+	"POST /v1/streams/{stream}/readings":                 writer,
+	"GET /v1/streams/{stream}/devices/{device}/readings": reader,
+	"GET /v1/streams/{stream}/devices/{device}/latest":   reader,
+	"GET /v1/streams/{stream}/latest":                    reader,
+	"GET /v1/streams":                                    reader,
+
+	"PUT /v1/streams/{stream}/devices/{device}/shards": admin,
+
+	"GET /v1/tables":                 operator,
+	"GET /v1/tables/plan":            operator,
+	"POST /v1/tables/apply":          operator,
+	"POST /v1/tables/{name}/restore": operator,
+	"PUT /v1/tables/{name}/hold":     operator,
+	"DELETE /v1/tables/{name}/hold":  operator,
+
+	"GET /v1/keys":         admin,
+	"POST /v1/keys":        admin,
+	"DELETE /v1/keys/{id}": admin,
+
+	"GET /healthz": anybody,
+	"GET /readyz":  anybody,
+	"GET /metrics": watcher,
+
+	"GET /docs":             anyKey,
+	"GET /{$}":              anyKey,
+	"GET /openapi.json":     anyKey,
+	"GET /openapi.yaml":     anyKey,
+	"GET /openapi-3.0.json": anyKey,
+	"GET /openapi-3.0.yaml": anyKey,
+	"GET /schemas/{schema}": anyKey,
+}
+
+// String says which keys have access.
+func (a access) String() string {
+	switch a {
+	case operator:
+		return "an admin key of tenant " + varve.DefaultTenant
+	case watcher:
+		return "a key of tenant " + varve.DefaultTenant + " with the scope read"
+	case admin:
+		return "an admin key"
+	case reader:
+		return "a key with the scope read"
+	case writer:
+		return "a key with the scope write"
+	case anyKey:
+		return "a key"
+	default:
+		return "no key"
+	}
+}
+
+// allows reports whether a grant has access.
+func (a access) allows(g *keys.Grant) bool {
+	switch a {
+	case operator:
+		return g.Operates(keys.Admin)
+	case watcher:
+		return g.Operates(keys.Read)
+	case admin:
+		return g.Scopes.Has(keys.Admin)
+	case reader:
+		return g.Scopes.Has(keys.Read)
+	case writer:
+		return g.Scopes.Has(keys.Write)
+	case anyKey:
+		return g.Scopes != 0
+	default:
+		return true
+	}
+}
+
+// open reports whether a path is answered to anybody.
+func open(path string) bool { return path == "/healthz" || path == "/readyz" }
+
+type grantKey struct{}
+
+// nobody is the grant of those who were not let in.
+var nobody = &keys.Grant{}
+
+// grantOf returns what a request may do. Without a grant it is nothing.
+func grantOf(ctx context.Context) *keys.Grant {
+	if g, ok := ctx.Value(grantKey{}).(*keys.Grant); ok {
+		return g
+	}
+	return nobody
+}
+
+// only keeps those off a route whom it is not for.
+func (s *Server) only(a access, handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		g := grantOf(r.Context())
+		if a.allows(g) {
+			handle(w, r)
+			return
+		}
+		s.fail(w, r, varve.Errorf(varve.Forbidden, "this takes %s, and the key that was sent has the scopes %s of tenant %s", a, g.Scopes, g.Tenant))
+	}
+}
+
+// describeKeys says in the document which key each operation takes.
+func (s *Server) describeKeys() {
+	const scheme = "key"
+	doc := s.api.OpenAPI()
+	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{scheme: {
+		Type: "http", Scheme: "bearer", Description: "An API key, " + keys.Prefix + "…; none is needed while there are none.",
+	}}
+	for path, item := range doc.Paths {
+		for method, op := range map[string]*huma.Operation{
+			http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodDelete: item.Delete,
+		} {
+			a := accesses[method+" "+path]
+			if op == nil || a == anybody {
+				continue
+			}
+			op.Security = []map[string][]string{{scheme: {}}}
+			op.Description = strings.TrimSpace(op.Description + " Takes " + a.String() + ".")
+		}
+	}
+}

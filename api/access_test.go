@@ -1,0 +1,285 @@
+package api_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/keys"
+)
+
+// access says, for each route, which status each of the callers gets, in the
+// order of callers. A route without a line makes TestAccess fail.
+//
+//	nobody  no key, a wrong one, an expired one, a revoked one: all the same
+//	read    a key of tenant default with that scope; write, rw and admin likewise
+//	other   read, write and admin: keys of another tenant, which has nothing
+var access = map[string][]int{
+	//                                                 nobody read write rw  admin  other: read write admin
+	"POST /v1/streams/{stream}/readings":                 {401, 403, 200, 200, 200, 403, 200, 200},
+	"GET /v1/streams/{stream}/devices/{device}/readings": {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/latest":   {401, 200, 403, 200, 200, 404, 403, 404},
+	"GET /v1/streams/{stream}/latest":                    {401, 200, 403, 200, 200, 200, 403, 200},
+	"PUT /v1/streams/{stream}/devices/{device}/shards":   {401, 403, 403, 403, 200, 403, 403, 200},
+	"GET /v1/streams":                {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/tables":                 {401, 403, 403, 403, 200, 403, 403, 403},
+	"GET /v1/tables/plan":            {401, 403, 403, 403, 200, 403, 403, 403},
+	"POST /v1/tables/apply":          {401, 403, 403, 403, 200, 403, 403, 403},
+	"POST /v1/tables/{name}/restore": {401, 403, 403, 403, 409, 403, 403, 403},
+	"PUT /v1/tables/{name}/hold":     {401, 403, 403, 403, 200, 403, 403, 403},
+	"DELETE /v1/tables/{name}/hold":  {401, 403, 403, 403, 200, 403, 403, 403},
+	"GET /v1/keys":                   {401, 403, 403, 403, 200, 403, 403, 200},
+	"POST /v1/keys":                  {401, 403, 403, 403, 200, 403, 403, 200},
+	"DELETE /v1/keys/{id}":           {401, 403, 403, 403, 404, 403, 403, 404},
+	"GET /healthz":                   {200, 200, 200, 200, 200, 200, 200, 200},
+	"GET /readyz":                    {200, 200, 200, 200, 200, 200, 200, 200},
+	"GET /metrics":                   {401, 200, 403, 200, 200, 403, 403, 403},
+	"GET /docs":                      {401, 200, 200, 200, 200, 200, 200, 200},
+	"GET /{$}":                       {401, 302, 302, 302, 302, 302, 302, 302},
+	"GET /openapi.json":              {401, 200, 200, 200, 200, 200, 200, 200},
+	"GET /openapi.yaml":              {401, 200, 200, 200, 200, 200, 200, 200},
+	"GET /openapi-3.0.json":          {401, 200, 200, 200, 200, 200, 200, 200},
+	"GET /openapi-3.0.yaml":          {401, 200, 200, 200, 200, 200, 200, 200},
+	"GET /schemas/{schema}":          {401, 200, 200, 200, 200, 200, 200, 200},
+}
+
+// locked is a server with keys, and what they are.
+type locked struct {
+	*server
+	operator string            // an admin key of tenant default
+	keys     map[string]string // by who has them
+}
+
+const otherTenant = "acme"
+
+func newLocked(t *testing.T) *locked {
+	t.Helper()
+	l := &locked{server: newServer(t, nil), keys: map[string]string{}}
+	l.write(good(noon)) // of tenant default, before there were keys
+	l.operator = l.create(keys.Draft{Scopes: keys.Admin})
+	for who, scopes := range map[string]keys.Scopes{"read": keys.Read, "write": keys.Write, "rw": keys.Read | keys.Write, "admin": keys.Admin} {
+		l.keys[who] = l.create(keys.Draft{Scopes: scopes})
+		l.keys["other "+who] = l.create(keys.Draft{Tenant: otherTenant, Scopes: scopes})
+	}
+	l.keys["none"] = ""
+	l.keys["wrong"] = l.operator[:len(l.operator)-1] + "~"
+	l.keys["made up"] = "vk_aaaaaaaa_" + strings.Repeat("0", 43)
+	l.keys["expired"] = l.create(keys.Draft{Scopes: keys.Admin, Expires: noon.Add(time.Minute)})
+	l.keys["revoked"] = l.create(keys.Draft{Scopes: keys.Admin})
+	l.revoke(l.keys["revoked"])
+	l.advance(time.Minute)
+	return l
+}
+
+func (l *locked) create(d keys.Draft) string {
+	l.t.Helper()
+	_, text, err := l.engine.Keys.Create(l.t.Context(), d)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return text
+}
+
+func (l *locked) revoke(text string) {
+	l.t.Helper()
+	if _, err := l.engine.Keys.Revoke(l.t.Context(), "", keys.IDOf(text)); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// as sends a request with a key; "" is none.
+func (l *locked) as(key, method, path, body string, head ...string) *reply {
+	l.t.Helper()
+	if key != "" {
+		head = append(head, "Authorization", "Bearer "+key)
+	}
+	return l.send(method, path, body, head...)
+}
+
+// TestAccess promises of each route what each caller gets, that those without a
+// valid key all get the very same, and that no route was added without a line.
+func TestAccess(t *testing.T) {
+	l := newLocked(t)
+	callers := [][]string{{"none", "wrong", "made up", "expired", "revoked"}, {"read"}, {"write"}, {"rw"}, {"admin"}, {"other read"}, {"other write"}, {"other admin"}}
+	name := thisTable(l.server).Name()
+	for _, route := range routes {
+		want := access[route.pattern]
+		if len(want) != len(callers) {
+			t.Errorf("%s has no line in the table", route.pattern)
+			continue
+		}
+		method, _, _ := strings.Cut(route.pattern, " ")
+		path := strings.ReplaceAll(route.path, "{table}", name)
+		body := route.body
+		refusal := ""
+		for i, some := range callers {
+			for _, who := range some {
+				if strings.HasPrefix(who, "other") {
+					body = strings.ReplaceAll(body, `"d1"`, `"d9"`) // they have no d1
+				}
+				r := l.as(l.keys[who], method, path, body, "Content-Type", "application/json")
+				if r.status != want[i] {
+					t.Errorf("%s gets %d of %s, want %d: %.200s", who, r.status, route.pattern, want[i], r.body)
+				}
+				if method == http.MethodGet {
+					if head := l.as(l.keys[who], http.MethodHead, path, ""); head.status != r.status || head.body != "" {
+						t.Errorf("%s gets %d %q of HEAD %s", who, head.status, head.body, path)
+					}
+				}
+				if r.status != http.StatusUnauthorized {
+					continue
+				}
+				r.header.Del("Date")
+				if said := r.body + strings.Join(slices.Sorted(maps.Keys(r.header)), " "); refusal == "" {
+					refusal = said
+				} else if said != refusal {
+					t.Errorf("%s is told of %s: %s; and another %s", who, route.pattern, said, refusal)
+				}
+				if r.header.Get("WWW-Authenticate") != `Bearer realm="varve"` {
+					t.Errorf("%v", r.header)
+				}
+				r.problem(http.StatusUnauthorized, "", "valid API key")
+			}
+		}
+	}
+	for _, pattern := range l.api.Routes() {
+		if _, ok := access[pattern]; !ok {
+			t.Errorf("route %s has no line in the table", pattern)
+		}
+	}
+	if len(access) != len(l.api.Routes()) || len(routes) != len(access) {
+		t.Errorf("%d lines, %d routes, %d requests", len(access), len(l.api.Routes()), len(routes))
+	}
+}
+
+// TestUnlistedRoute promises that a route which nobody said anything of is for
+// operators alone.
+func TestUnlistedRoute(t *testing.T) {
+	l := newLocked(t)
+	l.api.HandleFunc("GET /v1/fresh", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	for who, want := range map[string]int{"none": 401, "revoked": 401, "read": 403, "rw": 403, "other admin": 403, "admin": 200} {
+		if r := l.as(l.keys[who], "GET", "/v1/fresh", ""); r.status != want {
+			t.Errorf("%s gets %d, want %d", who, r.status, want)
+		}
+	}
+}
+
+// TestWithoutRoute promises that what is no route is behind the key as well,
+// whatever the method, and that what is open is so under its own name alone.
+func TestWithoutRoute(t *testing.T) {
+	l := newLocked(t)
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} {
+		for _, path := range []string{"/nothing", "/v1", "/v1/tables", readPath, "/v1/keys", "/docs", "//v1/tables", "/healthz/", "/healthz/../v1/tables", "/readyz%2f..%2fv1/tables", "/%76%31/tables", "/v1/tables/"} {
+			if r := l.send(method, path, ""); r.status != http.StatusUnauthorized {
+				t.Errorf("%s %s: %d %s", method, path, r.status, r.body)
+			}
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/%68ealthz"} {
+		if r := l.get(path); r.status != http.StatusOK {
+			t.Errorf("%s: %d", path, r.status)
+		}
+	}
+	l.send("POST", "/healthz", "").problem(http.StatusMethodNotAllowed, "", "GET")
+	l.as(l.operator, "GET", "/nothing", "").problem(http.StatusNotFound, "", "/docs")
+	l.as(l.operator, "OPTIONS", "/v1/tables", "").problem(http.StatusMethodNotAllowed, "", "GET")
+	if r := l.as(l.keys["write"], "HEAD", readPath, ""); r.status != http.StatusForbidden {
+		t.Errorf("HEAD without the scope: %d", r.status)
+	}
+}
+
+// TestTenants promises that two tenants which use the same names never see each
+// other: writes, queries, latest, streams, cursors, keys.
+func TestTenants(t *testing.T) {
+	l := newLocked(t)
+	ours, theirs := l.keys["rw"], l.keys["other rw"]
+	for i, v := range []string{"1", "2", "3"} {
+		body := `{"device":"d1","time":"` + noon.Add(time.Duration(i)*time.Second).Format(time.RFC3339) + `","fields":{"secret":` + v + `}}`
+		if r := l.as(theirs, "POST", writePath, body, "Content-Type", "application/json"); r.status != http.StatusOK {
+			t.Fatal(r.body)
+		}
+	}
+	l.as(theirs, "POST", "/v1/streams/vault/readings", `{"device":"v","time":"2026-11-18T11:00:00Z","fields":{"secret":4}}`)
+	for _, path := range []string{readPath, latestPath, "/v1/streams/weather/latest?device=d1", "/v1/streams", readPath + "?format=csv", readPath + "?explain=true"} {
+		if r := l.as(ours, "GET", path, ""); r.status != http.StatusOK || strings.Contains(r.body, "secret") || strings.Contains(r.body, "vault") {
+			t.Errorf("%s shows another tenant's: %d %s", path, r.status, r.body)
+		}
+		if r := l.as(theirs, "GET", path, ""); strings.Contains(r.body, `"a"`) || strings.Contains(r.body, ",a\n") {
+			t.Errorf("%s shows another tenant's: %s", path, r.body)
+		}
+	}
+	l.as(ours, "POST", "/v1/streams/mine/readings", good(noon))
+	for who, want := range map[string]string{ours: "mine weather", theirs: "vault weather"} {
+		var names []string
+		for _, st := range decode[wire.StreamList](l.as(who, "GET", "/v1/streams", "")).Streams {
+			names = append(names, st.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("streams %s, want %s", got, want)
+		}
+	}
+	for path, want := range map[string]string{readPath: `"secret":3`, latestPath: `"secret":3`, "/v1/streams/weather/latest?device=d1": `"secret":3`} {
+		if r := l.as(theirs, "GET", path, ""); r.status != http.StatusOK || !strings.Contains(r.body, want) {
+			t.Errorf("%s does not show them their own: %d %s", path, r.status, r.body)
+		}
+	}
+	same := func(a, b string) {
+		t.Helper()
+		one, two := l.as(ours, "GET", a, ""), l.as(ours, "GET", b, "")
+		name := strings.NewReplacer("vault", "S", "nowhere", "S", `"v"`, "D", `"nobody"`, "D", `\"v\"`, "D", `\"nobody\"`, "D")
+		if one.status != two.status || name.Replace(one.body) != name.Replace(two.body) {
+			t.Errorf("%s: %d %s\n%s: %d %s", a, one.status, one.body, b, two.status, two.body)
+		}
+	}
+	same("/v1/streams/vault/devices/v/readings", "/v1/streams/nowhere/devices/nobody/readings")
+	same("/v1/streams/vault/devices/v/latest", "/v1/streams/nowhere/devices/nobody/latest")
+	same("/v1/streams/vault/latest?device=v", "/v1/streams/nowhere/latest?device=nobody")
+	same("/v1/streams/vault/devices/v/readings?explain=true", "/v1/streams/nowhere/devices/nobody/readings?explain=true")
+
+	page := decode[wire.ReadingsBody](l.as(theirs, "GET", readPath+"?limit=1", ""))
+	if page.Next == "" {
+		t.Fatal("no cursor")
+	}
+	l.as(ours, "GET", with(readPath, "limit", "1", "cursor", page.Next), "").problem(http.StatusBadRequest, "query.cursor", "belongs to another query")
+	if r := l.as(theirs, "GET", with(readPath, "limit", "1", "cursor", page.Next), ""); r.status != http.StatusOK {
+		t.Errorf("their own cursor: %s", r.body)
+	}
+}
+
+// TestReadiness promises that those without a key of the deployment learn
+// nothing of it.
+func TestReadiness(t *testing.T) {
+	l := newLocked(t)
+	for who, all := range map[string]bool{"none": false, "revoked": false, "other admin": false, "write": false, "read": true, "admin": true} {
+		r := l.as(l.keys[who], "GET", "/readyz", "")
+		if r.status != http.StatusOK || strings.Contains(r.body, "version") != all || !all && r.body != `{"ready":true}`+"\n" {
+			t.Errorf("%s: %d %s", who, r.status, r.body)
+		}
+	}
+}
+
+// TestKeysDescribed promises that the document says which key an operation takes.
+func TestKeysDescribed(t *testing.T) {
+	l := newLocked(t)
+	doc := decode[struct {
+		Paths map[string]map[string]struct {
+			Security    []map[string][]string
+			Description string
+		}
+		Components struct{ SecuritySchemes map[string]map[string]string }
+	}](l.as(l.operator, "GET", "/openapi.json", ""))
+	if doc.Components.SecuritySchemes["key"]["scheme"] != "bearer" {
+		t.Errorf("%v", doc.Components)
+	}
+	for path, ops := range doc.Paths {
+		for method, op := range ops {
+			if len(op.Security) != 1 || !strings.Contains(op.Description, "Takes a") {
+				t.Errorf("%s %s: %+v", method, path, op)
+			}
+		}
+	}
+}

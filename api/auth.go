@@ -1,0 +1,118 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/keys"
+)
+
+// Everything but open paths is behind a key, once there is one: also what no
+// route takes. So it is here, in front of the routes, that a request is let in;
+// what its key may do there, each route says (access.go).
+
+var everything = keys.Everything()
+
+// enter lets a request in, with what it may do, or says why not.
+func (s *Server) enter(r *http.Request) (*http.Request, error) {
+	if showsKey(r.URL) {
+		return r, varve.Errorf(varve.Invalid, "an API key stands in the address, where logs and histories keep it: "+
+			"send it in the header Authorization, as Bearer %s…, and revoke this one", keys.Prefix)
+	}
+	on, err := s.keysOn(r.Context())
+	if err != nil && !open(r.URL.Path) {
+		return r, err
+	}
+	if err := s.guard(r, on); err != nil {
+		return r, err
+	}
+	grant := everything
+	if on {
+		grant, err = s.admit(r)
+		switch {
+		case err == nil:
+		case open(r.URL.Path):
+			grant = nobody
+		default:
+			return r, err
+		}
+	}
+	return r.WithContext(context.WithValue(r.Context(), grantKey{}, grant)), nil
+}
+
+func (s *Server) keysOn(ctx context.Context) (bool, error) {
+	switch {
+	case s.opts.KeysRequired:
+		return true, nil
+	case s.opts.Keys == nil:
+		return false, nil
+	}
+	return s.opts.Keys.On(ctx)
+}
+
+// unauthorized is the answer to everybody without a valid key: whether it is
+// missing, wrong, expired, revoked or another's, nobody is told.
+var unauthorized = &varve.Error{Failure: varve.Forbidden, Err: errNoKey,
+	Message: "this takes a valid API key: send it in the header Authorization, as Bearer " + keys.Prefix + "…; varve keys create makes one"}
+
+// admit checks a request's key, and takes the request off its rate.
+func (s *Server) admit(r *http.Request) (*keys.Grant, error) {
+	text := keyIn(r.Header)
+	if text == "" || s.opts.Keys == nil {
+		return nil, unauthorized
+	}
+	grant, err := s.opts.Keys.Check(r.Context(), text)
+	if errors.Is(err, keys.ErrNone) {
+		return nil, unauthorized
+	}
+	if err != nil {
+		return nil, err
+	}
+	if wait := grant.Request(s.opts.Now()); wait > 0 {
+		return nil, tooFast("requests", wait)
+	}
+	return grant, nil
+}
+
+// keyIn returns the key that a request carries; "": none, or several.
+func keyIn(h http.Header) string {
+	var found []string
+	for _, value := range h["Authorization"] {
+		// Other schemes are for a proxy in front.
+		if scheme, text, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "Bearer") {
+			found = append(found, strings.TrimLeft(text, " "))
+		}
+	}
+	found = append(found, h["X-Api-Key"]...)
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
+// showsKey reports whether there is a key in an address, escaped or not.
+func showsKey(u *url.URL) bool {
+	if keys.Shows(u.Path) {
+		return true
+	}
+	if u.RawQuery == "" || !strings.Contains(u.RawQuery, "vk") && !strings.Contains(u.RawQuery, "%") {
+		return false
+	}
+	if keys.Shows(u.RawQuery) {
+		return true
+	}
+	plain, err := url.QueryUnescape(u.RawQuery)
+	return err == nil && keys.Shows(plain)
+}
+
+// tooFast says that a key's rate is used up.
+func tooFast(of string, wait time.Duration) error {
+	return &varve.Error{Failure: varve.Busy, RetryAfter: wait,
+		Message: fmt.Sprintf("this key's rate of %s is used up: try again in %s", of, wait.Round(time.Millisecond))}
+}

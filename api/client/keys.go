@@ -1,0 +1,37 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// CreateKey makes an API key. The answer is the only place where it is shown. A
+// call whose answer was lost is not sent again: there may be a key that nobody
+// has.
+func (c *Client) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
+	once := *c
+	once.retries = 0
+	return getJSON[wire.NewKey](ctx, &once, request{
+		method: http.MethodPost, path: "/v1/keys", header: http.Header{"Content-Type": {"application/json"}},
+		body: func() (io.Reader, error) {
+			body, err := json.Marshal(d)
+			return bytes.NewReader(body), err
+		},
+	})
+}
+
+// Keys lists the API keys that the client's own may see.
+func (c *Client) Keys(ctx context.Context) (wire.KeyList, error) {
+	return getJSON[wire.KeyList](ctx, c, request{method: http.MethodGet, path: "/v1/keys"})
+}
+
+// RevokeKey ends an API key, by its id.
+func (c *Client) RevokeKey(ctx context.Context, id string) (wire.KeyInfo, error) {
+	return getJSON[wire.KeyInfo](ctx, c, request{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(id)})
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/keys"
+)
+
+func (s *Server) routeKeys() {
+	op := func(id, method, path, summary, description string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{"keys"}}
+	}
+	huma.Register(s.api, op("create-key", http.MethodPost, "/v1/keys", "Make an API key",
+		"The answer has the key itself, which is shown this once and kept nowhere. "+
+			"Admin keys make keys of their tenant; those of tenant "+varve.DefaultTenant+", of any. The first key must be one of those."), s.createKey)
+	huma.Register(s.api, op("list-keys", http.MethodGet, "/v1/keys", "The API keys there are",
+		"Those of the tenant; for admin keys of tenant "+varve.DefaultTenant+", of all. Keys that have ended are listed for 90 days."), s.listKeys)
+	huma.Register(s.api, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key",
+		"It ends at once in the process that answers, and within ten seconds in others."), s.revokeKey)
+}
+
+// tenantOfKeys is whose keys a grant is about; "" is everybody's.
+func tenantOfKeys(g *keys.Grant) string {
+	if g.Operates(keys.Admin) {
+		return ""
+	}
+	return g.Tenant
+}
+
+// draft is the body of a key that is to be made.
+type draft struct{ Body wire.KeyDraft }
+
+func (s *Server) createKey(ctx context.Context, in *draft) (*reply[wire.NewKey], error) {
+	if s.opts.Keys == nil {
+		return nil, s.problem(errNoKeys())
+	}
+	g := grantOf(ctx)
+	d, err := DraftOf(&in.Body)
+	if err != nil {
+		return nil, s.problem(inBody(err))
+	}
+	d.Tenant = cmp.Or(d.Tenant, g.Tenant)
+	if own := tenantOfKeys(g); own != "" && d.Tenant != own {
+		return nil, s.problem(varve.Errorf(varve.Forbidden, "keys of another tenant take an admin key of tenant %s", varve.DefaultTenant))
+	}
+	k, text, err := s.opts.Keys.Create(ctx, d)
+	if err != nil {
+		return nil, s.problem(inBody(err))
+	}
+	s.opts.Events.KeyCreated(k, g.ID)
+	return &reply[wire.NewKey]{wire.NewKey{KeyInfo: KeyInfo(&k, s.opts.Now()), Key: text}}, nil
+}
+
+// DraftOf reads the draft of a key.
+func DraftOf(b *wire.KeyDraft) (d keys.Draft, err error) {
+	d = keys.Draft{Tenant: b.Tenant, Name: b.Name, Rate: keys.Rate{Requests: b.RequestsPerSecond, Readings: b.ReadingsPerSecond}}
+	if b.Expires != nil {
+		d.Expires = *b.Expires
+	}
+	d.Scopes, err = keys.ParseScopes(b.Scopes...)
+	return d, err
+}
+
+// inBody says that the parameter at fault is in the body.
+func inBody(err error) error {
+	if e := classify(err); e.Param != "" {
+		inside := *e
+		inside.Param = "body." + e.Param
+		return &inside
+	}
+	return err
+}
+
+func errNoKeys() error {
+	return varve.Errorf(varve.Conflict, "this server has no registry of keys")
+}
+
+func (s *Server) listKeys(ctx context.Context, _ *struct{}) (*reply[wire.KeyList], error) {
+	body := wire.KeyList{Keys: []wire.KeyInfo{}}
+	if s.opts.Keys == nil {
+		return &reply[wire.KeyList]{body}, nil
+	}
+	list, err := s.opts.Keys.List(ctx, tenantOfKeys(grantOf(ctx)))
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	for i := range list {
+		body.Keys = append(body.Keys, KeyInfo(&list[i], s.opts.Now()))
+	}
+	return &reply[wire.KeyList]{body}, nil
+}
+
+// byID is the path of one key.
+type byID struct {
+	ID string `path:"id" doc:"the key's id; not the key"`
+}
+
+func (s *Server) revokeKey(ctx context.Context, in *byID) (*reply[wire.KeyInfo], error) {
+	if s.opts.Keys == nil {
+		return nil, s.problem(errNoKeys())
+	}
+	g := grantOf(ctx)
+	k, err := s.opts.Keys.Revoke(ctx, tenantOfKeys(g), in.ID)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	s.opts.Events.KeyRevoked(k, g.ID)
+	return &reply[wire.KeyInfo]{KeyInfo(&k, s.opts.Now())}, nil
+}
+
+// KeyInfo is a key as the API shows it.
+func KeyInfo(k *keys.Key, now time.Time) wire.KeyInfo {
+	return wire.KeyInfo{
+		ID: k.ID, Tenant: k.Tenant, Name: k.Name, Scopes: k.Scopes.Names(), State: string(k.StateAt(now)),
+		RequestsPerSecond: k.Rate.Requests, ReadingsPerSecond: k.Rate.Readings,
+		Created: k.Created, Expires: orNull(k.Expires), Revoked: orNull(k.Revoked),
+	}
+}

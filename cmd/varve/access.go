@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+)
+
+// accessFlags say with which key a server is called, and whom it is trusted to
+// be.
+type accessFlags struct {
+	key, keyFile, caFile string
+}
+
+func (f *accessFlags) add(cmd *cobra.Command) {
+	// The key of the environment is no default, which --help would show.
+	cmd.Flags().StringVar(&f.key, "key", "", "API `key`; other users of this machine can see it: better VARVE_KEY, or --key-file")
+	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "`file` with the API key in its first line (VARVE_KEY_FILE)")
+	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "`file` of certificates in PEM that sign the server's (VARVE_CA_FILE; default: those of the system)")
+	cmd.MarkFlagsMutuallyExclusive("key", "key-file")
+}
+
+// options returns what the flags say, or else the environment: a flag of either
+// kind goes before both variables.
+func (f *accessFlags) options() (options []client.Option, err error) {
+	key, file := f.key, f.keyFile
+	if key == "" && file == "" {
+		if key = os.Getenv("VARVE_KEY"); key == "" {
+			file = os.Getenv("VARVE_KEY_FILE")
+		}
+	}
+	if file != "" {
+		if key, err = keyIn(file); err != nil {
+			return nil, err
+		}
+	}
+	if key != "" {
+		options = append(options, client.WithKey(strings.TrimSpace(key)))
+	}
+	ca := f.caFile
+	if ca == "" {
+		ca = os.Getenv("VARVE_CA_FILE")
+	}
+	if ca == "" {
+		return options, nil
+	}
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--ca-file: %w", plainPath(err))}
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, usageError{fmt.Errorf("--ca-file: %s has no certificate in it: write them in PEM, each from -----BEGIN CERTIFICATE----- on", ca)}
+	}
+	return append(options, client.WithRootCAs(pool)), nil
+}
+
+// keyIn returns the first line of a file. What is in it is never shown.
+func keyIn(name string) (key string, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", usageError{fmt.Errorf("--key-file: %w", plainPath(err))}
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	in := bufio.NewScanner(f)
+	if in.Scan() {
+		key = strings.TrimSpace(in.Text())
+	}
+	if key == "" {
+		return "", usageError{fmt.Errorf("--key-file: there is no key in the first line of %s", name)}
+	}
+	return key, nil
+}
+
+func (a *app) client() (*client.Client, error) {
+	options, err := a.access.options()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(a.server, options...)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return c, nil
+}
+
+// forbidden says how a key is given, if one is missing.
+func (a *app) forbidden(err error) error {
+	var e *varve.Error
+	if !errors.As(err, &e) || e.Failure != varve.Forbidden || !strings.Contains(e.Message, "valid API key") {
+		return err
+	}
+	return fmt.Errorf("%s takes a valid API key: give it in VARVE_KEY, or with --key-file", a.server)
+}

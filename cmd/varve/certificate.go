@@ -1,0 +1,81 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// certificate is that of the server, read again when its files have changed. A
+// new one that cannot be read is told of once, and the one before goes on.
+type certificate struct {
+	cert, key string
+	log       zerolog.Logger
+
+	mu      sync.Mutex
+	now     *tls.Certificate
+	version fileVersion
+}
+
+// fileVersion tells two versions of both files apart.
+type fileVersion struct {
+	certAt, keyAt     time.Time
+	certSize, keySize int64
+}
+
+func openCertificate(cert, key string, log zerolog.Logger) (*certificate, error) {
+	c := &certificate{cert: cert, key: key, log: log}
+	v, err := c.look()
+	if err != nil {
+		return nil, err
+	}
+	return c, c.read(v)
+}
+
+// config is what a listener takes.
+func (c *certificate) config() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
+}
+
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, err := c.look()
+	if err == nil && v != c.version {
+		if err = c.read(v); err == nil {
+			c.log.Info().Str("file", c.cert).Msg("certificate read again")
+		}
+	}
+	if err != nil && v != c.version {
+		c.log.Error().Err(err).Msg("the certificate has changed and cannot be read: the one before goes on")
+		c.version = v
+	}
+	return c.now, nil
+}
+
+// look returns the version that the files have; it is the zero one if they
+// cannot be looked at.
+func (c *certificate) look() (v fileVersion, err error) {
+	cert, err := os.Stat(c.cert)
+	if err != nil {
+		return v, fmt.Errorf("server.tls_cert: %w", plainPath(err))
+	}
+	key, err := os.Stat(c.key)
+	if err != nil {
+		return v, fmt.Errorf("server.tls_key: %w", plainPath(err))
+	}
+	return fileVersion{cert.ModTime(), key.ModTime(), cert.Size(), key.Size()}, nil
+}
+
+func (c *certificate) read(v fileVersion) error {
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return fmt.Errorf("server.tls_cert %s and server.tls_key %s: %w", c.cert, c.key, err)
+	}
+	c.now, c.version = &pair, v
+	return nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/store"
+)
+
+// keyring is where keys are made and kept: a server, or the store itself.
+type keyring interface {
+	create(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error)
+	list(ctx context.Context) (wire.KeyList, error)
+	revoke(ctx context.Context, id string) (wire.KeyInfo, error)
+	close() error
+}
+
+// keyring returns the server that was named; else the store of the
+// configuration; else, if a server has that open, and it was not named by a flag,
+// that server.
+func (a *app) keyring(cmd *cobra.Command, f *configFlags) (keyring, error) {
+	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data") ||
+		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })
+	if cmd.Flags().Changed("server") || os.Getenv("VARVE_SERVER") != "" && !named {
+		c, err := a.client()
+		return served{c}, err
+	}
+	loaded, err := f.load(a)
+	if err != nil {
+		return nil, err
+	}
+	c := &loaded.Config
+	if c.Store.Kind == "mem" {
+		return nil, usageError{errors.New("a store in memory is only reached through its server: name it with --server")}
+	}
+	if err := mustBeThere(cmd.Name(), c); err != nil {
+		return nil, err
+	}
+	st, _, err := openStore(cmd.Context(), c, a.logger(config.Log{Level: "error"}), a.fatal)
+	switch {
+	case err == nil:
+		return kept{st, keys.New(st, now)}, nil
+	case c.Store.Kind != "local" || varve.FailureOf(err) != varve.Conflict:
+		return nil, err
+	case named: // whose server that is, the configuration need not know
+		return nil, fmt.Errorf("%w; or name its server with --server", err)
+	}
+	a.server = c.Server.URL(c.Server.Listen)
+	asked, err := a.client()
+	return served{asked}, err
+}
+
+// mustBeThere keeps commands that make nothing from making a data folder.
+func mustBeThere(command string, c *config.Config) error {
+	if command == "create" || c.Store.Kind != "local" {
+		return nil
+	}
+	if _, err := os.Stat(c.Store.Dir); err != nil {
+		return fmt.Errorf("data folder %w: name it with --data, or a server with --server", plainPath(err))
+	}
+	return nil
+}
+
+// served are keys that a server has.
+type served struct{ c *client.Client }
+
+func (s served) create(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
+	return s.c.CreateKey(ctx, d)
+}
+
+func (s served) list(ctx context.Context) (wire.KeyList, error) { return s.c.Keys(ctx) }
+
+func (s served) revoke(ctx context.Context, id string) (wire.KeyInfo, error) {
+	return s.c.RevokeKey(ctx, id)
+}
+
+func (s served) close() error { return nil }
+
+// kept are keys in a store that is open here. Who can open it, may do
+// everything.
+type kept struct {
+	store    store.Store
+	registry *keys.Registry
+}
+
+func (k kept) create(ctx context.Context, b wire.KeyDraft) (made wire.NewKey, err error) {
+	d, err := api.DraftOf(&b)
+	if err != nil {
+		return made, mistaken(err)
+	}
+	key, text, err := k.registry.Create(ctx, d)
+	if err != nil {
+		return made, mistaken(err)
+	}
+	return wire.NewKey{KeyInfo: api.KeyInfo(&key, now()), Key: text}, nil
+}
+
+// mistaken makes of what is wrong with a draft a mistake on the command line.
+func mistaken(err error) error {
+	var e *varve.Error
+	if errors.As(err, &e) && e.Failure == varve.Invalid {
+		return usageError{errors.New(e.Message)}
+	}
+	return err
+}
+
+func (k kept) list(ctx context.Context) (list wire.KeyList, err error) {
+	all, err := k.registry.List(ctx, "")
+	list.Keys = []wire.KeyInfo{}
+	for i := range all {
+		list.Keys = append(list.Keys, api.KeyInfo(&all[i], now()))
+	}
+	return list, err
+}
+
+func (k kept) revoke(ctx context.Context, id string) (info wire.KeyInfo, err error) {
+	key, err := k.registry.Revoke(ctx, "", id)
+	return api.KeyInfo(&key, now()), err
+}
+
+func (k kept) close() error { return k.store.Close() }

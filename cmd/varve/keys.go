@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/retention"
+)
+
+func keysCommand(a *app) *cobra.Command {
+	cmd := group("keys", "Make, list and revoke API keys", a.keysCreate(), a.keysList(), a.keysRevoke())
+	cmd.Long = "Make, list and revoke API keys.\n\n" +
+		"With --server or VARVE_SERVER, the server is asked, which takes an admin key once there are keys. Without, or with --data or\n" +
+		"--store, the store itself is opened. If that is the folder of the configuration, and a server has it open, it is asked."
+	return cmd
+}
+
+func (a *app) keysCreate() *cobra.Command {
+	var scopes []string
+	var expires string
+	var d wire.KeyDraft
+	cmd := a.keysSub("create", "Make a key, and print it: this once", takes(0, 0), func(r keyring, cmd *cobra.Command, _ []string) error {
+		d.Scopes = scopes
+		var err error
+		if d.Expires, err = readExpires(expires, now()); err != nil {
+			return err
+		}
+		made, err := r.create(cmd.Context(), d)
+		if err != nil {
+			return err
+		}
+		if a.output == "json" {
+			return writeJSON(a.out, made)
+		}
+		fmt.Fprintf(a.err, "Key %s (%s of tenant %s) ends %s. It is not shown again:\n", made.ID, strings.Join(made.Scopes, ","), made.Tenant, timeOrNever(made.Expires))
+		_, err = fmt.Fprintln(a.out, made.Key)
+		return err
+	})
+	cmd.Example = "  varve keys create --scope admin --name ops > ops.key\n" +
+		"  varve keys create --scope write --name gateway-7 --expires 90d --readings 5000\n" +
+		"  varve keys create --scope read,write --tenant acme"
+	fl := cmd.Flags()
+	fl.StringSliceVar(&scopes, "scope", nil, "what it may do: read, write, or both with a comma; or admin, which is everything")
+	fl.StringVar(&d.Tenant, "tenant", "", "whose data it is for (default: default, or that of the key which is used)")
+	fl.StringVar(&d.Name, "name", "", "a `name` for people")
+	fl.StringVar(&expires, "expires", "never", "when it ends: a time, a date, after a while as in 90d, or never")
+	fl.Float64Var(&d.RequestsPerSecond, "requests", 0, "at most so many requests a second; 0: no bound")
+	fl.Float64Var(&d.ReadingsPerSecond, "readings", 0, "at most so many readings a second; 0: no bound")
+	a.words(cmd, "scope", keys.ScopeNames()...)
+	return cmd
+}
+
+// readExpires reads when a key ends; nil is never.
+func readExpires(text string, now time.Time) (*time.Time, error) {
+	if text == "never" || text == "" {
+		return nil, nil
+	}
+	if d, err := retention.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && d != retention.Forever {
+		at := now.Add(d)
+		return &at, nil
+	}
+	for _, form := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(form, text); err == nil {
+			return &at, nil
+		}
+	}
+	return nil, usageError{fmt.Errorf("--expires: %q is not a time: write RFC 3339 as in 2027-04-20T14:00:00Z, a date, a while as in 90d, or never", text)}
+}
+
+func (a *app) keysList() *cobra.Command {
+	return a.keysSub("list", "List the keys, also those that ended in the last 90 days", takes(0, 0), func(r keyring, cmd *cobra.Command, _ []string) error {
+		list, err := r.list(cmd.Context())
+		if err != nil {
+			return err
+		}
+		g := grid{header: []string{"id", "tenant", "scopes", "state", "created", "expires", "rate", "name"},
+			empty: "There are no keys: varve keys create --scope admin makes the first."}
+		for i := range list.Keys {
+			k := &list.Keys[i]
+			g.add(k.ID, k.Tenant, strings.Join(k.Scopes, ","), k.State, timeOrNever(&k.Created), timeOrNever(k.Expires), rateText(k), k.Name)
+		}
+		return a.show(&g, list)
+	})
+}
+
+func timeOrNever(t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func rateText(k *wire.KeyInfo) string {
+	var bounds []string
+	if k.RequestsPerSecond > 0 {
+		bounds = append(bounds, fmt.Sprintf("%g requests/s", k.RequestsPerSecond))
+	}
+	if k.ReadingsPerSecond > 0 {
+		bounds = append(bounds, fmt.Sprintf("%g readings/s", k.ReadingsPerSecond))
+	}
+	if bounds == nil {
+		return "any"
+	}
+	return strings.Join(bounds, ", ")
+}
+
+func (a *app) keysRevoke() *cobra.Command {
+	return a.keysSub("revoke ID", "End a key: at once in the server that is asked, within ten seconds in others", takes(1, 1),
+		func(r keyring, cmd *cobra.Command, args []string) error {
+			id := keys.IDOf(args[0]) // a whole key must not go into an address
+			if keys.Shows(id) || id == "" {
+				return usageError{errors.New("that is neither a key nor the id of one: varve keys list shows the ids")}
+			}
+			k, err := r.revoke(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if a.output == "json" {
+				return writeJSON(a.out, k)
+			}
+			_, err = fmt.Fprintf(a.out, "Key %s of tenant %s is revoked.\n", k.ID, k.Tenant)
+			return err
+		})
+}
+
+// keysSub is a command on keys, wherever they are reached.
+func (a *app) keysSub(use, short string, args cobra.PositionalArgs, do func(keyring, *cobra.Command, []string) error) *cobra.Command {
+	var f configFlags
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: args,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			r, err := a.keyring(cmd, &f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, r.close()) }()
+			return do(r, cmd, args)
+		},
+	}
+	f.addSome(cmd, storeFlag, dataFlag)
+	cmd = a.remote(cmd, "table", "json")
+	cmd.MarkFlagsMutuallyExclusive("server", "store")
+	cmd.MarkFlagsMutuallyExclusive("server", "data")
+	return cmd
+}

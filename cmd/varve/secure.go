@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/rs/zerolog"
+
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/keys"
+)
+
+// mayListen refuses to listen where others reach it while there are no keys.
+func mayListen(ctx context.Context, c *config.Config, registry *keys.Registry) error {
+	if c.Server.Loopback() {
+		return nil
+	}
+	on, err := registry.On(ctx)
+	if err == nil && !on {
+		return usageError{fmt.Errorf("%s can be reached from other machines, and there are no API keys yet: make the first one with %s keys create --scope admin, "+
+			"on the same store, or listen on 127.0.0.1", c.Server.Listen, selfCommand())}
+	}
+	return err
+}
+
+// warnOfClear warns of keys that travel in the clear.
+func warnOfClear(c *config.Config, log zerolog.Logger) {
+	if !c.Server.Loopback() && c.Server.TLSCert == "" && !c.Server.Proxied {
+		log.Warn().Str("listen", c.Server.Listen).
+			Msg("API keys travel in the clear: set server.tls_cert and server.tls_key, or server.proxied if a proxy in front ends TLS")
+	}
+}
+
+// secure returns what a listener needs for TLS; nil: it is not configured.
+func secure(c *config.Config, log zerolog.Logger) (*tls.Config, error) {
+	if c.Server.TLSCert == "" {
+		return nil, nil
+	}
+	cert, err := openCertificate(c.Server.TLSCert, c.Server.TLSKey, log)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return cert.config(), nil
+}
+
+func serve(srv *http.Server, l net.Listener) error {
+	if srv.TLSConfig != nil {
+		return srv.ServeTLS(l, "", "")
+	}
+	return srv.Serve(l)
+}
+
+// keyChanged logs what became of a key, and by whom. An id is no secret.
+func keyChanged(log zerolog.Logger, what string, k *keys.Key, by string) {
+	log.Info().Str("key", k.ID).Str("name", k.Name).Str("tenant", k.Tenant).Stringer("scopes", k.Scopes).Str("by", by).Msg(what)
+}

@@ -1,0 +1,269 @@
+package keys_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// change returns the text with one byte changed.
+func change(text string, at int, to byte) string {
+	b := []byte(text)
+	if b[at] == to {
+		to++
+	}
+	b[at] = to
+	return string(b)
+}
+
+// TestCheck promises that a key is taken whole and only so, by every process.
+func TestCheck(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	k, text := w.create(keys.Draft{Tenant: "acme", Scopes: keys.Write})
+	for _, one := range []*world{w, w.other()} {
+		g, err := one.Check(t.Context(), text)
+		if err != nil || g.ID != k.ID || g.Tenant != "acme" || g.Scopes != keys.Write {
+			t.Fatalf("%+v %v", g, err)
+		}
+		for _, wrong := range []string{
+			"", "vk_", text[:len(text)-1], text + "0", " " + text, strings.ToUpper(text), strings.Replace(text, "vk_", "sk_", 1),
+			change(text, len(text)-1, 'x'), change(text, 12, 'y'), change(text, 3, 'a'), change(text, 11, '-'), change(text, 20, '_'),
+			"vk_" + k.ID + "_" + strings.Repeat("0", 43), strings.Repeat("x", 1<<20),
+		} {
+			if one.allowed(wrong) {
+				t.Errorf("%.80q is a key", wrong)
+			}
+		}
+	}
+}
+
+// TestScopes promises that admin is everything, and that each of the others is
+// itself alone.
+func TestScopes(t *testing.T) {
+	for _, row := range []struct {
+		names              string
+		read, write, admin bool
+	}{{"read", true, false, false}, {"write", false, true, false}, {"read,write", true, true, false}, {"admin", true, true, true}, {"read,admin", true, true, true}} {
+		s, err := keys.ParseScopes(strings.Split(row.names, ",")...)
+		if err != nil || s.Has(keys.Read) != row.read || s.Has(keys.Write) != row.write || s.Has(keys.Admin) != row.admin || s.String() != row.names {
+			t.Errorf("%s is %s, %v", row.names, s, err)
+		}
+	}
+	for _, g := range []keys.Grant{{Tenant: "acme", Scopes: keys.Admin}, {Tenant: varve.DefaultTenant, Scopes: keys.Write}} {
+		if g.Operates(keys.Read) {
+			t.Errorf("%+v sees the deployment", g)
+		}
+	}
+	if g := (keys.Grant{Tenant: varve.DefaultTenant, Scopes: keys.Read}); !g.Operates(keys.Read) || g.Operates(keys.Admin) {
+		t.Errorf("%+v", g)
+	}
+}
+
+// TestEnds promises that a key ends to the instant when it expires, also from
+// memory, and when it is revoked: at once here, within ten seconds elsewhere.
+func TestEnds(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	_, expiring := w.create(keys.Draft{Scopes: keys.Read, Expires: w.clock.Now().Add(5 * time.Second)})
+	k, revoked := w.create(keys.Draft{Scopes: keys.Read})
+	elsewhere := w.other()
+	for _, one := range []*world{w, elsewhere} {
+		if !one.allowed(expiring) || !one.allowed(revoked) {
+			t.Fatal("the keys are none")
+		}
+	}
+	w.clock.advance(5*time.Second - time.Millisecond)
+	if !elsewhere.allowed(expiring) {
+		t.Error("a key ended before its time")
+	}
+	w.clock.advance(time.Millisecond)
+	if w.allowed(expiring) || elsewhere.allowed(expiring) {
+		t.Error("an expired key is valid")
+	}
+	w.revoke(k.ID)
+	if w.allowed(revoked) {
+		t.Error("a key is valid in the process that revoked it")
+	}
+	w.clock.advance(5 * time.Second) // ten since it was read
+	if elsewhere.allowed(revoked) {
+		t.Error("a revoked key is valid after ten seconds")
+	}
+}
+
+// TestRevokedWhileRead promises that a look into the registry which is under way
+// while a key is revoked brings it back for nobody who comes after.
+func TestRevokedWhileRead(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	k, text := w.create(keys.Draft{Scopes: keys.Read})
+	w.clock.advance(time.Minute) // so that it is read again
+	began, goOn := make(chan struct{}), make(chan struct{})
+	var looked atomic.Bool
+	w.items.onGet(func([]store.Item) error {
+		if looked.CompareAndSwap(false, true) {
+			close(began)
+			<-goOn
+		}
+		return nil
+	})
+	done := make(chan bool)
+	go func() {
+		g, err := w.Check(t.Context(), text)
+		done <- err == nil && g != nil
+	}()
+	<-began // it has read the key as it was
+	w.revoke(k.ID)
+	if w.allowed(text) {
+		t.Error("the key is valid before the look ended")
+	}
+	close(goOn)
+	<-done
+	if w.allowed(text) {
+		t.Error("the look brought the key back")
+	}
+}
+
+// TestMemory promises that a valid key is read once in ten seconds, by however
+// many at a time, that a wrong secret costs no read, and an unknown id one in ten
+// seconds.
+func TestMemory(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	k, text := w.create(keys.Draft{Scopes: keys.Read})
+	w.clock.advance(time.Minute)
+	before := w.items.reads()
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			for range 20 {
+				if g, err := w.Check(t.Context(), text); err != nil || g == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := w.items.reads() - before; n < 1 || n > 50 {
+		t.Errorf("%d reads", n) // those that all missed at once may share several
+	}
+	before = w.items.reads()
+	for range 100 {
+		w.allowed(text)
+		w.allowed(change(text, len(text)-1, 'x'))
+	}
+	if n := w.items.reads() - before; n != 0 {
+		t.Errorf("%d reads of what is known", n)
+	}
+	unknown := "vk_zzzzzzzz_" + strings.Repeat("0", 43)
+	if k.ID == "zzzzzzzz" {
+		t.Skip("one in 2^40")
+	}
+	for range 100 {
+		w.allowed(unknown)
+	}
+	if n := w.items.reads() - before; n != 1 {
+		t.Errorf("%d reads of an id that there is none of", n)
+	}
+	w.clock.advance(10 * time.Second)
+	w.allowed(unknown)
+	if n := w.items.reads() - before; n != 2 {
+		t.Errorf("%d reads after ten seconds", n)
+	}
+}
+
+// TestGuessing promises that guessing ids reaches the store fifty times a second
+// at the most, after the first few hundred, that keys which this process knows
+// are checked all the same, and that new ones are told to come again.
+func TestGuessing(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	_, text := w.create(keys.Draft{Scopes: keys.Read})
+	_, fresh := w.create(keys.Draft{Scopes: keys.Read})
+	attacked := w.other()
+	if !attacked.allowed(text) {
+		t.Fatal("no key")
+	}
+	n := 0
+	guess := func() error {
+		n++
+		id := fmt.Sprintf("%08d", n)
+		id = strings.Map(func(r rune) rune { return r - '0' + 'a' }, id)
+		_, err := attacked.Check(t.Context(), "vk_"+id+"_"+strings.Repeat("0", 43))
+		return err
+	}
+	before := w.items.reads()
+	for range 2000 {
+		if err := guess(); !errors.Is(err, keys.ErrNone) && varve.FailureOf(err) != varve.Busy {
+			t.Fatal(err)
+		}
+	}
+	if reads := w.items.reads() - before; reads != 500 {
+		t.Errorf("%d reads for 2000 guesses", reads)
+	}
+	for range 10 {
+		w.clock.advance(time.Second)
+		for range 200 {
+			_ = guess()
+		}
+		if !attacked.allowed(text) {
+			t.Error("a key that is known is none")
+		}
+	}
+	if reads := w.items.reads() - before; reads > 500+10*50+2 {
+		t.Errorf("%d reads after ten seconds", reads)
+	}
+	for why, text := range map[string]string{"a key that is new": fresh, "a wrong secret of one that is known": change(text, len(text)-1, 'x')} {
+		_, err := attacked.Check(t.Context(), text)
+		var e *varve.Error
+		if !errors.As(err, &e) || e.Failure != varve.Busy || e.RetryAfter != time.Second {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	w.clock.advance(time.Second)
+	if !attacked.allowed(fresh) {
+		t.Error("the new key is none after a second")
+	}
+}
+
+// TestStoreFails promises that a store which fails opens nothing, and that what
+// it said is told, and not believed later.
+func TestStoreFails(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	_, text := w.create(keys.Draft{Scopes: keys.Read})
+	broken := errors.New("no answer")
+	w.items.onGet(func([]store.Item) error { return broken })
+	w.clock.advance(time.Minute)
+	if g, err := w.Check(t.Context(), text); g != nil || !errors.Is(err, broken) || errors.Is(err, keys.ErrNone) {
+		t.Errorf("%v %v", g, err)
+	}
+	w.items.onGet(nil)
+	if !w.allowed(text) {
+		t.Error("the failure is remembered")
+	}
+}
+
+// BenchmarkCheck is the cost of a key that is in memory.
+func BenchmarkCheck(b *testing.B) {
+	r := keys.New(mem.New(nil), time.Now)
+	_, text, err := r.Create(b.Context(), keys.Draft{Scopes: keys.Admin})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Check(b.Context(), text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package keys_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/keys"
+)
+
+// TestRequestRate promises a second's worth at once, one more as soon as there
+// is room, and that the rate goes on when the key is read again.
+func TestRequestRate(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	_, text := w.create(keys.Draft{Scopes: keys.Read, Rate: keys.Rate{Requests: 5}})
+	ask := func() time.Duration {
+		t.Helper()
+		g, err := w.Check(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Request(w.clock.Now())
+	}
+	for i := range 5 {
+		if wait := ask(); wait != 0 {
+			t.Fatalf("request %d has to wait %s", i, wait)
+		}
+	}
+	if wait := ask(); wait != 200*time.Millisecond {
+		t.Errorf("the sixth has to wait %s", wait)
+	}
+	w.clock.advance(200 * time.Millisecond)
+	if first, second := ask(), ask(); first != 0 || second == 0 {
+		t.Errorf("after that they have to wait %s and %s", first, second)
+	}
+	n := 0
+	for range 30 { // through several looks into the registry
+		w.clock.advance(time.Second)
+		for ask() == 0 {
+			n++
+		}
+	}
+	if n != 150 {
+		t.Errorf("%d requests in 30 s", n)
+	}
+}
+
+// TestReadingRate promises that a body is taken whole, however long, that later
+// ones wait until the rate has caught up, and that nothing else waits.
+func TestReadingRate(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	_, text := w.create(keys.Draft{Scopes: keys.Write, Rate: keys.Rate{Readings: 100}})
+	g, err := w.Check(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wait := g.Write(w.clock.Now()); wait != 0 {
+		t.Fatal(wait)
+	}
+	g.Readings(w.clock.Now(), 5000) // 4900 more than there is room for
+	if wait := g.Write(w.clock.Now()); wait != 49010*time.Millisecond {
+		t.Errorf("the next has to wait %s", wait)
+	}
+	if wait := g.Request(w.clock.Now()); wait != 0 {
+		t.Errorf("a request that writes nothing has to wait %s", wait)
+	}
+	w.clock.advance(49 * time.Second)
+	if wait := g.Write(w.clock.Now()); wait != 10*time.Millisecond {
+		t.Errorf("after 49 s it has to wait %s", wait)
+	}
+	w.clock.advance(10 * time.Millisecond)
+	if wait := g.Write(w.clock.Now()); wait != 0 {
+		t.Errorf("after that it has to wait %s", wait)
+	}
+}
+
+func TestNoRate(t *testing.T) {
+	g := keys.Everything()
+	for range 1000 {
+		g.Readings(time.Time{}, 1e6)
+		if g.Request(time.Time{}) != 0 || g.Write(time.Time{}) != 0 {
+			t.Fatal("everybody has to wait")
+		}
+	}
+}
+
+// TestShows promises that a key is found wherever it stands in a text, also when
+// its end is cut off, and that names which look a little like one are not.
+func TestShows(t *testing.T) {
+	w := newWorld(t)
+	k, text := w.admin()
+	for _, with := range []string{text, "a" + text + "b", "vk_vk_" + text, "/v1/keys/" + text, text[:40], text[:28]} {
+		if !keys.Shows(with) {
+			t.Errorf("%q shows nothing", with)
+		}
+	}
+	for _, without := range []string{"", "vk_", k.ID, "vk_" + k.ID, "vk_" + k.ID + "_", "vk_sensor_01", "vk_abcdefgh_01", strings.Repeat("vk_", 100)} {
+		if keys.Shows(without) {
+			t.Errorf("%q shows a key", without)
+		}
+	}
+	if keys.IDOf(text) != k.ID || keys.IDOf(k.ID) != k.ID {
+		t.Errorf("%s %s", keys.IDOf(text), keys.IDOf(k.ID))
+	}
+}

@@ -1,0 +1,111 @@
+package keys
+
+import (
+	"fmt"
+	"math"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/varvedb/varve"
+)
+
+// Key is what is known of a key; its secret is not.
+type Key struct {
+	ID      string
+	Tenant  string
+	Name    string // for people
+	Scopes  Scopes
+	Rate    Rate
+	Created time.Time
+	Expires time.Time // zero: never
+	Revoked time.Time // zero: it is not
+}
+
+// State is what became of a key.
+type State string
+
+// The states of a key.
+const (
+	Active  State = "active"
+	Expired State = "expired"
+	Revoked State = "revoked"
+)
+
+// StateAt returns the key's state at a time.
+func (k *Key) StateAt(now time.Time) State {
+	switch {
+	case !k.Revoked.IsZero():
+		return Revoked
+	case !k.Expires.IsZero() && !now.Before(k.Expires):
+		return Expired
+	default:
+		return Active
+	}
+}
+
+// Rate bounds what a key may ask for in one process; 0 is no bound.
+type Rate struct {
+	Requests float64 // a second
+	Readings float64 // submitted, a second
+}
+
+// Draft is a key that is to be made.
+type Draft struct {
+	Tenant  string // "" is varve.DefaultTenant
+	Name    string
+	Scopes  Scopes
+	Rate    Rate
+	Expires time.Time // zero: never
+}
+
+const maxKeyNameBytes = 100
+
+// check says what is wrong with a draft.
+func (d *Draft) check(now time.Time) error {
+	if err := varve.ValidateName("tenant", d.Tenant); err != nil {
+		return varve.InvalidParam("tenant", "%s", err)
+	}
+	switch {
+	case d.Scopes == 0:
+		return varve.InvalidParam("scopes", "no scope is given: use read, write or admin, or read and write")
+	case len(d.Name) > maxKeyNameBytes:
+		return varve.InvalidParam("name", "the name has %d bytes, the limit is %d", len(d.Name), maxKeyNameBytes)
+	case !printable(d.Name):
+		return varve.InvalidParam("name", "the name has a character that cannot be printed")
+	case !d.Expires.IsZero() && !d.Expires.After(now):
+		return varve.InvalidParam("expires", "%s is over: name a time to come, or none for never", d.Expires.UTC().Format(time.RFC3339))
+	case !d.Expires.IsZero() && d.Expires.Year() > 9999:
+		return varve.InvalidParam("expires", "the year %d is too far away: leave it out for never", d.Expires.Year())
+	}
+	if err := checkRate("requests_per_second", d.Rate.Requests); err != nil {
+		return err
+	}
+	return checkRate("readings_per_second", d.Rate.Readings)
+}
+
+func printable(s string) bool {
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return utf8.ValidString(s)
+}
+
+// Bounds of a rate: a request an hour at the least.
+const (
+	leastRate = 1.0 / 3600
+	mostRate  = 1e9
+)
+
+func checkRate(param string, perSecond float64) error {
+	if perSecond == 0 || perSecond >= leastRate && perSecond <= mostRate {
+		return nil
+	}
+	why := fmt.Sprintf("a rate of %g a second is not from 1/3600 to %g; 0 is no bound", perSecond, mostRate)
+	if math.IsNaN(perSecond) {
+		why = "the rate is no number"
+	}
+	return varve.InvalidParam(param, "%s", why)
+}

@@ -1,0 +1,218 @@
+package keys
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// Registry makes, lists, revokes and checks keys. It is safe for concurrent use.
+type Registry struct {
+	items store.Items
+	now   func() time.Time
+
+	on      atomic.Bool
+	offAt   atomic.Int64 // when it was last seen that keys are off, in unix nanoseconds
+	flight  singleflight.Group
+	guesses *rate.Limiter
+
+	mu      sync.RWMutex
+	known   map[string]*entry    // by id
+	unknown map[string]time.Time // ids that there are none of, and when that was seen
+	changes uint64               // of keys, by this process
+}
+
+// New returns the registry that is kept in items.
+func New(items store.Items, now func() time.Time) *Registry {
+	return &Registry{
+		items: items, now: now, guesses: rate.NewLimiter(guessesPerSecond, guessesAtOnce),
+		known: map[string]*entry{}, unknown: map[string]time.Time{},
+	}
+}
+
+// Create makes a key and returns its text, which is kept nowhere. It is durable
+// when Create returns, and keys are on from then on. The first key must be an
+// admin key of varve.DefaultTenant: nobody could make another otherwise. It fails
+// with Invalid, and the parameter at fault.
+func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err error) {
+	now := r.now().UTC().Truncate(time.Millisecond)
+	d.Tenant = cmp.Or(d.Tenant, varve.DefaultTenant)
+	if err := d.check(now); err != nil {
+		return k, "", err
+	}
+	if err := r.turnOn(ctx, &d, now); err != nil {
+		return k, "", err
+	}
+	for {
+		s := stored{Key: Key{Tenant: d.Tenant, Name: d.Name, Scopes: d.Scopes, Rate: d.Rate, Created: now}}
+		if !d.Expires.IsZero() {
+			s.Expires = d.Expires.UTC().Truncate(time.Millisecond)
+		}
+		s.ID, text = newText()
+		s.hash = hashOf(text)
+		err := r.put(ctx, &s, store.IfAbsent())
+		if errors.Is(err, store.ErrCondition) {
+			continue // another key has that id
+		}
+		if err != nil {
+			return k, "", err
+		}
+		r.changed(&s)
+		return s.Key, text, nil
+	}
+}
+
+// turnOn notes that there are keys, before there is one: a process that dies in
+// between leaves the way in closed, not open.
+func (r *Registry) turnOn(ctx context.Context, d *Draft, now time.Time) error {
+	on, err := r.readOn(ctx)
+	if err != nil || on {
+		return err
+	}
+	if d.Scopes&Admin == 0 || d.Tenant != varve.DefaultTenant {
+		return varve.InvalidParam("scopes", "the first key must be an admin key of tenant %s: no other could make more keys", varve.DefaultTenant)
+	}
+	it := store.Item{Key: keyOf(onKey), Attrs: map[string]varve.Value{attrSince: varve.StringValue(now.Format(timeForm))}}
+	if err := r.items.Put(ctx, it); err != nil {
+		return fmt.Errorf("note that there are keys: %w", err)
+	}
+	r.on.Store(true)
+	return nil
+}
+
+func (r *Registry) put(ctx context.Context, s *stored, cond store.Cond) error {
+	it, err := s.item()
+	if err != nil {
+		return err
+	}
+	if err := r.items.Put(ctx, it, cond); err != nil {
+		return fmt.Errorf("write key %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// List returns the keys of a tenant, or of all tenants if it is "", in the order
+// in which they were made. Those that have ended stay in it for 90 days.
+func (r *Registry) List(ctx context.Context, tenant string) ([]Key, error) {
+	q := store.ItemQuery{PK: partition, Consistent: true}
+	list := []Key{}
+	for {
+		page, err := r.items.Query(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("list keys: %w", err)
+		}
+		for i := range page.Items {
+			if page.Items[i].SK == onKey {
+				continue
+			}
+			s, err := decode(&page.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			if tenant == "" || s.Tenant == tenant {
+				list = append(list, s.Key)
+			}
+		}
+		if !page.More {
+			break
+		}
+		q.After = &page.Items[len(page.Items)-1]
+	}
+	slices.SortFunc(list, func(a, b Key) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
+	return list, nil
+}
+
+// Revoke ends a key of a tenant, or of any if tenant is "": at once in this
+// process, within ten seconds in others. A key that was revoked before stays as
+// it is. It fails with NotFound, the same for a key of another tenant.
+func (r *Registry) Revoke(ctx context.Context, tenant, id string) (Key, error) {
+	none := varve.Errorf(varve.NotFound, "there is no key %s", shown(id))
+	if !isID(id) {
+		return Key{}, none
+	}
+	s, err := r.read(ctx, id)
+	switch {
+	case err != nil:
+		return Key{}, err
+	case s == nil || tenant != "" && s.Tenant != tenant:
+		return Key{}, none
+	case !s.Revoked.IsZero():
+		r.changed(s)
+		return s.Key, nil
+	}
+	s.Revoked = r.now().UTC().Truncate(time.Millisecond)
+	err = r.put(ctx, s, store.IfExists())
+	if errors.Is(err, store.ErrCondition) {
+		return Key{}, none
+	}
+	if err != nil {
+		return Key{}, err
+	}
+	r.changed(s)
+	return s.Key, nil
+}
+
+// shown is an id in a message: what is not one may be a secret.
+func shown(id string) string {
+	if isID(id) {
+		return id
+	}
+	return "of that id: an id is 8 small letters and digits, as varve keys list shows it"
+}
+
+// read returns a key as it is in the registry; nil: it is not there.
+func (r *Registry) read(ctx context.Context, id string) (*stored, error) {
+	items, err := r.items.Get(ctx, []store.Key{keyOf(id)}, true)
+	if err != nil {
+		return nil, fmt.Errorf("read key %s: %w", id, err)
+	}
+	if len(items) == 0 {
+		return nil, nil
+	}
+	return decode(&items[0])
+}
+
+// On reports whether requests need keys: whether there is or was one. That there
+// is none is believed for ten seconds; that there is, for ever.
+func (r *Registry) On(ctx context.Context) (bool, error) {
+	if r.on.Load() {
+		return true, nil
+	}
+	if at := r.offAt.Load(); at != 0 && fresh(time.Unix(0, at), r.now()) {
+		return false, nil
+	}
+	on, err, _ := r.flight.Do(onKey, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupWithin)
+		defer cancel()
+		return r.readOn(ctx)
+	})
+	if err != nil {
+		return true, err
+	}
+	return on.(bool), nil
+}
+
+func (r *Registry) readOn(ctx context.Context) (bool, error) {
+	begin := r.now()
+	items, err := r.items.Get(ctx, []store.Key{keyOf(onKey)}, true)
+	if err != nil {
+		return true, fmt.Errorf("read whether there are keys: %w", err)
+	}
+	if len(items) > 0 {
+		r.on.Store(true)
+		return true, nil
+	}
+	r.offAt.Store(begin.UnixNano())
+	return r.on.Load(), nil // it may have been turned on meanwhile
+}

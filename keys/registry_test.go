@@ -1,0 +1,219 @@
+package keys_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/store"
+)
+
+const day = 24 * time.Hour
+
+var form = regexp.MustCompile(`^vk_[a-z2-7]{8}_[0-9A-Za-z]{43}$`)
+
+// TestCreate promises a key as it was drafted, in this process and in others, a
+// text of the documented form, and that the store has its hash and no more.
+func TestCreate(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	d := keys.Draft{
+		Tenant: "acme", Name: "gate 7", Scopes: keys.Read | keys.Write, Expires: w.clock.Now().Add(30 * day),
+		Rate: keys.Rate{Requests: 0.5, Readings: 1000},
+	}
+	k, text := w.create(d)
+	if !form.MatchString(text) || !strings.HasPrefix(text, "vk_"+k.ID+"_") {
+		t.Errorf("%s is the key %s", text, k.ID)
+	}
+	if k.Tenant != d.Tenant || k.Name != d.Name || k.Scopes != d.Scopes || k.Rate != d.Rate || !k.Created.Equal(w.clock.Now()) || !k.Expires.Equal(d.Expires) || !k.Revoked.IsZero() {
+		t.Errorf("%+v", k)
+	}
+	list, err := w.other().List(t.Context(), "acme")
+	if err != nil || len(list) != 1 || list[0] != k {
+		t.Errorf("%v %+v", err, list)
+	}
+	page, err := w.items.Query(t.Context(), store.ItemQuery{PK: "KEYS"})
+	if err != nil || len(page.Items) != 3 {
+		t.Fatal(err, len(page.Items))
+	}
+	sum := sha256.Sum256([]byte(text))
+	secret := text[len("vk_12345678_"):]
+	found := false
+	for _, it := range page.Items {
+		found = found || it.SK == k.ID && it.Attrs["hash"].Text() == hex.EncodeToString(sum[:])
+		if all := fmt.Sprintf("%v", it); strings.Contains(all, secret) {
+			t.Errorf("the secret is in %s", all)
+		}
+	}
+	if !found {
+		t.Error("the hash of the key is nowhere")
+	}
+	if _, again := w.create(d); again == text {
+		t.Error("two keys are one")
+	}
+}
+
+// TestFirstKey promises that keys are off until the first, that this is one that
+// can make others, and that they are never off again.
+func TestFirstKey(t *testing.T) {
+	w := newWorld(t)
+	late := w.other()
+	for _, d := range []keys.Draft{{Scopes: keys.Read | keys.Write}, {Tenant: "acme", Scopes: keys.Admin}} {
+		_, _, err := w.Create(t.Context(), d)
+		invalid(t, err, "scopes", "first key")
+	}
+	isOn := func(w *world, want bool) {
+		t.Helper()
+		if on, err := w.On(t.Context()); err != nil || on != want {
+			t.Errorf("on is %v, %v, want %v", on, err, want)
+		}
+	}
+	isOn(w, false)
+	isOn(late, false)
+	k, _ := w.create(keys.Draft{Scopes: keys.Admin | keys.Read, Expires: w.clock.Now().Add(time.Hour)})
+	isOn(w, true)
+	isOn(w.other(), true)
+	isOn(late, false)
+	w.clock.advance(10 * time.Second)
+	isOn(late, true)
+	w.revoke(k.ID)
+	isOn(w.other(), true)
+	w.clock.advance(1000 * day)
+	isOn(w.other(), true)
+	if list, err := w.List(t.Context(), ""); err != nil || len(list) != 0 {
+		t.Errorf("%v %v", list, err)
+	}
+	w.create(keys.Draft{Tenant: "acme", Scopes: keys.Read}) // is no first key any more
+}
+
+// TestDiesBeforeFirstKey promises that a process which dies between noting that
+// there are keys and making the first leaves the way in closed, and that the
+// next try makes one.
+func TestDiesBeforeFirstKey(t *testing.T) {
+	w := newWorld(t)
+	broken := errors.New("gone")
+	puts := 0
+	w.items.put = func() error {
+		if puts++; puts == 2 {
+			return broken
+		}
+		return nil
+	}
+	if _, _, err := w.Create(t.Context(), keys.Draft{Scopes: keys.Admin}); !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	if on, err := w.other().On(t.Context()); err != nil || !on {
+		t.Errorf("on is %v, %v", on, err)
+	}
+	if _, text := w.admin(); !w.allowed(text) {
+		t.Error("the key that was made then is none")
+	}
+}
+
+// TestOnFailsClosed promises that a store which cannot say whether there are keys
+// opens nothing.
+func TestOnFailsClosed(t *testing.T) {
+	w := newWorld(t)
+	broken := errors.New("no answer")
+	w.items.onGet(func([]store.Item) error { return broken })
+	if on, err := w.On(t.Context()); !on || !errors.Is(err, broken) {
+		t.Errorf("on is %v, %v", on, err)
+	}
+}
+
+func TestBadDrafts(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	for _, row := range []struct {
+		why, param, says string
+		d                keys.Draft
+	}{
+		{"no scope", "scopes", "no scope", keys.Draft{}},
+		{"a tenant that is no name", "tenant", "letters", keys.Draft{Tenant: "a/b", Scopes: keys.Read}},
+		{"a long name", "name", "100", keys.Draft{Name: strings.Repeat("x", 101), Scopes: keys.Read}},
+		{"a name with a line's end", "name", "printed", keys.Draft{Name: "a\nb", Scopes: keys.Read}},
+		{"a name that is no text", "name", "printed", keys.Draft{Name: "\xff", Scopes: keys.Read}},
+		{"an end in the past", "expires", "is over", keys.Draft{Scopes: keys.Read, Expires: w.clock.Now()}},
+		{"an end that cannot be written", "expires", "too far", keys.Draft{Scopes: keys.Read, Expires: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		{"a rate below nothing", "requests_per_second", "a second", keys.Draft{Scopes: keys.Read, Rate: keys.Rate{Requests: -1}}},
+		{"a rate that is none", "readings_per_second", "no number", keys.Draft{Scopes: keys.Write, Rate: keys.Rate{Readings: math.NaN()}}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			_, _, err := w.Create(t.Context(), row.d)
+			invalid(t, err, row.param, row.says)
+		})
+	}
+	_, err := keys.ParseScopes("read", "root")
+	invalid(t, err, "scopes", `scope "root" is unknown`)
+}
+
+// TestList promises the keys of one tenant or all in the order in which they
+// were made, those that have ended among them, for 90 days.
+func TestList(t *testing.T) {
+	w := newWorld(t)
+	first, _ := w.admin()
+	w.clock.advance(time.Second)
+	short, _ := w.create(keys.Draft{Tenant: "acme", Scopes: keys.Read, Expires: w.clock.Now().Add(time.Hour)})
+	w.clock.advance(time.Second)
+	revoked, _ := w.create(keys.Draft{Tenant: "acme", Scopes: keys.Write})
+	w.revoke(revoked.ID)
+	expect := func(tenant string, want ...string) {
+		t.Helper()
+		list, err := w.List(t.Context(), tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, k := range list {
+			got = append(got, k.ID+" "+string(k.StateAt(w.clock.Now())))
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("tenant %q: %v, want %v", tenant, got, want)
+		}
+	}
+	expect("", first.ID+" active", short.ID+" active", revoked.ID+" revoked")
+	w.clock.advance(time.Hour)
+	expect("acme", short.ID+" expired", revoked.ID+" revoked")
+	expect("other")
+	w.clock.advance(89 * day)
+	expect("acme", short.ID+" expired", revoked.ID+" revoked")
+	w.clock.advance(2 * day)
+	expect("", first.ID+" active")
+}
+
+// TestRevoke promises that a key is revoked once, by those whom it concerns
+// alone, and that no error shows what may be a secret.
+func TestRevoke(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	k, text := w.create(keys.Draft{Tenant: "acme", Scopes: keys.Read})
+	_, errOther := w.Revoke(t.Context(), "rival", k.ID)
+	if varve.FailureOf(errOther) != varve.NotFound || !w.allowed(text) {
+		t.Errorf("another tenant: %v", errOther)
+	}
+	_, errNone := w.Revoke(t.Context(), "rival", "aaaaaaaa")
+	if errNone == nil || strings.ReplaceAll(errNone.Error(), "aaaaaaaa", k.ID) != errOther.Error() {
+		t.Errorf("%v tells that there is such a key; where there is none: %v", errOther, errNone)
+	}
+	first, err := w.Revoke(t.Context(), "acme", k.ID)
+	if err != nil || !first.Revoked.Equal(w.clock.Now()) {
+		t.Errorf("%+v %v", first, err)
+	}
+	w.clock.advance(time.Hour)
+	if again, err := w.other().Revoke(t.Context(), "", k.ID); err != nil || again != first {
+		t.Errorf("%+v %v", again, err)
+	}
+	for _, id := range []string{"", text, "ON", "AAAAAAAA", "aaaaaaa1", strings.Repeat("a", 9)} {
+		if _, err := w.Revoke(t.Context(), "", id); varve.FailureOf(err) != varve.NotFound || strings.Contains(err.Error(), "vk_") {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package keys
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"math/big"
+	"strings"
+)
+
+// Prefix begins every key.
+const Prefix = "vk_"
+
+// A key's text: the prefix, an id of 40 bits in small letters and digits, _,
+// and a secret of 256 bits in letters and digits.
+const (
+	idBytes     = 5
+	idLen       = 8
+	secretBytes = 32
+	secretLen   = 43 // ceil(256 bits / log2(62))
+	textLen     = len(Prefix) + idLen + 1 + secretLen
+)
+
+var ids = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// newText makes an id, and a key's text with it. crypto/rand does not fail.
+func newText() (id, text string) {
+	var b [idBytes + secretBytes]byte
+	_, _ = rand.Read(b[:])
+	id = ids.EncodeToString(b[:idBytes])
+	secret := new(big.Int).SetBytes(b[idBytes:]).Text(62)
+	return id, Prefix + id + "_" + strings.Repeat("0", secretLen-len(secret)) + secret
+}
+
+// idOf returns the id in a key's text; false: the text is no key's.
+func idOf(text string) (string, bool) {
+	if len(text) != textLen || text[:len(Prefix)] != Prefix || text[len(Prefix)+idLen] != '_' {
+		return "", false
+	}
+	id := text[len(Prefix) : len(Prefix)+idLen]
+	return id, isID(id) && isSecret(text[len(Prefix)+idLen+1:])
+}
+
+func isID(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c-'a' >= 26 && c-'2' >= 6 {
+			return false
+		}
+	}
+	return len(s) == idLen
+}
+
+func isSecret(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c-'0' > 9 && c|0x20-'a' >= 26 {
+			return false
+		}
+	}
+	return true
+}
+
+// IDOf returns the id of what a person calls a key by: its id, or the whole of
+// it. What is neither is returned as it is, unless a secret may be in it.
+func IDOf(text string) string {
+	if rest, ok := strings.CutPrefix(text, Prefix); ok {
+		id, _, _ := strings.Cut(rest, "_")
+		return id
+	}
+	return text
+}
+
+// leastSecret is how many letters of a secret are too many to be seen.
+const leastSecret = 16
+
+// Shows reports whether there is a key, or much of one, in a text.
+func Shows(text string) bool {
+	for {
+		_, rest, found := strings.Cut(text, Prefix)
+		if !found {
+			return false
+		}
+		const from = idLen + 1
+		if len(rest) >= from+leastSecret && rest[idLen] == '_' && isID(rest[:idLen]) && isSecret(rest[from:from+leastSecret]) {
+			return true
+		}
+		text = rest
+	}
+}
+
+// hashOf is what is kept of a key's text.
+func hashOf(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }

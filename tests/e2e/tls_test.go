@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/tests/varvetest"
+)
+
+// writeCertificate writes a certificate for 127.0.0.1 that signs itself, and its
+// key, into a folder.
+func writeCertificate(t *testing.T, dir string, serial int64) *x509.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	write(t, filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
+
+func write(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// trusting is a client that trusts one certificate, and keeps no connection.
+func trusting(cert *x509.Certificate) *http.Client {
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true, ForceAttemptHTTP2: true,
+	}}
+}
+
+// varve runs a command in a folder and returns what it wrote, and whether it
+// succeeded.
+func varve(t *testing.T, dir string, args ...string) (stdout, stderr string, ok bool) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Dir = dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	return out.String(), errs.String(), err == nil
+}
+
+// adminKey makes the first key of the data folder in dir, in a file of its own.
+func adminKey(t *testing.T, dir string) (key string) {
+	t.Helper()
+	key, said, ok := varve(t, dir, "keys", "create", "--data", "data", "--scope", "admin")
+	if !ok {
+		t.Fatal(said)
+	}
+	write(t, filepath.Join(dir, "admin.key"), []byte(key))
+	return strings.TrimSpace(key)
+}
+
+// startAt starts a server that is ended with the test.
+func startAt(t *testing.T, dir string, reach varvetest.Reach, args ...string) *varvetest.Server {
+	t.Helper()
+	s, err := varvetest.StartAt(t.Context(), binary, dir, reach, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// TestTLS promises a server that others can reach, with keys and TLS: readings
+// go in and out over HTTP/2, the program trusts whom it is told to, a certificate
+// that was changed is used at once, and one that cannot be read is not.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	key := adminKey(t, dir)
+	first := writeCertificate(t, dir, 1)
+	s := startAt(t, dir, varvetest.Reach{Listen: "0.0.0.0", TLS: trusting(first)}, "--data", "data",
+		"--set", "server.tls_cert=cert.pem", "--set", "server.tls_key=key.pem")
+	if strings.Contains(s.Output(), "in the clear") {
+		t.Errorf("keys are said to travel in the clear:\n%s", s.Output())
+	}
+	write(t, filepath.Join(dir, "ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: first.Raw}))
+	write(t, filepath.Join(dir, "r.ndjson"), []byte(`{"device":"d","time":"2026-01-01T00:00:00Z","fields":{"a":1}}`+"\n"))
+	remote := []string{"--server", s.URL, "--key-file", "admin.key", "--ca-file", "ca.pem"}
+	if out, said, ok := varve(t, dir, append([]string{"ingest", "--stream", "weather", "r.ndjson"}, remote...)...); !ok || !strings.Contains(out, "1 stored") {
+		t.Errorf("%s%s", out, said)
+	}
+	if out, said, ok := varve(t, dir, append([]string{"query", "weather", "d"}, remote...)...); !ok || !strings.Contains(out, "a=1") {
+		t.Errorf("%s%s", out, said)
+	}
+	if _, said, ok := varve(t, dir, "streams", "--server", s.URL, "--key-file", "admin.key"); ok || !strings.Contains(said, "is not trusted") {
+		t.Errorf("a server that nobody vouches for: %s", said)
+	}
+
+	get := func(c *http.Client) (*http.Response, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/streams/weather/devices/d/readings", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%d %s %v", resp.StatusCode, body, err)
+		}
+		return resp, string(body)
+	}
+	if resp, body := get(trusting(first)); resp.ProtoMajor != 2 || !strings.Contains(body, `"a":1`) {
+		t.Errorf("%s %s", resp.Proto, body)
+	}
+	second := writeCertificate(t, dir, 2)
+	if resp, _ := get(trusting(second)); resp.TLS.PeerCertificates[0].SerialNumber.Int64() != 2 {
+		t.Error("the certificate before is used")
+	}
+	write(t, filepath.Join(dir, "cert.pem"), []byte("nothing"))
+	for range 3 {
+		get(trusting(second))
+	}
+	if n := strings.Count(s.Output(), "the one before goes on"); n != 1 {
+		t.Errorf("told %d times of a certificate that cannot be read:\n%s", n, s.Output())
+	}
+	if strings.Contains(s.Output(), key[:20]) {
+		t.Error("the key is in the log")
+	}
+}
+
+// TestInTheClear promises a warning of keys that travel in the clear, unless a
+// proxy ends TLS.
+func TestInTheClear(t *testing.T) {
+	dir := t.TempDir()
+	key := adminKey(t, dir)
+	for _, proxied := range []string{"false", "true"} {
+		s := startAt(t, dir, varvetest.Reach{Listen: "0.0.0.0"}, "--data", "data", "--set", "server.proxied="+proxied)
+		if warned := strings.Contains(s.Output(), "API keys travel in the clear"); warned != (proxied == "false") {
+			t.Errorf("proxied %s: warned is %v\n%s", proxied, warned, s.Output())
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/tables", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = "varve.example.com" // a name that the server was never told
+		if status, text, err := do(req); err != nil || status != http.StatusUnauthorized {
+			t.Errorf("without a key: %d %s %v", status, text, err)
+		}
+		req.Header.Set("X-API-Key", key)
+		if status, text, err := do(req); err != nil || status != http.StatusOK {
+			t.Errorf("with a key: %d %s %v", status, text, err)
+		}
+		if err := s.Stop(); err != nil {
+			t.Error(err, s.Output())
+		}
+	}
+}
