@@ -89,7 +89,7 @@ variable "retention" {
 }
 
 variable "hosts" {
-  description = "Names that a proxy in front calls Varve by (server.hosts)."
+  description = "Names that a proxy in front calls Varve by (server.hosts); with API keys, any will do."
   type        = list(string)
   default     = []
   nullable    = false

@@ -154,18 +154,6 @@ run "target_group" {
   }
   variables {
     target_group_arn = "varve"
-    proxy            = { image = "proxy:1", port = 8443 }
-  }
-  expect_failures = [var.target_group_arn]
-}
-
-run "target_group_without_a_proxy" {
-  command = plan
-  module {
-    source = "./modules/service-ecs"
-  }
-  variables {
-    target_group_arn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/varve/1"
   }
   expect_failures = [var.target_group_arn]
 }

@@ -91,12 +91,13 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
 	{iamMain, `registry = local.registry_reads
 `, `registry = concat(local.registry_reads, ["dynamodb:Scan"])
 `, "IAM"},
-	{iamMain, `each.key == "router" ? ["LEASE"] : []`, `each.key == "router" ? ["LEASES"] : []`, "IAM"},
+	{iamMain, `[["KEYS", "LEASE"]]`, `[["KEYS"]]`, "IAM"},
 	{iamMain, `      "dynamodb:TagResource", "dynamodb:UntagResource", "dynamodb:UpdateContinuousBackups", "dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive",
     ]
     resources = [local.registry, local.indexes]`, `      "dynamodb:TagResource",
     ]
     resources = ["${local.table_arn}/none"]`, "IAM"},
+	{iamMain, `[["KEYS", "LEASE"]]`, `[["LEASE"]]`, "IAM"},
 	{iamMain, `values   = ["TEMPLATE"]`, `values   = ["TEMPLATES"]`, "IAM"},
 	{iamMain, `test     = "ForAnyValue:StringEquals"`, `test     = "StringEquals"`, "IAM"},
 	{iamMain, `      actions   = ["kms:CreateGrant"]
@@ -129,12 +130,13 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
 	{monitoringMain, `alarm_actions       = [local.topic]`, `alarm_actions       = []`, "alarms"},
 	{monitoringMain, `["RotationSuccess", "TablesReadyAhead"]`, `["RotationSuccess"]`, "dashboard"},
 
-	{serviceMain, `["--set", "${key}=${var.settings[key]}"]`, `key == "retention.drop" ? [] : ["--set", "${key}=${var.settings[key]}"]`, "service"},
+	{serviceMain, `["--set", "${key}=${local.settings[key]}"]`, `key == "retention.drop" ? [] : ["--set", "${key}=${local.settings[key]}"]`, "service"},
 	{serviceMain, `  for_each = var.policy_arns
 `, `  for_each = { for name, arn in var.policy_arns : name => arn if name != "rotator" }
 `, "service"},
-	{serviceMain, `    command          = concat(["serve"]`, `    portMappings     = [{ containerPort = 8278 }]
-    command          = concat(["serve"]`, "service"},
+	{serviceMain, `"0.0.0.0:8278"`, `"127.0.0.1:8278"`, "service"},
+	{serviceMain, `if e.container == "varve"`, `if e.container == "proxy"`, "service"},
+	{serviceMain, `container_port   = local.entrance.port`, `container_port   = 80`, "service"},
 	{archiveMain, `restrict_public_buckets = true`, `restrict_public_buckets = false`, "archive"},
 	{archiveMain, `status = "Enabled"`, `status = "Suspended"`, "archive"},
 }

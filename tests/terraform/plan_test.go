@@ -33,7 +33,7 @@ var (
 func completeVars() map[string]any {
 	return map[string]any{
 		"emails": []string{"ops@example.com"}, "image": account + ".dkr.ecr." + region + ".amazonaws.com/varve:v0.1.0",
-		"proxy_image": "proxy:1", "subnet_ids": []string{"subnet-1"}, "security_group_ids": []string{"sg-1"}, "kms_key_arn": kmsKey,
+		"target_group_arn": "arn:aws:elasticloadbalancing:" + region + ":" + account + ":targetgroup/varve/1", "subnet_ids": []string{"subnet-1"}, "security_group_ids": []string{"sg-1"}, "kms_key_arn": kmsKey,
 	}
 }
 
@@ -41,14 +41,19 @@ func TestPlans(t *testing.T) {
 	dir := copied(t)
 	for _, example := range []struct {
 		name   string
+		folder string
 		vars   map[string]any
 		checks []check
 	}{
-		{"minimal", nil, minimal},
-		{"complete", completeVars(), complete},
+		{"minimal", "examples/minimal", nil, minimal},
+		{"complete", "examples/complete", completeVars(), complete},
+		{"behind a proxy", ".", map[string]any{"service": map[string]any{
+			"image": "varve:v0.1.0", "subnet_ids": []string{"subnet-1"}, "security_group_ids": []string{"sg-1"},
+			"proxy": map[string]any{"image": "proxy:1", "port": 8443, "secrets": map[string]any{"TOKEN": secret}},
+		}}, append(slices.Clone(checks), check{"proxied", proxied})},
 	} {
 		t.Run(example.name, func(t *testing.T) {
-			o := options(t, filepath.Join(dir, "examples", example.name), empty(t), example.vars)
+			o := options(t, filepath.Join(dir, example.folder), empty(t), example.vars)
 			initialize(t, o)
 			p := planOf(t, o)
 			for _, c := range example.checks {

@@ -21,8 +21,7 @@ type container struct {
 	Command      []string
 	PortMappings []struct{ ContainerPort int }
 	DependsOn    []struct{ ContainerName, Condition string }
-	HealthCheck  struct{ Command []string }
-	StopTimeout  int
+	Secrets      []struct{ Name, ValueFrom string }
 
 	LogConfiguration struct {
 		LogDriver string
@@ -30,36 +29,45 @@ type container struct {
 	}
 }
 
-// service: Varve on Fargate is told the same as service_config says, has the
-// three policies, and is not reached but by its proxy.
-func service(t *testing.T, p *planned) (wrong []string) {
+// containersOf are the containers of the planned task.
+func containersOf(p *planned) (containers []container, wrong []string) {
 	tasks := p.resources("aws_ecs_task_definition")
 	if len(tasks) != 1 {
-		return []string{fmt.Sprintf("%d task definitions", len(tasks))}
+		return nil, []string{fmt.Sprintf("%d task definitions", len(tasks))}
 	}
-	var containers []container
-	if err := json.Unmarshal([]byte(fmt.Sprint(tasks[0].AttributeValues["container_definitions"])), &containers); err != nil || len(containers) != 2 {
-		return []string{fmt.Sprintf("the containers are %v: %v", tasks[0].AttributeValues["container_definitions"], err)}
-	}
-	proxy, varve := containers[0], containers[1] // the provider puts them in order
-	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	if err := sameConfig(t, p, varve.Command); err != nil {
-		bad("%v", err)
-	}
-	if len(varve.PortMappings) != 0 || len(proxy.PortMappings) != 1 || proxy.PortMappings[0].ContainerPort != 8443 {
-		bad("the ports are %v and %v", varve.PortMappings, proxy.PortMappings)
-	}
-	if len(proxy.DependsOn) != 1 || proxy.DependsOn[0].ContainerName != "varve" || !slices.Equal(varve.HealthCheck.Command, []string{"CMD", "varve", "streams"}) {
-		bad("the proxy waits for %v, and Varve's health is %v", proxy.DependsOn, varve.HealthCheck)
+	if err := json.Unmarshal([]byte(fmt.Sprint(tasks[0].AttributeValues["container_definitions"])), &containers); err != nil {
+		return nil, []string{err.Error()}
 	}
 	for _, c := range containers {
 		if !c.Essential || c.LogConfiguration.LogDriver != "awslogs" || c.LogConfiguration.Options["awslogs-group"] != "/varve/varve" {
-			bad("container %s: essential %t, logs %v", c.Name, c.Essential, c.LogConfiguration)
+			wrong = append(wrong, fmt.Sprintf("container %s: essential %t, logs %v", c.Name, c.Essential, c.LogConfiguration))
+		}
+	}
+	return containers, wrong
+}
+
+// service: Varve on Fargate is told the same as service_config says, and to
+// listen, with API keys, for the load balancer; and has the three policies.
+func service(t *testing.T, p *planned) []string {
+	containers, wrong := containersOf(p)
+	if len(containers) != 1 {
+		return append(wrong, fmt.Sprintf("%d containers", len(containers)))
+	}
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	if err := sameConfig(t, p, containers[0].Command, config.Server{Listen: "0.0.0.0:8278", Proxied: true}); err != nil {
+		bad("%v", err)
+	}
+	if ports := containers[0].PortMappings; len(ports) != 1 || ports[0].ContainerPort != 8278 {
+		bad("the ports are %v", ports)
+	}
+	for _, s := range p.resources("aws_ecs_service") {
+		if lb := blocks(s.AttributeValues, "load_balancer"); len(lb) != 1 || lb[0]["container_name"] != "varve" || number(lb[0]["container_port"]) != 8278 {
+			bad("the load balancer reaches %v", lb)
 		}
 	}
 	var attached []string
 	for _, r := range p.resources("aws_iam_role_policy_attachment") {
-		if name, ok := strings.CutPrefix(r.Address, `module.varve.module.service[0].aws_iam_role_policy_attachment.task["`); ok {
+		if _, name, ok := strings.Cut(r.Address, `module.service[0].aws_iam_role_policy_attachment.task["`); ok {
 			attached = append(attached, strings.TrimSuffix(name, `"]`))
 		}
 	}
@@ -69,8 +77,35 @@ func service(t *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// sameConfig compares the command of a container with service_config.
-func sameConfig(t *testing.T, p *planned, command []string) error {
+// proxied: behind a proxy, Varve is not reached but by it.
+func proxied(t *testing.T, p *planned) []string {
+	containers, wrong := containersOf(p)
+	if len(containers) != 2 {
+		return append(wrong, fmt.Sprintf("%d containers", len(containers)))
+	}
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	proxy, varve := containers[0], containers[1] // the provider puts them in order
+	if err := sameConfig(t, p, varve.Command, config.Default().Server); err != nil {
+		bad("%v", err)
+	}
+	if len(varve.PortMappings) != 0 || len(proxy.PortMappings) != 1 || proxy.PortMappings[0].ContainerPort != 8443 {
+		bad("the ports are %v and %v", varve.PortMappings, proxy.PortMappings)
+	}
+	if len(proxy.DependsOn) != 1 || proxy.DependsOn[0].ContainerName != "varve" {
+		bad("the proxy waits for %v", proxy.DependsOn)
+	}
+	if len(proxy.Secrets) != 1 || proxy.Secrets[0].ValueFrom != secret {
+		bad("the proxy's secrets are %v", proxy.Secrets)
+	}
+	return wrong
+}
+
+// secret is one that a proxy gets.
+const secret = "arn:aws:secretsmanager:" + region + ":" + account + ":secret:proxy"
+
+// sameConfig compares the command of a container with service_config, but for
+// where it listens, which is as given.
+func sameConfig(t *testing.T, p *planned, command []string, listens config.Server) error {
 	if len(command) == 0 || command[0] != "serve" {
 		return fmt.Errorf("the command is %v", command)
 	}
@@ -90,6 +125,7 @@ func sameConfig(t *testing.T, p *planned, command []string) error {
 	if err != nil {
 		return err
 	}
+	want.Server.Listen, want.Server.Proxied = listens.Listen, listens.Proxied
 	if !reflect.DeepEqual(got.Config, want.Config) {
 		return fmt.Errorf("it is told %+v, and service_config says %+v", got.Config, want.Config)
 	}

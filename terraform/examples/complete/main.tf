@@ -1,6 +1,6 @@
 # Everything: two retention classes, tables with capacity of their own and a key
 # of yours, alarms by mail, an archive, a stream for readings, and Varve itself
-# on Fargate behind a proxy that authenticates.
+# on Fargate behind a load balancer of yours.
 
 provider "aws" {
   region = var.region
@@ -59,10 +59,7 @@ module "varve" {
     image              = var.image
     subnet_ids         = var.subnet_ids
     security_group_ids = var.security_group_ids
-    proxy = {
-      image = var.proxy_image
-      port  = 8443
-    }
+    target_group_arn   = var.target_group_arn
   }
 
   tags = { team = "devices" }

@@ -44,14 +44,14 @@ variable "image" {
   }
 }
 
-variable "proxy_image" {
-  description = "Image of a proxy that authenticates and passes requests on to 127.0.0.1:8278."
+variable "target_group_arn" {
+  description = "ARN of the load balancer's target group, with port 8278 and targets by IP."
   type        = string
   nullable    = false
 
   validation {
-    condition     = length(var.proxy_image) > 0
-    error_message = "An image is needed."
+    condition     = length(var.target_group_arn) > 0
+    error_message = "A target group is needed."
   }
 }
 

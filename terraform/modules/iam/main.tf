@@ -58,9 +58,9 @@ data "aws_iam_policy_document" "this" {
   }
 
   # A router must not take the lease that rotation runs under: it would keep
-  # those away from it who may rotate.
+  # those away from it who may rotate. Nor may it make API keys.
   dynamic "statement" {
-    for_each = each.key == "router" ? ["LEASE"] : []
+    for_each = each.key == "router" ? [["KEYS", "LEASE"]] : []
     content {
       sid       = "RegistryItems"
       actions   = ["dynamodb:PutItem"]
@@ -68,7 +68,7 @@ data "aws_iam_policy_document" "this" {
       condition {
         test     = "ForAllValues:StringNotEquals"
         variable = "dynamodb:LeadingKeys"
-        values   = [statement.value]
+        values   = statement.value
       }
     }
   }

@@ -6,7 +6,15 @@ data "aws_region" "current" {}
 
 locals {
   secrets = var.proxy == null ? {} : var.proxy.secrets
-  cluster = var.cluster_arn != null ? var.cluster_arn : aws_ecs_cluster.this[0].arn
+  # Without a proxy, Varve is reached itself, and takes API keys. A load balancer
+  # in front ends TLS.
+  listen = var.proxy != null ? {} : merge(
+    { "server.listen" = "0.0.0.0:8278" },
+    { for key, value in { "server.proxied" = "true" } : key => value if var.target_group_arn != null }
+  )
+  settings = merge(var.settings, local.listen)
+  entrance = var.proxy == null ? { container = "varve", port = 8278 } : { container = "proxy", port = var.proxy.port }
+  cluster  = var.cluster_arn != null ? var.cluster_arn : aws_ecs_cluster.this[0].arn
 
   logs = { for stream in ["varve", "proxy"] : stream => {
     logDriver = "awslogs"
@@ -21,16 +29,10 @@ locals {
     name             = "varve"
     image            = var.image
     essential        = true
-    command          = concat(["serve"], flatten([for key in sort(keys(var.settings)) : ["--set", "${key}=${var.settings[key]}"]]))
+    command          = concat(["serve"], flatten([for key in sort(keys(local.settings)) : ["--set", "${key}=${local.settings[key]}"]]))
+    portMappings     = [for e in [local.entrance] : { containerPort = e.port, protocol = "tcp" } if e.container == "varve"]
     logConfiguration = local.logs["varve"]
     stopTimeout      = 90
-    healthCheck = {
-      command     = ["CMD", "varve", "streams"]
-      interval    = 30
-      timeout     = 10
-      retries     = 3
-      startPeriod = 60
-    }
   }
 
   proxies = [for p in var.proxy == null ? [] : [var.proxy] : {
@@ -41,7 +43,7 @@ locals {
     portMappings     = [{ containerPort = p.port, protocol = "tcp" }]
     environment      = [for key in sort(keys(p.environment)) : { name = key, value = p.environment[key] }]
     secrets          = [for key in sort(keys(p.secrets)) : { name = key, valueFrom = p.secrets[key] }]
-    dependsOn        = [{ containerName = "varve", condition = "HEALTHY" }]
+    dependsOn        = [{ containerName = "varve", condition = "START" }]
     logConfiguration = local.logs["proxy"]
   }]
 }
@@ -168,8 +170,8 @@ resource "aws_ecs_service" "this" {
     for_each = var.target_group_arn == null ? [] : [var.target_group_arn]
     content {
       target_group_arn = load_balancer.value
-      container_name   = "proxy"
-      container_port   = var.proxy.port
+      container_name   = local.entrance.container
+      container_port   = local.entrance.port
     }
   }
 

@@ -54,7 +54,7 @@ variable "subnet_ids" {
 }
 
 variable "security_group_ids" {
-  description = "Security groups of the tasks: what may reach the proxy's port."
+  description = "Security groups of the tasks: what may reach their port."
   type        = set(string)
   nullable    = false
 
@@ -132,8 +132,8 @@ variable "architecture" {
 
 variable "proxy" {
   description = <<-EOT
-    A container beside Varve that authenticates who calls, and passes requests on to 127.0.0.1:8278: Varve has no keys yet, and listens
-    there only. `secrets` are ARNs of secrets or parameters, by the variable that gets them. Null: nothing outside the task reaches it.
+    A container beside Varve that authenticates who calls in a way of yours, and passes requests on to 127.0.0.1:8278. `secrets` are ARNs of
+    secrets or parameters, by the variable that gets them. Null: Varve listens on port 8278 itself, and takes API keys.
   EOT
   type = object({
     image       = string
@@ -151,17 +151,13 @@ variable "proxy" {
 }
 
 variable "target_group_arn" {
-  description = "ARN of the load balancer's target group that gets the proxy's port; null: none."
+  description = "ARN of the load balancer's target group that gets the port; it ends TLS, and asks /readyz for health. Null: none."
   type        = string
   default     = null
 
   validation {
     condition     = var.target_group_arn == null ? true : can(regex("^arn:[^:]+:elasticloadbalancing:[^:]+:[0-9]{12}:targetgroup/", var.target_group_arn))
     error_message = "A target group is given by its ARN, arn:…:elasticloadbalancing:…:targetgroup/…."
-  }
-  validation {
-    condition     = var.target_group_arn == null || var.proxy != null
-    error_message = "A load balancer can reach Varve through a proxy only: set proxy."
   }
 }
 
