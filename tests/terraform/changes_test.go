@@ -134,6 +134,18 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
 	{serviceMain, `  for_each = var.policy_arns
 `, `  for_each = { for name, arn in var.policy_arns : name => arn if name != "rotator" }
 `, "service"},
+	{serviceMain, `resources = statement.value
+    }
+  }
+
+  dynamic "statement" {
+    for_each = length(local.secrets)`, `resources = ["*"]
+    }
+  }
+
+  dynamic "statement" {
+    for_each = length(local.secrets)`, "narrow"},
+	{serviceMain, `log-group:${local.log_group}:*`, `log-group:${aws_cloudwatch_log_group.this.arn}:*`, "narrow"},
 	{serviceMain, `"0.0.0.0:8278"`, `"127.0.0.1:8278"`, "service"},
 	{serviceMain, `if e.container == "varve"`, `if e.container == "proxy"`, "service"},
 	{serviceMain, `container_port   = local.entrance.port`, `container_port   = 80`, "service"},

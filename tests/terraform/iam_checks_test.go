@@ -24,12 +24,9 @@ func narrow(_ *testing.T, p *planned) (wrong []string) {
 	for _, kind := range []string{"aws_iam_policy", "aws_iam_role_policy"} {
 		for _, r := range p.resources(kind) {
 			text, _ := r.AttributeValues["policy"].(string)
-			if text == "" {
-				continue // those that are not known yet are looked at in the next check
-			}
 			parsed, err := parsePolicy(text)
 			if err != nil {
-				return []string{err.Error()}
+				wrong = append(wrong, fmt.Sprintf("%s is not known when it is planned: %v", r.Address, err))
 			}
 			for _, s := range parsed.Statement {
 				seen++
@@ -53,8 +50,8 @@ func (s *statement) tooBroad(at string) (wrong []string) {
 		}
 	}
 	for _, r := range s.Resource {
-		if r != "*" && strings.HasPrefix(r, "arn:") && strings.Contains(r, ":dynamodb:") && strings.HasSuffix(r, "table/*") {
-			wrong = append(wrong, fmt.Sprintf("%s %s: %s is every table", at, s.Sid, r))
+		if strings.HasSuffix(r, "table/*") || strings.HasSuffix(r, "repository/*") || strings.HasPrefix(r, "arn:*") {
+			wrong = append(wrong, fmt.Sprintf("%s %s: %s is everything of its kind", at, s.Sid, r))
 		}
 	}
 	return wrong

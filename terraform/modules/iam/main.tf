@@ -86,7 +86,7 @@ data "aws_iam_policy_document" "this" {
     for_each = length(var.kms_key_arns) > 0 ? [var.kms_key_arns] : []
     content {
       sid       = "Keys"
-      actions   = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"]
+      actions   = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"]
       resources = statement.value
       condition {
         test     = "StringEquals"

@@ -1,10 +1,22 @@
 # Varve on Fargate: one service. Each task routes, answers, and is ready to
 # rotate; a lease in the registry lets one of them do so at a time.
 
+data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
 data "aws_region" "current" {}
 
 locals {
+  log_group = "/varve/${var.name}"
+  images    = concat([var.image], [for p in var.proxy == null ? [] : [var.proxy] : p.image])
+  # Those of ECR, of which there are private repositories.
+  repositories = distinct([
+    for image in local.images : format("arn:${data.aws_partition.current.partition}:ecr:%s:%s:repository/%s", local.ecr[image].region, local.ecr[image].account, local.ecr[image].name)
+    if local.ecr[image] != null
+  ])
+  ecr = { for image in local.images : image => try(
+    regex("^(?P<account>[0-9]{12})[.]dkr[.]ecr[.](?P<region>[a-z0-9-]+)[.]amazonaws[.]com[.a-z]*/(?P<name>[^:@]+)", image), null
+  ) }
+
   secrets = var.proxy == null ? {} : var.proxy.secrets
   # Without a proxy, Varve is reached itself, and takes API keys. A load balancer
   # in front ends TLS.
@@ -56,7 +68,7 @@ resource "aws_ecs_cluster" "this" {
 }
 
 resource "aws_cloudwatch_log_group" "this" {
-  name              = "/varve/${var.name}"
+  name              = local.log_group
   retention_in_days = var.log_retention_days
   tags              = var.tags
 }
@@ -96,19 +108,25 @@ data "aws_iam_policy_document" "start" {
   statement {
     sid       = "Logs"
     actions   = ["logs:CreateLogStream", "logs:PutLogEvents"]
-    resources = ["${aws_cloudwatch_log_group.this.arn}:*"]
+    resources = ["arn:${data.aws_partition.current.partition}:logs:${data.aws_region.current.region}:${data.aws_caller_identity.current.account_id}:log-group:${local.log_group}:*"]
   }
 
-  statement {
-    sid       = "ImageToken" # it is for all of the registry
-    actions   = ["ecr:GetAuthorizationToken"]
-    resources = ["*"]
+  dynamic "statement" {
+    for_each = length(local.repositories) > 0 ? ["*"] : []
+    content {
+      sid       = "ImageToken" # it is for all repositories
+      actions   = ["ecr:GetAuthorizationToken"]
+      resources = [statement.value]
+    }
   }
 
-  statement {
-    sid       = "Image"
-    actions   = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
-    resources = ["arn:${data.aws_partition.current.partition}:ecr:*:*:repository/*"]
+  dynamic "statement" {
+    for_each = length(local.repositories) > 0 ? [local.repositories] : []
+    content {
+      sid       = "Images"
+      actions   = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
+      resources = statement.value
+    }
   }
 
   dynamic "statement" {
