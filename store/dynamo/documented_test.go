@@ -112,7 +112,8 @@ func documentedReadings(t *testing.T) []varve.Reading {
 // TestDocumentedRows: rows that were written are, read with the AWS CLI, what the
 // documentation shows; and rows that the AWS CLI writes from there are read.
 func TestDocumentedRows(t *testing.T) {
-	for _, e := range emulators {
+	t.Parallel()
+	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			s := open(t, url, time.Now)

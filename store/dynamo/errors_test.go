@@ -51,6 +51,7 @@ func (n noCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 // TestErrors: each failure is said in one line with what to do about it, and is a
 // verdict that allows to send again.
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what, code string
 		status     int
@@ -75,11 +76,7 @@ func TestErrors(t *testing.T) {
 				}
 				o.HTTPClient = &http.Client{Transport: b}
 			})
-			s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = s.Close() })
+			s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry"})
 			tb := tableOf("varve", someTime)
 			if err := s.Create(t.Context(), tb, store.Hot); err != nil {
 				t.Fatal(err)

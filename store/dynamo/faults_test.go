@@ -74,6 +74,7 @@ func refusal(r *http.Request, status int, code string) *http.Response {
 // TestFaults: whatever goes wrong on the way, every reading gets a verdict, what
 // is acknowledged is there once and whole, and what is not may be sent again.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	way := &faulty{next: http.DefaultTransport, rng: rand.New(rand.NewPCG(1, 2))}
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
@@ -85,15 +86,7 @@ func TestFaults(t *testing.T) {
 			so.RateLimiter = ratelimit.None
 		})
 	})
-	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry"})
 	table := tableOf("t", someTime)
 	if err := s.Create(t.Context(), table, store.Hot); err != nil {
 		t.Fatal(err)

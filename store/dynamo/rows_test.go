@@ -48,6 +48,7 @@ func handmade() []attrs {
 // TestRowsByHand: rows that something else wrote, as docs/data-model.md has
 // them, are read; and what is in them is a duplicate.
 func TestRowsByHand(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	s := open(t, url, time.Now)
 	tb := tableOf("t", someTime)

@@ -22,9 +22,15 @@ var registries atomic.Int64
 // open returns a store of its own on an emulator.
 func open(t *testing.T, url string, now func() time.Time) *dynamo.Store {
 	t.Helper()
-	s, err := dynamo.Open(t.Context(), dynamo.Options{
+	return openWith(t, dynamo.Options{
 		Client: dynamotest.Client(url), Registry: fmt.Sprintf("t_registry%d", registries.Add(1)), Now: now,
 	})
+}
+
+// openWith opens a store, which is closed with the test.
+func openWith(t *testing.T, o dynamo.Options) *dynamo.Store {
+	t.Helper()
+	s, err := dynamo.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +90,15 @@ func clearTables(t interface{ Fatal(args ...any) }, url string) {
 }
 
 var emulators = []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
+
+// both are the emulators; in short tests, the quick one has to do for what both
+// do alike.
+func both() []dynamotest.Emulator {
+	if testing.Short() {
+		return emulators[:1]
+	}
+	return emulators
+}
 
 // delayed is an emulator whose tables take a while to be made and deleted.
 func delayed() []dynamotest.Emulator {

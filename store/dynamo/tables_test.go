@@ -25,6 +25,7 @@ var someTime = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 // TestAnyPrefix: of two deployments in one account, each finds its own tables of
 // whatever prefix, and none of the other's; a record without a table is not one.
 func TestAnyPrefix(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	one, two := open(t, url, time.Now), open(t, url, time.Now)
 	var gone bucket.Table

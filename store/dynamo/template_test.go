@@ -65,17 +65,14 @@ func shape(d *types.TableDescription) string {
 // TestTemplate: tables are made and tuned by the template as it is then, a class
 // by its own; and a protected table can be dropped.
 func TestTemplate(t *testing.T) {
-	for _, e := range emulators {
+	t.Parallel()
+	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
-			s, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry", ClassOf: func(prefix string) string {
+			s := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry", ClassOf: func(prefix string) string {
 				_, class, _ := strings.Cut(prefix, "-")
 				return class
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = s.Close() })
 			before, tb, logs := tableOf("before", someTime), tableOf("t", someTime), tableOf("t-logs", someTime)
 			is := func(what, want string, name string) {
 				t.Helper()
@@ -136,6 +133,7 @@ func tagsOf(t *testing.T, url, name string) map[string]string {
 // TestBadTemplates: each mistake is named; a template that cannot be read makes
 // no tables, rather than some that nobody wanted.
 func TestBadTemplates(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		`{"biling": "on_demand"}`:                          "biling",
 		`{"billing": "free"}`:                              `billing: "free" is neither`,
@@ -188,15 +186,12 @@ func (d *described) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestDecreases: capacity is not lowered more often than DynamoDB does, and
 // raised all the same.
 func TestDecreases(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	d := &described{last: someTime}
 	now := someTime.Add(time.Hour - time.Second)
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: d} })
-	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry", Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry", Now: func() time.Time { return now }})
 	putTemplate(t, s, templateText)
 	tb := newTable(t, s)
 	var e *varve.Error
@@ -221,7 +216,8 @@ func TestDecreases(t *testing.T) {
 
 // TestHoldStopsExpiry: DynamoDB deletes nothing from a table on hold.
 func TestHoldStopsExpiry(t *testing.T) {
-	for _, e := range emulators {
+	t.Parallel()
+	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			s := open(t, url, time.Now)
@@ -267,14 +263,11 @@ func (u *unknown) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestNotFoundYet: a table that is active, and said not to be there, is waited
 // for; it is not taken for one that is gone.
 func TestNotFoundYet(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	u := &unknown{}
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: u} })
-	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry"})
 	tb := tableOf("varve", someTime)
 	if err := s.Create(t.Context(), tb, store.Hot); err != nil {
 		t.Fatal(err)

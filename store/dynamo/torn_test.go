@@ -28,11 +28,12 @@ const (
 // before it arrives or after it was carried out: whatever is seen, at any moment,
 // has all of its fields, and what was acknowledged is there once.
 func TestNeverTorn(t *testing.T) {
+	t.Parallel()
 	turns := 8
 	if testing.Short() {
 		turns = 2
 	}
-	for _, e := range emulators {
+	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			for turn := range turns {

@@ -58,6 +58,7 @@ func stored(t *testing.T, s *dynamo.Store, tb bucket.Table) (all []varve.Reading
 
 // TestRequests: what small writes take.
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
 	tb := tableOf("t", someTime)
 	if err := s.Create(t.Context(), tb, store.Hot); err != nil {
@@ -98,6 +99,7 @@ func TestRequests(t *testing.T) {
 // TestManyAtOneInstant: a backlog of large readings of one millisecond costs
 // little more than the same at many, also those writes that are refused counted.
 func TestManyAtOneInstant(t *testing.T) {
+	t.Parallel()
 	n, batch := 10_000, 500
 	if testing.Short() {
 		n = 1000

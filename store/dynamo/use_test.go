@@ -14,6 +14,7 @@ import (
 // TestSkipEmpty: a query over all tables goes to those that something was
 // written to, whoever wrote it.
 func TestSkipEmpty(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	var processes [2]*dynamo.Store
 	for i := range processes {

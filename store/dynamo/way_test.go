@@ -78,14 +78,5 @@ func openOver(t *testing.T, url, registry string, w *way) *dynamo.Store {
 		o.HTTPClient = &http.Client{Transport: w}
 		o.Retryer = aws.NopRetryer{}
 	})
-	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: registry, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return openWith(t, dynamo.Options{Client: client, Registry: registry, Now: time.Now})
 }

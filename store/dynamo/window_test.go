@@ -66,7 +66,8 @@ func newTable(t *testing.T, s *dynamo.Store) bucket.Table {
 // TestBulk: a day of minutes is a row an hour, sent at once or in pieces, and
 // sent again it is nothing new.
 func TestBulk(t *testing.T) {
-	for _, e := range emulators {
+	t.Parallel()
+	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
 			s := open(t, e.Start(t), time.Now)
 			tb := newTable(t, s)
@@ -98,7 +99,7 @@ func repeat(c byte, n int) string { return string(slices.Repeat([]byte{c}, n)) }
 // compare reads a range in both orders, in pages of several sizes.
 func compare(t *testing.T, s *dynamo.Store, r store.Range, want []varve.Reading) {
 	t.Helper()
-	for _, limit := range []int{0, 7, 100} {
+	for _, limit := range []int{0, 17, 400} {
 		for _, order := range []varve.Order{varve.Ascending, varve.Descending} {
 			r.Limit, r.Order, r.After = limit, order, nil
 			var got []varve.Reading
@@ -137,6 +138,7 @@ func sameReadings(t *testing.T, what string, got, want []varve.Reading) {
 // TestChangingLayouts: whatever the windows, shards and expectations that
 // readings are written with, and however often, reads show each once, in order.
 func TestChangingLayouts(t *testing.T) {
+	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
 	tb := newTable(t, s)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -178,6 +180,7 @@ func TestChangingLayouts(t *testing.T) {
 // known that their rows are there; and so they do from the second on, if that is
 // said.
 func TestExpectations(t *testing.T) {
+	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
 	tb := newTable(t, s)
 	for _, c := range []struct {
@@ -207,6 +210,7 @@ func TestExpectations(t *testing.T) {
 // TestExpiryOfRows: a row may be deleted when its last reading may; of rows that
 // hold one that never may, nothing is said.
 func TestExpiryOfRows(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	s := open(t, url, time.Now)
 	tb := newTable(t, s)
@@ -253,6 +257,7 @@ func ttlOf(t *testing.T, url string, tb bucket.Table, at time.Time) string {
 
 // TestDeletedRow: a row that DynamoDB deletes while it is added to is made anew.
 func TestDeletedRow(t *testing.T) {
+	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	w := &way{}
 	s := openOver(t, url, "t_registry", w)
