@@ -153,6 +153,7 @@ func TestApplied(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}
+	t.Parallel()
 	e := newEmulator(t)
 	s := newStack(t, e, "applied", map[string]any{"deletion_protection": true, "template": map[string]any{"tags": map[string]any{"team": "devices"}}})
 	s.mustPlan(t, noChanges, "after apply")
@@ -211,6 +212,7 @@ func TestDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}
+	t.Parallel()
 	e := newEmulator(t)
 	s := newStack(t, e, "drift", map[string]any{"deletion_protection": true})
 	table, arn := aws.String(s.registry), s.describe(t, s.registry).TableArn

@@ -17,6 +17,7 @@ func TestPoliciesSuffice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}
+	t.Parallel()
 	e := newEmulator(t)
 	s := newStack(t, e, "guarded", map[string]any{"template": map[string]any{"point_in_time_recovery": true}})
 	o := options(t, copied(t), empty(t), map[string]any{"prefix": "guarded"})

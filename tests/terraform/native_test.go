@@ -17,6 +17,7 @@ func TestNative(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	t.Parallel()
 	dir := copied(t)
 	o := options(t, dir, empty(t), nil)
 	initialize(t, o)

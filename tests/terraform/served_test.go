@@ -35,6 +35,7 @@ func TestServed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}
+	t.Parallel()
 	s := newStack(t, newEmulator(t), "served", map[string]any{
 		"template": map[string]any{
 			"billing":             "provisioned",
@@ -137,6 +138,7 @@ func TestDestroyed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}
+	t.Parallel()
 	s := newStack(t, newEmulator(t), "destroyed", map[string]any{"deletion_protection": true})
 	dir := t.TempDir()
 	s.configFile(t, dir)
@@ -168,6 +170,7 @@ func TestSideBySide(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
 	}
+	t.Parallel()
 	e := newEmulator(t)
 	one := newStack(t, e, "one", nil)
 	two := newStack(t, e, "one-two", nil) // as a class two of the first would begin
