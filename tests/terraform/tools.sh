@@ -53,9 +53,8 @@ if absent "$mirror"; then
 	EOF
 	export TF_CLI_CONFIG_FILE=/dev/null CHECKPOINT_DISABLE=1
 	say "fetching the AWS provider $version, once; from Terraform's registry, it takes a minute"
-	if terraform -chdir="$work/probe" providers mirror -platform="linux_$arch" "$work/mirror" >"$work/log" 2>&1; then
-		:
-	else
+	mkdir "$work/mirror"
+	if ! terraform -chdir="$work/probe" providers mirror -platform="linux_$arch" "$work/mirror" >"$work/log" 2>&1; then
 		say "the registry does not answer; building the provider of Go modules, cut down to the services used, takes 3 to 10 minutes"
 		rm -rf "$work/mirror"
 		(cd provider && go mod download "$module") # checked by provider/go.sum
