@@ -71,6 +71,12 @@ func TestPoliciesSuffice(t *testing.T) {
 		t.Errorf("the reader writes: %d %s", status, answer)
 	}
 
+	for _, alone := range []string{url, reading} {
+		if status, answer := call(t, http.MethodGet, alone+"/readyz", ""); status != http.StatusServiceUnavailable {
+			t.Errorf("a process that may not rotate is ready: %d %s", status, answer)
+		}
+	}
+
 	ageOut(t, s, dir, server.URL)
 	if refused := whole.Refused(); len(refused) > 0 {
 		t.Errorf("with all three policies, this was refused: %s", strings.Join(refused, "\n"))
@@ -80,7 +86,25 @@ func TestPoliciesSuffice(t *testing.T) {
 			t.Errorf("%s was never called: this test does not show that it is allowed", op)
 		}
 	}
+	keysAreMade(t, s, newDoor(t, e, router), newDoor(t, e, rotator))
 	s.mustPlan(t, noChanges, "after all of it")
+}
+
+// keysAreMade: with the rotator's policy, API keys are made; with the router's,
+// they are not.
+func keysAreMade(t *testing.T, s *stack, router, rotator *door) {
+	t.Helper()
+	dir := t.TempDir()
+	s.configFile(t, dir)
+	create := func(d *door) (string, error) {
+		return run(t, dir, nil, varve(t), "keys", "create", "--config", "varve.json", "--set", "store.endpoint="+d.url, "--scope", "admin", "--name", "ops")
+	}
+	if out, err := create(router); err == nil || len(router.Refused()) == 0 {
+		t.Errorf("the router has made a key: %s", out)
+	}
+	if _, err := create(rotator); err != nil {
+		t.Error(err)
+	}
 }
 
 // ageOut lets time go by until the first tables are tuned, retired and dropped.
