@@ -39,9 +39,6 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (io.ReadCloser, er
 	}
 }
 
-// smallBody is up to which length a body comes in one or two packets.
-const smallBody = 64 << 10
-
 // patient extends the connection's deadline with every read that succeeds, up
 // to the time that the request has, and lifts it at the body's end: the answer
 // may take longer than the client may stall.

@@ -155,15 +155,10 @@ func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *ht
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		// A small write cannot take long by its own doing; it is spared the
-		// cost of a timer.
-		if r.ContentLength <= 0 || r.ContentLength > smallBody {
-			ctx, cancel := context.WithTimeoutCause(r.Context(), s.opts.Limits.Request, errTooLong)
-			defer cancel()
-			r = r.WithContext(ctx)
-		}
+		ctx, cancel := context.WithTimeoutCause(r.Context(), s.opts.Limits.Request, errTooLong)
+		defer cancel()
 		sw := &statusWriter{ResponseWriter: w}
-		handle(sw, r)
+		handle(sw, r.WithContext(ctx))
 		observe(sw.status, time.Since(begin))
 	})
 }

@@ -140,7 +140,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: keys.New(o.Store, o.Now), Now: o.Now}
 	e.Router = router.New(router.Options{
 		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
-		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Events: o.Events.Router, Layouts: o.Layouts, Expire: o.Drop,
+		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Events: o.Events.Router, Layouts: o.Layouts,
+		Expire: o.Drop, Grace: policy.WithDefaults().Grace,
 	})
 	e.Query = query.New(query.Options{
 		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Now: o.Now,

@@ -49,6 +49,9 @@ func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh
 	p := plan{layout: stream.Layout(s.Device)}
 	for i := range infos {
 		in := &infos[i]
+		if !in.Owned {
+			continue // somebody else's, of a name that could be ours
+		}
 		cutoff := retention.Cutoff(now, keeps[in.Prefix])
 		if spent(in.Table, cutoff) {
 			p.expired = append(p.expired, in.Name())

@@ -117,11 +117,11 @@ func (b *builder) create(c retention.Class, m bucket.Month) {
 		in := b.there[t]
 		if ahead {
 			b.plan.Needed++
-			if in != nil && in.Owned {
+			if in != nil && in.Owned && in.Status != store.Creating {
 				b.plan.Ready++
 			}
 		}
-		if in != nil {
+		if in != nil && !(in.Owned && in.Status == store.Creating) { // whose making was cut off
 			continue
 		}
 		why := "readings that arrive this month need it"
@@ -141,6 +141,8 @@ func (b *builder) keep(in *store.Info) {
 		return
 	case !in.Owned:
 		b.leave(in, "it does not carry the owner tag: it is not touched")
+		return
+	case in.Status == store.Creating:
 		return
 	}
 	if want := b.TierOf(in.Table, b.plan.Now); in.Tier != want && in.Retired.IsZero() && (in.Hold != "" || !b.expired(in, class)) {

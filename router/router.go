@@ -36,8 +36,10 @@ type Options struct {
 	// Layouts are those of streams by name that have one of their own: only
 	// RowWindow and Expect of each. Nil is none.
 	Layouts map[string]store.Layout
-	// Expire allows the store to delete readings that have expired by itself.
+	// Expire allows the store to delete readings by itself, a grace after they
+	// have expired.
 	Expire bool
+	Grace  time.Duration
 
 	// MaxRequests is how many requests may be under way; one more is refused.
 	// 0 is 4096.

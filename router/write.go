@@ -106,7 +106,7 @@ func (q *Request) layout(s varve.Series) store.Layout {
 	}
 	if policy := q.r.opts.Policy; q.r.opts.Expire {
 		if keep := policy.Keep(s.Stream, policy.ClassOf(s.Stream).Name); keep != retention.Forever {
-			l.Keep = keep
+			l.Keep = keep + q.r.opts.Grace
 		}
 	}
 	return l

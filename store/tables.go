@@ -61,11 +61,11 @@ type Info struct {
 	bucket.Table
 	Status  Status
 	Retired time.Time // when it was retired; zero if it is not
+	Owned   bool      // it is this deployment's: its readings may be read
 
 	Tier     Tier      // (detail)
 	Created  time.Time // (detail)
 	Hold     string    // (detail) why it must be kept; "" if it need not
-	Owned    bool      // (detail) it carries this deployment's owner tag
 	Readings int64     // (detail) distinct readings in it; may lag behind
 	Bytes    int64     // (detail) approximately, on disk or billed
 }

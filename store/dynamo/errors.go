@@ -23,6 +23,12 @@ func (s *Store) fail(action, table string, err error) error {
 		return err
 	}
 	var missing *types.ResourceNotFoundException
+	if errors.As(err, &missing) && table == s.opts.Registry && action != "DescribeTable" {
+		return &varve.Error{
+			Failure: varve.Unavailable, Err: err,
+			Message: fmt.Sprintf("the registry, table %s, is not there: restore it from a backup", table),
+		}
+	}
 	if errors.As(err, &missing) {
 		return fmt.Errorf("%s: %w", table, store.ErrNoTable)
 	}
@@ -56,6 +62,9 @@ func (s *Store) fail(action, table string, err error) error {
 			Failure: varve.Unavailable, Err: err,
 			Message: fmt.Sprintf("DynamoDB does not accept the credentials (%s): renew them, and check the clock", code),
 		}
+	}
+	if api.ErrorCode() == "ValidationException" {
+		return &varve.Error{Failure: varve.Invalid, Err: err, Message: fmt.Sprintf("DynamoDB does not take %s on %s as it is", action, table)}
 	}
 	return fmt.Errorf("%s on %s: %w", action, table, err)
 }

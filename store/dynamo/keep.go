@@ -50,7 +50,20 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 		return err
 	}
 	settings := template.Of(s.opts.ClassOf(t.Prefix))
-	if _, err := s.makeTable(ctx, s.tableInput(t, tier, &settings), attrTTL); err != nil {
+	desc, made, err := s.makeTable(ctx, s.tableInput(t, tier, &settings))
+	if err != nil {
+		return err
+	}
+	if !made { // by an earlier call of this deployment's, or by somebody else
+		owned, err := s.owned(ctx, t, desc)
+		if err != nil {
+			return err
+		}
+		if !owned {
+			return s.giveUp(ctx, t)
+		}
+	}
+	if err := s.setTTL(ctx, t.Name(), attrTTL, true); err != nil {
 		return err
 	}
 	if settings.recoverable() {
@@ -61,13 +74,23 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 	return s.ready(ctx, t)
 }
 
+// giveUp takes back that a table was about to be made which is somebody else's.
+func (s *Store) giveUp(ctx context.Context, t bucket.Table) error {
+	err := s.delete(ctx, recordKey(t), store.IfEquals("phase", varve.StringValue(string(making))))
+	if errors.Is(err, store.ErrCondition) {
+		err = nil
+	}
+	return errors.Join(fmt.Errorf("create %s: %w", t, store.ErrForeign), err)
+}
+
 // begin writes the record of a table that is about to be made, in place of the
-// one of a table that is gone, if any. Somebody else may do the same.
+// one of a table that is gone, if any: that it was used stays, as others may not
+// note it again, and so does its hold. Somebody else may do the same.
 func (s *Store) begin(ctx context.Context, t bucket.Table, tier store.Tier, old *record) error {
 	r := &record{Phase: making, Tier: tier, Created: s.opts.Now().UTC()}
 	cond := store.IfAbsent()
 	if old != nil {
-		r.Version = old.Version + 1
+		r.Version, r.Used, r.Hold = old.Version+1, old.Used, old.Hold
 		cond = store.IfEquals("version", varve.IntValue(old.Version))
 	}
 	err := s.put(ctx, r.item(t), cond)
@@ -152,17 +175,60 @@ func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
 		return err
 	}
 	if _, err := s.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(t.Name())}); err != nil {
-		if err = s.fail("DeleteTable", t.Name(), err); !errors.Is(err, store.ErrNoTable) {
+		err = s.fail("DeleteTable", t.Name(), err)
+		now, derr := s.describe(ctx, t.Name())
+		if derr == nil && now.TableStatus != types.TableStatusDeleting { // it may be: an answer may have been lost
+			return errors.Join(err, s.spare(ctx, t, d))
+		}
+		if derr != nil && !isNoTable(derr) {
+			return errors.Join(err, derr)
+		}
+	}
+	return s.awaitGone(ctx, t)
+}
+
+// spareWithin bounds the time that sparing a table takes.
+const spareWithin = time.Minute
+
+// spare makes of a table that cannot be deleted what it was before: a retired
+// one, and protected.
+func (s *Store) spare(ctx context.Context, t bucket.Table, d *types.TableDescription) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), spareWithin)
+	defer cancel()
+	if aws.ToBool(d.DeletionProtectionEnabled) {
+		in := &dynamodb.UpdateTableInput{TableName: d.TableName, DeletionProtectionEnabled: aws.Bool(true)}
+		if err := s.updateTable(ctx, in); err != nil {
 			return err
 		}
 	}
+	r, err := s.recordOf(ctx, t)
+	if err != nil || r == nil || r.Phase != dropping {
+		return err
+	}
+	version := r.Version
+	r.Phase, r.Version = usable, version+1
+	return s.put(ctx, r.item(t), store.IfEquals("version", varve.IntValue(version)))
+}
+
+// awaitGone waits until a table that is being deleted is gone, and forgets it;
+// unless somebody makes it anew meanwhile.
+func (s *Store) awaitGone(ctx context.Context, t bucket.Table) error {
 	for try := 0; ; try++ {
 		if err := pause(ctx, try); err != nil {
 			return fmt.Errorf("waiting for table %s to be deleted: %w", t, err)
 		}
-		if _, err := s.describe(ctx, t.Name()); errors.Is(err, store.ErrNoTable) {
-			return s.delete(ctx, recordKey(t), store.IfEquals("phase", varve.StringValue(string(dropping))))
-		} else if err != nil {
+		_, err := s.describe(ctx, t.Name())
+		if isNoTable(err) {
+			err = s.delete(ctx, recordKey(t), store.IfEquals("phase", varve.StringValue(string(dropping))))
+			if errors.Is(err, store.ErrCondition) {
+				err = nil
+			}
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if r, err := s.recordOf(ctx, t); err != nil || r == nil || r.Phase != dropping {
 			return err
 		}
 	}
@@ -174,7 +240,7 @@ func (s *Store) owned(ctx context.Context, t bucket.Table, d *types.TableDescrip
 	if !s.tags {
 		return true, nil
 	}
-	owner, err := s.ownerOf(ctx, t.Name(), aws.ToString(d.TableArn))
+	owner, _, err := s.ownerOf(ctx, t.Name(), aws.ToString(d.TableArn))
 	return owner == s.opts.Owner, err
 }
 

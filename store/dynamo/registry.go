@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,17 +23,46 @@ func (s *Store) openRegistry(ctx context.Context) error {
 	if errors.Is(err, store.ErrNoTable) {
 		d, err = s.makeRegistry(ctx)
 	}
+	if err == nil {
+		err = checkRegistry(d)
+	}
 	if err != nil {
 		return fmt.Errorf("registry %s: %w", s.opts.Registry, err)
 	}
-	owner, err := s.ownerOf(ctx, s.opts.Registry, aws.ToString(d.TableArn))
+	owner, tags, err := s.ownerOf(ctx, s.opts.Registry, aws.ToString(d.TableArn))
 	if err != nil {
 		return fmt.Errorf("registry %s: %w", s.opts.Registry, err)
 	}
 	if owner != "" && owner != s.opts.Owner {
 		return fmt.Errorf("registry %s has the owner tag %q, and this deployment is %q: set another registry or owner", s.opts.Registry, owner, s.opts.Owner)
 	}
-	s.tags = owner != ""
+	s.tags = tags
+	return nil
+}
+
+// checkRegistry returns what keeps a table from being a registry.
+func checkRegistry(d *types.TableDescription) error {
+	schema := func(keys []types.KeySchemaElement) string {
+		var names []string
+		for _, k := range keys {
+			names = append(names, aws.ToString(k.AttributeName))
+		}
+		return strings.Join(names, ", ")
+	}
+	shapes := map[string]string{"": schema(d.KeySchema)}
+	for _, ix := range d.GlobalSecondaryIndexes {
+		shapes[aws.ToString(ix.IndexName)] = schema(ix.KeySchema)
+	}
+	for _, ix := range []store.Index{store.Primary, store.GSI1, store.GSI2} {
+		pk, sk := indexAttrs(ix)
+		name := ""
+		if ix != store.Primary {
+			name = indexName(ix)
+		}
+		if want := pk + ", " + sk; shapes[name] != want {
+			return fmt.Errorf("its keys %s are %q, and %q is wanted: name another table with store.registry, or let one be made", name, shapes[name], want)
+		}
+	}
 	return nil
 }
 
@@ -40,6 +70,8 @@ func (s *Store) makeRegistry(ctx context.Context) (*types.TableDescription, erro
 	text := types.ScalarAttributeTypeS
 	in := &dynamodb.CreateTableInput{
 		TableName: aws.String(s.opts.Registry), BillingMode: types.BillingModePayPerRequest, Tags: s.ownerTags(),
+		// Without it, nobody knows which tables are this deployment's.
+		DeletionProtectionEnabled: aws.Bool(true),
 	}
 	for _, ix := range []store.Index{store.Primary, store.GSI1, store.GSI2} {
 		pk, sk := indexAttrs(ix)
@@ -59,7 +91,11 @@ func (s *Store) makeRegistry(ctx context.Context) (*types.TableDescription, erro
 			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
 		})
 	}
-	return s.makeTable(ctx, in, attrExp)
+	d, _, err := s.makeTable(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return d, s.setTTL(ctx, s.opts.Registry, attrExp, true)
 }
 
 func indexName(ix store.Index) string {
@@ -73,43 +109,42 @@ func (s *Store) ownerTags() []types.Tag {
 	return []types.Tag{{Key: aws.String(OwnerTag), Value: aws.String(s.opts.Owner)}}
 }
 
-// ownerOf returns the owner tag of a table; "" if it has none.
-func (s *Store) ownerOf(ctx context.Context, name, arn string) (string, error) {
+// ownerOf returns the owner tag of a table, "" if it has none; and whether
+// tables have tags here at all.
+func (s *Store) ownerOf(ctx context.Context, name, arn string) (owner string, tags bool, err error) {
 	in := &dynamodb.ListTagsOfResourceInput{ResourceArn: aws.String(arn)}
 	for {
 		out, err := s.client.ListTagsOfResource(ctx, in)
 		var api smithy.APIError
 		if errors.As(err, &api) && api.ErrorCode() == "UnknownOperationException" {
-			return "", nil // DynamoDB Local knows no tags
+			return "", false, nil // DynamoDB Local knows no tags
 		}
 		if err != nil {
-			return "", s.fail("ListTagsOfResource", name, err)
+			return "", false, s.fail("ListTagsOfResource", name, err)
 		}
 		for _, tag := range out.Tags {
 			if aws.ToString(tag.Key) == OwnerTag {
-				return aws.ToString(tag.Value), nil
+				return aws.ToString(tag.Value), true, nil
 			}
 		}
 		if in.NextToken = out.NextToken; in.NextToken == nil {
-			return "", nil
+			return "", true, nil
 		}
 	}
 }
 
-// makeTable makes a table, waits until it can be used, and has DynamoDB delete
-// what has expired. It is no error if somebody else makes it.
-func (s *Store) makeTable(ctx context.Context, in *dynamodb.CreateTableInput, ttl string) (*types.TableDescription, error) {
+// makeTable makes a table, and waits until it can be used. It is no error if it
+// is there; then it was not made.
+func (s *Store) makeTable(ctx context.Context, in *dynamodb.CreateTableInput) (d *types.TableDescription, made bool, err error) {
 	name := aws.ToString(in.TableName)
-	_, err := s.client.CreateTable(ctx, in)
+	_, err = s.client.CreateTable(ctx, in)
+	made = err == nil
 	var used *types.ResourceInUseException
 	if err != nil && !errors.As(err, &used) {
-		return nil, s.fail("CreateTable", name, err)
+		return nil, false, s.fail("CreateTable", name, err)
 	}
-	d, err := s.await(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return d, s.setTTL(ctx, name, ttl, true)
+	d, err = s.await(ctx, name)
+	return d, made, err
 }
 
 // setTTL sets whether DynamoDB deletes a table's items when their time has come.

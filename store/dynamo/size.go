@@ -28,6 +28,8 @@ func sizeOfValue(av types.AttributeValue) (n int) {
 		return min(len(av.Value)/2+2, numberBytes)
 	case *strV:
 		return len(av.Value)
+	case *types.AttributeValueMemberB:
+		return len(av.Value)
 	case *setV:
 		for _, s := range av.Value {
 			n += len(s)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve/bucket"
@@ -116,9 +117,32 @@ func (s *Store) load(ctx context.Context, sel *selection) (infos []listed, err e
 			if r, ours := records[t.Name()]; ours || asked {
 				infos = append(infos, listed{r.info(t, ours), ours && !r.Used})
 			}
+			delete(records, t.Name())
 		}
+		late, err := s.unlisted(ctx, prefix, records)
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, late...)
 	}
 	slices.SortFunc(infos, func(a, b listed) int { return a.Table.Compare(b.Table) })
+	return infos, nil
+}
+
+// unlisted returns the tables of a prefix that have a record, and are there, but
+// are not in DynamoDB's list yet.
+func (s *Store) unlisted(ctx context.Context, prefix string, records map[string]record) (infos []listed, err error) {
+	for name, r := range records {
+		t, ok := bucket.Parse(name)
+		if !ok || t.Prefix != prefix || r.Phase != usable {
+			continue
+		}
+		if _, err := s.describe(ctx, name); err == nil {
+			infos = append(infos, listed{r.info(t, true), !r.Used})
+		} else if !isNoTable(err) {
+			return nil, err
+		}
+	}
 	return infos, nil
 }
 
@@ -162,6 +186,24 @@ func (s *Store) names(ctx context.Context, prefix string) (tables []bucket.Table
 	}
 }
 
+// adopt writes the record of a table that has none, and whose tag says that it is
+// this deployment's: the registry was lost, and made anew.
+func (s *Store) adopt(ctx context.Context, in *store.Info, d *types.TableDescription) error {
+	owned, err := s.owned(ctx, in.Table, d)
+	if err != nil || !owned || d.TableStatus != types.TableStatusActive {
+		return err
+	}
+	r := &record{Phase: usable, Tier: store.Warm, Created: aws.ToTime(d.CreationDateTime).UTC(), Used: true, Version: 1}
+	if err := s.put(ctx, r.item(in.Table), store.IfAbsent()); err != nil && !errors.Is(err, store.ErrCondition) {
+		return err
+	}
+	readings, bytes := in.Readings, in.Bytes
+	*in = r.info(in.Table, true)
+	in.Readings, in.Bytes = readings, bytes
+	s.list.forget()
+	return nil
+}
+
 func (s *Store) records(ctx context.Context) (map[string]record, error) {
 	records := map[string]record{}
 	q := store.ItemQuery{PK: tablesPK, Consistent: true}
@@ -201,6 +243,9 @@ func (s *Store) detailed(ctx context.Context, infos []store.Info) ([]store.Info,
 				return err
 			}
 			infos[i].Readings, infos[i].Bytes = aws.ToInt64(d.ItemCount), aws.ToInt64(d.TableSizeBytes)
+			if !infos[i].Owned && s.tags {
+				return s.adopt(ctx, &infos[i], d)
+			}
 			return nil
 		})
 	}

@@ -21,9 +21,13 @@ const (
 	// than the same in several rows. The last reading may go beyond it by 64
 	// KiB and what that is in maps; a row may have 400 KB.
 	freshBytes = 64 << 10
-	// maxAssignments keeps an update's expressions below the 4 KB that each may
-	// have.
+	// maxAssignments keeps an update's expression below the 4 KB that it may
+	// have; one reading of 256 fields has room.
 	maxAssignments = 200
+	// unseenFields and unseenKeys keep the condition of an update of a row that
+	// was not seen below 4 KB and 300 operators.
+	unseenFields = 60
+	unseenKeys   = 40
 )
 
 // reply is what became of an update.
@@ -87,11 +91,15 @@ func (s *Store) putMore(ctx context.Context, g *group, at place, seen *row, entr
 		x.removal(attrTTL, more.ttl == 0)
 		x.ttl(more.ttl)
 	}
-	count := x.value(&numV{Value: strconv.Itoa(len(seen.keys))})
+	// With its expiry: a row that was deleted and made anew is another one.
+	same := "size(" + x.name(attrIDs) + ")=" + x.value(&numV{Value: strconv.Itoa(len(seen.keys))}) + " AND "
+	if seen.ttl == 0 {
+		same += "attribute_not_exists(" + x.name(attrTTL) + ")"
+	} else {
+		same += x.name(attrTTL) + "=" + x.value(&numV{Value: strconv.FormatInt(seen.ttl, 10)})
+	}
 	epoch := s.closes.now()
-	r, err := s.update(ctx, g, at, &dynamodb.UpdateItemInput{
-		ConditionExpression: aws.String("size(" + x.name(attrIDs) + ")=" + count),
-	}, x)
+	r, err := s.update(ctx, g, at, &dynamodb.UpdateItemInput{ConditionExpression: aws.String(same)}, x)
 	if r.stored {
 		r.row = seen.with(&more)
 		s.closes.learn(epoch, g.at(at), r.row)

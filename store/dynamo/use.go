@@ -14,8 +14,9 @@ import (
 // record is looked at again after a while: somebody else may have dropped the
 // table and made it anew.
 type noted struct {
-	mu sync.Mutex
-	at map[bucket.Table]time.Time
+	mu   sync.Mutex
+	at   map[bucket.Table]time.Time
+	seen map[bucket.Table]time.Time // when tables were known to be there
 }
 
 // notedFor is how long a look at a record serves.
@@ -37,10 +38,31 @@ func (n *noted) add(t bucket.Table) {
 	n.at[t] = time.Now()
 }
 
+// metFor is how long a table that was there is taken to be there, by writes that
+// closed rows answer.
+const metFor = 10 * time.Second
+
+func (n *noted) met(t bucket.Table) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at, ok := n.seen[t]
+	return ok && time.Since(at) < metFor
+}
+
+func (n *noted) meet(t bucket.Table) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.seen == nil {
+		n.seen = map[bucket.Table]time.Time{}
+	}
+	n.seen[t] = time.Now()
+}
+
 func (n *noted) forget(t bucket.Table) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.at, t)
+	delete(n.seen, t)
 }
 
 // use makes sure that a table's record says that something may be in it, before

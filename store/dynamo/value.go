@@ -3,6 +3,7 @@ package dynamo
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,6 +27,9 @@ func encodeValue(v varve.Value) (av types.AttributeValue, decimals int, err erro
 		return &types.AttributeValueMemberBOOL{Value: v.Bool()}, -1, nil
 	case varve.KindJSON:
 		av, err = encodeJSON(v.Text())
+		if errors.Is(err, errEmptyName) { // which DynamoDB does not have
+			return &types.AttributeValueMemberB{Value: []byte(v.Text())}, -1, nil
+		}
 		return av, -1, err
 	default:
 		return nil, -1, fmt.Errorf("a value of kind %s cannot be kept", v.Kind())
@@ -50,6 +54,8 @@ func decodeValue(av types.AttributeValue, decimals int) (varve.Value, error) {
 		return varve.StringValue(av.Value), nil
 	case *types.AttributeValueMemberBOOL:
 		return varve.BoolValue(av.Value), nil
+	case *types.AttributeValueMemberB:
+		return varve.JSONValue(av.Value)
 	case *types.AttributeValueMemberM, *types.AttributeValueMemberL:
 		var text bytes.Buffer
 		if err := appendJSON(&text, av); err != nil {
@@ -94,31 +100,41 @@ func encodeJSON(text string) (types.AttributeValue, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, err
 	}
-	return document(v), nil
+	return document(v)
 }
 
-func document(v any) types.AttributeValue {
+// errEmptyName: an object has a member whose name is empty.
+var errEmptyName = errors.New("a name is empty")
+
+func document(v any) (av types.AttributeValue, err error) {
 	switch v := v.(type) {
 	case map[string]any:
 		m := make(map[string]types.AttributeValue, len(v))
 		for name, member := range v {
-			m[name] = document(member)
+			if name == "" {
+				return nil, errEmptyName
+			}
+			if m[name], err = document(member); err != nil {
+				return nil, err
+			}
 		}
-		return &types.AttributeValueMemberM{Value: m}
+		return &types.AttributeValueMemberM{Value: m}, nil
 	case []any:
 		l := make([]types.AttributeValue, len(v))
 		for i, element := range v {
-			l[i] = document(element)
+			if l[i], err = document(element); err != nil {
+				return nil, err
+			}
 		}
-		return &types.AttributeValueMemberL{Value: l}
+		return &types.AttributeValueMemberL{Value: l}, nil
 	case json.Number:
-		return &types.AttributeValueMemberN{Value: v.String()}
+		return &types.AttributeValueMemberN{Value: v.String()}, nil
 	case string:
-		return &types.AttributeValueMemberS{Value: v}
+		return &types.AttributeValueMemberS{Value: v}, nil
 	case bool:
-		return &types.AttributeValueMemberBOOL{Value: v}
+		return &types.AttributeValueMemberBOOL{Value: v}, nil
 	default:
-		return &types.AttributeValueMemberNULL{Value: true}
+		return &types.AttributeValueMemberNULL{Value: true}, nil
 	}
 }
 

@@ -57,7 +57,7 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 			continue
 		}
 		g.Go(func() error {
-			failed[i] = s.writeGroup(ctx, &groups[i])
+			failed[i] = s.writeApart(ctx, &groups[i])
 			if errors.Is(failed[i], store.ErrNoTable) {
 				s.noted.forget(groups[i].table)
 			}
@@ -117,7 +117,7 @@ func settle(groups []group, failed []error, batches []store.Batch, results []sto
 		}
 		for j := range g.entries {
 			if v := g.entries[j].verdict; v.Outcome == 0 {
-				*v = varve.Reject(varve.CodeUnavailable, "%s", failed[i])
+				*v = verdictOf(failed[i])
 			}
 		}
 	}
@@ -128,9 +128,40 @@ func settle(groups []group, failed []error, batches []store.Batch, results []sto
 	}
 }
 
+// writeApart writes a group's readings; if DynamoDB does not take one of them as
+// it is, each by itself, so that it fails alone.
+func (s *Store) writeApart(ctx context.Context, g *group) error {
+	err := s.writeGroup(ctx, g)
+	if varve.FailureOf(err) != varve.Invalid || len(g.entries) == 1 {
+		return err
+	}
+	for i := range g.entries {
+		if g.entries[i].verdict.Outcome != 0 {
+			continue
+		}
+		one := *g
+		one.entries = g.entries[i : i+1]
+		if err := s.writeGroup(ctx, &one); varve.FailureOf(err) == varve.Invalid {
+			*g.entries[i].verdict = verdictOf(err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verdictOf turns a failure into a verdict.
+func verdictOf(err error) varve.Verdict {
+	if varve.FailureOf(err) == varve.Invalid {
+		return varve.Reject(varve.CodeMalformed, "%s", err)
+	}
+	return varve.Reject(varve.CodeUnavailable, "%s", err)
+}
+
 // writeGroup writes a group's readings, from the row of the millisecond down.
 func (s *Store) writeGroup(ctx context.Context, g *group) error {
 	entries := onceEach(g.entries)
+	sent := false
 	type step struct {
 		at      place
 		entries []entry
@@ -139,10 +170,11 @@ func (s *Store) writeGroup(ctx context.Context, g *group) error {
 	for len(steps) > 0 {
 		st := steps[0]
 		steps = steps[1:]
-		rest, err := s.writeRow(ctx, g, st.at, st.entries)
+		rest, asked, err := s.writeRow(ctx, g, st.at, st.entries)
 		if err != nil {
 			return err
 		}
+		sent = sent || asked
 		below := map[place][]entry{}
 		for _, e := range rest {
 			p := st.at.below(e.key, e.offset, g.layout.Window())
@@ -150,6 +182,11 @@ func (s *Store) writeGroup(ctx context.Context, g *group) error {
 		}
 		for p, list := range below {
 			steps = append(steps, step{p, list})
+		}
+	}
+	if !sent { // closed rows had it all: if the table is still there
+		if err := s.confirm(ctx, g); err != nil {
+			return err
 		}
 	}
 	for i := range g.entries {
@@ -170,16 +207,34 @@ func onceEach(entries []entry) []entry {
 	})
 }
 
+// confirm makes sure that a group's table is there. If it is not, duplicates of
+// what was in it are none.
+func (s *Store) confirm(ctx context.Context, g *group) error {
+	if s.noted.met(g.table) {
+		return nil
+	}
+	if err := s.exists(ctx, g.table); err != nil {
+		s.closes.forget(g.table)
+		for i := range g.entries {
+			*g.entries[i].verdict = varve.Verdict{}
+		}
+		return err
+	}
+	s.noted.meet(g.table)
+	return nil
+}
+
 // writeRow writes what it can into one row, gives that its verdicts, and
-// returns what belongs below the row, because that is closed.
-func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entry) (rest []entry, err error) {
+// returns what belongs below the row, because that is closed; and whether
+// DynamoDB was asked.
+func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entry) (rest []entry, asked bool, err error) {
 	if keys := s.closes.keysOf(g.at(at)); keys != nil {
-		return without(entries, keys), nil
+		return without(entries, keys), false, nil
 	}
 	r, n, err := s.first(ctx, g, at, entries)
 	for {
 		if err != nil {
-			return nil, err
+			return nil, true, err
 		}
 		if r.stored {
 			mark(entries[:n], varve.Stored)
@@ -189,7 +244,7 @@ func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entr
 			entries = without(entries, r.row.keys)
 		}
 		if len(entries) == 0 || r.row != nil && r.row.bytes >= closedBytes {
-			return entries, nil
+			return entries, true, nil
 		}
 		if r.row == nil { // it is not there, or no more
 			n = fitting(entries, freshBytes)
@@ -205,7 +260,7 @@ func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entr
 // expected of it, and returns with how many entries.
 func (s *Store) first(ctx context.Context, g *group, at place, entries []entry) (r reply, n int, err error) {
 	n = len(entries)
-	if g.existing && assignable(entries) == n && fitting(entries, closedBytes) == n {
+	if g.existing && addable(entries) {
 		r, err = s.putUnseen(ctx, g, at, entries)
 		if err == nil && (r.stored || r.row == nil) {
 			s.expects.learn(g.series, r.stored)
@@ -218,6 +273,18 @@ func (s *Store) first(ctx context.Context, g *group, at place, entries []entry) 
 		s.expects.learn(g.series, true)
 	}
 	return r, n, err
+}
+
+// addable reports whether entries can be added to a row that was not seen.
+func addable(entries []entry) bool {
+	fields := map[string]bool{}
+	for i := range entries {
+		for _, f := range entries[i].reading.Fields {
+			fields[f.Name] = true
+		}
+	}
+	return len(entries) <= unseenKeys && len(fields) <= unseenFields &&
+		assignable(entries) == len(entries) && fitting(entries, closedBytes) == len(entries)
 }
 
 // holds reports whether all entries are in a row.
