@@ -121,14 +121,14 @@ func brief(err error) string {
 }
 
 const (
-	checkRegistry = "registry"
-	checkKeys     = "registry keys and indexes"
-	checkTTL      = "registry TTL"
-	checkOwner    = "registry owner"
-	checkTemplate = "table template"
-	checkClock    = "clock"
-	checkTables   = "number of tables"
-	checkUnits    = "capacity"
+	aboutRegistry = "registry"
+	aboutKeys     = "registry keys and indexes"
+	aboutTTL      = "registry TTL"
+	aboutOwner    = "registry owner"
+	aboutTemplate = "table template"
+	aboutClock    = "clock"
+	aboutTables   = "number of tables"
+	aboutUnits    = "capacity"
 )
 
 const applyAgain = "terraform apply makes it so; or delete the registry if nothing is kept yet, and varve serve makes it"
@@ -140,22 +140,22 @@ func (e *examiner) registry(ctx context.Context) bool {
 	var missing *types.ResourceNotFoundException
 	switch {
 	case errors.As(err, &missing):
-		e.wrong(checkRegistry, "terraform apply makes it, or the first varve serve; else look at store.registry, tables.prefix and the region", "there is no table %s", name)
+		e.wrong(aboutRegistry, "terraform apply makes it, or the first varve serve; else look at store.registry, tables.prefix and the region", "there is no table %s", name)
 		return false
 	case err != nil:
-		e.failed(checkRegistry, "DescribeTable", name, err)
+		e.failed(aboutRegistry, "DescribeTable", name, err)
 		return false
 	}
 	if e.table = out.Table; e.table.TableStatus == types.TableStatusActive || e.table.TableStatus == types.TableStatusUpdating {
-		e.good(checkRegistry, "table %s is %s", name, e.table.TableStatus)
+		e.good(aboutRegistry, "table %s is %s", name, e.table.TableStatus)
 	} else {
-		e.wrong(checkRegistry, "wait until it is ACTIVE", "table %s is %s", name, e.table.TableStatus)
+		e.wrong(aboutRegistry, "wait until it is ACTIVE", "table %s is %s", name, e.table.TableStatus)
 	}
 	e.keys()
 	if at, ok := middleware.GetServerTime(out.ResultMetadata); ok {
 		e.clock(at)
 	} else {
-		e.notChecked(checkClock, "this endpoint does not say what time it is")
+		e.notChecked(aboutClock, "this endpoint does not say what time it is")
 	}
 	return true
 }
@@ -164,10 +164,10 @@ func (e *examiner) clock(theirs time.Time) {
 	// Their time has whole seconds.
 	skew := e.opts.Now().Sub(theirs).Round(10 * time.Second)
 	if skew.Abs() > maxSkew {
-		e.wrong(checkClock, "set the clock: use NTP", "this machine's clock is %s from DynamoDB's", skew)
+		e.wrong(aboutClock, "set the clock: use NTP", "this machine's clock is %s from DynamoDB's", skew)
 		return
 	}
-	e.good(checkClock, "within %s of DynamoDB's", maxSkew)
+	e.good(aboutClock, "within %s of DynamoDB's", maxSkew)
 }
 
 // keys compares the registry's keys and indexes with those that there should be.
@@ -195,10 +195,10 @@ func (e *examiner) keys() {
 		}
 	}
 	if len(mistakes) > 0 {
-		e.wrong(checkKeys, applyAgain, "%s", strings.Join(mistakes, "; "))
+		e.wrong(aboutKeys, applyAgain, "%s", strings.Join(mistakes, "; "))
 		return
 	}
-	e.good(checkKeys, "as they should be")
+	e.good(aboutKeys, "as they should be")
 }
 
 func keyText(keys []types.KeySchemaElement) string {
@@ -212,58 +212,55 @@ func keyText(keys []types.KeySchemaElement) string {
 func (e *examiner) timeToLive(ctx context.Context) {
 	out, err := e.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(e.opts.Registry)})
 	if err != nil {
-		e.failed(checkTTL, "DescribeTimeToLive", e.opts.Registry, err)
+		e.failed(aboutTTL, "DescribeTimeToLive", e.opts.Registry, err)
 		return
 	}
 	d := out.TimeToLiveDescription
 	on := d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling)
 	switch {
 	case !on:
-		e.wrong(checkTTL, applyAgain, "it is off: what has expired stays for ever")
+		e.wrong(aboutTTL, applyAgain, "it is off: what has expired stays for ever")
 	case aws.ToString(d.AttributeName) != RegistryTTL:
-		e.wrong(checkTTL, applyAgain, "it goes by %s, not by %s", aws.ToString(d.AttributeName), RegistryTTL)
+		e.wrong(aboutTTL, applyAgain, "it goes by %s, not by %s", aws.ToString(d.AttributeName), RegistryTTL)
 	default:
-		e.good(checkTTL, "by %s", RegistryTTL)
+		e.good(aboutTTL, "by %s", RegistryTTL)
 	}
 }
 
 func (e *examiner) owner(ctx context.Context) {
-	_, err := e.client.ListTagsOfResource(ctx, &dynamodb.ListTagsOfResourceInput{ResourceArn: e.table.TableArn})
-	if err != nil {
-		e.failed(checkOwner, "ListTagsOfResource", e.opts.Registry, err)
-		return
-	}
-	owner, err := e.ownerOf(ctx, e.opts.Registry, aws.ToString(e.table.TableArn))
+	owner, tags, err := e.ownerOf(ctx, e.opts.Registry, aws.ToString(e.table.TableArn))
 	switch {
 	case err != nil:
-		e.failed(checkOwner, "ListTagsOfResource", e.opts.Registry, err)
+		e.failed(aboutOwner, "ListTagsOfResource", e.opts.Registry, err)
+	case !tags:
+		e.notChecked(aboutOwner, "tables have no tags here")
 	case owner == "":
-		e.wrong(checkOwner, "give the registry that tag: terraform apply does so", "it has no tag %s: tables' owner would not be checked before they are dropped", OwnerTag)
+		e.wrong(aboutOwner, "give the registry that tag: terraform apply does so", "it has no tag %s: another deployment may take it for its own", OwnerTag)
 	case owner != e.opts.Owner:
-		e.wrong(checkOwner, "set store.registry to a registry of this deployment's own", "its tag %s is %q, and this deployment is %q", OwnerTag, owner, e.opts.Owner)
+		e.wrong(aboutOwner, "set store.registry to a registry of this deployment's own", "its tag %s is %q, and this deployment is %q", OwnerTag, owner, e.opts.Owner)
 	default:
-		e.good(checkOwner, "tag %s is %q", OwnerTag, owner)
+		e.good(aboutOwner, "tag %s is %q", OwnerTag, owner)
 	}
 }
 
 func (e *examiner) tableTemplate(ctx context.Context) {
 	items, err := e.getSome(ctx, []store.Key{TemplateKey()}, true, nil)
 	if err != nil {
-		e.wrong(checkTemplate, "see that the credentials allow dynamodb:BatchGetItem on the registry", "it cannot be read: %s", brief(err))
+		e.wrong(aboutTemplate, "see that the credentials allow dynamodb:BatchGetItem on the registry", "it cannot be read: %s", brief(err))
 		return
 	}
 	if len(items) == 0 {
-		e.good(checkTemplate, "there is none: tables are made on demand, with deletion protection")
+		e.good(aboutTemplate, "there is none: tables are made on demand, with deletion protection")
 		return
 	}
 	t, err := ParseTemplate([]byte(items[0].Attrs[TemplateAttr].Text()))
 	if err != nil {
-		e.wrong(checkTemplate, "terraform apply writes it anew; or mend the attribute "+TemplateAttr+" of the registry's item TEMPLATE TABLES", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		e.wrong(aboutTemplate, "terraform apply writes it anew; or mend the attribute "+TemplateAttr+" of the registry's item TEMPLATE TABLES", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return
 	}
 	billing := OnDemand
 	if t.Billing != "" {
 		billing = t.Billing
 	}
-	e.good(checkTemplate, "billing %s, %d classes with settings of their own", billing, len(t.Classes))
+	e.good(aboutTemplate, "billing %s, %d classes with settings of their own", billing, len(t.Classes))
 }

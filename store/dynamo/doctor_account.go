@@ -114,16 +114,16 @@ func (e *examiner) quotas(ctx context.Context) {
 	all, ours, err := e.count(ctx)
 	switch {
 	case err != nil:
-		e.failed(checkTables, "ListTables", "*", err)
+		e.failed(aboutTables, "ListTables", "*", err)
 	case all > tableQuota-headRoom:
-		e.wrong(checkTables, "have the quota of tables raised (Service Quotas, Amazon DynamoDB), let tables age out with retention.drop, or use another account or region",
+		e.wrong(aboutTables, "have the quota of tables raised (Service Quotas, Amazon DynamoDB), let tables age out with retention.drop, or use another account or region",
 			"%d tables in this account and region, %d of them this deployment's, and the usual quota is %d", all, ours, tableQuota)
 	default:
-		e.good(checkTables, "%d in this account and region, %d of them this deployment's; the usual quota is %d", all, ours, tableQuota)
+		e.good(aboutTables, "%d in this account and region, %d of them this deployment's; the usual quota is %d", all, ours, tableQuota)
 	}
 	out, err := e.client.DescribeLimits(ctx, &dynamodb.DescribeLimitsInput{})
 	if err != nil {
-		e.failed(checkUnits, "DescribeLimits", "*", err)
+		e.failed(aboutUnits, "DescribeLimits", "*", err)
 		return
 	}
 	e.units(ctx, Capacity{aws.ToInt64(out.TableMaxReadCapacityUnits), aws.ToInt64(out.TableMaxWriteCapacityUnits)})
@@ -132,7 +132,7 @@ func (e *examiner) quotas(ctx context.Context) {
 // units compares the template's capacity with what a table may have.
 func (e *examiner) units(ctx context.Context, most Capacity) {
 	if most.Read == 0 || most.Write == 0 {
-		e.notChecked(checkUnits, "this endpoint does not say what a table may have")
+		e.notChecked(aboutUnits, "this endpoint does not say what a table may have")
 		return
 	}
 	t, err := e.template(ctx)
@@ -146,13 +146,13 @@ func (e *examiner) units(ctx context.Context, most Capacity) {
 	for i := range settings {
 		for _, tier := range tiers {
 			if c := settings[i].Capacity[tier.String()]; c.Read > most.Read || c.Write > most.Write {
-				e.wrong(checkUnits, "lower capacity in the template, or have the quota raised (Service Quotas, Amazon DynamoDB)",
+				e.wrong(aboutUnits, "lower capacity in the template, or have the quota raised (Service Quotas, Amazon DynamoDB)",
 					"the template gives %s tables %d read and %d write units, and %d and %d are the most here", tier, c.Read, c.Write, most.Read, most.Write)
 				return
 			}
 		}
 	}
-	e.good(checkUnits, "a table may have %d read and %d write units", most.Read, most.Write)
+	e.good(aboutUnits, "a table may have %d read and %d write units", most.Read, most.Write)
 }
 
 // count returns how many tables there are, and how many have names of this
