@@ -35,6 +35,22 @@ var accesses = map[string]access{
 
 	"PUT /v1/streams/{stream}/devices/{device}/shards": admin,
 
+	"GET /v1/devices":                              reader,
+	"PUT /v1/devices/{device}":                     admin,
+	"GET /v1/devices/{device}":                     reader,
+	"DELETE /v1/devices/{device}":                  admin,
+	"POST /v1/devices/{device}/logs":               writer,
+	"GET /v1/devices/{device}/logs":                reader,
+	"GET /v1/operators/{operator}/logs":            reader,
+	"GET /v1/supervisors/{supervisor}/escalations": reader,
+	"POST /v1/alert-rules":                         admin,
+	"GET /v1/alert-rules":                          reader,
+	"GET /v1/alert-rules/{rule}":                   reader,
+	"DELETE /v1/alert-rules/{rule}":                admin,
+	"GET /v1/devices/{device}/alerts":              reader,
+	"GET /v1/alerts":                               reader,
+	"POST /v1/alerts/{id}/resolve":                 writer,
+
 	"GET /v1/tables":                 operator,
 	"GET /v1/tables/plan":            operator,
 	"POST /v1/tables/apply":          operator,

@@ -31,6 +31,21 @@ var routes = []struct {
 	{"PUT /v1/tables/{name}/hold", "/v1/tables/{table}/hold", `{"reason":"audit"}`, 200, "application/json"},
 	{"DELETE /v1/tables/{name}/hold", "/v1/tables/{table}/hold", "", 200, "application/json"},
 	{"POST /v1/tables/{name}/restore", "/v1/tables/{table}/restore", "", 409, "application/problem+json"},
+	{"GET /v1/devices", "/v1/devices", "", 200, "application/json"},
+	{"PUT /v1/devices/{device}", "/v1/devices/d1", `{"name":"Warehouse Temp A"}`, 200, "application/json"},
+	{"GET /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
+	{"DELETE /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
+	{"POST /v1/devices/{device}/logs", "/v1/devices/d1/logs", `{"time":"2026-11-18T12:00:00Z","state":"WARNING"}`, 200, "application/json"},
+	{"GET /v1/devices/{device}/logs", "/v1/devices/d1/logs", "", 200, "application/json"},
+	{"GET /v1/operators/{operator}/logs", "/v1/operators/Liz/logs", "", 200, "application/json"},
+	{"GET /v1/supervisors/{supervisor}/escalations", "/v1/supervisors/Sara/escalations", "", 200, "application/json"},
+	{"POST /v1/alert-rules", "/v1/alert-rules", `{"id":"hot","stream":"weather","field":"a","comparison":">","threshold":5,"severity":"critical"}`, 200, "application/json"},
+	{"GET /v1/alert-rules", "/v1/alert-rules", "", 200, "application/json"},
+	{"GET /v1/alert-rules/{rule}", "/v1/alert-rules/hot", "", 200, "application/json"},
+	{"DELETE /v1/alert-rules/{rule}", "/v1/alert-rules/hot", "", 200, "application/json"},
+	{"GET /v1/devices/{device}/alerts", "/v1/devices/d1/alerts", "", 200, "application/json"},
+	{"GET /v1/alerts", "/v1/alerts?severity=critical", "", 200, "application/json"},
+	{"POST /v1/alerts/{id}/resolve", "/v1/alerts/nothing/resolve", "", 404, "application/problem+json"},
 	{"GET /v1/keys", "/v1/keys", "", 200, "application/json"},
 	{"DELETE /v1/keys/{id}", "/v1/keys/aaaaaaaa", "", 404, "application/problem+json"},
 	{"GET /healthz", "/healthz", "", 200, "text/plain; charset=utf-8"},
@@ -144,6 +159,7 @@ func TestDescribedParameters(t *testing.T) {
 	values := map[string]string{
 		"precision": "ms", "timezone": "Europe/Berlin", "device": "d1", "columns": "time,a", "types": "a:number", "delimiter": "tab", "from": "-24h", "to": "now",
 		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d",
+		"status": "active", "during": "2026-11", "severity": "critical", "state": "WARNING",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rotator"
@@ -29,6 +30,7 @@ type Options struct {
 	Rotator *rotator.Rotator
 	Keeper  store.Keeper
 	Streams *streams.Registry
+	Fleet   *fleet.Fleet
 	// Keys are asked who may do what. Nil: there are none and will be none, and
 	// everybody who reaches the server may do everything.
 	Keys *keys.Registry
@@ -129,6 +131,7 @@ func New(o Options) *Server {
 	s.routeTables()
 	s.routeStreams()
 	s.routeKeys()
+	s.routeFleet()
 	s.routeHealth()
 	s.routeDocs()
 	s.mux.HandleFunc("/", s.notFound)

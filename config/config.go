@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
@@ -26,6 +27,7 @@ type Config struct {
 	Classes   map[string]Class
 	Streams   map[string]Stream
 	Limits    Limits
+	Logs      Logs
 	Log       Log
 	Metrics   Metrics
 }
@@ -121,6 +123,9 @@ type Limits struct {
 	Readings int
 }
 
+// Logs is what becomes of the logs of devices.
+type Logs struct{ Retention time.Duration }
+
 // Log is what is logged, and how.
 type Log struct {
 	Level  string // debug, info, warn or error
@@ -181,6 +186,7 @@ func Default() Config {
 		Classes: map[string]Class{retention.DefaultClass: {Retention: 365 * 24 * time.Hour}},
 		Streams: map[string]Stream{},
 		Limits:  Limits{Body: 1 << 30, Request: 15 * time.Minute, Stall: time.Minute, Requests: 4096, Readings: 65536},
+		Logs:    Logs{Retention: fleet.DefaultLogRetention},
 		Log:     Log{Level: "info", Format: "console"},
 	}
 }

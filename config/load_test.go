@@ -118,6 +118,8 @@ limits:
   stall: 30s
   requests: 10
   readings: 20
+logs:
+  retention: 90d
 log:
   level: debug
   format: json
@@ -144,6 +146,7 @@ func TestEverySetting(t *testing.T) {
 		Classes:   map[string]config.Class{"default": {Retention: 30 * day}, "archive": {Retention: retention.Forever}},
 		Streams:   map[string]config.Stream{"weather": {Class: "archive"}, "weather.raw": {Retention: 7 * day}, "plain": {}, "nothing": {}},
 		Limits:    config.Limits{Body: 1 << 20, Request: 10 * time.Minute, Stall: 30 * time.Second, Requests: 10, Readings: 20},
+		Logs:      config.Logs{Retention: 90 * day},
 		Log:       config.Log{Level: "debug", Format: "json"},
 		Metrics:   config.Metrics{CloudWatch: true},
 	}

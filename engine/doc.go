@@ -4,11 +4,14 @@
 //	                 ┌────────── api ──────────┐
 //	                 │            │            │
 //	readings ──▶ router        query ◀── questions
-//	                 │            │            │
+//	                 │ ╲        ╱ │            │
+//	                 │   fleet    │            │
 //	              streams ────────┤         rotator ◀── cron
 //	                 │            │            │
 //	                 └──────── store ──────────┘
 //	                    mem │ local │ …
 //
-// The three users of the store do not know each other.
+// The users of the store do not know each other: what the router tells the
+// fleet, and what the fleet asks of queries, goes through functions that are
+// wired here.
 package engine

@@ -14,6 +14,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
@@ -39,6 +40,8 @@ type Options struct {
 	Seal     time.Duration
 	Grace    time.Duration
 	MaxDrops int
+	// LogRetention is as in fleet.Options.
+	LogRetention time.Duration
 	// Schedule is when the rotator runs; "" is @hourly. It also runs once in
 	// Open.
 	Schedule string
@@ -62,6 +65,7 @@ type Options struct {
 type Events struct {
 	Router  router.Events
 	Rotator rotator.Events
+	Fleet   fleet.Events
 	// Unclaimed: Open found tables of this deployment whose prefix belongs to
 	// no class that is configured; what is in them is neither found nor
 	// dropped. It is called once for each such prefix. Nil is skipped.
@@ -108,9 +112,11 @@ type Engine struct {
 	Router  *router.Router
 	Query   *query.Engine
 	Rotator *rotator.Rotator
+	Fleet   *fleet.Fleet
 	Now     func() time.Time
 
 	cron       *cron.Cron
+	first      sync.WaitGroup // what is done once, at the start
 	background context.Context
 	stop       context.CancelFunc
 	retries    sync.WaitGroup
@@ -138,14 +144,18 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, errors.Join(err, o.Store.Close())
 	}
 	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: keys.New(o.Store, o.Now), Now: o.Now}
+	e.Fleet = fleet.New(fleet.Options{
+		Items: o.Store, Source: source{e}, Policy: o.Retention, Now: o.Now,
+		Holder: o.Holder, LogRetention: o.LogRetention, Events: o.Events.Fleet,
+	})
 	e.Router = router.New(router.Options{
 		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
-		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Events: o.Events.Router, Layouts: o.Layouts,
+		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Fleet.Watch, Events: o.Events.Router, Layouts: o.Layouts,
 		Expire: o.Drop, Grace: policy.WithDefaults().Grace,
 	})
 	e.Query = query.New(query.Options{
 		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Now: o.Now,
-		Parallel: o.Parallel,
+		Keep: e.Fleet.Keep, Parallel: o.Parallel,
 	})
 	e.Rotator = rotator.New(rotator.Options{
 		Catalog: o.Store, Creator: o.Store, Keeper: o.Store, Items: o.Store, Policy: policy, Now: o.Now,
@@ -162,7 +172,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		// What goes wrong is in the rotator's events and health.
 		_ = e.rotate()
 	}))
+	silence := e.checkSilence(o.Events.Fleet)
+	e.cron.Schedule(cron.Every(time.Minute), cron.FuncJob(silence))
 	e.cron.Start()
+	e.first.Go(silence)
 	return e, nil
 }
 
@@ -202,8 +215,19 @@ func (e *Engine) rotateLater() {
 // rotateAgain is about how long to wait for another process's rotation to end.
 const rotateAgain = 20 * time.Second
 
+// checkSilence returns what looks after deadman rules, which it does at the
+// start and every minute.
+func (e *Engine) checkSilence(events fleet.Events) func() {
+	return func() {
+		err := e.Fleet.CheckSilence(e.background)
+		if err != nil && events.Failed != nil && e.background.Err() == nil {
+			events.Failed("deadman rules", err)
+		}
+	}
+}
+
 // Close stops the schedule, waits for a run that is under way to end its step,
-// and closes the store.
+// writes when devices were last seen, and closes the store.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		e.stop()
@@ -211,6 +235,8 @@ func (e *Engine) Close() error {
 			<-e.cron.Stop().Done()
 		}
 		e.retries.Wait()
+		e.first.Wait()
+		e.Fleet.Close()
 		e.closeErr = e.Store.Close()
 	})
 	return e.closeErr

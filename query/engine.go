@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"hash/maphash"
 	"time"
 
@@ -10,13 +11,15 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options are what queries work with. All but Parallel are required.
+// Options are what queries work with. All but Keep and Parallel are required.
 type Options struct {
 	Reader  store.Reader
 	Catalog store.Catalog
 	Streams *streams.Registry
 	Policy  *retention.Policy
 	Now     func() time.Time
+	// Keep, if not nil, returns how long a device's readings live at the most.
+	Keep func(ctx context.Context, tenant, device string) (time.Duration, error)
 	// Parallel is how many tables one query may read at a time. 0 is 1, which
 	// suits a store without a network in between.
 	Parallel int

@@ -36,7 +36,13 @@ func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh
 	if err != nil {
 		return plan{}, err
 	}
-	keeps := e.keeps(&stream)
+	most := retention.Forever
+	if e.opts.Keep != nil {
+		if most, err = e.opts.Keep(ctx, s.Tenant, s.Device); err != nil {
+			return plan{}, err
+		}
+	}
+	keeps := e.keeps(&stream, most)
 	f := store.Filter{Window: w, SkipEmpty: true, Fresh: fresh}
 	for prefix := range keeps {
 		f.Prefixes = append(f.Prefixes, prefix)
@@ -62,14 +68,14 @@ func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh
 	return p, nil
 }
 
-// keeps returns how long readings of a stream live, by the prefix of the
+// keeps returns how long readings of a series live, by the prefix of the
 // tables in which they can be: those of its class, and of the classes it was in
-// before.
-func (e *Engine) keeps(s *streams.Stream) map[string]time.Duration {
+// before; at the longest what is said of the device.
+func (e *Engine) keeps(s *streams.Stream, most time.Duration) map[string]time.Duration {
 	policy := e.opts.Policy
 	keeps := map[string]time.Duration{}
 	for _, class := range append(slices.Clone(s.Classes), policy.ClassOf(s.Name).Name) {
-		keeps[policy.TablePrefix(class)] = policy.Keep(s.Name, class)
+		keeps[policy.TablePrefix(class)] = min(policy.Keep(s.Name, class), most)
 	}
 	return keeps
 }

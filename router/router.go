@@ -49,7 +49,12 @@ type Options struct {
 	// kept for small writes, so that a backlog that is being uploaded does not
 	// hold up fresh readings. 0 is 65,536.
 	MaxReadings int
-	Events      Events
+	// Watch, if not nil, is told of the readings of a write before its verdicts
+	// are handed out; those not Rejected are stored. It may reject some for now:
+	// they are stored all the same, and are duplicates when they are sent again.
+	// It keeps no reference to them. An error is that of an ended context.
+	Watch  func(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
+	Events Events
 }
 
 // Events are called as things happen. Nil ones are skipped.

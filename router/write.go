@@ -24,6 +24,14 @@ const createTries = 3
 // It returns an error only if the context ended, after which readings without
 // a verdict may or may not be stored: sending them again is harmless.
 func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
+	err := q.write(ctx, readings, verdicts)
+	if err != nil || q.r.opts.Watch == nil {
+		return err
+	}
+	return q.r.opts.Watch(ctx, q.arrived, readings, verdicts)
+}
+
+func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	for i := range readings {
 		if verdicts[i].Outcome == 0 {
 			verdicts[i] = q.judge(&readings[i])

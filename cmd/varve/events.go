@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store/lease"
@@ -27,6 +28,7 @@ func engineEvents(log zerolog.Logger) engine.Events {
 				log.Warn().Str("table", t.Name()).Stringer("took", rounded(took)).Msg("made a table that a reading needed and the rotator had not made")
 			},
 		},
+		Fleet: fleet.Events{Failed: newFailures(log, time.Now).failed},
 		Rotator: rotator.Events{
 			Applied: func(a rotator.Action, took time.Duration, err error) {
 				ev := log.Debug()

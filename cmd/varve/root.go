@@ -124,7 +124,7 @@ func rootCommand(s *std) *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), streamsCommand(a),
-		tablesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
+		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
 	root.SetVersionTemplate("varve {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}

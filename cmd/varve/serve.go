@@ -153,7 +153,8 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 	return engine.Open(ctx, engine.Options{
 		Store: st, Retention: c.Policy(), Grid: &grid,
 		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
-		Layouts: c.Layouts(), Parallel: parallel(c), Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
+		Layouts: c.Layouts(), Parallel: parallel(c), LogRetention: c.Logs.Retention,
+		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
 		Holder: holder, Now: now, Events: engineEvents(log),
 	})
 }
@@ -195,7 +196,7 @@ func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger, judged fu
 		registerUsage(reg, d)
 	}
 	handler := api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Fleet: e.Fleet, Now: e.Now,
 		Keys: e.Keys, KeysRequired: !c.Server.Loopback(),
 		Version: versionText(), Metrics: reg, Hosts: c.Server.HostList(),
 		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},

@@ -75,7 +75,10 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 				return []string{"--store", "dynamodb", "--set", "store.endpoint=" + url, "--set", "tables.prefix=" + prefix}
 			})
 			p.UpdateScripts = false
-			for _, script := range []string{"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "keys", "tenants", "dynamodb/apart"} {
+			for _, script := range []string{
+				"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "keys", "tenants", "dynamodb/apart",
+				"devices", "logs", "alerts",
+			} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
 			}
 			testscript.Run(t, p)

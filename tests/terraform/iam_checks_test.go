@@ -106,6 +106,8 @@ func matrix() []rule {
 		{"and may ask by its indexes", read, on("varve_registry/index/gsi1", "varve_registry/index/gsi2"), nil, "router rotator reader", false},
 		{"records are written by who makes, writes and drops", "PutItem", registry, item("TABLES"), "router rotator", false},
 		{"records are taken away by who drops", "DeleteItem", registry, item("TABLES"), "rotator", false},
+		{"devices and alerts are the router's, too", "PutItem DeleteItem", registry, item("TENANT#default"), "router rotator", false},
+		{"keys are not taken away by it", "DeleteItem", registry, item("KEYS"), "rotator", false},
 		{"keys are made with the rotator's policy", "PutItem", registry, item("KEYS"), "rotator", false},
 		{"the lease is taken by who rotates", "PutItem", registry, item("LEASE"), "rotator", false},
 		{"the template is read by all", "BatchGetItem", registry, item(dynamo.TemplateKey().PK), "router rotator reader", false},

@@ -58,12 +58,16 @@ data "aws_iam_policy_document" "this" {
   }
 
   # A router must not take the lease that rotation runs under: it would keep
-  # those away from it who may rotate. Nor may it make API keys.
+  # those away from it who may rotate. Nor may it make API keys, or take the
+  # records of tables away. What it takes away is of alerts.
   dynamic "statement" {
-    for_each = each.key == "router" ? [["KEYS", "LEASE"]] : []
+    for_each = each.key == "router" ? {
+      PutItem    = ["KEYS", "LEASE"]
+      DeleteItem = ["KEYS", "LEASE", "TABLES"]
+    } : {}
     content {
-      sid       = "RegistryItems"
-      actions   = ["dynamodb:PutItem"]
+      sid       = "Registry${statement.key}"
+      actions   = ["dynamodb:${statement.key}"]
       resources = [local.registry]
       condition {
         test     = "ForAllValues:StringNotEquals"

@@ -1,0 +1,117 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/bucket"
+)
+
+func (s *server) rule(body string) wire.RuleAnswer {
+	s.t.Helper()
+	r := s.send(http.MethodPost, "/v1/alert-rules", body, "Content-Type", "application/json")
+	if r.status != http.StatusOK {
+		s.t.Fatalf("%d %s", r.status, r.body)
+	}
+	return decode[wire.RuleAnswer](r)
+}
+
+const hot = `{"stream":"weather","field":"v","comparison":">","threshold":30.50,"for":"2h","severity":"critical"}`
+
+// measured is a reading of device d1, so many hours before noon.
+func measured(hours, v int) string {
+	return fmt.Sprintf(`{"device":"d1","time":%q,"fields":{"v":%d}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v)
+}
+
+// TestAlerts promises that readings which are stored raise alerts before they
+// are answered, by event time, once; and that they resolve, by themselves and by
+// hand.
+func TestAlerts(t *testing.T) {
+	s := newServer(t, nil)
+	a := s.rule(hot)
+	if a.Verdict != "stored" || string(a.Rule.Threshold) != "30.50" && string(a.Rule.Threshold) != "30.5" || a.Rule.For != "2h" || a.Rule.Kind != "value" {
+		t.Errorf("%+v %s", a, a.Rule.Threshold)
+	}
+	if again := s.rule(hot); again.Verdict != "duplicate" || again.Rule.ID != a.Rule.ID {
+		t.Errorf("%+v", again)
+	}
+	s.write(measured(5, 31), measured(4, 32))
+	if r := s.get("/v1/alerts"); !strings.Contains(r.body, `"alerts":[]`) {
+		t.Errorf("too soon: %s", r.body)
+	}
+	s.write(measured(3, 33))
+	list := decode[wire.AlertList](s.get("/v1/alerts?severity=critical")).Alerts
+	if len(list) != 1 || list[0].State != "open" || list[0].Message != "v > 30.5 for 2h" && list[0].Message != "v > 30.50 for 2h" || string(list[0].Value) != "33" ||
+		!list[0].Since.Equal(noon.Add(-5*time.Hour)) || !list[0].OpenedAt.Equal(noon.Add(-3*time.Hour)) || list[0].ResolvedAt != nil || !list[0].Late {
+		t.Fatalf("%+v", list)
+	}
+	s.send(http.MethodPost, writePath, measured(3, 33)) // a retry
+	s.write(measured(1, 10))
+	list = decode[wire.AlertList](s.get("/v1/devices/d1/alerts")).Alerts
+	if len(list) != 1 || list[0].State != "resolved" || list[0].ResolvedBy != "condition" || !list[0].ResolvedAt.Equal(noon.Add(-time.Hour)) {
+		t.Fatalf("%+v", list)
+	}
+	s.write(measured(0, 40), measured(-2, 40))
+	list = decode[wire.AlertList](s.get("/v1/devices/d1/alerts?limit=1")).Alerts
+	r := s.send(http.MethodPost, "/v1/alerts/"+list[0].ID+"/resolve", "")
+	if got := decode[wire.AlertBody](r); got.State != "resolved" || got.ResolvedBy != "hand" || !got.ResolvedAt.Equal(noon) {
+		t.Errorf("%d %+v", r.status, got)
+	}
+}
+
+// TestAlertsAreNotLost promises that readings whose neighbours cannot be read
+// are answered as unavailable, and raise their alert when they are sent again.
+func TestAlertsAreNotLost(t *testing.T) {
+	s := newServer(t, nil)
+	s.rule(hot)
+	s.write(measured(5, 31))
+	s.store.set(&s.store.read, func(bucket.Table) error { return errDisk })
+	r := s.send(http.MethodPost, writePath, measured(3, 31))
+	if a := decode[wire.WriteAnswer](r); r.status != http.StatusServiceUnavailable || a.Rejects[0].Code != "unavailable" || !strings.Contains(r.body, "send it again") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	s.store.set(&s.store.read, nil)
+	if a := decode[wire.WriteAnswer](s.send(http.MethodPost, writePath, measured(3, 31))); a.Duplicates != 1 {
+		t.Errorf("%+v", a)
+	}
+	if n := len(decode[wire.AlertList](s.get("/v1/alerts")).Alerts); n != 1 {
+		t.Errorf("%d alerts", n)
+	}
+}
+
+// TestBadRules promises problems that name the parameter at fault.
+func TestBadRules(t *testing.T) {
+	s := newServer(t, nil)
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		param, says        string
+	}{
+		{"POST", "/v1/alert-rules", strings.Replace(hot, "critical", "bad", 1), 422, "body.severity", "warning"},
+		{"POST", "/v1/alert-rules", strings.Replace(hot, `">"`, `"=>"`, 1), 422, "body.comparison", "!="},
+		{"POST", "/v1/alert-rules", strings.Replace(hot, `"2h"`, `"soon"`, 1), 400, "body.for", "90d"},
+		{"POST", "/v1/alert-rules", strings.Replace(hot, `"2h"`, `"forever"`, 1), 400, "body.for", "30d"},
+		{"POST", "/v1/alert-rules", strings.Replace(hot, `30.50`, `[1]`, 1), 400, "body.threshold", "boolean"},
+		{"POST", "/v1/alert-rules", strings.Replace(hot, `30.50`, `1e200`, 1), 400, "body.threshold", "1e200"},
+		{"POST", "/v1/alert-rules", strings.Replace(hot, `"field"`, `"feld"`, 1), 422, "body.feld", "unexpected"},
+		{"POST", "/v1/alert-rules", strings.Replace(hot, `"stream":"weather",`, ``, 1), 400, "body.stream", "both"},
+		{"POST", "/v1/alert-rules", `{"kind":"deadman","severity":"info"}`, 400, "body.for", "1m"},
+		{"GET", "/v1/alert-rules/none", "", 404, "", "none"},
+		{"DELETE", "/v1/alert-rules/none", "", 404, "", "none"},
+		{"GET", "/v1/alerts?severity=bad", "", 422, "query.severity", "critical"},
+		{"GET", "/v1/alerts?cursor=x", "", 400, "query.cursor", "not a cursor"},
+		{"GET", "/v1/devices/%20/alerts", "", 400, "path.device", "space"},
+		{"GET", "/v1/devices/d/alerts?severity=info", "", 400, "query.severity", "no such parameter"},
+		{"POST", "/v1/alerts/nothing/resolve", "", 404, "", "nothing"},
+	} {
+		r := s.send(c.method, c.path, c.body, "Content-Type", "application/json")
+		r.problem(c.status, c.param, c.says)
+	}
+	s.rule(strings.Replace(hot, `{`, `{"id":"hot",`, 1))
+	r := s.send("POST", "/v1/alert-rules", `{"id":"hot","device":"d","field":"v","comparison":"==","threshold":true,"severity":"info"}`)
+	r.problem(http.StatusConflict, "", "choose another id")
+}

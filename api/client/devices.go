@@ -1,0 +1,92 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// List says which part of a list is asked for.
+type List struct {
+	Limit  int    // of a page; 0: as the server likes
+	Cursor string // next of the page before; "": the first
+}
+
+func (l List) values() url.Values {
+	v := url.Values{}
+	if l.Limit > 0 {
+		v.Set("limit", strconv.Itoa(l.Limit))
+	}
+	if l.Cursor != "" {
+		v.Set("cursor", l.Cursor)
+	}
+	return v
+}
+
+// Pages goes through a list from page to page. get returns a page and the
+// cursor of the next.
+func Pages[T any](l List, get func(List) (page []T, next string, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			page, next, err := get(l)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, one := range page {
+				if !yield(one, nil) {
+					return
+				}
+			}
+			if l.Cursor = next; next == "" {
+				return
+			}
+		}
+	}
+}
+
+// sendJSON is a request with a body.
+func sendJSON(method, path string, body any) request {
+	return request{
+		method: method, path: path, header: http.Header{"Content-Type": {"application/json"}},
+		body: func() (io.Reader, error) {
+			text, err := json.Marshal(body)
+			return bytes.NewReader(text), err
+		},
+	}
+}
+
+func devicePath(device string) string { return "/v1/devices/" + url.PathEscape(device) }
+
+// Device returns a device. It fails with varve.NotFound.
+func (c *Client) Device(ctx context.Context, device string) (wire.DeviceBody, error) {
+	return getJSON[wire.DeviceBody](ctx, c, request{method: http.MethodGet, path: devicePath(device)})
+}
+
+// PutDevice registers a device, or replaces what is said of it.
+func (c *Client) PutDevice(ctx context.Context, device string, d wire.DevicePut) (wire.DeviceBody, error) {
+	return getJSON[wire.DeviceBody](ctx, c, sendJSON(http.MethodPut, devicePath(device), d))
+}
+
+// DeleteDevice forgets a device. It fails with varve.NotFound.
+func (c *Client) DeleteDevice(ctx context.Context, device string) error {
+	_, err := getJSON[wire.Deleted](ctx, c, request{method: http.MethodDelete, path: devicePath(device)})
+	return err
+}
+
+// Devices returns a page of the devices of a status; "" is any.
+func (c *Client) Devices(ctx context.Context, status string, l List) (wire.DeviceList, error) {
+	r := request{method: http.MethodGet, path: "/v1/devices", query: l.values()}
+	if status != "" {
+		r.query.Set("status", status)
+	}
+	return getJSON[wire.DeviceList](ctx, c, r)
+}

@@ -1,0 +1,41 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// AddLog writes an entry of a device's log. Sending it again is harmless.
+func (c *Client) AddLog(ctx context.Context, device string, l wire.LogPost) (wire.LogAnswer, error) {
+	return getJSON[wire.LogAnswer](ctx, c, sendJSON(http.MethodPost, devicePath(device)+"/logs", l))
+}
+
+// LogQuery asks for entries: of Device, of Operator, or escalated to Supervisor,
+// whichever is set. From, To and During are as in the API.
+type LogQuery struct {
+	Device, Operator, Supervisor string
+	State                        string // of a device or supervisor; "": any
+	From, To, During             string
+	Order                        varve.Order // by time; the API's own default is descending
+}
+
+// Logs returns a page of entries.
+func (c *Client) Logs(ctx context.Context, q LogQuery, l List) (wire.LogList, error) {
+	r := request{method: http.MethodGet, path: devicePath(q.Device) + "/logs", query: l.values()}
+	switch {
+	case q.Operator != "":
+		r.path = "/v1/operators/" + url.PathEscape(q.Operator) + "/logs"
+	case q.Supervisor != "":
+		r.path = "/v1/supervisors/" + url.PathEscape(q.Supervisor) + "/escalations"
+	}
+	for name, text := range map[string]string{"state": q.State, "from": q.From, "to": q.To, "during": q.During, "order": q.Order.String()} {
+		if text != "" {
+			r.query.Set(name, text)
+		}
+	}
+	return getJSON[wire.LogList](ctx, c, r)
+}

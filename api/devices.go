@@ -1,0 +1,108 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/retention"
+)
+
+func (s *Server) routeDevices() {
+	const tag, one = "devices", "/v1/devices/{device}"
+	huma.Register(s.api, fleetOp(tag, "list-devices", http.MethodGet, "/v1/devices", "The devices, in the order of their names",
+		"A device is registered by hand, or as active by its first reading."), s.listDevices)
+	huma.Register(s.api, fleetOp(tag, "get-device", http.MethodGet, one, "A device", ""), s.getDevice)
+	huma.Register(s.api, fleetOp(tag, "put-device", http.MethodPut, one, "Register a device, or change it",
+		"Replaces all that is said of it; createdAt and lastSeenAt stay."), s.putDevice)
+	huma.Register(s.api, fleetOp(tag, "delete-device", http.MethodDelete, one, "Forget a device",
+		"Its readings, logs and alerts stay. If it goes on sending, it is registered again."), s.deleteDevice)
+}
+
+type devicesQuery struct {
+	Status string `query:"status" enum:"active,inactive,maintenance" doc:"only devices of this status; default: all"`
+	Paging
+}
+
+type devicePath struct {
+	Device string `path:"device" doc:"the device"`
+}
+
+type devicePut struct {
+	Device string `path:"device" doc:"the device"`
+	Body   wire.DevicePut
+}
+
+func (s *Server) listDevices(ctx context.Context, in *devicesQuery) (*reply[wire.DeviceList], error) {
+	page, err := s.opts.Fleet.Devices(ctx, fleet.DeviceList{
+		Tenant: s.owner(ctx), Status: fleet.Status(in.Status), Limit: in.Limit, Cursor: in.Cursor,
+	})
+	if err != nil {
+		return nil, s.problem(inPlace(err, "query"))
+	}
+	body := wire.DeviceList{Devices: make([]wire.DeviceBody, len(page.Items)), Next: page.Next}
+	for i := range page.Items {
+		body.Devices[i] = deviceBody(&page.Items[i])
+	}
+	return &reply[wire.DeviceList]{body}, nil
+}
+
+func (s *Server) getDevice(ctx context.Context, in *devicePath) (*reply[wire.DeviceBody], error) {
+	d, err := s.opts.Fleet.Device(ctx, s.owner(ctx), in.Device)
+	if err != nil {
+		return nil, s.problem(inPlace(err, "query", "device"))
+	}
+	return &reply[wire.DeviceBody]{deviceBody(&d)}, nil
+}
+
+func (s *Server) putDevice(ctx context.Context, in *devicePut) (*reply[wire.DeviceBody], error) {
+	d, err := deviceFrom(in)
+	if err == nil {
+		d.Tenant = s.owner(ctx)
+		d, err = s.opts.Fleet.PutDevice(ctx, d)
+	}
+	if err != nil {
+		return nil, s.problem(inPlace(err, "body", "device"))
+	}
+	return &reply[wire.DeviceBody]{deviceBody(&d)}, nil
+}
+
+func (s *Server) deleteDevice(ctx context.Context, in *devicePath) (*reply[wire.Deleted], error) {
+	if err := s.opts.Fleet.DeleteDevice(ctx, s.owner(ctx), in.Device); err != nil {
+		return nil, s.problem(inPlace(err, "query", "device"))
+	}
+	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Device}}, nil
+}
+
+func deviceFrom(in *devicePut) (d fleet.Device, err error) {
+	b := &in.Body
+	d = fleet.Device{Device: in.Device, Name: b.Name, Type: b.Type, Status: fleet.Status(b.Status), Location: b.Location, Firmware: b.Firmware}
+	if d.Attributes, err = jsonValue("attributes", b.Attributes); err != nil || b.Retention == "" {
+		return d, err
+	}
+	if d.Retention, err = retention.ParseDuration(b.Retention); err != nil {
+		return d, varve.InvalidParam("retention", "%s", err)
+	}
+	if d.Retention == 0 {
+		return d, varve.InvalidParam("retention", "a device cannot keep readings for %s: leave it out for what its stream keeps", b.Retention)
+	}
+	return d, nil
+}
+
+func deviceBody(d *fleet.Device) wire.DeviceBody {
+	b := wire.DeviceBody{
+		Device: d.Device,
+		DevicePut: wire.DevicePut{
+			Name: d.Name, Type: d.Type, Status: string(d.Status), Location: d.Location, Firmware: d.Firmware, Attributes: rawJSON(d.Attributes),
+		},
+		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt, LastSeenAt: orNull(d.LastSeenAt),
+	}
+	if d.Retention != 0 {
+		b.Retention = retention.FormatDuration(d.Retention)
+	}
+	return b
+}

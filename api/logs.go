@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/fleet"
+)
+
+func (s *Server) routeLogs() {
+	const tag, logs = "logs", "/v1/devices/{device}/logs"
+	huma.Register(s.api, fleetOp(tag, "add-log", http.MethodPost, logs, "Write an entry of a device's log",
+		"Sending it again is harmless: what has the same time and id, or content, is the same entry."), s.postLog)
+	huma.Register(s.api, fleetOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of one", ""), s.listLogs)
+	huma.Register(s.api, fleetOp(tag, "list-logs-of-operator", http.MethodGet, "/v1/operators/{operator}/logs", "The entries of an operator", ""), s.listOperatorLogs)
+	huma.Register(s.api, fleetOp(tag, "list-escalations", http.MethodGet, "/v1/supervisors/{supervisor}/escalations",
+		"The entries that were escalated to a supervisor, over all states or of one", ""), s.listEscalations)
+}
+
+// LogWindow is the parameters of a list of entries; it is exported because huma
+// sees only what is.
+type LogWindow struct {
+	From   string `query:"from" doc:"from this time on: RFC 3339, a date, milliseconds, now, or relative as in -24h; default: the beginning"`
+	To     string `query:"to" doc:"before this time; default: the end"`
+	During string `query:"during" doc:"instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14"`
+	Order  string `query:"order" enum:"asc,desc" doc:"by time; default desc: the newest first"`
+	Paging
+}
+
+type logPost struct {
+	Device string `path:"device" doc:"the device"`
+	Body   wire.LogPost
+}
+
+type deviceLogs struct {
+	Device string `path:"device" doc:"the device"`
+	State  string `query:"state" doc:"only this state; default: all"`
+	LogWindow
+}
+
+type operatorLogs struct {
+	Operator string `path:"operator" doc:"the operator"`
+	LogWindow
+}
+
+type escalations struct {
+	Supervisor string `path:"supervisor" doc:"the supervisor"`
+	State      string `query:"state" doc:"only this state; default: all"`
+	LogWindow
+}
+
+func (s *Server) postLog(ctx context.Context, in *logPost) (*reply[wire.LogAnswer], error) {
+	l, err := logFrom(in)
+	var outcome varve.Outcome
+	if err == nil {
+		l.Tenant = s.owner(ctx)
+		l, outcome, err = s.opts.Fleet.AddLog(ctx, l)
+	}
+	if err != nil {
+		return nil, s.problem(inPlace(err, "body", "device"))
+	}
+	return &reply[wire.LogAnswer]{wire.LogAnswer{Verdict: outcome.String(), Log: logBody(&l)}}, nil
+}
+
+func logFrom(in *logPost) (l fleet.Log, err error) {
+	b := &in.Body
+	l = fleet.Log{Device: in.Device, State: b.State, Message: b.Message, Operator: b.Operator, EscalatedTo: b.EscalatedTo}
+	text := string(b.Time)
+	if json.Unmarshal(b.Time, &text) != nil {
+		text = string(b.Time) // a number
+	}
+	var v varve.Verdict
+	if l.Time, v = (wire.TimeFormat{}).Parse(text); v.Outcome == varve.Rejected {
+		return l, varve.InvalidParam("time", "%s", v.Message)
+	}
+	if b.ID != "" {
+		if l.ID, err = varve.ParseID(b.ID); err != nil {
+			return l, varve.InvalidParam("id", "%s", err)
+		}
+	}
+	l.Attributes, err = jsonValue("attributes", b.Attributes)
+	return l, err
+}
+
+func (s *Server) listLogs(ctx context.Context, in *deviceLogs) (*reply[wire.LogList], error) {
+	return s.logs(ctx, &in.LogWindow, fleet.LogList{Device: in.Device, State: in.State})
+}
+
+func (s *Server) listOperatorLogs(ctx context.Context, in *operatorLogs) (*reply[wire.LogList], error) {
+	return s.logs(ctx, &in.LogWindow, fleet.LogList{Operator: in.Operator})
+}
+
+func (s *Server) listEscalations(ctx context.Context, in *escalations) (*reply[wire.LogList], error) {
+	return s.logs(ctx, &in.LogWindow, fleet.LogList{Supervisor: in.Supervisor, State: in.State})
+}
+
+// logs answers all lists of entries.
+func (s *Server) logs(ctx context.Context, in *LogWindow, l fleet.LogList) (*reply[wire.LogList], error) {
+	w, err := s.window(in)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	l.Tenant, l.Window, l.Limit, l.Cursor, l.Asked = s.owner(ctx), w, in.Limit, in.Cursor, []string{in.From, in.To, in.During}
+	if l.Order = varve.Descending; in.Order == "asc" {
+		l.Order = varve.Ascending
+	}
+	page, err := s.opts.Fleet.Logs(ctx, l)
+	if err != nil {
+		return nil, s.problem(inPlace(err, "query", "device", "operator", "supervisor"))
+	}
+	body := wire.LogList{Logs: make([]wire.LogBody, len(page.Items)), Next: page.Next}
+	for i := range page.Items {
+		body.Logs[i] = logBody(&page.Items[i])
+	}
+	return &reply[wire.LogList]{body}, nil
+}
+
+// window reads the stretch of time that is asked for.
+func (s *Server) window(in *LogWindow) (w varve.Window, err error) {
+	all := varve.AllTime()
+	if in.During != "" {
+		if in.From != "" || in.To != "" {
+			return w, varve.InvalidParam("query.during", "it stands for from and to: leave it out, or leave those out")
+		}
+		if w, err = varve.ParseDuring(in.During); err != nil {
+			return w, varve.InvalidParam("query.during", "%s", err)
+		}
+		return w, nil
+	}
+	if w.From, err = s.momentIn("from", in.From, all.From); err != nil {
+		return w, err
+	}
+	w.To, err = s.momentIn("to", in.To, all.To)
+	return w, err
+}
+
+func logBody(l *fleet.Log) wire.LogBody {
+	return wire.LogBody{
+		Device: l.Device, Time: l.Time, ID: l.ID.String(), Arrived: l.Arrived, State: l.State, Message: l.Message,
+		Operator: l.Operator, EscalatedTo: l.EscalatedTo, Attributes: rawJSON(l.Attributes),
+	}
+}

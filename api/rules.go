@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/retention"
+)
+
+func (s *Server) routeRules() {
+	const tag, all, one = "alerts", "/v1/alert-rules", "/v1/alert-rules/{rule}"
+	huma.Register(s.api, fleetOp(tag, "add-rule", http.MethodPost, all, "Make an alert rule",
+		"It is in force within ten seconds, for readings that arrive from then on. Making it again is harmless."), s.postRule)
+	huma.Register(s.api, fleetOp(tag, "list-rules", http.MethodGet, all, "The alert rules, in the order of their ids", ""), s.listRules)
+	huma.Register(s.api, fleetOp(tag, "get-rule", http.MethodGet, one, "An alert rule", ""), s.getRule)
+	huma.Register(s.api, fleetOp(tag, "delete-rule", http.MethodDelete, one, "Delete an alert rule",
+		"Its alerts stay as they are; those that are open can be resolved by hand."), s.deleteRule)
+}
+
+type rulePost struct{ Body wire.RulePost }
+
+type rulePath struct {
+	Rule string `path:"rule" doc:"the rule's id"`
+}
+
+func (s *Server) postRule(ctx context.Context, in *rulePost) (*reply[wire.RuleAnswer], error) {
+	r, err := ruleFrom(&in.Body)
+	var outcome varve.Outcome
+	if err == nil {
+		r.Tenant = s.owner(ctx)
+		r, outcome, err = s.opts.Fleet.AddRule(ctx, r)
+	}
+	if err != nil {
+		return nil, s.problem(inPlace(err, "body"))
+	}
+	return &reply[wire.RuleAnswer]{wire.RuleAnswer{Verdict: outcome.String(), Rule: ruleBody(&r)}}, nil
+}
+
+func ruleFrom(b *wire.RulePost) (r fleet.Rule, err error) {
+	r = fleet.Rule{
+		ID: b.ID, Kind: fleet.Kind(b.Kind), Stream: b.Stream, Device: b.Device, Field: b.Field,
+		Comparison: fleet.Comparison(b.Comparison), Severity: fleet.Severity(b.Severity),
+	}
+	if b.For != "" {
+		if r.For, err = retention.ParseDuration(b.For); err != nil {
+			return r, varve.InvalidParam("for", "%s", err)
+		}
+	}
+	r.Threshold, err = threshold(b.Threshold)
+	return r, err
+}
+
+// threshold reads a number, digit for digit, a string or a boolean.
+func threshold(text json.RawMessage) (v varve.Value, err error) {
+	var as any
+	if len(text) == 0 {
+		return v, nil
+	}
+	if err := json.Unmarshal(text, &as); err != nil {
+		return v, varve.InvalidParam("threshold", "%s", err)
+	}
+	switch as := as.(type) {
+	case string:
+		return varve.StringValue(as), nil
+	case bool:
+		return varve.BoolValue(as), nil
+	case float64:
+		n, err := varve.ParseNumber(string(text))
+		if err != nil {
+			return v, varve.InvalidParam("threshold", "%s: %s", text, err)
+		}
+		return varve.NumberValue(n), nil
+	default:
+		return v, varve.InvalidParam("threshold", "it is no number, string or boolean")
+	}
+}
+
+func (s *Server) listRules(ctx context.Context, _ *struct{}) (*reply[wire.RuleList], error) {
+	list, err := s.opts.Fleet.Rules(ctx, s.owner(ctx))
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	body := wire.RuleList{Rules: make([]wire.RuleBody, len(list))}
+	for i := range list {
+		body.Rules[i] = ruleBody(&list[i])
+	}
+	return &reply[wire.RuleList]{body}, nil
+}
+
+func (s *Server) getRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
+	r, err := s.opts.Fleet.Rule(ctx, s.owner(ctx), in.Rule)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return &reply[wire.RuleBody]{ruleBody(&r)}, nil
+}
+
+func (s *Server) deleteRule(ctx context.Context, in *rulePath) (*reply[wire.Deleted], error) {
+	if err := s.opts.Fleet.DeleteRule(ctx, s.owner(ctx), in.Rule); err != nil {
+		return nil, s.problem(err)
+	}
+	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Rule}}, nil
+}
+
+func ruleBody(r *fleet.Rule) wire.RuleBody {
+	b := wire.RuleBody{RulePost: wire.RulePost{
+		ID: r.ID, Kind: string(r.Kind), Stream: r.Stream, Device: r.Device, Field: r.Field, Comparison: string(r.Comparison),
+		Threshold: rawJSON(r.Threshold), Severity: string(r.Severity),
+	}, CreatedAt: r.CreatedAt}
+	if r.For != 0 {
+		b.For = retention.FormatDuration(r.For)
+	}
+	return b
+}

@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// LogPost is an entry of a device's log as it is sent.
+type LogPost struct {
+	Time        json.RawMessage `json:"time" doc:"RFC 3339, or a number of milliseconds since 1970"`
+	ID          string          `json:"id,omitempty" doc:"optional; without one, the same content at the same time is the same entry"`
+	State       string          `json:"state" doc:"as in NORMAL or WARNING: 1 to 64 of letters, digits, . _ -"`
+	Message     string          `json:"message,omitempty" doc:"for people; up to 4 KiB"`
+	Operator    string          `json:"operator,omitempty" doc:"who sees to the device"`
+	EscalatedTo string          `json:"escalatedTo,omitempty" doc:"the supervisor who was told"`
+	Attributes  json.RawMessage `json:"attributes,omitempty" doc:"a JSON object of anything else, up to 8 KiB"`
+}
+
+// LogBody is an entry of a device's log.
+type LogBody struct {
+	Device      string          `json:"device"`
+	Time        time.Time       `json:"time"`
+	ID          string          `json:"id"`
+	Arrived     time.Time       `json:"arrived"`
+	State       string          `json:"state"`
+	Message     string          `json:"message,omitempty"`
+	Operator    string          `json:"operator,omitempty"`
+	EscalatedTo string          `json:"escalatedTo,omitempty"`
+	Attributes  json.RawMessage `json:"attributes,omitempty"`
+}
+
+// LogAnswer says what became of an entry.
+type LogAnswer struct {
+	Verdict string  `json:"verdict" enum:"stored,duplicate" doc:"duplicate: it was there already, and stays as it is here"`
+	Log     LogBody `json:"log"`
+}
+
+// LogList is a page of entries.
+type LogList struct {
+	Logs []LogBody `json:"logs"`
+	Next string    `json:"next,omitempty" doc:"send it as cursor for the next page; absent at the end"`
+}

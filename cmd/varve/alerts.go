@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+)
+
+func alertsCommand(a *app) *cobra.Command {
+	return group("alerts", "See the alerts, and resolve them", a.alertsList(), a.alertResolve())
+}
+
+var severities = []string{"info", "warning", "critical"}
+
+func (a *app) alertsList() *cobra.Command {
+	var severity string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list [DEVICE]", Short: "List the alerts of a device, or of all, the newest first", Args: takes(0, 1),
+		Example: "  varve alerts list --severity critical --limit 20\n  varve alerts list sensor_01",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && severity != "" {
+				return usageError{errors.New("--severity is for the alerts of all devices: leave it out, or leave out the device")}
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, more, err := gather(limit, func(l client.List) ([]wire.AlertBody, string, error) {
+				var page wire.AlertList
+				if len(args) > 0 {
+					page, err = c.AlertsOf(cmd.Context(), args[0], l)
+				} else {
+					page, err = c.Alerts(cmd.Context(), severity, l)
+				}
+				return page.Alerts, page.Next, err
+			})
+			if err != nil {
+				return err
+			}
+			return errors.Join(a.showAlerts(list), a.sayCut(more))
+		},
+	}
+	cmd.Flags().StringVar(&severity, "severity", "", "only alerts of this `severity`: info, warning or critical")
+	limitFlag(cmd, &limit, "alerts")
+	a.words(cmd, "severity", severities...)
+	return a.remote(cmd, "table", "json", "csv")
+}
+
+func (a *app) showAlerts(list []wire.AlertBody) error {
+	g := grid{
+		header: []string{"since", "severity", "device", "state", "message", "value", "opened", "resolved", "stream", "rule", "id"},
+		empty:  "There are no alerts: varve rules add makes rules that raise some.",
+	}
+	for _, one := range list {
+		state := one.State
+		if one.ResolvedBy == "hand" {
+			state += " by hand"
+		}
+		if one.Late {
+			state += ", late"
+		}
+		resolved := ""
+		if one.ResolvedAt != nil {
+			resolved = exact(*one.ResolvedAt)
+		}
+		g.add(exact(one.Since), one.Severity, one.Device, state, one.Message, string(one.Value), exact(one.OpenedAt), resolved, one.Stream, one.Rule, one.ID)
+	}
+	return a.show(&g, list)
+}
+
+func (a *app) alertResolve() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "resolve ID", Short: "Resolve an alert by hand", Args: takes(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			one, err := c.ResolveAlert(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			by := "by hand"
+			if one.ResolvedBy != "hand" {
+				by = "already: its condition holds no more"
+			}
+			_, err = fmt.Fprintf(a.out, "%s is resolved %s.\n", one.ID, by)
+			return err
+		},
+	}
+	return a.remote(cmd)
+}

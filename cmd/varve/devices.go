@@ -1,0 +1,209 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+)
+
+func devicesCommand(a *app) *cobra.Command {
+	return group("devices", "See the devices, and say what they are",
+		a.devicesList(), a.deviceGet(), a.deviceSet(), a.deviceDelete())
+}
+
+var deviceStatuses = []string{"active", "inactive", "maintenance"}
+
+func (a *app) devicesList() *cobra.Command {
+	var status string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the devices, in the order of their names", Args: cobra.NoArgs,
+		Example: "  varve devices list --status maintenance",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, more, err := gather(limit, func(l client.List) ([]wire.DeviceBody, string, error) {
+				page, err := c.Devices(cmd.Context(), status, l)
+				return page.Devices, page.Next, err
+			})
+			if err != nil {
+				return err
+			}
+			return errors.Join(a.showDevices(list), a.sayCut(more))
+		},
+	}
+	cmd.Flags().StringVar(&status, "status", "", "only those of this `status`: active, inactive or maintenance")
+	limitFlag(cmd, &limit, "devices")
+	a.words(cmd, "status", deviceStatuses...)
+	return a.remote(cmd, "table", "json", "csv")
+}
+
+func limitFlag(cmd *cobra.Command, limit *int, things string) {
+	cmd.Flags().IntVar(limit, "limit", 0, "at most so many "+things+"; 0: all")
+}
+
+// pageSize is how many entries a page is asked for.
+const pageSize = 1000
+
+// gather goes through the pages of a list until it has as many as it may, and
+// reports whether there are more.
+func gather[T any](limit int, get func(client.List) ([]T, string, error)) (all []T, more bool, err error) {
+	if limit < 0 {
+		return nil, false, usageError{fmt.Errorf("--limit %d is negative: say how many, or 0 for all", limit)}
+	}
+	all = []T{}
+	for one, err := range client.Pages(client.List{Limit: pageSize}, get) {
+		if err != nil {
+			return nil, false, err
+		}
+		if limit > 0 && len(all) == limit {
+			return all, true, nil
+		}
+		all = append(all, one)
+	}
+	return all, false, nil
+}
+
+// sayCut says that there are more than the limit let through.
+func (a *app) sayCut(more bool) error {
+	if !more {
+		return nil
+	}
+	_, err := fmt.Fprintln(a.err, "There are more: raise --limit, or leave it out for all.")
+	return err
+}
+
+func (a *app) showDevices(list []wire.DeviceBody) error {
+	g := grid{
+		header: []string{"device", "status", "name", "type", "location", "firmware", "retention", "last seen", "created"},
+		empty:  "There are no such devices: each is registered by its first reading, or by varve devices set.",
+	}
+	for _, d := range list {
+		g.add(d.Device, d.Status, d.Name, d.Type, d.Location, d.Firmware, d.Retention, momentOrNever(d.LastSeenAt), moment(d.CreatedAt))
+	}
+	return a.show(&g, list)
+}
+
+func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func momentOrNever(t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	return moment(*t)
+}
+
+func (a *app) deviceGet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "get DEVICE", Short: "Print what is known of a device", Args: takes(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			d, err := c.Device(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.showDevice(&d)
+		},
+	}
+	return a.remote(cmd, "table", "json", "csv")
+}
+
+func (a *app) showDevice(d *wire.DeviceBody) error {
+	g := grid{header: []string{"device", d.Device}}
+	for _, row := range [][2]string{
+		{"status", d.Status}, {"name", d.Name}, {"type", d.Type}, {"location", d.Location}, {"firmware", d.Firmware},
+		{"attributes", string(d.Attributes)}, {"retention", d.Retention}, {"last seen", momentOrNever(d.LastSeenAt)},
+		{"created", moment(d.CreatedAt)}, {"updated", moment(d.UpdatedAt)},
+	} {
+		if row[1] != "" {
+			g.add(row[0], row[1])
+		}
+	}
+	if a.output == "table" {
+		g.rows = append([][]string{g.header}, g.rows...)
+		g.header = []string{"what", "value"}
+	}
+	return a.show(&g, d)
+}
+
+func (a *app) deviceSet() *cobra.Command {
+	var set wire.DevicePut
+	var attributes string
+	cmd := &cobra.Command{
+		Use: "set DEVICE", Short: "Register a device, or change what the flags say", Args: takes(1, 1),
+		Example: "  varve devices set sensor_01 --name 'Warehouse Temp A' --location 'Hall 3'\n" +
+			"  varve devices set sensor_01 --status maintenance\n" +
+			"  varve devices set sensor_02 --retention 30d",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			d, err := c.Device(cmd.Context(), args[0])
+			if err != nil && varve.FailureOf(err) != varve.NotFound {
+				return err
+			}
+			put := d.DevicePut
+			for _, f := range []struct {
+				name     string
+				from, to *string
+			}{
+				{"name", &set.Name, &put.Name}, {"type", &set.Type, &put.Type}, {"status", &set.Status, &put.Status},
+				{"location", &set.Location, &put.Location}, {"firmware", &set.Firmware, &put.Firmware}, {"retention", &set.Retention, &put.Retention},
+			} {
+				if cmd.Flags().Changed(f.name) {
+					*f.to = *f.from
+				}
+			}
+			if cmd.Flags().Changed("attributes") {
+				if put.Attributes = json.RawMessage(attributes); attributes != "" && !json.Valid(put.Attributes) {
+					return usageError{fmt.Errorf(`--attributes: %s is not JSON, as in {"floor":2}`, attributes)}
+				}
+			}
+			if d, err = c.PutDevice(cmd.Context(), args[0], put); err != nil {
+				return err
+			}
+			return a.showDevice(&d)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&set.Name, "name", "", "a `name` for people")
+	f.StringVar(&set.Type, "type", "", "what it is, as in sensor or gateway")
+	f.StringVar(&set.Status, "status", "", "active, inactive or maintenance")
+	f.StringVar(&set.Location, "location", "", "where it is")
+	f.StringVar(&set.Firmware, "firmware", "", "which firmware it has")
+	f.StringVar(&attributes, "attributes", "", "anything else, as a JSON `object`")
+	f.StringVar(&set.Retention, "retention", "", "how long its readings live, if shorter than their stream's, as in 30d; empty: as their stream's")
+	a.words(cmd, "status", deviceStatuses...)
+	return a.remote(cmd, "table", "json", "csv")
+}
+
+func (a *app) deviceDelete() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "delete DEVICE", Short: "Forget a device; its readings, logs and alerts stay", Args: takes(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			if err := c.DeleteDevice(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.out, "%s is forgotten; if it goes on sending, it is registered again.\n", args[0])
+			return err
+		},
+	}
+	return a.remote(cmd)
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+)
+
+func logsCommand(a *app) *cobra.Command {
+	return group("logs", "Keep the logs of devices' states",
+		a.logAdd(),
+		a.logsList("list DEVICE", "Print a device's log, the newest entry first", func(q *client.LogQuery, name string) { q.Device = name }),
+		a.logsList("operator OPERATOR", "Print the entries of an operator, the newest first", func(q *client.LogQuery, name string) { q.Operator = name }),
+		a.logsList("escalated SUPERVISOR", "Print what was escalated to a supervisor, the newest entry first", func(q *client.LogQuery, name string) { q.Supervisor = name }))
+}
+
+func (a *app) logAdd() *cobra.Command {
+	var l wire.LogPost
+	var at, attributes string
+	cmd := &cobra.Command{
+		Use: "add DEVICE STATE", Short: "Write an entry of a device's log", Args: takes(2, 2),
+		Example: "  varve logs add sensor_01 WARNING --message 'battery at 9 %' --operator Liz --escalate Sara",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			l.State = args[1]
+			if at == "" {
+				at = now().UTC().Format(time.RFC3339Nano)
+			}
+			if l.Time, err = json.Marshal(at); err != nil {
+				return err
+			}
+			if attributes != "" {
+				if l.Attributes = json.RawMessage(attributes); !json.Valid(l.Attributes) {
+					return usageError{fmt.Errorf(`--attributes: %s is not JSON, as in {"code":17}`, attributes)}
+				}
+			}
+			answer, err := c.AddLog(cmd.Context(), args[0], l)
+			if err != nil {
+				return err
+			}
+			return a.showAdded(&answer)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&at, "time", "", "when it was: RFC 3339, or milliseconds since 1970 (default: now)")
+	f.StringVar(&l.ID, "id", "", "an id, so that an entry sent again with other words is the same (default: one of its content)")
+	f.StringVarP(&l.Message, "message", "m", "", "what happened")
+	f.StringVar(&l.Operator, "operator", "", "who sees to it")
+	f.StringVar(&l.EscalatedTo, "escalate", "", "the `supervisor` who was told")
+	f.StringVar(&attributes, "attributes", "", "anything else, as a JSON `object`")
+	return a.remote(cmd, "table", "json")
+}
+
+func (a *app) showAdded(answer *wire.LogAnswer) error {
+	if a.output == "json" {
+		return writeJSON(a.out, answer)
+	}
+	_, err := fmt.Fprintf(a.out, "%s %s is %s.\n", answer.Log.Device, exact(answer.Log.Time), answer.Verdict)
+	return err
+}
+
+// exact writes a time to the nanosecond, if it has any.
+func exact(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// logsList is list, operator and escalated.
+func (a *app) logsList(use, short string, of func(*client.LogQuery, string)) *cobra.Command {
+	var q client.LogQuery
+	var order string
+	var limit int
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: takes(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.Order, err = varve.ParseOrder(order); err != nil {
+				return usageError{fmt.Errorf("--%w", err)}
+			}
+			if of(&q, args[0]); args[0] == "" {
+				return usageError{errors.New("the name is empty")}
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, more, err := gather(limit, func(l client.List) ([]wire.LogBody, string, error) {
+				page, err := c.Logs(cmd.Context(), q, l)
+				return page.Logs, page.Next, err
+			})
+			if err != nil {
+				return err
+			}
+			return errors.Join(a.showLogs(list), a.sayCut(more))
+		},
+	}
+	f := cmd.Flags()
+	if cmd.Name() != "operator" {
+		f.StringVar(&q.State, "state", "", "only entries of this state")
+	}
+	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h")
+	f.StringVar(&q.To, "to", "", "before this `time`")
+	f.StringVar(&q.During, "during", "", "a year, month, day, hour or minute in UTC, as in 2024-12-01T14")
+	f.StringVar(&order, "order", "desc", "asc or desc")
+	limitFlag(cmd, &limit, "entries")
+	a.words(cmd, "order", "asc", "desc")
+	return a.remote(cmd, "table", "json", "csv")
+}
+
+func (a *app) showLogs(list []wire.LogBody) error {
+	g := grid{header: []string{"time", "device", "state", "message", "operator", "escalated to"}, empty: "There are no such entries."}
+	if a.output == "csv" {
+		g.header = append(g.header, "id", "attributes")
+	}
+	for _, l := range list {
+		row := []string{exact(l.Time), l.Device, l.State, l.Message, l.Operator, l.EscalatedTo}
+		if a.output == "csv" {
+			row = append(row, l.ID, string(l.Attributes))
+		}
+		g.add(row...)
+	}
+	return a.show(&g, list)
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+)
+
+func rulesCommand(a *app) *cobra.Command {
+	return group("rules", "See and change what raises alerts", a.rulesList(), a.ruleAdd(), a.ruleDeadman(), a.ruleDelete())
+}
+
+func (a *app) rulesList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the alert rules", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Rules(cmd.Context())
+			if err != nil {
+				return err
+			}
+			g := grid{header: []string{"id", "severity", "stream", "device", "condition", "for"}, empty: "There are no rules: varve rules add makes one."}
+			for i := range list.Rules {
+				r := &list.Rules[i]
+				g.add(r.ID, r.Severity, r.Stream, r.Device, condition(r), r.For)
+			}
+			return a.show(&g, list)
+		},
+	}
+	return a.remote(cmd, "table", "json", "csv")
+}
+
+func condition(r *wire.RuleBody) string {
+	if r.Kind == "deadman" {
+		return "no reading"
+	}
+	return fmt.Sprintf("%s %s %s", r.Field, r.Comparison, r.Threshold)
+}
+
+// scope adds the flags that both kinds of rule have.
+func (a *app) scope(cmd *cobra.Command, r *wire.RulePost) {
+	f := cmd.Flags()
+	f.StringVar(&r.ID, "id", "", "the rule's id (default: one of its content)")
+	f.StringVar(&r.Stream, "stream", "", "only readings of this stream")
+	f.StringVar(&r.Device, "device", "", "only readings of this device")
+	f.StringVar(&r.Severity, "severity", "warning", "info, warning or critical")
+	a.words(cmd, "severity", severities...)
+}
+
+func (a *app) ruleAdd() *cobra.Command {
+	var r wire.RulePost
+	cmd := &cobra.Command{
+		Use: "add FIELD COMPARISON THRESHOLD", Short: "Make a rule about the values of a field", Args: takes(3, 3),
+		Example: "  varve rules add temperature '>' 30 --stream weather --for 5m --severity critical\n" +
+			"  varve rules add door == open --device gate_1",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			r.Field, r.Comparison = args[0], args[1]
+			if r.Threshold, err = thresholdOf(args[2]); err != nil {
+				return err
+			}
+			return a.addRule(cmd, &r)
+		},
+	}
+	a.scope(cmd, &r)
+	cmd.Flags().StringVar(&r.For, "for", "", "how long the condition must hold, as in 5m (default: not at all)")
+	return a.remote(cmd, "table", "json")
+}
+
+// thresholdOf is what a word stands for: a number or boolean if it is one, else
+// a string.
+func thresholdOf(text string) (json.RawMessage, error) {
+	if text == "true" || text == "false" {
+		return json.RawMessage(text), nil
+	}
+	if n, err := varve.ParseNumber(text); err == nil {
+		return rawValue(varve.NumberValue(n)), nil
+	}
+	return json.Marshal(text)
+}
+
+func (a *app) ruleDeadman() *cobra.Command {
+	var r wire.RulePost
+	cmd := &cobra.Command{
+		Use: "deadman DURATION", Short: "Make a rule about devices that send nothing for so long", Args: takes(1, 1),
+		Example: "  varve rules deadman 10m --severity critical\n  varve rules deadman 1h --device gate_1",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Kind, r.For = "deadman", args[0]
+			return a.addRule(cmd, &r)
+		},
+	}
+	a.scope(cmd, &r)
+	return a.remote(cmd, "table", "json")
+}
+
+func (a *app) addRule(cmd *cobra.Command, r *wire.RulePost) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	answer, err := c.AddRule(cmd.Context(), *r)
+	if err != nil {
+		return err
+	}
+	if a.output == "json" {
+		return writeJSON(a.out, answer)
+	}
+	said := "in force within ten seconds"
+	if answer.Verdict == "duplicate" {
+		said = "there already"
+	}
+	_, err = fmt.Fprintf(a.out, "Rule %s is %s.\n", answer.Rule.ID, said)
+	return err
+}
+
+func (a *app) ruleDelete() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "delete ID", Short: "Delete a rule; its alerts stay as they are", Args: takes(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			if err := c.DeleteRule(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.out, "Rule %s is deleted.\n", args[0])
+			return err
+		},
+	}
+	return a.remote(cmd)
+}

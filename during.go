@@ -1,0 +1,34 @@
+package varve
+
+import (
+	"fmt"
+	"time"
+)
+
+// granularities are the ways of writing a stretch of time, and its length.
+var granularities = []struct {
+	layout string
+	end    func(time.Time) time.Time
+}{
+	{"2006", func(t time.Time) time.Time { return t.AddDate(1, 0, 0) }},
+	{"2006-01", func(t time.Time) time.Time { return t.AddDate(0, 1, 0) }},
+	{"2006-01-02", func(t time.Time) time.Time { return t.AddDate(0, 0, 1) }},
+	{"2006-01-02T15", func(t time.Time) time.Time { return t.Add(time.Hour) }},
+	{"2006-01-02T15:04", func(t time.Time) time.Time { return t.Add(time.Minute) }},
+}
+
+// ParseDuring reads a year, month, day, hour or minute, in UTC, as the window
+// that it is: 2024, 2024-12, 2024-12-01, 2024-12-01T14 or 2024-12-01T14:30.
+func ParseDuring(s string) (Window, error) {
+	for _, g := range granularities {
+		if len(s) != len(g.layout) {
+			continue
+		}
+		t, err := time.Parse(g.layout, s)
+		w := Window{From: t, To: g.end(t)}
+		if err == nil && !t.Before(AllTime().From) && !w.To.After(AllTime().To) {
+			return w, nil
+		}
+	}
+	return Window{}, fmt.Errorf("%s is no year, month, day, hour or minute from 1970 to 2261: write it as in 2024-12, 2024-12-01 or 2024-12-01T14", quote(s))
+}

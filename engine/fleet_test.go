@@ -1,0 +1,74 @@
+package engine_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// send writes one reading of device a, and returns its verdict.
+func send(t *testing.T, e *engine.Engine, v int64) varve.Verdict {
+	t.Helper()
+	req, err := e.Router.Admit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer req.Done()
+	verdicts := make([]varve.Verdict, 1)
+	if err := req.Write(t.Context(), []varve.Reading{{
+		Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: "a"},
+		Time:   e.Now(), Fields: []varve.Field{{Name: "v", Value: varve.IntValue(v)}},
+	}}, verdicts); err != nil {
+		t.Fatal(err)
+	}
+	return verdicts[0]
+}
+
+// TestFleet: a reading registers its device, raises the alerts of rules and,
+// when no other follows, of silence; and its device's retention is that of
+// queries.
+func TestFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := open(t, engine.Options{Store: mem.New(nil)})
+		for _, r := range []fleet.Rule{
+			{Tenant: varve.DefaultTenant, Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(5), Severity: fleet.Warning},
+			{Tenant: varve.DefaultTenant, Kind: fleet.Deadman, For: 10 * time.Minute, Severity: fleet.Critical},
+		} {
+			if _, _, err := e.Fleet.AddRule(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sent := e.Now()
+		if v := send(t, e, 9); v.Outcome != varve.Stored {
+			t.Fatal(v)
+		}
+		wait(13 * time.Minute)
+		d, err := e.Fleet.Device(t.Context(), varve.DefaultTenant, "a")
+		if err != nil || d.Status != fleet.Active || !d.LastSeenAt.Equal(sent) {
+			t.Errorf("%+v %v", d, err)
+		}
+		page, err := e.Fleet.Alerts(t.Context(), fleet.AlertList{Tenant: varve.DefaultTenant, Device: "a"})
+		if err != nil || len(page.Items) != 2 {
+			t.Fatalf("%+v %v", page, err)
+		}
+		for _, a := range page.Items {
+			if !a.Open() || !a.Since.Equal(sent) || a.Stream == "" && a.Message != "no reading for 10m" || a.Stream != "" && a.Message != "v > 5" {
+				t.Errorf("%+v", a)
+			}
+		}
+		d.Retention = 10 * time.Minute
+		if _, err := e.Fleet.PutDevice(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		a, err := e.Query.Latest(t.Context(), query.LatestQuery{Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: "a"}})
+		if err != nil || a.Found {
+			t.Errorf("expired, and found: %+v %v", a, err)
+		}
+	})
+}

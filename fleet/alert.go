@@ -1,0 +1,93 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// How an alert was resolved.
+const (
+	ByCondition = "condition" // it holds no more
+	ByHand      = "hand"
+)
+
+// Alert is a stretch of time for which a rule's condition held.
+type Alert struct {
+	Tenant, Device string
+	ID             string // sorts as Since does
+	Stream         string // "" of a deadman rule that names none
+	Rule           string // its id
+	Severity       Severity
+	Message        string      // what the rule says
+	Value          varve.Value // of the reading that raised it; none of a deadman rule
+	Since          time.Time   // the condition holds
+	OpenedAt       time.Time   // it has held as long as the rule says
+	ResolvedAt     time.Time   // zero: it is open
+	ResolvedBy     string      // ByCondition or ByHand; "": it is open
+	// Late: the reading that raised it arrived an hour or more after it
+	// happened, or after readings of a later time.
+	Late bool
+}
+
+// Open reports whether the alert is not resolved.
+func (a *Alert) Open() bool { return a.ResolvedBy == "" }
+
+const alertPrefix = "ALERT#"
+
+const severityKind = "ALERT_SEVERITY"
+
+func alertKey(tenant, device, id string) store.Key {
+	return store.Key{PK: devicePK(tenant, device), SK: alertPrefix + id}
+}
+
+// alertIDPK is the partition of the second index in which one alert is found by
+// its id.
+func alertIDPK(tenant, id string) string { return "ALERT_ID#" + tenant + "/" + id }
+
+// alertID makes an id of what an alert is: a rule, a series, and the reading at
+// which the condition began to hold.
+func alertID(rule string, s varve.Series, start varve.Position) string {
+	r := varve.Reading{Fields: []varve.Field{ // in the order of the names
+		{Name: "device", Value: varve.StringValue(s.Device)},
+		{Name: "id", Value: varve.StringValue(start.ID.String())},
+		{Name: "rule", Value: varve.StringValue(rule)},
+		{Name: "stream", Value: varve.StringValue(s.Stream)},
+	}}
+	return fmt.Sprintf("%016x-%s", start.Time, r.ContentID())
+}
+
+func (a *Alert) item(version int64) store.Item {
+	it := store.Item{
+		Key:   alertKey(a.Tenant, a.Device, a.ID),
+		GSI1:  store.Key{PK: shardPK(severityKind, a.Tenant, string(a.Severity), a.Device), SK: alertPrefix + a.ID},
+		GSI2:  store.Key{PK: alertIDPK(a.Tenant, a.ID), SK: alertPrefix + a.ID},
+		Attrs: map[string]varve.Value{"version": varve.IntValue(version), "late": varve.BoolValue(a.Late)},
+	}
+	put(it.Attrs, "stream", a.Stream)
+	put(it.Attrs, "rule", a.Rule)
+	put(it.Attrs, "severity", string(a.Severity))
+	put(it.Attrs, "message", a.Message)
+	put(it.Attrs, "resolvedBy", a.ResolvedBy)
+	putTime(it.Attrs, "since", a.Since)
+	putTime(it.Attrs, "openedAt", a.OpenedAt)
+	putTime(it.Attrs, "resolvedAt", a.ResolvedAt)
+	if !a.Value.IsZero() {
+		it.Attrs["value"] = a.Value
+	}
+	return it
+}
+
+func alertOf(tenant string, it *store.Item) (Alert, error) {
+	a := attrs{it: it}
+	alert := Alert{
+		Tenant: tenant, Device: strings.TrimPrefix(it.PK, devicePK(tenant, "")), ID: strings.TrimPrefix(it.SK, alertPrefix),
+		Stream: a.text("stream"), Rule: a.text("rule"), Severity: Severity(a.text("severity")), Message: a.text("message"),
+		Value: it.Attrs["value"], Since: a.time("since"), OpenedAt: a.time("openedAt"), ResolvedAt: a.time("resolvedAt"),
+		ResolvedBy: a.text("resolvedBy"), Late: it.Attrs["late"].Bool(),
+	}
+	return alert, a.err
+}

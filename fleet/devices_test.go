@@ -1,0 +1,207 @@
+package fleet_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+)
+
+// TestDevice: what was put is there, whole; createdAt survives, updatedAt
+// follows, what is not said the second time is gone, and after a deletion the
+// device is not there.
+func TestDevice(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	attributes, err := varve.JSONValue([]byte(`{"floor":2}`))
+	must(t, err)
+	in := fleet.Device{Tenant: tenant, Device: "s/1", Name: "Warehouse Temp A", Type: "sensor", Location: "Hall 3", Firmware: "2.1.0", Attributes: attributes, Retention: time.Hour}
+	got, err := w.PutDevice(ctx, in)
+	must(t, err)
+	in.Status, in.CreatedAt, in.UpdatedAt = fleet.Active, noon, noon
+	if got != in {
+		t.Errorf("got  %+v\nwant %+v", got, in)
+	}
+	w.advance(time.Hour)
+	got, err = w.PutDevice(ctx, fleet.Device{Tenant: tenant, Device: "s/1", Status: fleet.Maintenance})
+	must(t, err)
+	want := fleet.Device{Tenant: tenant, Device: "s/1", Status: fleet.Maintenance, CreatedAt: noon, UpdatedAt: noon.Add(time.Hour)}
+	if got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if _, err := w.Device(ctx, "other", "s/1"); varve.FailureOf(err) != varve.NotFound {
+		t.Errorf("another tenant sees it: %v", err)
+	}
+	must(t, w.DeleteDevice(ctx, tenant, "s/1"))
+	if _, err := w.Device(ctx, tenant, "s/1"); varve.FailureOf(err) != varve.NotFound {
+		t.Errorf("deleted, and there: %v", err)
+	}
+	if err := w.DeleteDevice(ctx, tenant, "s/1"); varve.FailureOf(err) != varve.NotFound {
+		t.Errorf("deleted twice: %v", err)
+	}
+}
+
+// TestConcurrentPuts: of many who register a device at once, all succeed, and
+// it was created once.
+func TestConcurrentPuts(t *testing.T) {
+	w := newWorld(t)
+	var wg sync.WaitGroup
+	created := make([]time.Time, 20)
+	for i := range created {
+		wg.Go(func() {
+			w.advance(time.Second)
+			d, err := w.PutDevice(t.Context(), fleet.Device{Tenant: tenant, Device: "d", Name: fmt.Sprint(i)})
+			if err != nil {
+				t.Error(err)
+			}
+			created[i] = d.CreatedAt
+		})
+	}
+	wg.Wait()
+	for _, at := range created {
+		if !at.Equal(created[0]) {
+			t.Fatalf("created at %s and at %s", created[0], at)
+		}
+	}
+}
+
+// TestBadDevices: what is wrong with a device is told with the parameter's name.
+func TestBadDevices(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	list, err := varve.JSONValue([]byte(`[1]`))
+	must(t, err)
+	for _, c := range []struct {
+		d           fleet.Device
+		param, says string
+	}{
+		{fleet.Device{Device: ""}, "device", "empty"},
+		{fleet.Device{Device: "d", Status: "broken"}, "status", "active, inactive or maintenance"},
+		{fleet.Device{Device: "d", Name: strings.Repeat("x", 257)}, "name", "257"},
+		{fleet.Device{Device: "d", Location: "\xff"}, "location", "UTF-8"},
+		{fleet.Device{Device: "d", Attributes: list}, "attributes", "object"},
+		{fleet.Device{Device: "d", Retention: time.Second}, "retention", "1m"},
+		{fleet.Device{Device: "d", Retention: 400 * 24 * time.Hour}, "retention", "class long, which keeps 3y"},
+		{fleet.Device{Device: "d", Retention: math.MaxInt64}, "retention", "class audit"},
+	} {
+		c.d.Tenant = tenant
+		_, err := w.PutDevice(ctx, c.d)
+		invalid(t, err, c.param, c.says)
+	}
+	_, err = w.Devices(ctx, fleet.DeviceList{Tenant: tenant, Status: "broken"})
+	invalid(t, err, "status", "broken")
+	_, err = w.Devices(ctx, fleet.DeviceList{Tenant: tenant, Limit: 1001})
+	invalid(t, err, "limit", "1000")
+	_, err = w.Devices(ctx, fleet.DeviceList{Tenant: tenant, Cursor: "nonsense"})
+	invalid(t, err, "cursor", "not a cursor")
+}
+
+// devices reads a list to its end.
+func (w *world) devices(l fleet.DeviceList) (all []fleet.Device) {
+	w.t.Helper()
+	for {
+		page, err := w.Devices(w.t.Context(), l)
+		must(w.t, err)
+		all = append(all, page.Items...)
+		if l.Cursor = page.Next; l.Cursor == "" {
+			return all
+		}
+	}
+}
+
+// TestDevicesByStatus: a list has the devices of its status and tenant, in the
+// order of their names whatever the pages' length, and follows a change; its
+// cursors are good for it alone.
+func TestDevicesByStatus(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	for i := range 100 {
+		status := fleet.Active
+		if i%4 == 0 {
+			status = fleet.Maintenance
+		}
+		_, err := w.PutDevice(ctx, fleet.Device{Tenant: tenant, Device: fmt.Sprintf("d%03d", i), Status: status})
+		must(t, err)
+	}
+	_, err := w.PutDevice(ctx, fleet.Device{Tenant: "other", Device: "d001"})
+	must(t, err)
+	for _, limit := range []int{1, 7, 75, 76, 1000} {
+		for status, want := range map[fleet.Status]int{fleet.Active: 75, fleet.Maintenance: 25, fleet.Inactive: 0, "": 100} {
+			list := w.devices(fleet.DeviceList{Tenant: tenant, Status: status, Limit: limit})
+			if len(list) != want {
+				t.Errorf("%q in pages of %d: %d devices, want %d", status, limit, len(list), want)
+			}
+			for i, d := range list {
+				if i > 0 && list[i-1].Device >= d.Device || status != "" && d.Status != status || d.Tenant != tenant {
+					t.Errorf("%q in pages of %d: %+v behind %+v", status, limit, d, list[i-1])
+				}
+			}
+		}
+	}
+	_, err = w.PutDevice(ctx, fleet.Device{Tenant: tenant, Device: "d001", Status: fleet.Inactive})
+	must(t, err)
+	if n := len(w.devices(fleet.DeviceList{Tenant: tenant, Status: fleet.Active})); n != 74 {
+		t.Errorf("after a change: %d active", n)
+	}
+	page, err := w.Devices(ctx, fleet.DeviceList{Tenant: tenant, Status: fleet.Active, Limit: 5})
+	must(t, err)
+	for _, other := range []fleet.DeviceList{{Tenant: "other", Status: fleet.Active}, {Tenant: tenant, Status: fleet.Maintenance}, {Tenant: tenant}} {
+		other.Cursor = page.Next
+		_, err := w.Devices(ctx, other)
+		invalid(t, err, "cursor", "another list")
+	}
+}
+
+func openDisk(t *testing.T) *local.Store {
+	t.Helper()
+	disk, err := local.Open(local.Options{Dir: t.TempDir(), Now: func() time.Time { return noon }, MinFree: -1})
+	must(t, err)
+	t.Cleanup(func() { must(t, disk.Close()) })
+	return disk
+}
+
+// TestHundredThousand promises of 100,000 active devices that the list has all
+// of them, in order, and that no partition of the index holds over a tenth more
+// than its share.
+func TestHundredThousand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes 100,000 devices to a disk")
+	}
+	const n = 100_000
+	disk := openDisk(t)
+	w := newWorld(t, func(o *fleet.Options) { o.Items = disk })
+	var g errgroup.Group
+	g.SetLimit(256) // they share the disk's syncs
+	for i := range n {
+		g.Go(func() error {
+			_, err := w.PutDevice(t.Context(), fleet.Device{Tenant: tenant, Device: fmt.Sprintf("sensor_%06d", i)})
+			return err
+		})
+	}
+	must(t, g.Wait())
+	list := w.devices(fleet.DeviceList{Tenant: tenant, Status: fleet.Active, Limit: fleet.MaxLimit})
+	if len(list) != n {
+		t.Fatalf("%d devices are listed", len(list))
+	}
+	for i := range list {
+		if want := fmt.Sprintf("sensor_%06d", i); list[i].Device != want {
+			t.Fatalf("device %d is %s, want %s", i, list[i].Device, want)
+		}
+	}
+	most := 0
+	for shard := range 16 {
+		pk := fmt.Sprintf("DEVICE_STATUS#%s/active#%02d", tenant, shard)
+		page, err := disk.Query(t.Context(), store.ItemQuery{Index: store.GSI1, PK: pk})
+		must(t, err)
+		most = max(most, len(page.Items))
+	}
+	if share := float64(n) / 16; float64(most) > 1.1*share {
+		t.Errorf("a shard holds %d devices, its share is %.0f", most, share)
+	}
+}

@@ -1,0 +1,171 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// AddRule makes a rule. It is in force here at once, and in other processes
+// within ten seconds. A rule that is there already, with the same content, is a
+// Duplicate; with another, a Conflict.
+func (f *Fleet) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, error) {
+	if err := r.Validate(); err != nil {
+		return r, 0, err
+	}
+	r.CreatedAt = f.now()
+	err := f.opts.Items.Put(ctx, r.item(), store.IfAbsent())
+	switch {
+	case err == nil:
+		f.rules.forget(r.Tenant)
+		return r, varve.Stored, nil
+	case !errors.Is(err, store.ErrCondition):
+		return r, 0, fmt.Errorf("write rule %s: %w", r.ID, err)
+	}
+	old, err := f.Rule(ctx, r.Tenant, r.ID)
+	if err != nil {
+		return r, 0, err
+	}
+	if !old.same(&r) {
+		return r, 0, varve.Errorf(varve.Conflict, "rule %s is there and says something else (%s): delete it first, or choose another id", r.ID, &old)
+	}
+	return old, varve.Duplicate, nil
+}
+
+// Rule returns a rule. It fails with NotFound.
+func (f *Fleet) Rule(ctx context.Context, tenant, id string) (Rule, error) {
+	items, err := f.opts.Items.Get(ctx, []store.Key{ruleKey(tenant, id)}, true)
+	switch {
+	case err != nil:
+		return Rule{}, fmt.Errorf("read rule %s: %w", id, err)
+	case len(items) == 0:
+		return Rule{}, noRule(id)
+	}
+	return ruleOf(&items[0])
+}
+
+func noRule(id string) error { return varve.Errorf(varve.NotFound, "there is no rule %q", id) }
+
+// DeleteRule takes a rule out of force; its alerts stay as they are. It fails
+// with NotFound.
+func (f *Fleet) DeleteRule(ctx context.Context, tenant, id string) error {
+	if id == "" {
+		return noRule(id)
+	}
+	err := f.opts.Items.Delete(ctx, ruleKey(tenant, id), store.IfExists())
+	switch {
+	case errors.Is(err, store.ErrCondition):
+		return noRule(id)
+	case err != nil:
+		return fmt.Errorf("delete rule %s: %w", id, err)
+	}
+	f.rules.forget(tenant)
+	return nil
+}
+
+// Rules returns the rules of a tenant in the order of their ids.
+func (f *Fleet) Rules(ctx context.Context, tenant string) ([]Rule, error) {
+	q := store.ItemQuery{PK: "TENANT#" + tenant, From: rulePrefix, To: store.PrefixEnd(rulePrefix), Consistent: true}
+	return f.readRules(ctx, q)
+}
+
+func (f *Fleet) readRules(ctx context.Context, q store.ItemQuery) (rules []Rule, err error) {
+	for {
+		page, err := f.opts.Items.Query(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("list rules: %w", err)
+		}
+		for i := range page.Items {
+			r, err := ruleOf(&page.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			rules = append(rules, r)
+		}
+		if !page.More {
+			return rules, nil
+		}
+		q.After = &page.Items[len(page.Items)-1]
+	}
+}
+
+// ruleSet is the value rules of a tenant, by what they are about.
+type ruleSet struct {
+	streams map[string][]*Rule // those of whole streams
+	devices map[string][]*Rule // those of one device
+	read    time.Time
+}
+
+// of returns the rules about a series.
+func (s *ruleSet) of(series varve.Series) []*Rule {
+	rules := s.streams[series.Stream]
+	for _, r := range s.devices[series.Device] {
+		if r.Stream == "" || r.Stream == series.Stream {
+			rules = append(rules[:len(rules):len(rules)], r)
+		}
+	}
+	return rules
+}
+
+func (s *ruleSet) empty() bool { return len(s.streams)+len(s.devices) == 0 }
+
+// rules are copies of the tenants' rules.
+type rules struct {
+	mu      sync.RWMutex
+	tenants map[string]*ruleSet
+	loading sync.Mutex
+}
+
+func (c *rules) forget(tenant string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.tenants, tenant)
+}
+
+// good returns the copy of a tenant's rules if it is not too old.
+func (c *rules) good(tenant string, now time.Time) *ruleSet {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	s := c.tenants[tenant]
+	if s == nil || now.Sub(s.read) >= cacheFor || now.Before(s.read) {
+		return nil
+	}
+	return s
+}
+
+// inForce returns the value rules of a tenant, as they were at most ten seconds
+// ago. One caller reads them; the others wait for it.
+func (f *Fleet) inForce(ctx context.Context, tenant string) (*ruleSet, error) {
+	if s := f.rules.good(tenant, f.opts.Now()); s != nil {
+		return s, nil
+	}
+	f.rules.loading.Lock()
+	defer f.rules.loading.Unlock()
+	now := f.opts.Now()
+	if s := f.rules.good(tenant, now); s != nil {
+		return s, nil
+	}
+	list, err := f.Rules(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	s := &ruleSet{streams: map[string][]*Rule{}, devices: map[string][]*Rule{}, read: now}
+	for i := range list {
+		switch r := &list[i]; {
+		case r.Kind != OnValue:
+		case r.Device != "":
+			s.devices[r.Device] = append(s.devices[r.Device], r)
+		default:
+			s.streams[r.Stream] = append(s.streams[r.Stream], r)
+		}
+	}
+	f.rules.mu.Lock()
+	defer f.rules.mu.Unlock()
+	f.rules.tenants[tenant] = s
+	return s, nil
+}

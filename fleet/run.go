@@ -1,0 +1,128 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// run is readings of a series, one after the other, for which a rule's
+// condition holds, and holds long enough. It is what an alert is about, and is
+// noted in an item of its own, by rule and time.
+type run struct {
+	start  varve.Position  // the first of them
+	opened varve.Position  // the first at which it has held long enough
+	end    *varve.Position // the reading at which it holds no more; nil: none yet
+
+	seen bool // start was read, and is not what a note says
+
+	version varve.Value // of the note
+	told    bool        // the alert says what the note says
+	raised  raised      // of the reading at opened
+}
+
+// raised is what an alert keeps of the reading that raised it.
+type raised struct {
+	value varve.Value
+	late  bool
+}
+
+// covers reports whether a position lies in the run.
+func (r *run) covers(p varve.Position) bool {
+	return r.start.Compare(p) <= 0 && (r.end == nil || p.Compare(*r.end) < 0)
+}
+
+// equal reports whether two runs of one start are the same.
+func (r *run) equal(q *run) bool {
+	if r.opened != q.opened || (r.end == nil) != (q.end == nil) {
+		return false
+	}
+	return r.end == nil || *r.end == *q.end
+}
+
+// runPrefix begins the sort keys of a rule's notes about a series.
+func runPrefix(rule *Rule, s varve.Series) string { return "RUN#" + rule.ID + "/" + s.Stream + "#" }
+
+func positionText(p varve.Position) string { return fmt.Sprintf("%016x#%s", p.Time, p.ID) }
+
+func parsePosition(text string) (p varve.Position, err error) {
+	at, id, _ := strings.Cut(text, "#")
+	if p.Time, err = strconv.ParseInt(at, 16, 64); err == nil {
+		p.ID, err = varve.ParseID(id)
+	}
+	return p, err
+}
+
+func (r *run) key(rule *Rule, s varve.Series) store.Key {
+	return store.Key{PK: devicePK(s.Tenant, s.Device), SK: runPrefix(rule, s) + positionText(r.start)}
+}
+
+func (r *run) item(rule *Rule, s varve.Series) store.Item {
+	it := store.Item{Key: r.key(rule, s), Attrs: map[string]varve.Value{
+		"version": varve.IntValue(intOf(r.version) + 1), "opened": varve.StringValue(positionText(r.opened)),
+	}}
+	if r.end != nil {
+		put(it.Attrs, "end", positionText(*r.end))
+	}
+	if r.told {
+		it.Attrs["told"] = varve.BoolValue(true)
+	}
+	if r.raised.late {
+		it.Attrs["late"] = varve.BoolValue(true)
+	}
+	if !r.raised.value.IsZero() {
+		it.Attrs["value"] = r.raised.value
+	}
+	return it
+}
+
+func runOf(it *store.Item, prefix string) (r run, err error) {
+	if r.start, err = parsePosition(strings.TrimPrefix(it.SK, prefix)); err == nil {
+		r.opened, err = parsePosition(it.Attrs["opened"].Text())
+	}
+	if text := it.Attrs["end"].Text(); text != "" && err == nil {
+		var end varve.Position
+		end, err = parsePosition(text)
+		r.end = &end
+	}
+	if err != nil {
+		err = fmt.Errorf("item %s %s: %w", it.PK, it.SK, err)
+	}
+	r.version, r.told = it.Attrs["version"], it.Attrs["told"].Bool()
+	r.raised = raised{value: it.Attrs["value"], late: it.Attrs["late"].Bool()}
+	return r, err
+}
+
+// notes returns noted runs whose starts lie in [from, to), both as in sort
+// keys, at most limit of them if that is not 0.
+func (f *Fleet) notes(ctx context.Context, rule *Rule, s varve.Series, from, to string, o varve.Order, limit int) (runs []run, err error) {
+	prefix := runPrefix(rule, s)
+	q := store.ItemQuery{PK: devicePK(s.Tenant, s.Device), From: prefix + from, To: prefix + to, Order: o, Limit: limit, Consistent: true}
+	if to == "" {
+		q.To = store.PrefixEnd(prefix)
+	}
+	for {
+		page, err := f.opts.Items.Query(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read the runs of rule %s: %w", rule.ID, err)
+		}
+		for i := range page.Items {
+			r, err := runOf(&page.Items[i], prefix)
+			if err != nil {
+				return nil, err
+			}
+			runs = append(runs, r)
+		}
+		if !page.More || limit > 0 {
+			return runs, nil
+		}
+		q.After = &page.Items[len(page.Items)-1]
+	}
+}
+
+// behind is the least sort key beyond a position's.
+func behind(p varve.Position) string { return positionText(p) + "\x00" }

@@ -1,0 +1,171 @@
+package fleet_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/store"
+)
+
+// lastSeen returns when a device was last seen, as far as that is written.
+func (w *world) lastSeen(device string) time.Time {
+	w.t.Helper()
+	synctest.Wait() // until the writer has nothing to do
+	d, err := w.Device(w.t.Context(), tenant, device)
+	must(w.t, err)
+	return d.LastSeenAt
+}
+
+// TestFirstReadingRegisters: a device that sends is listed as active from then
+// on; what was said of a device before stays.
+func TestFirstReadingRegisters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		_, err := w.PutDevice(t.Context(), fleet.Device{Tenant: tenant, Device: "known", Name: "N", Status: fleet.Maintenance})
+		must(t, err)
+		w.advance(time.Hour)
+		w.send(reading("new", noon), reading("known", noon))
+		synctest.Wait()
+		list := w.devices(fleet.DeviceList{Tenant: tenant})
+		arrived := noon.Add(time.Hour)
+		if len(list) != 2 || list[0].Name != "N" || list[0].Status != fleet.Maintenance || !list[0].CreatedAt.Equal(noon) || !list[0].LastSeenAt.Equal(arrived) ||
+			list[1].Status != fleet.Active || !list[1].CreatedAt.Equal(arrived) || !list[1].LastSeenAt.Equal(arrived) {
+			t.Errorf("%+v", list)
+		}
+		// Forgotten, and sending all the same.
+		must(t, w.DeleteDevice(t.Context(), tenant, "new"))
+		w.advance(time.Minute)
+		w.send(reading("new", noon.Add(1)))
+		if at := w.lastSeen("new"); !at.Equal(arrived.Add(time.Minute)) {
+			t.Errorf("seen at %s", at)
+		}
+	})
+}
+
+// TestLastSeen: it follows arrivals, not event times, to the minute; duplicates
+// count, what was rejected does not; and a minute costs one write however much
+// was sent in it.
+func TestLastSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.send(reading("d", noon.Add(-90*24*time.Hour)))
+		if at := w.lastSeen("d"); !at.Equal(noon) {
+			t.Errorf("seen at %s, and it arrived at %s", at, noon)
+		}
+		w.advance(time.Minute) // from the second minute on, there is an item for it
+		w.send(reading("d", noon))
+		w.lastSeen("d")
+		before := w.items.putsOf("#SEEN")
+		for minute := range 5 {
+			w.advance(time.Minute)
+			for i := range 100 {
+				w.send(reading("d", noon.Add(time.Duration(i*minute))))
+				synctest.Wait()
+			}
+			if at := w.lastSeen("d"); !at.Equal(w.now()) {
+				t.Errorf("seen at %s at %s", at, w.now())
+			}
+		}
+		if n := w.items.putsOf("#SEEN") - before; n != 5 {
+			t.Errorf("%d writes in 5 minutes", n)
+		}
+		w.advance(time.Minute)
+		must(t, w.Watch(t.Context(), w.now(), []varve.Reading{reading("d", noon)}, []varve.Verdict{varve.Reject(varve.CodeUnavailable, "no")}))
+		if at := w.lastSeen("d"); at.Equal(w.now()) {
+			t.Error("a rejected reading counts")
+		}
+	})
+}
+
+// TestLastSeenNeverGoesBack: a process that is behind does not overwrite what
+// another has seen.
+func TestLastSeenNeverGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.send(reading("d", noon))
+		synctest.Wait()
+		for _, minutes := range []int{-60, 61, -60} {
+			best := w.lastSeen("d")
+			w.advance(time.Duration(minutes) * time.Minute)
+			w.send(reading("d", noon))
+			if at := w.lastSeen("d"); minutes < 0 && !at.Equal(best) || minutes > 0 && !at.Equal(w.now()) {
+				t.Errorf("seen at %s, at %s", at, w.now())
+			}
+		}
+	})
+}
+
+// TestLastSeenFails: a registry that fails holds up no reading, is told of, and
+// the next minute mends it.
+func TestLastSeenFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.items.failing(func(store.Key) error { return errDisk })
+		w.send(reading("d", noon))
+		synctest.Wait()
+		if len(w.failed) != 1 || !errors.Is(w.failed[0], errDisk) {
+			t.Errorf("told: %v", w.failed)
+		}
+		w.items.failing(nil)
+		w.advance(time.Minute)
+		w.send(reading("d", noon))
+		if at := w.lastSeen("d"); !at.Equal(noon.Add(time.Minute)) {
+			t.Errorf("seen at %s", at)
+		}
+	})
+}
+
+// TestCloseWritesLastSeen: what was noted is written when the fleet is closed.
+func TestCloseWritesLastSeen(t *testing.T) {
+	w := newWorld(t)
+	var all []varve.Reading
+	for i := range 500 {
+		all = append(all, reading(fmt.Sprint("d", i), noon))
+	}
+	w.send(all...)
+	w.Close()
+	for _, d := range w.devices(fleet.DeviceList{Tenant: tenant}) {
+		if !d.LastSeenAt.Equal(noon) {
+			t.Errorf("%s was seen at %s", d.Device, d.LastSeenAt)
+		}
+	}
+	if n := len(w.devices(fleet.DeviceList{Tenant: tenant})); n != 500 {
+		t.Errorf("%d devices are registered", n)
+	}
+}
+
+// TestSeenMemory: the names of devices are kept, not the memory they came in.
+func TestSeenMemory(t *testing.T) {
+	w := newWorld(t)
+	buf := []byte("sensor")
+	r := reading(string(buf), noon)
+	verdicts := w.store([]varve.Reading{r})
+	borrowed := varve.Reading{Series: varve.Series{Tenant: tenant, Stream: "weather", Device: alias(buf)}}
+	must(t, w.Watch(t.Context(), noon, []varve.Reading{borrowed}, verdicts))
+	copy(buf, "XXXXXX")
+	w.Close()
+	if _, err := w.Device(t.Context(), tenant, "sensor"); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkSeen(b *testing.B) {
+	w := newWorld(b)
+	readings := make([]varve.Reading, 5000)
+	for i := range readings {
+		readings[i] = reading(fmt.Sprintf("sensor_%06d", i%100), noon)
+	}
+	verdicts := make([]varve.Verdict, len(readings))
+	for i := range verdicts {
+		verdicts[i].Outcome = varve.Stored
+	}
+	for b.Loop() {
+		must(b, w.Watch(b.Context(), noon, readings, verdicts))
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(readings)), "ns/reading")
+}

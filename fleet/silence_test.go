@@ -1,0 +1,110 @@
+package fleet_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/varvedb/varve/fleet"
+)
+
+// TestDeadman: a device that is silent for long enough, and not a minute
+// sooner, raises one alert; its next reading resolves it.
+func TestDeadman(t *testing.T) {
+	for _, c := range []struct {
+		reason         string
+		stream, device string
+		after          int // minutes of silence at which it is raised
+	}{{"of one device", "", "d", 11}, {"of all", "", "", 11}, {"of a stream", "weather", "", 10}, {"of a stream's device", "weather", "d", 10}} {
+		t.Run(c.reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.rule(fleet.Rule{Kind: fleet.Deadman, Stream: c.stream, Device: c.device, For: 10 * time.Minute, Severity: fleet.Critical})
+				w.send(reading("d", noon.Add(-time.Hour)))
+				synctest.Wait()
+				var log []string
+				for minute := 1; minute <= 60; minute++ {
+					w.advance(time.Minute)
+					if minute == 30 || minute == 31 {
+						w.send(reading("d", noon.Add(time.Duration(minute)))) // long ago, arriving now
+						synctest.Wait()
+					}
+					must(t, w.CheckSilence(t.Context()))
+					if got := w.minutes(); len(log) == 0 || !strings.HasSuffix(log[len(log)-1], ": "+got) {
+						log = append(log, fmt.Sprintf("%d: %s", minute, got))
+					}
+				}
+				want := fmt.Sprintf("1:  | %d: 0-10- | 30: 0-10-30 | %d: 0-10-30 31-41-", c.after, 31+c.after)
+				if got := strings.Join(log, " | "); got != want {
+					t.Errorf("%s\nwant %s", got, want)
+				}
+			})
+		})
+	}
+}
+
+// minutes writes the alerts of device d, the oldest first, as minutes from noon.
+func (w *world) minutes() string {
+	var all []string
+	for _, a := range w.alerts(fleet.AlertList{Device: "d"}) {
+		min := func(t time.Time) int { return int(t.Sub(noon) / time.Minute) }
+		text := fmt.Sprintf("%d-%d-", min(a.Since), min(a.OpenedAt))
+		if !a.Open() {
+			text += fmt.Sprint(min(a.ResolvedAt))
+		}
+		all = append([]string{text}, all...)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestDeadmanScope: only active devices are expected to report, those among
+// them that never did; and only those of the tenant.
+func TestDeadmanScope(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	w.rule(fleet.Rule{Kind: fleet.Deadman, For: 10 * time.Minute, Severity: fleet.Info})
+	for device, status := range map[string]fleet.Status{"silent": fleet.Active, "mended": fleet.Maintenance, "off": fleet.Inactive} {
+		for _, of := range []string{tenant, "other"} {
+			_, err := w.PutDevice(ctx, fleet.Device{Tenant: of, Device: device, Status: status})
+			must(t, err)
+		}
+	}
+	w.advance(time.Hour)
+	for range 3 {
+		must(t, w.CheckSilence(ctx))
+	}
+	list := w.alerts(fleet.AlertList{})
+	if len(list) != 1 || list[0].Device != "silent" || list[0].Message != "no reading for 10m" || !list[0].Since.Equal(noon) {
+		t.Errorf("%+v", list)
+	}
+	if page, err := w.Alerts(ctx, fleet.AlertList{Tenant: "other"}); err != nil || len(page.Items) != 0 {
+		t.Errorf("%+v %v", page, err)
+	}
+}
+
+// TestOneLooksAfterSilence: of two processes, one looks after deadman rules; the
+// other does when that one is gone. What was cut off in between is done again.
+func TestOneLooksAfterSilence(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	w.rule(fleet.Rule{Kind: fleet.Deadman, Device: "d", For: 10 * time.Minute, Severity: fleet.Info})
+	_, err := w.PutDevice(ctx, fleet.Device{Tenant: tenant, Device: "d"})
+	must(t, err)
+	w.advance(time.Hour)
+	w.items.failing(failOn("ALERT#"))
+	if err := w.CheckSilence(ctx); err == nil {
+		t.Error("it failed, and nothing is told")
+	}
+	o := w.options
+	o.Holder = "other"
+	other := fleet.New(o)
+	defer other.Close()
+	w.items.failing(nil)
+	must(t, other.CheckSilence(ctx))
+	if got := w.minutes(); got != "0-10-" {
+		t.Errorf("%q", got)
+	}
+	if n := len(w.alerts(fleet.AlertList{Severity: fleet.Info})); n != 1 {
+		t.Errorf("%d alerts", n)
+	}
+}
