@@ -31,11 +31,13 @@ test: need fmt lint build
 	$(GO) vet ./...
 	$(GO) test -race -timeout 40m $(INNER)
 	$(GO) test -race -timeout 40m -count=1 ./tests/...
+	@tests/terraform/run.sh
 
 check: need fmt lint build
 	$(GO) vet ./...
 	$(GO) test -race -short -timeout 10m $(INNER)
 	$(GO) test -race -short -timeout 10m -count=1 ./tests/...
+	@tests/terraform/run.sh -short
 
 bench: build
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./tests/bench
@@ -50,6 +52,7 @@ fmt:
 
 lint: $(LINT)
 	@$(LINT) run ./...
+	@cd tests/terraform && $(LINT) run ./... && cd provider && $(LINT) run ./...
 
 $(LINT): tools/go.mod tools/go.sum
 	@echo "Building the linter into $(CACHE); this is done once, and takes a few minutes."

@@ -37,6 +37,7 @@ var layout = []struct {
 	{"router", ". bucket retention store streams", "golang.org/x/sync"},
 	{"query", ". bucket retention store streams", "golang.org/x/sync"},
 	{"rotator", ". bucket retention store store/lease", "github.com/robfig/cron/v3"},
+	{"cloudwatch", "rotator", ""},
 	{"fleet", ". retention store store/lease", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
 	{"engine", ". bucket fleet keys query retention rotator router store store/lease streams", "github.com/robfig/cron/v3"},
 	{"config", ". bucket fleet retention rotator store", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
@@ -44,13 +45,17 @@ var layout = []struct {
 	{"api/client", ". api/wire query", ""},
 	{"api", ". api/wire bucket fleet keys query retention rotator router store store/lease streams",
 		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang"},
-	{"cmd/varve", ". api api/client api/wire bucket config engine fleet keys query retention rotator router store store/dynamo store/lease store/local store/mem",
+	{"cmd/varve", ". api api/client api/wire bucket cloudwatch config engine fleet keys query retention rotator router store store/dynamo store/lease store/local store/mem",
 		"github.com/aws github.com/spf13 github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
 	{"tests/dynamotest", "", "github.com/aws"},
 	{"tests/bench", ". bucket engine query rotator store store/dynamo store/local tests/dynamotest", "github.com/aws"},
 	{"tests/varvetest", "", ""},
 	{"tests/crash", "", ""},
 	{"tests/e2e", "", ""},
+	{"tests/terraform", "", ""},
+	{"tests/terraform/provider", "", ""},
+	{"tests/terraform/emulator", "", ""},
+	{"tests/terraform/emulator/serve", "tests/dynamotest tests/terraform/emulator", ""},
 }
 
 // sources parses the Go files of the module that are not tests, by folder.

@@ -133,7 +133,7 @@ func (in *ingest) settle() {
 		in.rejects = append(in.rejects, '}')
 	}
 	in.index += int64(in.batch.Len())
-	in.s.metrics.verdicts(&in.batch)
+	in.s.opts.Events.Judged(in.batch.Len(), in.s.metrics.verdicts(&in.batch))
 }
 
 // answer writes the verdicts: 200 if no reading was rejected, 207 if some were,

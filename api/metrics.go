@@ -74,8 +74,8 @@ func (m *metrics) refused(err error) {
 	m.refusals.WithLabelValues(strconv.Itoa(statusOf(classify(err)))).Inc()
 }
 
-// verdicts counts a batch's verdicts.
-func (m *metrics) verdicts(b *wire.Batch) {
+// verdicts counts a batch's verdicts, and returns how many are rejections.
+func (m *metrics) verdicts(b *wire.Batch) (rejected int) {
 	var counts [4]int
 	for i := range b.Verdicts {
 		v := &b.Verdicts[i]
@@ -89,4 +89,5 @@ func (m *metrics) verdicts(b *wire.Batch) {
 			m.outcomes[o].Add(float64(counts[o]))
 		}
 	}
+	return counts[varve.Rejected]
 }

@@ -76,6 +76,8 @@ func (l Limits) withDefaults() Limits {
 type Events struct {
 	// Failed: a request failed through no fault of its own.
 	Failed func(r *http.Request, err error)
+	// Judged: readings got their verdicts, some of them rejected.
+	Judged func(readings, rejected int)
 	// KeyCreated and KeyRevoked: a key was made or revoked, by a key of the id
 	// by; "" while there were no keys.
 	KeyCreated, KeyRevoked func(k keys.Key, by string)
@@ -84,6 +86,9 @@ type Events struct {
 func (e Events) withDefaults() Events {
 	if e.Failed == nil {
 		e.Failed = func(*http.Request, error) {}
+	}
+	if e.Judged == nil {
+		e.Judged = func(int, int) {}
 	}
 	if e.KeyCreated == nil {
 		e.KeyCreated = func(keys.Key, string) {}

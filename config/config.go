@@ -29,6 +29,7 @@ type Config struct {
 	Limits    Limits
 	Logs      Logs
 	Log       Log
+	Metrics   Metrics
 }
 
 // Server is how Varve is reached.
@@ -129,6 +130,11 @@ type Logs struct{ Retention time.Duration }
 type Log struct {
 	Level  string // debug, info, warn or error
 	Format string // console or json
+}
+
+// Metrics are those that are written somewhere, besides /metrics.
+type Metrics struct {
+	CloudWatch bool // to standard output, for Amazon CloudWatch
 }
 
 // Size is a number of bytes.

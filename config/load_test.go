@@ -123,6 +123,8 @@ logs:
 log:
   level: debug
   format: json
+metrics:
+  cloudwatch: true
 classes:
   default: {retention: 30d}
   archive: {retention: forever}
@@ -146,6 +148,7 @@ func TestEverySetting(t *testing.T) {
 		Limits:    config.Limits{Body: 1 << 20, Request: 10 * time.Minute, Stall: 30 * time.Second, Requests: 10, Readings: 20},
 		Logs:      config.Logs{Retention: 90 * day},
 		Log:       config.Log{Level: "debug", Format: "json"},
+		Metrics:   config.Metrics{CloudWatch: true},
 	}
 	if !reflect.DeepEqual(loaded.Config, want) {
 		t.Errorf("got  %+v\nwant %+v", loaded.Config, want)

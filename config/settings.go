@@ -136,6 +136,7 @@ var settings = []setting{
 	positive(duration("logs.retention", "how long entries of devices' logs live; those that there are keep what they were written with", func(c *Config) *time.Duration { return &c.Logs.Retention })),
 	text("log.level", "debug, info, warn or error", func(c *Config) *string { return &c.Log.Level }, oneOf("debug", "info", "warn", "error")),
 	text("log.format", "console or json", func(c *Config) *string { return &c.Log.Format }, oneOf("console", "json")),
+	truth("metrics.cloudwatch", "once a minute, write metrics for Amazon CloudWatch to standard output", func(c *Config) *bool { return &c.Metrics.CloudWatch }),
 }
 
 func checkAddress(s string) error {

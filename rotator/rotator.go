@@ -54,6 +54,7 @@ type Rotator struct {
 // Health is how rotation is doing.
 type Health struct {
 	LastSuccess   time.Time // of a run in this process; zero: none yet
+	LastRun       time.Time // of a run in this process that got as far as a plan
 	LastError     string    // of the last run, if it failed
 	Usable        bool      // this month's tables were all there when it was looked last, or before
 	Ready, Needed int       // tables of the next month: there are, there should be
@@ -180,6 +181,7 @@ func (r *Rotator) note(p *Plan, d done, err error) {
 	}
 	if !p.Now.IsZero() { // it got as far as a plan
 		h.take(p, d)
+		h.LastRun = r.opts.Now()
 	}
 	if err != nil {
 		h.LastError = err.Error()

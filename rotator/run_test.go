@@ -166,14 +166,14 @@ func TestEventsAndHealth(t *testing.T) {
 		t.Errorf("told %s\nwant %s", got, want)
 	}
 	h := r.Health()
-	if !h.LastSuccess.IsZero() || h.LastError == "" || h.Ready != 3 || h.Needed != 6 || h.Tables != 6 {
+	if !h.LastSuccess.IsZero() || h.LastError == "" || !h.LastRun.Equal(w.clock) || h.Ready != 3 || h.Needed != 6 || h.Tables != 6 {
 		t.Errorf("after a failure: %+v", h)
 	}
 	w.store.before = nil
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	good := rotator.Health{LastSuccess: w.clock, Usable: true, Ready: 6, Needed: 6, Tables: 12}
+	good := rotator.Health{LastSuccess: w.clock, LastRun: w.clock, Usable: true, Ready: 6, Needed: 6, Tables: 12}
 	if h := r.Health(); h != good {
 		t.Errorf("after a success: %+v, want %+v", h, good)
 	}

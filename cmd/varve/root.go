@@ -117,13 +117,14 @@ func rootCommand(s *std) *cobra.Command {
 			"  varve serve                       start the service\n" +
 			"  varve ingest FILES…               send it readings\n" +
 			"  varve query STREAM DEVICE         ask it for readings\n" +
-			"  varve tables list                 see its tables, and when each will be dropped",
+			"  varve tables list                 see its tables, and when each will be dropped\n" +
+			"  varve doctor                      see whether it can work here",
 		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), streamsCommand(a),
-		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), versionCommand(a))
+		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
 	root.SetVersionTemplate("varve {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}

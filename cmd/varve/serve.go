@@ -72,7 +72,8 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	srv := newServer(c, e, log)
+	measured, stopMetrics := a.publish(ctx, c, e, log)
+	srv := newServer(c, e, log, measured)
 	srv.TLSConfig = secured
 	warnOfClear(c, log)
 	failed := make(chan error, 1)
@@ -86,6 +87,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 		err = drain(srv, c.Server.Drain, log)
 	case err = <-failed:
 	}
+	stopMetrics()
 	err = errors.Join(err, closeWithin(max(c.Server.Drain, leastClose), e.Close))
 	if err == nil {
 		log.Info().Msg("stopped")
@@ -188,7 +190,7 @@ func openStore(ctx context.Context, c *config.Config, log zerolog.Logger, fatal 
 	return st, "embedded", err
 }
 
-func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger) *http.Server {
+func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *http.Server {
 	reg := prometheus.NewRegistry()
 	if d, ok := e.Store.(*dynamo.Store); ok {
 		registerUsage(reg, d)
@@ -200,6 +202,7 @@ func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger) *http.Ser
 		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},
 		Events: api.Events{
 			Failed:     func(r *http.Request, err error) { requestFailed(log, r, err) },
+			Judged:     judged,
 			KeyCreated: func(k keys.Key, by string) { keyChanged(log, "API key made", &k, by) },
 			KeyRevoked: func(k keys.Key, by string) { keyChanged(log, "API key revoked", &k, by) },
 		},

@@ -61,8 +61,13 @@ func (s *space) leaves(need int64) error {
 	}
 }
 
-func (s *space) look() (free int64, err error) {
-	usage, err := s.fs.GetDiskUsage(s.dir)
+func (s *space) look() (free int64, err error) { return freeOn(s.fs, s.dir) }
+
+// Free returns how many bytes the disk of a folder has free.
+func Free(dir string) (int64, error) { return freeOn(vfs.Default, dir) }
+
+func freeOn(disk vfs.FS, dir string) (free int64, err error) {
+	usage, err := disk.GetDiskUsage(dir)
 	if errors.Is(err, vfs.ErrUnsupported) {
 		return math.MaxInt64, nil // file systems in memory
 	}

@@ -1,0 +1,157 @@
+package cloudwatch_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/varvedb/varve/cloudwatch"
+	"github.com/varvedb/varve/rotator"
+)
+
+// published is a line as CloudWatch reads it: the values of what it declares.
+type published struct {
+	at     time.Time
+	values map[string]float64
+}
+
+func parse(t *testing.T, line string) published {
+	t.Helper()
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(line), &doc); err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	var head struct {
+		Timestamp         int64
+		CloudWatchMetrics []struct {
+			Namespace  string
+			Dimensions [][]string
+			Metrics    []struct{ Name, Unit string }
+		}
+	}
+	if err := json.Unmarshal(doc["_aws"], &head); err != nil {
+		t.Fatal(err)
+	}
+	if len(head.CloudWatchMetrics) != 1 {
+		t.Fatalf("%d directives", len(head.CloudWatchMetrics))
+	}
+	d := head.CloudWatchMetrics[0]
+	if d.Namespace != "Varve" || len(d.Dimensions) != 1 || len(d.Dimensions[0]) != 1 || d.Dimensions[0][0] != "Deployment" {
+		t.Fatalf("namespace %s, dimensions %v", d.Namespace, d.Dimensions)
+	}
+	if string(doc["Deployment"]) != `"weather"` {
+		t.Fatalf("deployment %s", doc["Deployment"])
+	}
+	got := published{time.UnixMilli(head.Timestamp).UTC(), map[string]float64{}}
+	for _, m := range d.Metrics {
+		var v float64
+		if err := json.Unmarshal(doc[m.Name], &v); err != nil {
+			t.Fatalf("%s: %v", m.Name, err)
+		}
+		got.values[m.Name] = v
+	}
+	if extra := len(doc) - 2 - len(got.values); extra != 0 {
+		t.Fatalf("%d values that are not declared: %s", extra, line)
+	}
+	return got
+}
+
+func lines(out *bytes.Buffer) []string {
+	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+}
+
+func TestPublish(t *testing.T) {
+	begin := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	now, health, backlog := begin, rotator.Health{}, 0.0
+	var out bytes.Buffer
+	p := cloudwatch.New(cloudwatch.Options{
+		Out: &out, Deployment: "weather", Now: func() time.Time { return now },
+		Health: func() rotator.Health { return health }, Backlog: func() float64 { return backlog },
+	})
+	steps := []struct {
+		why  string
+		do   func()
+		want map[string]float64
+	}{
+		{"nothing has happened yet", func() {}, map[string]float64{
+			"RotationSuccess": 0, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 0}},
+		{"a rotation that made all, and readings", func() {
+			health = rotator.Health{LastSuccess: now, LastRun: now, Ready: 21, Needed: 21}
+			p.Judged(10, 1)
+			p.Judged(5, 2)
+		}, map[string]float64{"RotationSuccess": 1, "TablesReadyAhead": 1, "Readings": 15, "ReadingsRejected": 3, "RollupBacklog": 0}},
+		{"each is published once", func() {}, map[string]float64{
+			"RotationSuccess": 0, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 0}},
+		{"a rotation that failed half way", func() {
+			health.LastRun, health.Ready, health.LastError = now, 7, "no"
+			backlog = 12
+		}, map[string]float64{"RotationSuccess": 0, "TablesReadyAhead": 1.0 / 3, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 12}},
+		{"more than is needed is enough", func() {
+			health.LastRun, health.LastSuccess, health.Ready = now, now, 30
+		}, map[string]float64{"RotationSuccess": 1, "TablesReadyAhead": 1, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 12}},
+	}
+	for i, s := range steps {
+		now = begin.Add(time.Duration(i) * time.Minute)
+		s.do()
+		if err := p.Publish(); err != nil {
+			t.Fatal(err)
+		}
+		got := parse(t, lines(&out)[i])
+		if !got.at.Equal(now) {
+			t.Errorf("%s: at %s, want %s", s.why, got.at, now)
+		}
+		if len(got.values) != len(s.want) {
+			t.Errorf("%s: %v, want %v", s.why, got.values, s.want)
+		}
+		for name, want := range s.want {
+			if v, ok := got.values[name]; !ok || v != want {
+				t.Errorf("%s: %s is %v, want %v", s.why, name, v, want)
+			}
+		}
+	}
+}
+
+// TestRun: a line a minute, and one at the end with what was counted since.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := cloudwatch.New(cloudwatch.Options{
+			Out: &out, Deployment: "weather", Now: time.Now, Health: func() rotator.Health { return rotator.Health{} },
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+		defer cancel()
+		tick := time.NewTicker(cloudwatch.Every)
+		defer tick.Stop()
+		time.AfterFunc(130*time.Second, func() { p.Judged(4, 1) })
+		if err := p.Run(ctx, tick.C); err != nil {
+			t.Fatal(err)
+		}
+		all := lines(&out)
+		if len(all) != 3 {
+			t.Fatalf("%d lines in 150 seconds, want those of 2 minutes and the last", len(all))
+		}
+		if got := parse(t, all[2]).values[cloudwatch.Readings]; got != 4 {
+			t.Errorf("the last line counts %v readings, want 4", got)
+		}
+	})
+}
+
+var errFull = errors.New("disk full")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestRunReportsWhatItCannotWrite(t *testing.T) {
+	p := cloudwatch.New(cloudwatch.Options{Out: full{}, Deployment: "weather", Now: time.Now, Health: func() rotator.Health { return rotator.Health{} }})
+	tick := make(chan time.Time, 1)
+	tick <- time.Time{}
+	if err := p.Run(t.Context(), tick); !errors.Is(err, errFull) {
+		t.Fatalf("got %v", err)
+	}
+}

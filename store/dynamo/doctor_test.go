@@ -1,0 +1,256 @@
+package dynamo_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+const patientRegistry = "patient_registry"
+
+// patient is a deployment on an emulator that is fit, and what examines it.
+func patient(t *testing.T, url string) dynamo.Examination {
+	t.Helper()
+	client := dynamotest.Client(url)
+	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: patientRegistry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dynamo.Examination{Options: dynamo.Options{Client: client, Registry: patientRegistry}, Prefixes: []string{"patient"}}
+}
+
+// found returns the findings of a state, by the names of their checks.
+func found(all []dynamo.Finding, state dynamo.State) (checks []string) {
+	for _, f := range all {
+		if f.State == state {
+			checks = append(checks, f.Check)
+		}
+	}
+	return checks
+}
+
+// TestExamineFit: nothing is wrong with a deployment as Varve makes it, on any
+// emulator, and nothing is changed by looking.
+func TestExamineFit(t *testing.T) {
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			x := patient(t, e.Start(t))
+			all := dynamo.Examine(t.Context(), x)
+			if wrong := found(all, dynamo.Wrong); len(wrong) > 0 {
+				t.Errorf("wrong: %v\n%+v", wrong, all)
+			}
+			good := found(all, dynamo.Good)
+			for _, check := range []string{"registry", "registry keys and indexes", "registry TTL", "table template", "permission UpdateItem", "number of tables"} {
+				if !slices.Contains(good, check) {
+					t.Errorf("%s is not among what is good: %v", check, good)
+				}
+			}
+			tables, err := x.Client.ListTables(t.Context(), &dynamodb.ListTablesInput{})
+			if err != nil || len(tables.TableNames) != 1 {
+				t.Errorf("after it, there are the tables %v, %v", tables.TableNames, err)
+			}
+			items, err := x.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(patientRegistry)})
+			if err != nil || len(items.Items) != 0 {
+				t.Errorf("after it, the registry holds %v, %v", items.Items, err)
+			}
+		})
+	}
+}
+
+// detour changes requests or answers on their way.
+type detour func(op string, body []byte, next func() (*http.Response, error)) (*http.Response, error)
+
+func (w detour) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	return w(op, body, func() (*http.Response, error) {
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if resp != nil {
+			resp.Request = r
+		}
+		return resp, err
+	})
+}
+
+func on(x *dynamo.Examination, w detour) {
+	x.Client = dynamodb.New(x.Client.Options(), func(o *dynamodb.Options) {
+		o.HTTPClient = &http.Client{Transport: w}
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 })
+	})
+}
+
+// answered changes what an operation answers.
+func answered(t *testing.T, op string, change func(answer map[string]any)) detour {
+	return func(is string, _ []byte, next func() (*http.Response, error)) (*http.Response, error) {
+		resp, err := next()
+		if err != nil || is != op {
+			return resp, err
+		}
+		var answer map[string]any
+		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+			t.Error(err)
+		}
+		change(answer)
+		text, err := json.Marshal(answer)
+		if err != nil {
+			t.Error(err)
+		}
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		resp.Header.Del("X-Amz-Crc32")
+		resp.Header.Del("Content-Length")
+		return resp, nil
+	}
+}
+
+// refused answers an operation on tables whose names hold something.
+func refused(op, within, code string) detour {
+	return func(is string, body []byte, next func() (*http.Response, error)) (*http.Response, error) {
+		if is != op || !bytes.Contains(body, []byte(within)) {
+			return next()
+		}
+		return refusal(&http.Request{}, http.StatusBadRequest, code), nil
+	}
+}
+
+func table(answer map[string]any) map[string]any { return answer["Table"].(map[string]any) }
+
+// TestExamineWrong: each thing that can be wrong is found, alone, and comes with
+// a remedy.
+func TestExamineWrong(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	fit := patient(t, url)
+	put := func(template string) func(*testing.T, *dynamo.Examination) {
+		return func(t *testing.T, _ *dynamo.Examination) {
+			s, err := dynamo.Open(t.Context(), fit.Options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			it := store.Item{Key: dynamo.TemplateKey(), Attrs: map[string]varve.Value{dynamo.TemplateAttr: varve.StringValue(template)}}
+			if err := s.Put(t.Context(), it); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Delete(context.WithoutCancel(t.Context()), dynamo.TemplateKey()) })
+		}
+	}
+	through := func(w detour) func(*testing.T, *dynamo.Examination) {
+		return func(_ *testing.T, x *dynamo.Examination) { on(x, w) }
+	}
+	cases := []struct {
+		name  string
+		do    func(*testing.T, *dynamo.Examination)
+		check string
+		says  string
+	}{
+		{"no registry", func(_ *testing.T, x *dynamo.Examination) { x.Registry, x.Owner = "nowhere", "nowhere" }, "registry", "no table nowhere"},
+		{"it is being made", through(answered(t, "DescribeTable", func(a map[string]any) { table(a)["TableStatus"] = "CREATING" })), "registry", "CREATING"},
+		{"an index is missing", through(answered(t, "DescribeTable", func(a map[string]any) {
+			table(a)["GlobalSecondaryIndexes"] = table(a)["GlobalSecondaryIndexes"].([]any)[:1]
+		})), "registry keys and indexes", "needs HASH gsi"},
+		{"an index of keys only", through(answered(t, "DescribeTable", func(a map[string]any) {
+			table(a)["GlobalSecondaryIndexes"].([]any)[1].(map[string]any)["Projection"] = map[string]any{"ProjectionType": "KEYS_ONLY"}
+		})), "registry keys and indexes", "whole items"},
+		{"TTL is off", through(answered(t, "DescribeTimeToLive", func(a map[string]any) { delete(a, "TimeToLiveDescription") })), "registry TTL", "off"},
+		{"TTL of another attribute", through(answered(t, "DescribeTimeToLive", func(a map[string]any) {
+			a["TimeToLiveDescription"].(map[string]any)["AttributeName"] = "expires"
+		})), "registry TTL", "expires"},
+		{"somebody else's", func(_ *testing.T, x *dynamo.Examination) { x.Owner = "me" }, "registry owner", "patient_registry"},
+		{"no owner", through(answered(t, "ListTagsOfResource", func(a map[string]any) { a["Tags"] = []any{} })), "registry owner", "no tag"},
+		{"a template with a slip", put(`{"biling":"on_demand"}`), "table template", "biling"},
+		{"a template that cannot be", put(`{"billing":"provisioned"}`), "table template", "capacity.hot"},
+		{"the clock is slow", func(_ *testing.T, x *dynamo.Examination) {
+			x.Now = func() time.Time { return time.Now().Add(-10 * time.Minute) }
+		}, "clock", "-10m"},
+		{"no writing of readings", through(refused("UpdateItem", "patient_0", "AccessDeniedException")), "permission UpdateItem", "router"},
+		{"no writing of rows", through(refused("PutItem", "patient_0", "AccessDeniedException")), "permission PutItem", "router"},
+		{"no reading of readings", through(refused("Query", "patient_0", "AccessDeniedException")), "permission Query", "reader"},
+		{"no records", through(refused("PutItem", patientRegistry, "AccessDeniedException")), "permission PutItem", "router"},
+		{"no tuning", through(refused("UpdateTable", "patient_0", "AccessDeniedException")), "permission UpdateTable", "rotator"},
+		{"no listing", through(refused("ListTables", "", "AccessDeniedException")), "number of tables", "AccessDenied"},
+		{"too many tables", through(answered(t, "ListTables", func(a map[string]any) {
+			names := []any{}
+			for range 2100 {
+				names = append(names, "other")
+			}
+			a["TableNames"] = names
+		})), "number of tables", "2100"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			x := fit
+			c.do(t, &x)
+			all := dynamo.Examine(t.Context(), x)
+			wrong := found(all, dynamo.Wrong)
+			if !slices.Equal(wrong, []string{c.check}) {
+				t.Fatalf("wrong: %q, want %s alone\n%+v", wrong, c.check, all)
+			}
+			for _, f := range all {
+				if f.State == dynamo.Wrong && (!strings.Contains(f.Found, c.says) || f.Remedy == "") {
+					t.Errorf("found %q, which does not say %q, or has no remedy: %q", f.Found, c.says, f.Remedy)
+				}
+			}
+		})
+	}
+}
+
+// TestExamineUnits: the template's capacity is compared with what a table may
+// have, where the endpoint says so.
+func TestExamineUnits(t *testing.T) {
+	x := patient(t, dynamotest.Dynoxide.Start(t))
+	s, err := dynamo.Open(t.Context(), x.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := store.Item{Key: dynamo.TemplateKey(), Attrs: map[string]varve.Value{dynamo.TemplateAttr: varve.StringValue(
+		`{"classes":{"busy":{"billing":"provisioned","capacity":{"hot":{"read":5,"write":900},"warm":{"read":1,"write":1},"cold":{"read":1,"write":1}}}}}`)}}
+	if err := s.Put(t.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range map[int]dynamo.State{899: dynamo.Wrong, 900: dynamo.Good} {
+		on(&x, func(op string, _ []byte, next func() (*http.Response, error)) (*http.Response, error) {
+			resp, err := next()
+			if op == "DescribeLimits" && err == nil {
+				text := fmt.Sprintf(`{"TableMaxReadCapacityUnits":40000,"TableMaxWriteCapacityUnits":%d}`, most)
+				resp.StatusCode, resp.Body, resp.ContentLength = http.StatusOK, io.NopCloser(strings.NewReader(text)), int64(len(text))
+				resp.Header.Del("X-Amz-Crc32")
+			}
+			return resp, err
+		})
+		if all := dynamo.Examine(t.Context(), x); !slices.Contains(found(all, want), "capacity") {
+			t.Errorf("with %d write units at the most, capacity is not %s: %+v", most, want, all)
+		}
+	}
+}
+
+// TestExamineNobody: an endpoint that does not answer is one finding.
+func TestExamineNobody(t *testing.T) {
+	client := dynamodb.New(dynamotest.Client("http://127.0.0.1:1").Options(), func(o *dynamodb.Options) {
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 })
+	})
+	all := dynamo.Examine(t.Context(), dynamo.Examination{Options: dynamo.Options{Client: client, Registry: patientRegistry}})
+	if len(all) != 1 || all[0].State != dynamo.Wrong || !strings.Contains(all[0].Remedy, "check the endpoint") {
+		t.Errorf("found %+v", all)
+	}
+}

@@ -1,0 +1,9 @@
+# The plugins are those in TFLINT_PLUGIN_DIR: see tests/terraform/tools.sh.
+plugin "terraform" {
+  enabled = true
+  preset  = "all"
+}
+
+plugin "aws" {
+  enabled = true
+}

@@ -1,0 +1,19 @@
+output "service_config" {
+  description = "Varve's configuration, as the service has it."
+  value       = module.varve.service_config
+}
+
+output "service_name" {
+  description = "Name of the ECS service."
+  value       = module.varve.service_name
+}
+
+output "archive_bucket" {
+  description = "Name of the bucket for exports."
+  value       = module.varve.archive_bucket
+}
+
+output "topic_arn" {
+  description = "ARN of the topic that alarms go to."
+  value       = module.varve.topic_arn
+}

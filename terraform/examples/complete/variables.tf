@@ -1,0 +1,92 @@
+variable "region" {
+  description = "AWS region."
+  type        = string
+  default     = "eu-central-1"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[a-z]+(-[a-z]+)+-[0-9]+$", var.region))
+    error_message = "A region looks like eu-central-1."
+  }
+}
+
+variable "prefix" {
+  description = "Prefix of all tables' names."
+  type        = string
+  default     = "varve"
+  nullable    = false
+
+  validation {
+    condition     = length(var.prefix) > 0
+    error_message = "A prefix is never empty."
+  }
+}
+
+variable "emails" {
+  description = "Addresses that alarms are mailed to."
+  type        = set(string)
+  nullable    = false
+
+  validation {
+    condition     = length(var.emails) > 0
+    error_message = "Somebody should know."
+  }
+}
+
+variable "image" {
+  description = "Image of Varve."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = length(var.image) > 0
+    error_message = "An image is needed."
+  }
+}
+
+variable "target_group_arn" {
+  description = "ARN of the load balancer's target group, with port 8278 and targets by IP."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = length(var.target_group_arn) > 0
+    error_message = "A target group is needed."
+  }
+}
+
+variable "subnet_ids" {
+  description = "Subnets of the tasks."
+  type        = set(string)
+  nullable    = false
+
+  validation {
+    condition     = length(var.subnet_ids) > 0
+    error_message = "At least one subnet is needed."
+  }
+}
+
+variable "security_group_ids" {
+  description = "Security groups of the tasks."
+  type        = set(string)
+  nullable    = false
+
+  validation {
+    condition     = length(var.security_group_ids) > 0
+    error_message = "At least one security group is needed."
+  }
+}
+
+variable "kms_key_arn" {
+  description = <<-EOT
+    ARN of the KMS key that encrypts tables. It is made elsewhere on purpose: time tables outlive `terraform destroy`, and cannot be read
+    without it.
+  EOT
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", var.kms_key_arn))
+    error_message = "A KMS key is given by its ARN, arn:…:kms:…:key/…."
+  }
+}

@@ -1,0 +1,9 @@
+output "service_config" {
+  description = "Varve's configuration: terraform output -json service_config > varve.json, varve serve --config varve.json."
+  value       = module.varve.service_config
+}
+
+output "policy_arns" {
+  description = "Policies to attach to who runs Varve: router, rotator and reader."
+  value       = module.varve.policy_arns
+}

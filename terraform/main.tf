@@ -1,0 +1,126 @@
+# Everything around Varve's tables: what stands still. Time tables are made,
+# tuned and dropped by Varve's rotator, and are nowhere here.
+
+data "aws_region" "current" {}
+
+locals {
+  registry_name = coalesce(var.registry_name, "${var.prefix}_registry")
+  # The tables of a class have a prefix of their own.
+  table_prefixes = [for name in sort(keys(var.classes)) : name == "default" ? var.prefix : "${var.prefix}-${name}"]
+  kms_keys = toset(compact(concat(
+    [var.registry_kms_key_arn, var.template.kms_key],
+    [for own in values(var.template.classes) : own.kms_key]
+  )))
+
+  # Varve's configuration: what is not set is left out, and has its default.
+  groups = { for group, settings in {
+    store = {
+      kind     = "dynamodb"
+      region   = data.aws_region.current.region
+      registry = local.registry_name
+      endpoint = var.endpoint
+    }
+    tables    = { prefix = var.prefix }
+    retention = var.retention
+    metrics   = { cloudwatch = var.monitoring == null ? null : true }
+    server    = { hosts = length(var.hosts) > 0 ? join(",", var.hosts) : null }
+  } : group => { for key, value in settings : key => value if value != null } }
+  streams = { for name, s in var.streams : name => { for key, value in s : key => value if value != null } }
+
+  config = merge(
+    { for group, settings in local.groups : group => settings if length(settings) > 0 },
+    { classes = var.classes },
+    length(local.streams) > 0 ? { streams = local.streams } : null
+  )
+
+  # The same by key, for the command line.
+  settings = merge(
+    merge([for group, settings in local.groups : { for key, value in settings : "${group}.${key}" => tostring(value) }]...),
+    { for name, c in var.classes : "classes.${name}.retention" => c.retention },
+    merge([for name, s in local.streams : { for key, value in s : "streams.${name}.${key}" => value }]...)
+  )
+}
+
+module "registry" {
+  source = "./modules/registry"
+
+  name                   = local.registry_name
+  template               = var.template
+  deletion_protection    = var.deletion_protection
+  point_in_time_recovery = var.point_in_time_recovery
+  kms_key_arn            = var.registry_kms_key_arn
+  tags                   = var.tags
+}
+
+module "iam" {
+  source = "./modules/iam"
+  count  = var.policies ? 1 : 0
+
+  name           = var.prefix
+  registry_name  = local.registry_name
+  table_prefixes = local.table_prefixes
+  kms_key_arns   = local.kms_keys
+  roles          = var.roles
+  tags           = var.tags
+}
+
+module "monitoring" {
+  source = "./modules/monitoring"
+  count  = var.monitoring == null ? 0 : 1
+
+  name             = var.prefix
+  deployment       = var.prefix
+  registry_name    = local.registry_name
+  topic_arn        = var.monitoring.topic_arn
+  topic_kms_key_id = var.monitoring.topic_kms_key_id
+  emails           = var.monitoring.emails
+  heartbeat_period = var.monitoring.heartbeat_period
+  rejected_share   = var.monitoring.rejected_share
+  rollup_backlog   = var.monitoring.rollup_backlog
+  watch_region     = var.monitoring.watch_region
+  tags             = var.tags
+}
+
+module "archive" {
+  source = "./modules/archive"
+  count  = var.archive == null ? 0 : 1
+
+  bucket             = var.archive.bucket
+  kms_key_arn        = var.archive.kms_key_arn
+  glacier_after_days = var.archive.glacier_after_days
+  expire_after_days  = var.archive.expire_after_days
+  tags               = var.tags
+}
+
+module "ingest" {
+  source = "./modules/ingest"
+  count  = var.ingest == null ? 0 : 1
+
+  name            = "${var.prefix}-readings"
+  shards          = var.ingest.shards
+  retention_hours = var.ingest.retention_hours
+  kms_key_id      = var.ingest.kms_key_id
+  tags            = var.tags
+}
+
+module "service" {
+  source = "./modules/service-ecs"
+  count  = var.service == null ? 0 : 1
+
+  name               = var.prefix
+  image              = var.service.image
+  settings           = local.settings
+  policy_arns        = module.iam[0].policy_arns
+  subnet_ids         = var.service.subnet_ids
+  security_group_ids = var.service.security_group_ids
+  assign_public_ip   = var.service.assign_public_ip
+  cluster_arn        = var.service.cluster_arn
+  tasks              = var.service.tasks
+  cpu                = var.service.cpu
+  memory             = var.service.memory
+  architecture       = var.service.architecture
+  proxy              = var.service.proxy
+  target_group_arn   = var.service.target_group_arn
+  log_retention_days = var.service.log_retention_days
+  tags               = var.tags
+}

@@ -1,0 +1,184 @@
+# Three policies: the router writes readings, the rotator makes, tunes and
+# deletes time tables, the reader asks. A process has those of the parts it
+# runs. None may change the registry's table or the table template: those are
+# Terraform's.
+
+data "aws_caller_identity" "current" {}
+data "aws_partition" "current" {}
+data "aws_region" "current" {}
+
+locals {
+  table_arn = "arn:${data.aws_partition.current.partition}:dynamodb:${data.aws_region.current.region}:${data.aws_caller_identity.current.account_id}:table"
+  registry  = "${local.table_arn}/${var.registry_name}"
+  indexes   = "${local.registry}/index/*"
+  tables    = [for prefix in sort(tolist(var.table_prefixes)) : "${local.table_arn}/${prefix}_*_*_*_????"]
+
+  # What each part does with the registry, with time tables, and where there is
+  # no narrower resource than everything.
+  registry_reads = ["dynamodb:BatchGetItem", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:ListTagsOfResource", "dynamodb:Query"]
+  actions = {
+    router = {
+      registry = local.registry_reads
+      tables   = ["dynamodb:DescribeTable", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+      anything = []
+    }
+    rotator = {
+      registry = concat(local.registry_reads, ["dynamodb:DeleteItem", "dynamodb:PutItem"])
+      tables = [
+        "dynamodb:CreateTable", "dynamodb:DeleteTable", "dynamodb:DescribeContinuousBackups", "dynamodb:DescribeTable",
+        "dynamodb:DescribeTimeToLive", "dynamodb:ListTagsOfResource", "dynamodb:TagResource", "dynamodb:UntagResource",
+        "dynamodb:UpdateContinuousBackups", "dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive",
+      ]
+      anything = ["dynamodb:DescribeLimits", "dynamodb:ListTables"]
+    }
+    reader = {
+      registry = local.registry_reads
+      tables   = ["dynamodb:DescribeTable", "dynamodb:Query"]
+      anything = ["dynamodb:DescribeLimits", "dynamodb:ListTables"]
+    }
+  }
+  roles = { for r in flatten([
+    for role, r in var.roles : [for policy in r.policies : { role = role, policy = policy }]
+  ]) : "${r.role}/${r.policy}" => r }
+}
+
+data "aws_iam_policy_document" "this" {
+  for_each = local.actions
+
+  statement {
+    sid       = "Registry"
+    actions   = each.value.registry
+    resources = [local.registry, local.indexes]
+  }
+
+  statement {
+    sid       = "TimeTables"
+    actions   = each.value.tables
+    resources = local.tables
+  }
+
+  # A router must not take the lease that rotation runs under: it would keep
+  # those away from it who may rotate. Nor may it make API keys, or take the
+  # records of tables away. What it takes away is of alerts.
+  dynamic "statement" {
+    for_each = each.key == "router" ? {
+      PutItem    = ["KEYS", "LEASE"]
+      DeleteItem = ["KEYS", "LEASE", "TABLES"]
+    } : {}
+    content {
+      sid       = "Registry${statement.key}"
+      actions   = ["dynamodb:${statement.key}"]
+      resources = [local.registry]
+      condition {
+        test     = "ForAllValues:StringNotEquals"
+        variable = "dynamodb:LeadingKeys"
+        values   = statement.value
+      }
+    }
+  }
+
+  dynamic "statement" {
+    for_each = length(each.value.anything) > 0 ? [each.value.anything] : []
+    content {
+      sid       = "Account"
+      actions   = statement.value
+      resources = ["*"]
+    }
+  }
+
+  dynamic "statement" {
+    for_each = length(var.kms_key_arns) > 0 ? [var.kms_key_arns] : []
+    content {
+      sid       = "Keys"
+      actions   = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"]
+      resources = statement.value
+      condition {
+        test     = "StringEquals"
+        variable = "kms:ViaService"
+        values   = ["dynamodb.${data.aws_region.current.region}.amazonaws.com"]
+      }
+    }
+  }
+
+  dynamic "statement" {
+    for_each = length(var.kms_key_arns) > 0 && each.key == "rotator" ? [var.kms_key_arns] : []
+    content {
+      sid       = "Grants"
+      actions   = ["kms:CreateGrant"]
+      resources = statement.value
+      condition {
+        test     = "StringEquals"
+        variable = "kms:ViaService"
+        values   = ["dynamodb.${data.aws_region.current.region}.amazonaws.com"]
+      }
+      condition {
+        test     = "Bool"
+        variable = "kms:GrantIsForAWSResource"
+        values   = ["true"]
+      }
+    }
+  }
+
+  statement {
+    sid    = "NotTheRegistryItself"
+    effect = "Deny"
+    actions = [
+      "dynamodb:CreateTable", "dynamodb:DeleteResourcePolicy", "dynamodb:DeleteTable", "dynamodb:PartiQLDelete", "dynamodb:PartiQLInsert",
+      "dynamodb:PartiQLUpdate", "dynamodb:PutResourcePolicy", "dynamodb:RestoreTableFromBackup", "dynamodb:RestoreTableToPointInTime",
+      "dynamodb:TagResource", "dynamodb:UntagResource", "dynamodb:UpdateContinuousBackups", "dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive",
+    ]
+    resources = [local.registry, local.indexes]
+  }
+
+  statement {
+    sid       = "NotTheTemplate"
+    effect    = "Deny"
+    actions   = ["dynamodb:BatchWriteItem", "dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+    resources = [local.registry]
+    condition {
+      test     = "ForAnyValue:StringEquals"
+      variable = "dynamodb:LeadingKeys"
+      values   = ["TEMPLATE"]
+    }
+  }
+}
+
+resource "aws_iam_policy" "this" {
+  for_each = local.actions
+
+  name        = "${var.name}-${each.key}"
+  description = "What Varve's ${each.key} needs of DynamoDB."
+  policy      = data.aws_iam_policy_document.this[each.key].json
+  tags        = var.tags
+}
+
+data "aws_iam_policy_document" "trust" {
+  for_each = var.roles
+
+  statement {
+    actions = ["sts:AssumeRole"]
+    dynamic "principals" {
+      for_each = { for type, who in { Service = each.value.services, AWS = each.value.principals } : type => who if length(who) > 0 }
+      content {
+        type        = principals.key
+        identifiers = principals.value
+      }
+    }
+  }
+}
+
+resource "aws_iam_role" "this" {
+  for_each = var.roles
+
+  name               = "${var.name}-${each.key}"
+  description        = "Varve: ${join(", ", sort(tolist(each.value.policies)))}."
+  assume_role_policy = data.aws_iam_policy_document.trust[each.key].json
+  tags               = var.tags
+}
+
+resource "aws_iam_role_policy_attachment" "this" {
+  for_each = local.roles
+
+  role       = aws_iam_role.this[each.value.role].name
+  policy_arn = aws_iam_policy.this[each.value.policy].arn
+}

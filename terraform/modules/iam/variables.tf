@@ -1,0 +1,80 @@
+variable "name" {
+  description = "What the names of policies and roles begin with."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9+=,.@_-]{1,50}$", var.name))
+    error_message = "The name has 1 to 50 letters, digits or + = , . @ _ -."
+  }
+}
+
+variable "registry_name" {
+  description = "Name of the registry's table."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9_.-]{3,255}$", var.registry_name)) && !can(regex("_.*_.*_.*_.{4}$", var.registry_name))
+    error_message = "A registry is named with 3 to 255 letters, digits, _ . or -, and not as time tables are."
+  }
+}
+
+variable "table_prefixes" {
+  description = "Prefixes of the time tables' names: that of the deployment, and <prefix>-<class> for each other retention class."
+  type        = set(string)
+  nullable    = false
+
+  validation {
+    condition     = length(var.table_prefixes) > 0 && alltrue([for p in var.table_prefixes : can(regex("^[A-Za-z0-9-]{1,64}$", p))])
+    error_message = "There is at least one prefix, and each has 1 to 64 letters, digits or -."
+  }
+}
+
+variable "kms_key_arns" {
+  description = "ARNs of the KMS keys that encrypt the registry and time tables, if they are not AWS's own."
+  type        = set(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for arn in var.kms_key_arns : can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", arn))])
+    error_message = "A KMS key is given by its ARN, arn:…:kms:…:key/…."
+  }
+}
+
+variable "roles" {
+  description = "Roles to make, by the end of their name: the policies each has, of router, rotator and reader, and the services or principals (ARNs) that may take it."
+  type = map(object({
+    policies   = set(string)
+    services   = optional(set(string), [])
+    principals = optional(set(string), [])
+  }))
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = alltrue([for r in var.roles : length(r.policies) > 0 && alltrue([for p in r.policies : contains(["router", "rotator", "reader"], p)])])
+    error_message = "A role has one or more of the policies router, rotator and reader."
+  }
+  validation {
+    condition     = alltrue([for r in var.roles : length(r.services) + length(r.principals) > 0])
+    error_message = "A role that nobody may take is of no use: name services or principals."
+  }
+  validation {
+    condition     = alltrue(flatten([for r in var.roles : [for p in r.principals : p != "*"]]))
+    error_message = "A role cannot be for everybody: name principals by their ARNs."
+  }
+}
+
+variable "tags" {
+  description = "Tags of policies and roles."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for key in keys(var.tags) : !startswith(key, "aws:")])
+    error_message = "Tags that begin with aws: are Amazon's."
+  }
+}

@@ -1,0 +1,141 @@
+variable "name" {
+  description = "Name of the registry's table."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9_.-]{3,255}$", var.name))
+    error_message = "A table is named with 3 to 255 letters, digits, _ . or -."
+  }
+  validation {
+    condition     = !can(regex("_.*_.*_.*_.{4}$", var.name))
+    error_message = "The name has the form of a time table's, <prefix>_<start>_<end>_<MM>_<YYYY>, which the rotator may delete."
+  }
+}
+
+variable "template" {
+  description = <<-EOT
+    What the rotator makes time tables from; it reads it each time it makes or tunes one.
+    `billing` is on_demand, the default, or provisioned; `capacity` (read and write units a second) and `table_class` (standard or
+    standard_infrequent_access) are by tier: hot, warm and cold. `kms_key` is the ARN of the key that encrypts them, without it one of
+    AWS's own. `deletion_protection` is on by default and lifted right before a table is dropped; `point_in_time_recovery` is off by
+    default. `classes` holds what is different for the tables of a retention class.
+  EOT
+  type = object({
+    billing                = optional(string)
+    capacity               = optional(map(object({ read = number, write = number })), {})
+    table_class            = optional(map(string), {})
+    kms_key                = optional(string)
+    point_in_time_recovery = optional(bool)
+    deletion_protection    = optional(bool)
+    tags                   = optional(map(string), {})
+    classes = optional(map(object({
+      billing                = optional(string)
+      capacity               = optional(map(object({ read = number, write = number })), {})
+      table_class            = optional(map(string), {})
+      kms_key                = optional(string)
+      point_in_time_recovery = optional(bool)
+      deletion_protection    = optional(bool)
+      tags                   = optional(map(string), {})
+    })), {})
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition = alltrue([
+      for s in concat([var.template], values(var.template.classes)) : s.billing == null ? true : contains(["on_demand", "provisioned"], s.billing)
+    ])
+    error_message = "Billing is on_demand or provisioned."
+  }
+  validation {
+    condition = alltrue(flatten([
+      for s in concat([var.template], values(var.template.classes)) : [
+        for tier in concat(keys(s.capacity), keys(s.table_class)) : contains(["hot", "warm", "cold"], tier)
+      ]
+    ]))
+    error_message = "The tiers are hot, warm and cold."
+  }
+  validation {
+    condition = alltrue(flatten([
+      for s in concat([var.template], values(var.template.classes)) : [
+        for c in values(s.capacity) : c.read >= 1 && c.write >= 1 && floor(c.read) == c.read && floor(c.write) == c.write
+      ]
+    ]))
+    error_message = "Capacity is whole read and write units, 1 at the least."
+  }
+  validation {
+    condition = alltrue([
+      for s in concat([var.template], [
+        for own in values(var.template.classes) : {
+          billing  = try(coalesce(own.billing, var.template.billing), null)
+          capacity = merge(var.template.capacity, own.capacity)
+        }
+      ]) : s.billing == "provisioned" ? length(setintersection(keys(s.capacity), ["hot", "warm"])) == 2 : true
+    ])
+    error_message = "Provisioned tables need a capacity for hot and for warm; without one for cold, they go on demand when they are sealed."
+  }
+  validation {
+    condition = alltrue(flatten([
+      for s in concat([var.template], values(var.template.classes)) : [
+        for class in values(s.table_class) : contains(["standard", "standard_infrequent_access"], class)
+      ]
+    ]))
+    error_message = "A table's class is standard or standard_infrequent_access."
+  }
+  validation {
+    condition = alltrue([
+      for s in concat([var.template], values(var.template.classes)) : s.kms_key == null ? true : can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", s.kms_key))
+    ])
+    error_message = "A KMS key is given by its ARN, arn:…:kms:…:key/…."
+  }
+  validation {
+    condition = alltrue(flatten([
+      for s in concat([var.template], values(var.template.classes)) : [
+        for key in keys(s.tags) : key != "" && key != "varve:owner" && !startswith(key, "aws:")
+      ]
+    ]))
+    error_message = "Tags must have a name; varve:owner is Varve's, and those that begin with aws: are Amazon's."
+  }
+  validation {
+    condition     = alltrue([for name in keys(var.template.classes) : can(regex("^[A-Za-z0-9]+$", name))])
+    error_message = "A retention class is named with letters and digits."
+  }
+}
+
+variable "deletion_protection" {
+  description = "Whether the registry refuses to be deleted. To destroy it, apply false first."
+  type        = bool
+  default     = true
+  nullable    = false
+}
+
+variable "point_in_time_recovery" {
+  description = "Whether the registry can be restored to any second of the last 35 days."
+  type        = bool
+  default     = true
+  nullable    = false
+}
+
+variable "kms_key_arn" {
+  description = "ARN of the KMS key that encrypts the registry; null: one of AWS's own."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.kms_key_arn == null ? true : can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", var.kms_key_arn))
+    error_message = "A KMS key is given by its ARN, arn:…:kms:…:key/…."
+  }
+}
+
+variable "tags" {
+  description = "Tags of the registry, besides varve:owner."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for key in keys(var.tags) : key != "varve:owner" && !startswith(key, "aws:")])
+    error_message = "The tag varve:owner is Varve's, and those that begin with aws: are Amazon's."
+  }
+}

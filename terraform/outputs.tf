@@ -1,0 +1,49 @@
+output "service_config" {
+  description = "Varve's configuration: terraform output -json service_config > varve.json, varve serve --config varve.json."
+  value       = local.config
+}
+
+output "settings" {
+  description = "The same by key, as for varve serve --set key=value."
+  value       = local.settings
+}
+
+output "registry" {
+  description = "Name and ARN of the registry's table."
+  value       = { name = module.registry.name, arn = module.registry.arn }
+}
+
+output "template" {
+  description = "The table template as the rotator reads it, JSON."
+  value       = module.registry.template
+}
+
+output "policy_arns" {
+  description = "ARNs of the IAM policies: router, rotator and reader."
+  value       = var.policies ? module.iam[0].policy_arns : {}
+}
+
+output "role_arns" {
+  description = "ARNs of the roles."
+  value       = var.policies ? module.iam[0].role_arns : {}
+}
+
+output "topic_arn" {
+  description = "ARN of the topic that alarms go to; null without monitoring."
+  value       = one(module.monitoring[*].topic_arn)
+}
+
+output "archive_bucket" {
+  description = "Name of the bucket for exports; null without archive."
+  value       = one(module.archive[*].bucket)
+}
+
+output "ingest_stream" {
+  description = "Name of the Kinesis stream; null without ingest."
+  value       = one(module.ingest[*].name)
+}
+
+output "service_name" {
+  description = "Name of the ECS service; null without service."
+  value       = one(module.service[*].service_name)
+}

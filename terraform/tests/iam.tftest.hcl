@@ -1,0 +1,112 @@
+# Every validation rejects a bad value.
+
+mock_provider "aws" {
+  mock_data "aws_iam_policy_document" {
+    defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
+  }
+}
+
+variables {
+  name           = "varve"
+  registry_name  = "varve_registry"
+  table_prefixes = ["varve"]
+}
+
+run "name" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    name = "a b"
+  }
+  expect_failures = [var.name]
+}
+
+run "registry_name" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    registry_name = "varve_1794787200_1795392000_11_2026"
+  }
+  expect_failures = [var.registry_name]
+}
+
+run "no_prefix" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    table_prefixes = []
+  }
+  expect_failures = [var.table_prefixes]
+}
+
+run "prefix_of_everything" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    table_prefixes = ["*"]
+  }
+  expect_failures = [var.table_prefixes]
+}
+
+run "key" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    kms_key_arns = ["*"]
+  }
+  expect_failures = [var.kms_key_arns]
+}
+
+run "policy_of_a_role" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    roles = { a = { policies = ["admin"], services = ["ecs-tasks.amazonaws.com"] } }
+  }
+  expect_failures = [var.roles]
+}
+
+run "role_of_nobody" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    roles = { a = { policies = ["reader"] } }
+  }
+  expect_failures = [var.roles]
+}
+
+run "role_of_everybody" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    roles = { a = { policies = ["reader"], principals = ["*"] } }
+  }
+  expect_failures = [var.roles]
+}
+
+run "tags" {
+  command = plan
+  module {
+    source = "./modules/iam"
+  }
+  variables {
+    tags = { "aws:x" = "y" }
+  }
+  expect_failures = [var.tags]
+}

@@ -1,0 +1,123 @@
+# Every validation rejects a bad value.
+
+mock_provider "aws" {
+  mock_data "aws_iam_policy_document" {
+    defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
+  }
+}
+
+variables {
+  name          = "varve"
+  deployment    = "varve"
+  registry_name = "varve_registry"
+}
+
+run "name" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    name = "a b"
+  }
+  expect_failures = [var.name]
+}
+
+run "deployment" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    deployment = "a_b"
+  }
+  expect_failures = [var.deployment]
+}
+
+run "registry_name" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    registry_name = "a b"
+  }
+  expect_failures = [var.registry_name]
+}
+
+run "topic" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    topic_arn = "alarms"
+  }
+  expect_failures = [var.topic_arn]
+}
+
+run "key_that_cloudwatch_may_not_use" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    topic_kms_key_id = "alias/aws/sns"
+  }
+  expect_failures = [var.topic_kms_key_id]
+}
+
+run "address" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    emails = ["ops"]
+  }
+  expect_failures = [var.emails]
+}
+
+run "period" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    heartbeat_period = 60
+  }
+  expect_failures = [var.heartbeat_period]
+}
+
+run "share" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    rejected_share = 5
+  }
+  expect_failures = [var.rejected_share]
+}
+
+run "backlog" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    rollup_backlog = 0
+  }
+  expect_failures = [var.rollup_backlog]
+}
+
+run "tags" {
+  command = plan
+  module {
+    source = "./modules/monitoring"
+  }
+  variables {
+    tags = { "aws:x" = "y" }
+  }
+  expect_failures = [var.tags]
+}

@@ -1,0 +1,113 @@
+# What is asked for is made, and told to those that need it; with a provider
+# that makes things up.
+
+mock_provider "aws" {
+  override_data {
+    target = data.aws_region.current
+    values = { region = "eu-central-1" }
+  }
+  mock_data "aws_iam_policy_document" {
+    defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
+  }
+  mock_resource "aws_iam_policy" {
+    defaults = { arn = "arn:aws:iam::123456789012:policy/made-up" }
+  }
+  mock_resource "aws_iam_role" {
+    defaults = { arn = "arn:aws:iam::123456789012:role/made-up" }
+  }
+  mock_resource "aws_sns_topic" {
+    defaults = { arn = "arn:aws:sns:eu-central-1:123456789012:made-up" }
+  }
+  mock_resource "aws_ecs_task_definition" {
+    defaults = { arn = "arn:aws:ecs:eu-central-1:123456789012:task-definition/made-up:1" }
+  }
+  mock_resource "aws_ecs_cluster" {
+    defaults = { arn = "arn:aws:ecs:eu-central-1:123456789012:cluster/made-up" }
+  }
+  mock_resource "aws_cloudwatch_log_group" {
+    defaults = { arn = "arn:aws:logs:eu-central-1:123456789012:log-group:made-up" }
+  }
+}
+
+run "defaults" {
+  assert {
+    condition     = output.registry.name == "varve_registry"
+    error_message = "The registry is ${output.registry.name}."
+  }
+  assert {
+    condition     = sort(keys(output.policy_arns)) == tolist(["reader", "rotator", "router"])
+    error_message = "The policies are ${jsonencode(output.policy_arns)}."
+  }
+  assert {
+    condition     = output.topic_arn == "arn:aws:sns:eu-central-1:123456789012:made-up"
+    error_message = "Alarms go to ${coalesce(output.topic_arn, "nobody")}."
+  }
+  assert {
+    condition     = output.archive_bucket == null && output.ingest_stream == null && output.service_name == null
+    error_message = "Something was made that nobody asked for."
+  }
+  assert {
+    condition = jsonencode(output.service_config) == jsonencode({
+      classes   = { default = { retention = "1y" } }
+      metrics   = { cloudwatch = true }
+      retention = { drop = false }
+      store     = { kind = "dynamodb", region = "eu-central-1", registry = "varve_registry" }
+      tables    = { prefix = "varve" }
+    })
+    error_message = "The configuration is ${jsonencode(output.service_config)}."
+  }
+  assert {
+    condition     = output.template == "{}"
+    error_message = "The template is ${output.template}."
+  }
+}
+
+run "nothing_but_the_registry" {
+  variables {
+    prefix     = "small"
+    policies   = false
+    monitoring = null
+  }
+  assert {
+    condition     = length(module.iam) == 0 && length(module.monitoring) == 0 && output.policy_arns == {} && output.topic_arn == null
+    error_message = "Policies or alarms were made."
+  }
+  assert {
+    condition     = output.registry.name == "small_registry" && !contains(keys(output.settings), "metrics.cloudwatch")
+    error_message = "The settings are ${jsonencode(output.settings)}."
+  }
+}
+
+run "everything" {
+  variables {
+    prefix        = "big"
+    registry_name = "big.items"
+    classes       = { default = { retention = "90d" }, audit = { retention = "forever" } }
+    streams       = { access-log = { class = "audit" }, plain = {} }
+    monitoring    = { topic_arn = "arn:aws:sns:eu-central-1:123456789012:mine" }
+    archive       = { bucket = "big-archive" }
+    ingest        = { shards = 2 }
+    roles         = { analyst = { policies = ["reader"], principals = ["arn:aws:iam::123456789012:root"] } }
+    service       = { image = "varve:v0.1.0", subnet_ids = ["subnet-1"], security_group_ids = ["sg-1"] }
+  }
+  assert {
+    condition     = output.settings["store.registry"] == "big.items" && output.registry.name == "big.items"
+    error_message = "The registry is ${output.registry.name}."
+  }
+  assert {
+    condition     = output.settings["streams.access-log.class"] == "audit" && output.settings["classes.audit.retention"] == "forever"
+    error_message = "The settings are ${jsonencode(output.settings)}."
+  }
+  assert {
+    condition     = output.topic_arn == "arn:aws:sns:eu-central-1:123456789012:mine"
+    error_message = "Alarms go to ${output.topic_arn}."
+  }
+  assert {
+    condition     = output.archive_bucket == "big-archive" && output.ingest_stream == "big-readings" && output.service_name == "big"
+    error_message = "The bucket is ${output.archive_bucket}, the stream ${output.ingest_stream}, the service ${output.service_name}."
+  }
+  assert {
+    condition     = keys(output.role_arns) == tolist(["analyst"])
+    error_message = "The roles are ${jsonencode(output.role_arns)}."
+  }
+}

@@ -1,0 +1,226 @@
+// Package emulator is DynamoDB as Terraform's AWS provider needs it: an emulator,
+// and what emulators lack. They know nothing of warm throughput, for which the
+// provider waits, nor of continuous backups.
+package emulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Emulator is an emulator, and what it lacks.
+type Emulator struct {
+	backend *url.URL
+
+	mu        sync.Mutex
+	recovered map[string]bool // tables with point-in-time recovery
+}
+
+// New returns what stands before the emulator at an address.
+func New(address string) (*Emulator, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("the emulator's address: %w", err)
+	}
+	return &Emulator{backend: u, recovered: map[string]bool{}}, nil
+}
+
+// HasRecovery reports whether a table has point-in-time recovery.
+func (e *Emulator) HasRecovery(table string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.recovered[table]
+}
+
+// Call is a request, as far as it matters who may make it.
+type Call struct {
+	Operation string
+	Table     string // "": of no table
+	Index     string
+	Keys      []string // hash keys of the registry's items that it writes
+}
+
+// Door is a way to an emulator, for one of its users.
+type Door struct {
+	emulator *Emulator
+	refuse   func(Call) string
+
+	mu      sync.Mutex
+	calls   map[string]bool
+	refused []string
+}
+
+// Door returns a way to the emulator. Refuse says why a call is refused, or "";
+// nil refuses none.
+func (e *Emulator) Door(refuse func(Call) string) *Door {
+	if refuse == nil {
+		refuse = func(Call) string { return "" }
+	}
+	return &Door{emulator: e, refuse: refuse, calls: map[string]bool{}}
+}
+
+// Called reports whether an operation was asked for.
+func (d *Door) Called(operation string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.calls[operation]
+}
+
+// Refused returns why calls were refused.
+func (d *Door) Refused() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.refused)
+}
+
+// asked is what of a request matters here.
+type asked struct {
+	TableName                        string
+	ResourceArn                      string
+	IndexName                        string
+	RequestItems                     map[string]json.RawMessage
+	Key, Item                        map[string]struct{ S string }
+	PointInTimeRecoverySpecification *struct{ PointInTimeRecoveryEnabled bool }
+}
+
+// tables are those that a request is about.
+func (a *asked) tables() []string {
+	switch {
+	case a.RequestItems != nil:
+		return slices.Sorted(maps.Keys(a.RequestItems))
+	case a.ResourceArn != "":
+		return []string{a.ResourceArn[strings.LastIndexByte(a.ResourceArn, '/')+1:]}
+	case a.TableName != "":
+		return []string{a.TableName}
+	}
+	return nil
+}
+
+// calls are what a request asks for.
+func (a *asked) calls(operation string) (all []Call) {
+	c := Call{Operation: operation, Index: a.IndexName}
+	for _, item := range []map[string]struct{ S string }{a.Key, a.Item} {
+		if pk := item["pk"].S; pk != "" {
+			c.Keys = append(c.Keys, pk)
+		}
+	}
+	for _, c.Table = range a.tables() {
+		all = append(all, c)
+	}
+	if len(all) == 0 {
+		all = []Call{c}
+	}
+	return all
+}
+
+// ServeHTTP implements http.Handler.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	body, err := io.ReadAll(r.Body)
+	var in asked
+	if err == nil {
+		err = json.Unmarshal(body, &in)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if why := d.note(op, &in); why != "" {
+		deny(w, "AccessDeniedException", why)
+		return
+	}
+	if strings.HasSuffix(op, "ContinuousBackups") {
+		d.emulator.recovery(w, &in)
+		return
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	proxy := &httputil.ReverseProxy{
+		Rewrite:        func(p *httputil.ProxyRequest) { p.SetURL(d.emulator.backend); p.Out.Header.Del("Accept-Encoding") },
+		ModifyResponse: warm,
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// note notes a request, and returns why it is refused, if so.
+func (d *Door) note(operation string, in *asked) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls[operation] = true
+	for _, c := range in.calls(operation) {
+		if why := d.refuse(c); why != "" {
+			d.refused = append(d.refused, why)
+			return why
+		}
+	}
+	return ""
+}
+
+func deny(w http.ResponseWriter, code, message string) {
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.WriteHeader(http.StatusBadRequest)
+	fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#%s","message":%q}`, code, message)
+}
+
+// recovery answers what is asked of continuous backups.
+func (e *Emulator) recovery(w http.ResponseWriter, in *asked) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := in.PointInTimeRecoverySpecification; s != nil {
+		e.recovered[in.TableName] = s.PointInTimeRecoveryEnabled
+	}
+	status := "DISABLED"
+	if e.recovered[in.TableName] {
+		status = "ENABLED"
+	}
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	fmt.Fprintf(w, `{"ContinuousBackupsDescription":{"ContinuousBackupsStatus":"ENABLED",`+
+		`"PointInTimeRecoveryDescription":{"PointInTimeRecoveryStatus":%q,"RecoveryPeriodInDays":35}}}`, status)
+}
+
+// warm adds warm throughput to the descriptions of tables and indexes.
+func warm(r *http.Response) error {
+	r.Header.Del("X-Amz-Crc32") // it is not that of the body which goes on
+	if r.StatusCode != http.StatusOK {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	var answer map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if decoder.Decode(&answer) == nil {
+		for _, name := range []string{"Table", "TableDescription"} {
+			if table, ok := answer[name].(map[string]any); ok {
+				warmed(table)
+				indexes, _ := table["GlobalSecondaryIndexes"].([]any)
+				for _, ix := range indexes {
+					warmed(ix.(map[string]any))
+				}
+			}
+		}
+		if body, err = json.Marshal(answer); err != nil {
+			return err
+		}
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+func warmed(described map[string]any) {
+	if _, there := described["WarmThroughput"]; !there {
+		described["WarmThroughput"] = map[string]any{"ReadUnitsPerSecond": 12000, "WriteUnitsPerSecond": 4000, "Status": "ACTIVE"}
+	}
+}

@@ -1,0 +1,59 @@
+// Command serve runs an emulator of DynamoDB that Terraform's AWS provider can
+// work with, until it is interrupted. What is in it is gone then.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/varvedb/varve/tests/dynamotest"
+	"github.com/varvedb/varve/tests/terraform/emulator"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	listen := flag.String("listen", "127.0.0.1:8000", "`address` to listen on")
+	flag.Parse()
+	if err := serve(ctx, *listen, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1) //nolint:forbidigo // main does
+	}
+}
+
+func serve(ctx context.Context, address string, out io.Writer) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	backend, err := dynamotest.Dynoxide.Run()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer backend.Stop()
+	e, err := emulator.New(backend.URL)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	fmt.Fprintf(out, "DynamoDB is emulated until Ctrl-C. In another terminal:\n\n"+
+		"  export AWS_ENDPOINT_URL_DYNAMODB=http://%s AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local\n", l.Addr())
+	srv := &http.Server{Handler: e.Door(nil), ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		<-ctx.Done()
+		_ = srv.Close() // it ends with the program
+	}()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package terraform_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/varvedb/varve/tests/dynamotest"
+	"github.com/varvedb/varve/tests/terraform/emulator"
+)
+
+func newEmulator(t *testing.T) *emulator.Emulator {
+	t.Helper()
+	e, err := emulator.New(dynamotest.Dynoxide.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// door is a way to an emulator, and its address.
+type door struct {
+	*emulator.Door
+	url string
+}
+
+// newDoor opens a way to an emulator. With policies, what they do not allow is
+// refused as AWS does.
+func newDoor(t *testing.T, e *emulator.Emulator, policies ...policy) *door {
+	t.Helper()
+	d := &door{Door: e.Door(func(c emulator.Call) string {
+		if len(policies) == 0 {
+			return ""
+		}
+		return refusal(policies, c)
+	})}
+	s := httptest.NewServer(d)
+	t.Cleanup(s.Close)
+	d.url = s.URL
+	return d
+}
+
+// refusal says why policies do not allow a call; "" if they do.
+func refusal(policies []policy, c emulator.Call) string {
+	r := request{"dynamodb:" + c.Operation, "*", map[string][]string{"dynamodb:LeadingKeys": c.Keys}}
+	if c.Table != "" {
+		r.resource = tableARN(c.Table)
+	}
+	if c.Index != "" {
+		r.resource += "/index/" + c.Index
+	}
+	if is, err := allowed(policies, r); err != nil || !is {
+		return fmt.Sprintf("%s on %s %v %v", r.action, r.resource, r.context, err)
+	}
+	return ""
+}

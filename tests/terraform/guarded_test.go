@@ -1,0 +1,127 @@
+package terraform_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/bucket"
+)
+
+// TestPoliciesSuffice runs the program under the planned policies, as AWS would
+// have it: with all three it does everything; alone, each does its own.
+func TestPoliciesSuffice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("applies to an emulator")
+	}
+	t.Parallel()
+	e := newEmulator(t)
+	s := newStack(t, e, "guarded", map[string]any{"template": map[string]any{"point_in_time_recovery": true}})
+	o := options(t, copied(t), empty(t), map[string]any{"prefix": "guarded"})
+	initialize(t, o)
+	parts, wrong := policiesOf(planOf(t, o))
+	if len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	router, rotator, reader := parts["router"], parts["rotator"], parts["reader"]
+
+	// A router for whose readings there is no table yet.
+	routing := newDoor(t, e, router)
+	routerDir := t.TempDir()
+	s.configFile(t, routerDir)
+	url := unready(t, routerDir, "--set", "store.endpoint="+routing.url)
+	if status, answer := write(t, url, "a", time.Now()); status != http.StatusServiceUnavailable || !strings.Contains(answer, `"code":"unavailable"`) {
+		t.Fatalf("without a table, a write is answered with %d %s", status, answer)
+	}
+	if left := s.tables(t); len(left) > 0 {
+		t.Fatalf("the router has made %v", left)
+	}
+
+	// All three together: nothing is refused, from an empty account to the
+	// drop of what has aged out.
+	whole := newDoor(t, e, router, rotator, reader)
+	dir := t.TempDir()
+	s.configFile(t, dir)
+	if out, err := run(t, dir, nil, varve(t), "doctor", "--config", "varve.json", "--set", "store.endpoint="+whole.url); err != nil {
+		t.Errorf("varve doctor: %v\n%s", err, out)
+	}
+	server := serve(t, dir, "--set", "store.endpoint="+whole.url, "--set", "retention.drop=true", "--set", "retention.grace=1d")
+	if status, answer := write(t, server.URL, "b", time.Now()); status != http.StatusOK {
+		t.Errorf("a write is answered with %d %s", status, answer)
+	}
+	if status, answer := query(t, server.URL, "b"); status != http.StatusOK || !strings.Contains(answer, "22.50") {
+		t.Errorf("a query is answered with %d %s", status, answer)
+	}
+
+	// Now that the rotator has been there, the router's write goes through; and
+	// the reader reads it, and writes nothing.
+	if status, answer := write(t, url, "a", time.Now()); status != http.StatusOK {
+		t.Errorf("with its table, a write is answered with %d %s", status, answer)
+	}
+	readerDir := t.TempDir()
+	s.configFile(t, readerDir)
+	reading := unready(t, readerDir, "--set", "store.endpoint="+newDoor(t, e, reader).url)
+	if status, answer := query(t, reading, "a"); status != http.StatusOK || !strings.Contains(answer, "22.50") {
+		t.Errorf("the reader is answered with %d %s", status, answer)
+	}
+	if status, answer := write(t, reading, "c", time.Now()); status != http.StatusServiceUnavailable {
+		t.Errorf("the reader writes: %d %s", status, answer)
+	}
+
+	for _, alone := range []string{url, reading} {
+		if status, answer := call(t, http.MethodGet, alone+"/readyz", ""); status != http.StatusServiceUnavailable {
+			t.Errorf("a process that may not rotate is ready: %d %s", status, answer)
+		}
+	}
+
+	ageOut(t, s, dir, server.URL)
+	if refused := whole.Refused(); len(refused) > 0 {
+		t.Errorf("with all three policies, this was refused: %s", strings.Join(refused, "\n"))
+	}
+	for _, op := range []string{"CreateTable", "UpdateTimeToLive", "UpdateContinuousBackups", "UpdateTable", "DeleteTable", "UpdateItem"} {
+		if !whole.Called(op) {
+			t.Errorf("%s was never called: this test does not show that it is allowed", op)
+		}
+	}
+	keysAreMade(t, s, newDoor(t, e, router), newDoor(t, e, rotator))
+	s.mustPlan(t, noChanges, "after all of it")
+}
+
+// keysAreMade: with the rotator's policy, API keys are made; with the router's,
+// they are not.
+func keysAreMade(t *testing.T, s *stack, router, rotator *door) {
+	t.Helper()
+	dir := t.TempDir()
+	s.configFile(t, dir)
+	create := func(d *door) (string, error) {
+		return run(t, dir, nil, varve(t), "keys", "create", "--config", "varve.json", "--set", "store.endpoint="+d.url, "--scope", "admin", "--name", "ops")
+	}
+	if out, err := create(router); err == nil || len(router.Refused()) == 0 {
+		t.Errorf("the router has made a key: %s", out)
+	}
+	if _, err := create(rotator); err != nil {
+		t.Error(err)
+	}
+}
+
+// ageOut lets time go by until the first tables are tuned, retired and dropped.
+func ageOut(t *testing.T, s *stack, dir, url string) {
+	t.Helper()
+	first := ofMonth(s.tables(t), time.Now())
+	month := bucket.MonthOf(time.Now())
+	for _, at := range []time.Time{(month + 1).Start().Add(day), (month + 2).Start().Add(35 * day), (month + 2).Start().Add(40 * day)} {
+		setClock(t, dir, time.Until(at))
+		if status, answer := call(t, http.MethodPost, url+"/v1/tables/apply", ""); status != http.StatusOK {
+			t.Fatalf("rotating at %s is answered with %d %s", at, status, answer)
+		}
+	}
+	if left := ofMonth(s.tables(t), time.Now()); len(first) == 0 || len(left) >= len(first) {
+		t.Errorf("of the %d tables of the first month, %d are left", len(first), len(left))
+	}
+	if err := os.Remove(filepath.Join(dir, clockFile)); err != nil {
+		t.Error(err)
+	}
+}

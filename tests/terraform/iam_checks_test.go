@@ -1,0 +1,214 @@
+package terraform_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store/dynamo"
+)
+
+// kmsKey is the key that the complete example is planned with.
+const kmsKey = "arn:aws:kms:" + region + ":" + account + ":key/11111111-2222-3333-4444-555555555555"
+
+// broad are the actions for which IAM knows no resource narrower than *.
+var broad = []string{"dynamodb:ListTables", "dynamodb:DescribeLimits", "ecr:GetAuthorizationToken"}
+
+// narrow: no action is a pattern, and no resource is everything where there is
+// something narrower.
+func narrow(_ *testing.T, p *planned) (wrong []string) {
+	seen := 0
+	for _, kind := range []string{"aws_iam_policy", "aws_iam_role_policy"} {
+		for _, r := range p.resources(kind) {
+			text, _ := r.AttributeValues["policy"].(string)
+			parsed, err := parsePolicy(text)
+			if err != nil {
+				wrong = append(wrong, fmt.Sprintf("%s is not known when it is planned: %v", r.Address, err))
+			}
+			for _, s := range parsed.Statement {
+				seen++
+				wrong = append(wrong, s.tooBroad(r.Address)...)
+			}
+		}
+	}
+	if seen == 0 {
+		wrong = append(wrong, "no policy was looked at")
+	}
+	return wrong
+}
+
+func (s *statement) tooBroad(at string) (wrong []string) {
+	for _, a := range s.Action {
+		if strings.ContainsAny(a, "*?") {
+			wrong = append(wrong, fmt.Sprintf("%s %s: the action %s is a pattern", at, s.Sid, a))
+		}
+		if s.Effect == "Allow" && slices.Contains(s.Resource, "*") && !slices.Contains(broad, a) {
+			wrong = append(wrong, fmt.Sprintf("%s %s: %s is allowed on everything", at, s.Sid, a))
+		}
+	}
+	for _, r := range s.Resource {
+		if strings.HasSuffix(r, "table/*") || strings.HasSuffix(r, "repository/*") || strings.HasPrefix(r, "arn:*") {
+			wrong = append(wrong, fmt.Sprintf("%s %s: %s is everything of its kind", at, s.Sid, r))
+		}
+	}
+	return wrong
+}
+
+// rule is a row of the matrix: who may do what, to which of some resources.
+type rule struct {
+	why       string
+	actions   string
+	resources []string
+	context   map[string][]string
+	may       string // the parts of Varve that may; the others may not
+	never     bool   // also if another policy allows everything
+}
+
+func on(names ...string) (arns []string) {
+	for _, n := range names {
+		arns = append(arns, tableARN(n))
+	}
+	return arns
+}
+
+// matrix is who may do what with a deployment whose classes are default and
+// audit.
+func matrix() []rule {
+	month := bucket.MonthOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+	var own []string
+	for _, prefix := range []string{"varve", "varve-audit"} {
+		own = append(own, on(bucket.Table{Prefix: prefix, Range: bucket.DefaultPolicy().Layout(month)[0], Month: month}.Name())...)
+	}
+	theirs := on("other_1794787200_1795392000_11_2026", "varve2_1794787200_1795392000_11_2026", "varve-other_1794787200_1795392000_11_2026",
+		"varve", "varve_orders", "orders", "varve_1794787200_1795392000_11_20267")
+	far := []string{
+		strings.Replace(own[0], account, "999999999999", 1), strings.Replace(own[0], region, "us-east-1", 1),
+		strings.Replace(own[0], "arn:aws:", "arn:aws-cn:", 1),
+	}
+	registry := on("varve_registry")
+	const make, write, read = "CreateTable DeleteTable UpdateTable TagResource UntagResource UpdateTimeToLive UpdateContinuousBackups", "PutItem UpdateItem", "Query"
+	const all = make + " " + write + " " + read + " DeleteItem GetItem BatchGetItem BatchWriteItem Scan"
+	item := func(pk string) map[string][]string { return map[string][]string{"dynamodb:LeadingKeys": {pk}} }
+	return []rule{
+		{"its own tables are the rotator's", make + " DescribeTimeToLive ListTagsOfResource", own, nil, "rotator", false},
+		{"readings are written by the router", write, own, nil, "router", false},
+		{"readings are read by the reader", read, own, nil, "reader", false},
+		{"all look whether a table is there", "DescribeTable", own, nil, "router rotator reader", false},
+		{"nobody goes around Varve's rows", "DeleteItem BatchWriteItem Scan PartiQLInsert PartiQLDelete PartiQLUpdate PartiQLSelect", own, nil, "", false},
+		{"tables are not copied away or shared", "CreateBackup ExportTableToPointInTime PutResourcePolicy CreateGlobalTable RestoreTableToPointInTime", own, nil, "", false},
+		{"tables that have other names are nobody's", all, theirs, nil, "", false},
+		{"nor are those of another account, region or partition", all, far, nil, "", false},
+		{"the registry's table is Terraform's", make + " PutResourcePolicy DeleteResourcePolicy", registry, nil, "", true},
+		{"all know what the registry knows", "DescribeTable DescribeTimeToLive ListTagsOfResource BatchGetItem Query", registry, nil, "router rotator reader", false},
+		{"and may ask by its indexes", read, on("varve_registry/index/gsi1", "varve_registry/index/gsi2"), nil, "router rotator reader", false},
+		{"records are written by who makes, writes and drops", "PutItem", registry, item("TABLES"), "router rotator", false},
+		{"records are taken away by who drops", "DeleteItem", registry, item("TABLES"), "rotator", false},
+		{"devices and alerts are the router's, too", "PutItem DeleteItem", registry, item("TENANT#default"), "router rotator", false},
+		{"keys are not taken away by it", "DeleteItem", registry, item("KEYS"), "rotator", false},
+		{"keys are made with the rotator's policy", "PutItem", registry, item("KEYS"), "rotator", false},
+		{"the lease is taken by who rotates", "PutItem", registry, item("LEASE"), "rotator", false},
+		{"the template is read by all", "BatchGetItem", registry, item(dynamo.TemplateKey().PK), "router rotator reader", false},
+		{"and written by nobody", "PutItem UpdateItem DeleteItem BatchWriteItem PartiQLInsert PartiQLUpdate PartiQLDelete", registry, item(dynamo.TemplateKey().PK), "", true},
+		{"nor among other items", "BatchWriteItem PutItem", registry, map[string][]string{"dynamodb:LeadingKeys": {"TABLES", dynamo.TemplateKey().PK}}, "", true},
+		{"nobody reads all of the registry", "Scan", registry, nil, "", false},
+		{"tables are listed by who plans and asks", "ListTables DescribeLimits", []string{"*"}, nil, "rotator reader", false},
+	}
+}
+
+// keyMatrix is who may use the key that encrypts tables, and how.
+func keyMatrix() []rule {
+	const use = "Decrypt DescribeKey Encrypt GenerateDataKey"
+	dynamodb := map[string][]string{"kms:ViaService": {"dynamodb." + region + ".amazonaws.com"}}
+	grant := map[string][]string{"kms:ViaService": dynamodb["kms:ViaService"], "kms:GrantIsForAWSResource": {"true"}}
+	another := []string{strings.Replace(kmsKey, "1111", "9999", 1)}
+	return []rule{
+		{"through DynamoDB", use, []string{kmsKey}, dynamodb, "router rotator reader", false},
+		{"not by itself", use + " CreateGrant", []string{kmsKey}, nil, "", false},
+		{"nor another", use, another, dynamodb, "", false},
+		{"who makes tables lets DynamoDB use it", "CreateGrant", []string{kmsKey}, grant, "rotator", false},
+		{"through DynamoDB alone", "CreateGrant", []string{kmsKey}, map[string][]string{"kms:GrantIsForAWSResource": {"true"}}, "", false},
+		{"and nobody else", "CreateGrant", []string{kmsKey}, dynamodb, "", false},
+		{"it is nobody's to end", "ScheduleKeyDeletion DisableKey PutKeyPolicy", []string{kmsKey}, dynamodb, "", false},
+	}
+}
+
+// everything is a policy that others may have attached.
+var everything = policy{[]statement{{Effect: "Allow", Action: oneOrMore{"*"}, Resource: oneOrMore{"*"}}}}
+
+// iamMatrix: the planned policies allow what is to be, and nothing else.
+func iamMatrix(_ *testing.T, p *planned) []string {
+	policies, wrong := policiesOf(p)
+	check := func(service string, rules []rule) {
+		for _, row := range rules {
+			for action := range strings.FieldsSeq(row.actions) {
+				for _, resource := range row.resources {
+					wrong = append(wrong, row.violations(policies, request{service + ":" + action, resource, row.context})...)
+				}
+			}
+		}
+	}
+	check("dynamodb", matrix())
+	check("kms", keyMatrix())
+	return wrong
+}
+
+func (row *rule) violations(policies map[string]policy, r request) (wrong []string) {
+	for _, part := range []string{"router", "rotator", "reader"} {
+		is, err := allowed([]policy{policies[part]}, r)
+		if err != nil {
+			return append(wrong, err.Error())
+		}
+		if want := slices.Contains(strings.Fields(row.may), part); is != want {
+			wrong = append(wrong, fmt.Sprintf("%s: the %s may %s on %s %v: %t, want %t", row.why, part, r.action, r.resource, r.context, is, want))
+		}
+	}
+	for part, p := range policies {
+		is, err := allowed([]policy{p, everything}, r)
+		if err != nil || row.never && is {
+			wrong = append(wrong, fmt.Sprintf("%s: with another policy, the %s may %s on %s %v: %v", row.why, part, r.action, r.resource, r.context, err))
+		}
+	}
+	// One process has all three: nothing may come of them together that none has.
+	together, err := allowed([]policy{policies["router"], policies["rotator"], policies["reader"]}, r)
+	if err != nil || together != (row.may != "") {
+		wrong = append(wrong, fmt.Sprintf("%s: all of them together may %s on %s: %t, %v", row.why, r.action, r.resource, together, err))
+	}
+	return wrong
+}
+
+// namesMatch: whatever names the program gives tables, over years, they are
+// those that the rotator may make; and the registry never is.
+func namesMatch(_ *testing.T, p *planned) []string {
+	policies, wrong := policiesOf(p)
+	patterns := tablePatterns(policies["rotator"])
+	if want := []string{"varve-audit_*_*_*_????", "varve_*_*_*_????"}; !slices.Equal(slices.Sorted(slices.Values(patterns)), want) {
+		return append(wrong, fmt.Sprintf("the patterns are %v, want %v", patterns, want))
+	}
+	grid := bucket.DefaultPolicy()
+	grid.Recent, grid.Future = 52, bucket.MaxFuture // 60 weeks and more that have a table each
+	names := 0
+	for i := range 24 {
+		month := bucket.MonthOf(time.Date(2026, time.Month(1+i), 15, 0, 0, 0, 0, time.UTC))
+		for _, r := range grid.Layout(month) {
+			for _, prefix := range []string{"varve", "varve-audit"} {
+				name := bucket.Table{Prefix: prefix, Range: r, Month: month}.Name()
+				names++
+				if !slices.ContainsFunc(patterns, func(pattern string) bool { return wild(pattern, name) }) {
+					wrong = append(wrong, name+" matches no pattern")
+				}
+			}
+		}
+	}
+	if names < 2*24*60 {
+		wrong = append(wrong, fmt.Sprintf("only %d names were looked at", names))
+	}
+	for _, name := range []string{registryOf(p), "varve_registry", "varve-audit_registry"} {
+		if slices.ContainsFunc(patterns, func(pattern string) bool { return wild(pattern, name) }) {
+			wrong = append(wrong, "the registry "+name+" matches a pattern of time tables")
+		}
+	}
+	return wrong
+}

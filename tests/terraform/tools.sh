@@ -1,0 +1,82 @@
+#!/bin/sh
+# Gets what the Terraform modules are tested with, once, into the user's cache:
+# Terraform's AWS provider, tflint with its AWS rules, and terraform-docs. With
+# --if-cached nothing is fetched: it then ends with 3 if something is not there.
+set -eu
+cd "$(dirname "$0")"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/varve/terraform
+version=6.34.0
+module=github.com/upbound/terraform-provider-aws@v0.0.0-20260305123303-f7691456b787
+arch=$(go env GOARCH)
+
+say() { echo "terraform tests: $*"; }
+
+# absent FILE: whether it has to be got. It ends everything if it must not be.
+absent() {
+	[ ! -e "$1" ] || return 1
+	[ "${only_cached:-}" = "" ] || exit 3
+}
+[ "${1:-}" != --if-cached ] || only_cached=yes
+
+work=$cache/work.$$
+trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT INT TERM
+mkdir -p "$cache" "$work"
+
+# The tools are made of the modules that tools/go.mod pins.
+tool() { # tool NAME PACKAGE
+	pinned=$(sed -n "s|^[[:space:]]*$2 v\([^ ]*\).*|\1|p" tools/go.mod)
+	if absent "$cache/$1-$pinned"; then
+		say "building $1 $pinned, once; it takes a minute or two"
+		go build -C tools -trimpath -ldflags '-s -w' -o "$work/$1" "$2"
+		mv "$work/$1" "$cache/$1-$pinned"
+	fi
+	mkdir -p "$(dirname "$cache/$3")"
+	ln -sf "$cache/$1-$pinned" "$cache/$3"
+}
+tool terraform-docs github.com/terraform-docs/terraform-docs bin/terraform-docs
+tool tflint github.com/terraform-linters/tflint bin/tflint
+tool tflint-ruleset-aws github.com/terraform-linters/tflint-ruleset-aws plugins/tflint-ruleset-aws
+
+# The provider comes from Terraform's registry, or is built of Go modules.
+mirror=$cache/mirror-$version
+if absent "$mirror"; then
+	mkdir "$work/probe"
+	cat >"$work/probe/main.tf" <<-EOF
+		terraform {
+		  required_providers {
+		    aws = {
+		      source  = "hashicorp/aws"
+		      version = "$version"
+		    }
+		  }
+		}
+	EOF
+	export TF_CLI_CONFIG_FILE=/dev/null CHECKPOINT_DISABLE=1
+	say "fetching the AWS provider $version, once; from Terraform's registry, it takes a minute"
+	mkdir "$work/mirror"
+	if ! terraform -chdir="$work/probe" providers mirror -platform="linux_$arch" "$work/mirror" >"$work/log" 2>&1; then
+		say "the registry does not answer; building the provider of Go modules, cut down to the services used, takes 3 to 10 minutes"
+		rm -rf "$work/mirror"
+		(cd provider && go mod download "$module") # checked by provider/go.sum
+		source=$(cd provider && go mod download -json "$module" | sed -n 's/^[[:space:]]*"Dir": "\(.*\)",*$/\1/p')
+		cp -R "$source" "$work/source"
+		chmod -R u+w "$work/source"
+		(cd provider && go run . "$work/source")
+		# The mirror's folders are named by the address that Terraform gives the provider.
+		address=$(terraform -chdir="$work/probe" providers | sed -n 's/.*provider\[\(.*\)\].*/\1/p')
+		folder=$work/mirror/$address/$version/linux_$arch
+		mkdir -p "$folder"
+		go build -C "$work/source" -buildvcs=false -trimpath -ldflags '-s -w' -o "$folder/terraform-provider-aws_v${version}_x5" .
+	fi
+	mv "$work/mirror" "$mirror"
+fi
+ln -sfn "$mirror" "$cache/mirror"
+cat >"$work/terraformrc" <<EOF
+disable_checkpoint = true
+provider_installation {
+  filesystem_mirror {
+    path = "$cache/mirror"
+  }
+}
+EOF
+mv "$work/terraformrc" "$cache/terraformrc"
