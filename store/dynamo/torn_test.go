@@ -43,13 +43,15 @@ func TestNeverTorn(t *testing.T) {
 					}
 					return early + cut(int(n)/turns%2)
 				}}
-				s := openOver(t, url, fmt.Sprintf("t_registry%d", turn), w)
+				registry := fmt.Sprintf("t_registry%d", turn)
+				s := openOver(t, url, registry, w)
+				reader := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: registry}) // which sends again
 				tb := tableOf(fmt.Sprintf("torn%d", turn), someTime)
 				if err := s.Create(t.Context(), tb, store.Hot); err != nil {
 					t.Fatal(err)
 				}
 				layout := store.Layout{RowWindow: []time.Duration{0, time.Hour}[turn%2], Expect: store.Expect(turn % 3)}
-				tearAt(t, s, tb, layout)
+				tearAt(t, s, reader, tb, layout)
 				if n := keysIn(t, url, tb); n != tornWriters*tornEach {
 					t.Errorf("%d keys are in rows, want %d", n, tornWriters*tornEach)
 				}
@@ -58,13 +60,13 @@ func TestNeverTorn(t *testing.T) {
 	}
 }
 
-func tearAt(t *testing.T, s *dynamo.Store, tb bucket.Table, layout store.Layout) {
+func tearAt(t *testing.T, s, reader *dynamo.Store, tb bucket.Table, layout store.Layout) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching, writing sync.WaitGroup
 	var seen atomic.Int64
 	watching.Go(func() {
 		for ctx.Err() == nil {
-			whole := wholeReadings(t, s, tb, layout)
+			whole := wholeReadings(t, reader, tb, layout)
 			seen.Store(max(seen.Load(), int64(len(whole))))
 		}
 	})
@@ -84,7 +86,7 @@ func tearAt(t *testing.T, s *dynamo.Store, tb bucket.Table, layout store.Layout)
 	writing.Wait()
 	cancel()
 	watching.Wait()
-	if whole := wholeReadings(t, s, tb, layout); len(whole) != tornWriters*tornEach {
+	if whole := wholeReadings(t, reader, tb, layout); len(whole) != tornWriters*tornEach {
 		t.Errorf("%d readings are there, want %d", len(whole), tornWriters*tornEach)
 	}
 	if seen.Load() == 0 {
