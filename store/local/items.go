@@ -21,9 +21,10 @@ type itemLocks struct {
 
 var itemSeed = maphash.MakeSeed()
 
-func (l *itemLocks) of(k store.Key) *sync.Mutex {
-	h := maphash.Comparable(itemSeed, k)
-	return &l.locks[h%uint64(len(l.locks))]
+func (l *itemLocks) of(k store.Key) *sync.Mutex { return &l.locks[l.slot(k)] }
+
+func (l *itemLocks) slot(k store.Key) int {
+	return int(maphash.Comparable(itemSeed, k) % uint64(len(l.locks)))
 }
 
 func itemKey(k store.Key) []byte {
@@ -161,20 +162,23 @@ func (s *Store) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item
 
 // Put implements store.Items.
 func (s *Store) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	return s.writeItem(ctx, it.Key, conds, func(b *pebble.Batch) error {
-		data, err := encodeItem(&it)
-		if err != nil {
-			return err
-		}
-		for _, ix := range []store.Index{store.GSI1, store.GSI2} {
-			if in := it.In(ix); !in.IsZero() {
-				if err := b.Set(indexKey(ix, in, it.Key), nil, nil); err != nil {
-					return err
-				}
+	return s.writeItem(ctx, it.Key, conds, func(b *pebble.Batch) error { return putItem(b, &it) })
+}
+
+// putItem adds an item, and its places in the indexes, to a batch.
+func putItem(b *pebble.Batch, it *store.Item) error {
+	data, err := encodeItem(it)
+	if err != nil {
+		return err
+	}
+	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
+		if in := it.In(ix); !in.IsZero() {
+			if err := b.Set(indexKey(ix, in, it.Key), nil, nil); err != nil {
+				return err
 			}
 		}
-		return b.Set(itemKey(it.Key), data, nil)
-	})
+	}
+	return b.Set(itemKey(it.Key), data, nil)
 }
 
 // Delete implements store.Items.
