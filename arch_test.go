@@ -35,6 +35,7 @@ var layout = []struct {
 	{"streams", ". store", ""},
 	{"router", ". bucket retention store streams", "golang.org/x/sync"},
 	{"query", ". bucket retention store streams", "golang.org/x/sync"},
+	{"rollup", ". bucket store store/lease", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
 	{"rotator", ". bucket retention store store/lease", "github.com/robfig/cron/v3"},
 	{"engine", ". bucket query retention rotator router store store/lease streams", "github.com/robfig/cron/v3"},
 	{"config", ". bucket retention rotator store", "github.com/knadh/koanf go.yaml.in/yaml/v3"},

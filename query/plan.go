@@ -31,7 +31,8 @@ type plan struct {
 // plan finds the tables that overlap a window and can hold live readings of a
 // stream. That a table is retired says nothing: the clock or the retention may
 // have been another then.
-func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh bool) (plan, error) {
+func (e *Engine) plan(ctx context.Context, q *Query, fresh bool) (plan, error) {
+	s, w := q.Series, q.Window
 	stream, err := e.opts.Streams.Get(ctx, s.Tenant, s.Stream, fresh)
 	if err != nil {
 		return plan{}, err
@@ -50,6 +51,9 @@ func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh
 	for i := range infos {
 		in := &infos[i]
 		cutoff := retention.Cutoff(now, keeps[in.Prefix])
+		if q.Expired {
+			cutoff = time.Time{}
+		}
 		if spent(in.Table, cutoff) {
 			p.expired = append(p.expired, in.Name())
 			continue
@@ -108,7 +112,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	if err := q.Validate(); err != nil {
 		return Explanation{}, err
 	}
-	p, err := e.plan(ctx, q.Series, q.Window, true)
+	p, err := e.plan(ctx, &q, true)
 	if err != nil {
 		return Explanation{}, err
 	}

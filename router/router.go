@@ -36,6 +36,8 @@ type Options struct {
 	// Layouts are those of streams by name that have one of their own: only
 	// RowWindow and Expect of each. Nil is none.
 	Layouts map[string]store.Layout
+	// Marker is told of readings before they are written; nil: nobody is.
+	Marker Marker
 	// Expire allows the store to delete readings that have expired by itself.
 	Expire bool
 
@@ -48,6 +50,13 @@ type Options struct {
 	// hold up fresh readings. 0 is 65,536.
 	MaxReadings int
 	Events      Events
+}
+
+// Marker notes that readings are about to be written, for those who count them.
+type Marker interface {
+	// Mark notes the readings without a verdict, which all arrived at one time,
+	// and returns by when they have to be written. If it fails, none may be.
+	Mark(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
 }
 
 // Events are called as things happen. Nil ones are skipped.
