@@ -6,9 +6,12 @@
 //	readings ──▶ router        query ◀── questions
 //	                 │            │            │
 //	              streams ────────┤         rotator ◀── cron
+//	                 │            │            │         │
+//	                 │          rollup ────────┤ ◀───────┘
 //	                 │            │            │
 //	                 └──────── store ──────────┘
 //	                    mem │ local │ …
 //
-// The three users of the store do not know each other.
+// The users of the store do not know each other: the router marks readings for
+// roll-ups, and these read readings, through small interfaces of their own.
 package engine

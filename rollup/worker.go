@@ -44,6 +44,7 @@ type Worker struct {
 	now      func() time.Time
 	lease    lease.Keeper
 	parallel int
+	late     lateDays
 }
 
 // NewWorker returns a worker.
@@ -65,6 +66,7 @@ func (w *Worker) Run(ctx context.Context) (taken int, err error) {
 	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
 	due := w.now().Add(-settled).Unix()
 	first := int(due/60) % shards // none comes last each time
+	w.late.forget()
 	var errs []error
 	for i := range shards {
 		if taken >= perRun {
@@ -171,6 +173,9 @@ func (w *Worker) finish(ctx context.Context, g group, due int64) (int, error) {
 	if err := w.write(ctx, g, counted, len(old) == len(all)); err != nil {
 		return 0, fmt.Errorf("roll-ups of %s: %w", g.series, err)
 	}
+	if err := w.late.note(ctx, w.items, g.day, g.arrival); err != nil {
+		return 0, fmt.Errorf("roll-ups of %s: %w", g.series, err)
+	}
 	keys := make([]store.Key, len(old))
 	for i, m := range old {
 		keys[i] = m.key(g.series)
@@ -179,53 +184,4 @@ func (w *Worker) finish(ctx context.Context, g group, due int64) (int, error) {
 		return 0, fmt.Errorf("remove the marks of %s: %w", g.series, err)
 	}
 	return len(old), nil
-}
-
-// write writes what was counted of a group. Whole says that all of its hours are
-// counted now: then the day is, too.
-func (w *Worker) write(ctx context.Context, g group, counted map[slot]*Partial, whole bool) error {
-	var puts []store.Item
-	empty := false
-	for at, p := range counted {
-		if p.Readings > 0 {
-			puts = append(puts, p.item(hourKey(g.series, at.hour, at.arrival)))
-		}
-		empty = empty || p.Readings == 0
-	}
-	var gone []store.Key
-	if whole || empty {
-		there, err := w.hours(ctx, g.series, span{g.day * dayHours, (g.day + 1) * dayHours})
-		if err != nil {
-			return err
-		}
-		sum := &Partial{}
-		for at, p := range there {
-			if at.arrival != g.arrival {
-				continue
-			}
-			// A copy that arrived earlier can have taken all that was there.
-			if c := counted[at]; c == nil {
-				sum.Merge(p)
-			} else if c.Readings == 0 {
-				gone = append(gone, hourKey(g.series, at.hour, at.arrival))
-			}
-		}
-		for _, p := range counted {
-			sum.Merge(p)
-		}
-		switch k := dayKey(g.series, g.day, g.arrival); {
-		case !whole:
-		case sum.Readings > 0:
-			puts = append(puts, sum.item(k))
-		case len(gone) > 0:
-			gone = append(gone, k)
-		}
-	}
-	if err := w.items.PutAll(ctx, puts); err != nil {
-		return err
-	}
-	if len(gone) == 0 {
-		return nil
-	}
-	return w.items.DeleteAll(ctx, gone)
 }
