@@ -141,6 +141,7 @@ func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func
 	}
 	s.api = api.New(api.Options{
 		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Keeper: s.engine.Store, Streams: s.engine.Streams,
+		Rollups: s.engine.Rollups, Counter: s.engine.Counter,
 		Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits,
 		Events: api.Events{Failed: func(_ *http.Request, err error) {
 			s.mu.Lock()
@@ -244,6 +245,8 @@ const (
 	writePath  = "/v1/streams/weather/readings"
 	readPath   = "/v1/streams/weather/devices/d1/readings"
 	latestPath = "/v1/streams/weather/devices/d1/latest"
+
+	rollupsPath = "/v1/streams/weather/devices/d1/rollups"
 )
 
 // good is a reading that nothing is wrong with, of device d1 at a time.

@@ -14,13 +14,14 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/streams"
 )
 
-// Options are what the server serves. All but Limits, Hosts and Events are
+// Options are what the server serves. All but Rollups, Limits, Hosts and Events are
 // required.
 type Options struct {
 	Router  *router.Router
@@ -28,6 +29,8 @@ type Options struct {
 	Rotator *rotator.Rotator
 	Keeper  store.Keeper
 	Streams *streams.Registry
+	Rollups *rollup.Reader // nil: they are switched off
+	Counter *rollup.Worker
 	Now     func() time.Time
 	Version string
 	Metrics *prometheus.Registry
@@ -101,6 +104,7 @@ func New(o Options) *Server {
 	s.api = humago.New(s, config)
 	s.api.UseMiddleware(s.onlyKnown)
 	s.routeReadings()
+	s.routeRollups()
 	s.routeTables()
 	s.routeStreams()
 	s.routeHealth()

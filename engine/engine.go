@@ -159,7 +159,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		// What goes wrong is in the rotator's events and health.
 		_ = e.rotate()
 	}))
-	e.cron.Schedule(cron.Every(countEvery), cron.FuncJob(func() { e.count(o.Events.Counted) }))
+	e.cron.Schedule(cron.Every(countEvery), cron.FuncJob(func() { e.count(e.background, o.Events.Counted) }))
 	e.cron.Start()
 	return e, nil
 }
@@ -184,7 +184,7 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 	e.Router = router.New(routing)
 	e.Rotator = rotator.New(rotator.Options{
 		Catalog: o.Store, Creator: o.Store, Keeper: o.Store, Items: o.Store, Policy: policy, Now: o.Now,
-		Holder: o.Holder, Parallel: o.Parallel, Needed: e.Counter.Needed, Events: o.Events.Rotator,
+		Holder: o.Holder, Parallel: o.Parallel, Needed: e.needed(o.Events.Counted), Events: o.Events.Rotator,
 	})
 }
 

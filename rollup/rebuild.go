@@ -28,9 +28,14 @@ func (w *Worker) Rebuild(ctx context.Context, s varve.Series, window varve.Windo
 		if err != nil {
 			return marked, fmt.Errorf("rebuild %s: %w", s, err)
 		}
+		marks, err := w.marks(ctx, s, h)
+		if err != nil {
+			return marked, fmt.Errorf("rebuild %s: %w", s, err)
+		}
+		dirty := slotsOf(marks, h)
 		var items []store.Item
 		for at := range found {
-			if at.hour >= h.from && at.hour < h.to && there[at] == nil {
+			if at.hour >= h.from && at.hour < h.to && there[at] == nil && !dirty[at] {
 				items = append(items, mark{from: at.hour, hours: 1, arrival: at.arrival, until: until}.item(s))
 			}
 		}

@@ -121,7 +121,7 @@ func rootCommand(s *std) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), streamsCommand(a),
+	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), rollupsCommand(a), streamsCommand(a),
 		tablesCommand(a), configCommand(a), versionCommand(a))
 	root.SetVersionTemplate("varve {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

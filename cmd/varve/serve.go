@@ -140,7 +140,7 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 		Store: st, Retention: c.Policy(), Grid: &grid,
 		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
 		Layouts: c.Layouts(), Parallel: parallel(c), Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
-		Holder: holder, Now: now, Events: engineEvents(log),
+		NoRollups: !c.Rollups.Enabled, Holder: holder, Now: now, Events: engineEvents(log),
 	})
 }
 
@@ -181,7 +181,7 @@ func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger) *http.Ser
 		registerUsage(reg, d)
 	}
 	handler := api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Rollups: e.Rollups, Counter: e.Counter, Now: e.Now,
 		Version: versionText(), Metrics: reg, Hosts: c.Server.HostList(),
 		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},
 		Events: api.Events{Failed: func(r *http.Request, err error) { requestFailed(log, r, err) }},

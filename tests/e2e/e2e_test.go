@@ -69,7 +69,7 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 				return prefix, []string{"--store", "dynamodb", "--set", "store.endpoint=" + url, "--set", "tables.prefix=" + prefix}
 			})
 			p.UpdateScripts = false
-			for _, script := range []string{"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms"} {
+			for _, script := range []string{"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "rollups"} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
 			}
 			testscript.Run(t, p)
