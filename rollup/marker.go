@@ -14,9 +14,9 @@ import (
 
 const (
 	// reliance is how long before a mark's end writers stop relying on it, and
-	// lastMinute how long before it they give up what they are writing.
-	reliance   = 5 * time.Minute
-	lastMinute = time.Minute
+	// giveUp how long before it they give up what they are writing.
+	reliance = 5 * time.Minute
+	giveUp   = time.Minute
 	// settled is how long after a mark's end, by its own clock, the worker takes
 	// it: clocks may differ by ten minutes.
 	settled = 15 * time.Minute
@@ -77,7 +77,7 @@ func (m *Marker) Mark(ctx context.Context, arrived time.Time, readings []varve.R
 	if w.until == math.MaxInt64 { // nothing is to be written
 		return now.Add(reliance), nil
 	}
-	return time.Unix(w.until, 0).Add(-lastMinute), nil
+	return time.Unix(w.until, 0).Add(-giveUp), nil
 }
 
 // marking is one call of Mark.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/rollup"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/lease"
 )
 
@@ -249,7 +248,7 @@ func (m *steps) finish() {
 // atRest adds the items up, without a reader.
 func (w *world) atRest() {
 	for _, device := range devices {
-		page, err := w.store.Query(context.Background(), store.ItemQuery{PK: "ROLLUP#acme/weather/" + device, Consistent: true})
+		page, err := w.store.Query(context.Background(), itemsOf(device))
 		if err != nil {
 			w.t.Fatalf("%v", err)
 		}

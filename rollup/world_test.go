@@ -138,7 +138,6 @@ type world struct {
 	rotator *rotator.Rotator
 	runs    int // of workers
 	model   map[string]*counted
-	unacked int
 	made    int // readings with a value of their own
 }
 
@@ -400,7 +399,7 @@ func (w *world) compare(what string, got []string, want map[int64][]varve.Readin
 func (w *world) dump() string {
 	var b strings.Builder
 	for _, device := range devices {
-		page, err := w.store.Store.Query(context.Background(), store.ItemQuery{PK: "ROLLUP#acme/weather/" + device})
+		page, err := w.store.Store.Query(context.Background(), itemsOf(device))
 		if err != nil {
 			return err.Error()
 		}
@@ -412,3 +411,8 @@ func (w *world) dump() string {
 }
 
 var devices = []string{"a", "b/c"}
+
+// itemsOf asks for all that is kept of a device.
+func itemsOf(device string) store.ItemQuery {
+	return store.ItemQuery{PK: "ROLLUP#acme/weather/" + device, Consistent: true}
+}
