@@ -73,7 +73,7 @@ func (a *answer) atRest(ctx context.Context) error {
 				return errEnough
 			}
 		}
-		a.rest[slot{at, arrival}], err = parsePartial(it)
+		a.rest[slot{at, arrival}], err = parsePartial(it, a.q.Fields)
 		return err
 	})
 	if err != nil && !errors.Is(err, errEnough) {
@@ -134,7 +134,7 @@ func (a *answer) addRest(ctx context.Context) error {
 		}
 	}
 	for _, h := range spans(hours) {
-		there, err := a.hours(ctx, a.q.Series, h)
+		there, err := a.hours(ctx, a.q.Series, h, a.q.Fields)
 		if err != nil {
 			return fmt.Errorf("roll-ups of %s: %w", a.q.Series, err)
 		}

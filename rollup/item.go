@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,8 +47,8 @@ func (p *Point) append(dst []byte) []byte {
 	return p.Value.Append(dst)
 }
 
-// parsePartial reads what item wrote.
-func parsePartial(it *store.Item) (*Partial, error) {
+// parsePartial reads what item wrote: only the named fields; none named: all.
+func parsePartial(it *store.Item, only []string) (*Partial, error) {
 	p := &Partial{}
 	var ok bool
 	if p.Readings, ok = it.Attrs[attrReadings].Int(); !ok {
@@ -57,10 +58,18 @@ func parsePartial(it *store.Item) (*Partial, error) {
 	if text == "" {
 		return p, nil
 	}
-	p.Fields = make([]Field, 0, strings.Count(text, "\n")+1)
+	lines := strings.Count(text, "\n") + 1
+	if len(only) > 0 {
+		lines = min(lines, len(only))
+	}
+	p.Fields = make([]Field, 0, lines)
 	for line := range strings.SplitSeq(text, "\n") {
 		c := columns{rest: line}
-		f := Field{Name: c.next(), Count: c.integer()}
+		f := Field{Name: c.next()}
+		if len(only) > 0 && !slices.Contains(only, f.Name) {
+			continue
+		}
+		f.Count = c.integer()
 		f.Sum = c.decimal()
 		f.Min, f.Max = c.number(), c.number()
 		f.First, f.Last = c.point(), c.point()

@@ -68,8 +68,9 @@ func (r *records) each(ctx context.Context, q store.ItemQuery, each func(*store.
 	}
 }
 
-// hours returns the partials of a span's hours, as they are at rest.
-func (r *records) hours(ctx context.Context, s varve.Series, h span) (map[slot]*Partial, error) {
+// hours returns the partials of a span's hours, as they are at rest: only the
+// named fields; none named: all.
+func (r *records) hours(ctx context.Context, s varve.Series, h span, only []string) (map[slot]*Partial, error) {
 	found := map[slot]*Partial{}
 	q := store.ItemQuery{PK: pkOf(s), From: hourFrom(h.from), To: hourFrom(h.to), Consistent: true}
 	err := r.each(ctx, q, func(it *store.Item) error {
@@ -77,7 +78,7 @@ func (r *records) hours(ctx context.Context, s varve.Series, h span) (map[slot]*
 		if err != nil {
 			return err
 		}
-		found[slot{at, arrival}], err = parsePartial(it)
+		found[slot{at, arrival}], err = parsePartial(it, only)
 		return err
 	})
 	return found, err

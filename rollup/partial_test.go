@@ -55,7 +55,7 @@ func TestPartialAsItem(t *testing.T) {
 		if want.Attrs[attrFields] != got.Attrs[attrFields] || !want.Attrs[attrReadings].Equal(got.Attrs[attrReadings]) {
 			t.Fatalf("in order:\n%v\nin another:\n%v", want.Attrs, got.Attrs)
 		}
-		back, err := parsePartial(&want)
+		back, err := parsePartial(&want, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,12 +103,12 @@ func TestDamagedPartial(t *testing.T) {
 			continue
 		}
 		it.Attrs[attrFields] = varve.StringValue(text[:i])
-		if got, err := parsePartial(&it); err == nil || !strings.Contains(err.Error(), it.SK) {
+		if got, err := parsePartial(&it, nil); err == nil || !strings.Contains(err.Error(), it.SK) {
 			t.Errorf("%q is read as %+v, %v", text[:i], got, err)
 		}
 	}
 	delete(it.Attrs, attrReadings)
-	if _, err := parsePartial(&it); err == nil {
+	if _, err := parsePartial(&it, nil); err == nil {
 		t.Error("a partial without a count")
 	}
 }

@@ -24,7 +24,7 @@ func (w *Worker) Rebuild(ctx context.Context, s varve.Series, window varve.Windo
 	round := int64(step / time.Second)
 	until := w.now().Unix()/round*round + 2*round
 	for _, h := range spans(found) {
-		there, err := w.hours(ctx, s, h)
+		there, err := w.hours(ctx, s, h, noField)
 		if err != nil {
 			return marked, fmt.Errorf("rebuild %s: %w", s, err)
 		}
@@ -46,3 +46,6 @@ func (w *Worker) Rebuild(ctx context.Context, s varve.Series, window varve.Windo
 	}
 	return marked, nil
 }
+
+// noField names a field that there is not: what is asked is which hours there are.
+var noField = []string{""}

@@ -39,7 +39,7 @@ func (w *Worker) write(ctx context.Context, g group, counted map[slot]*Partial, 
 // sum adds up the hours of a group, and returns the keys of those that are there
 // and have no readings any more: copies that arrived earlier have taken them.
 func (w *Worker) sum(ctx context.Context, g group, counted map[slot]*Partial) (sum *Partial, emptied []store.Key, err error) {
-	there, err := w.hours(ctx, g.series, span{g.day * dayHours, (g.day + 1) * dayHours})
+	there, err := w.hours(ctx, g.series, span{g.day * dayHours, (g.day + 1) * dayHours}, nil)
 	if err != nil {
 		return nil, nil, err
 	}
