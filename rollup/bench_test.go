@@ -1,12 +1,14 @@
 package rollup_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/store/mem"
 )
 
 // BenchmarkDayAtRest reads the hourly means of a day, at rest in the embedded
@@ -53,4 +55,22 @@ func BenchmarkDayAtRest(b *testing.B) {
 			f.Sum.Mean(f.Count)
 		}
 	}
+}
+
+// BenchmarkMark marks what 1,000 devices send minute by minute, in batches of
+// 5,000, whose marks are known.
+func BenchmarkMark(b *testing.B) {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	m := rollup.NewMarker(mem.New(nil), func() time.Time { return at.Add(30 * time.Hour) })
+	var readings []varve.Reading
+	for i := range 5000 {
+		readings = append(readings, bare(fmt.Sprintf("dev-%04d", i%1000), at.Add(time.Duration(i/1000)*time.Minute)))
+	}
+	verdicts := make([]varve.Verdict, len(readings))
+	for b.Loop() {
+		if _, err := m.Mark(b.Context(), at.Add(30*time.Hour), readings, verdicts); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/5000, "ns/reading")
 }
