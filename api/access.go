@@ -32,6 +32,8 @@ var accesses = map[string]access{
 	"GET /v1/streams/{stream}/devices/{device}/latest":   reader,
 	"GET /v1/streams/{stream}/latest":                    reader,
 	"GET /v1/streams":                                    reader,
+	"GET /v1/streams/{stream}/devices/{device}/rollups":  reader,
+	"POST /v1/streams/{stream}/devices/{device}/rollups": admin,
 
 	"PUT /v1/streams/{stream}/devices/{device}/shards": admin,
 

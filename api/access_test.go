@@ -25,6 +25,8 @@ var access = map[string][]int{
 	"GET /v1/streams/{stream}/devices/{device}/latest":   {401, 200, 403, 200, 200, 404, 403, 404},
 	"GET /v1/streams/{stream}/latest":                    {401, 200, 403, 200, 200, 200, 403, 200},
 	"PUT /v1/streams/{stream}/devices/{device}/shards":   {401, 403, 403, 403, 200, 403, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/rollups":  {401, 200, 403, 200, 200, 200, 403, 200},
+	"POST /v1/streams/{stream}/devices/{device}/rollups": {401, 403, 403, 403, 200, 403, 403, 200},
 	"GET /v1/streams":                              {401, 200, 403, 200, 200, 200, 403, 200},
 	"GET /v1/devices":                              {401, 200, 403, 200, 200, 200, 403, 200},
 	"PUT /v1/devices/{device}":                     {401, 403, 403, 403, 200, 403, 403, 200},

@@ -111,6 +111,8 @@ func kindOf(name string) *huma.Schema {
 		return &huma.Schema{Type: huma.TypeBoolean}
 	case "order":
 		return oneOf("asc", "desc")
+	case "period":
+		return oneOf("hourly", "daily")
 	case "by":
 		return oneOf("event", "arrival")
 	case "precision":

@@ -159,7 +159,8 @@ func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func
 	}
 	s.api = api.New(api.Options{
 		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Keeper: s.engine.Store, Streams: s.engine.Streams,
-		Keys: s.engine.Keys, Fleet: s.engine.Fleet, Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits,
+		Keys: s.engine.Keys, Fleet: s.engine.Fleet, Rollups: s.engine.Rollups, Counter: s.engine.Counter,
+		Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits,
 		Events: api.Events{Failed: func(_ *http.Request, err error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -262,6 +263,8 @@ const (
 	writePath  = "/v1/streams/weather/readings"
 	readPath   = "/v1/streams/weather/devices/d1/readings"
 	latestPath = "/v1/streams/weather/devices/d1/latest"
+
+	rollupsPath = "/v1/streams/weather/devices/d1/rollups"
 )
 
 // good is a reading that nothing is wrong with, of device d1 at a time.

@@ -30,7 +30,7 @@ func TestDescribedKinds(t *testing.T) {
 		t.Errorf("servers %+v", doc.Servers)
 	}
 	want := map[string]string{
-		"limit": "integer []", "explain": "boolean []", "consistent": "boolean []", "order": "string [asc desc]", "by": "string [event arrival]",
+		"limit": "integer []", "explain": "boolean []", "consistent": "boolean []", "order": "string [asc desc]", "period": "string [hourly daily]", "by": "string [event arrival]",
 		"precision": "string [s ms us ns]", "format": "string [json ndjson csv]",
 	}
 	seen := map[string]bool{}

@@ -23,6 +23,8 @@ var routes = []struct {
 	{"GET /v1/streams/{stream}/devices/{device}/readings", readPath, "", 200, "application/json"},
 	{"GET /v1/streams/{stream}/devices/{device}/latest", latestPath, "", 200, "application/json"},
 	{"GET /v1/streams/{stream}/latest", "/v1/streams/weather/latest?device=d1", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/devices/{device}/rollups", rollupsPath + "?period=daily", "", 200, "application/json"},
+	{"POST /v1/streams/{stream}/devices/{device}/rollups", rollupsPath, "", 200, "application/json"},
 	{"GET /v1/streams", "/v1/streams", "", 200, "application/json"},
 	{"PUT /v1/streams/{stream}/devices/{device}/shards", "/v1/streams/weather/devices/a/shards", `{"shards":4}`, 200, "application/json"},
 	{"GET /v1/tables", "/v1/tables", "", 200, "application/json"},
@@ -158,7 +160,7 @@ func TestDescribedParameters(t *testing.T) {
 	s := newServer(t, nil)
 	values := map[string]string{
 		"precision": "ms", "timezone": "Europe/Berlin", "device": "d1", "columns": "time,a", "types": "a:number", "delimiter": "tab", "from": "-24h", "to": "now",
-		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d",
+		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d", "period": "daily",
 		"status": "active", "during": "2026-11", "severity": "critical", "state": "WARNING",
 	}
 	doc := decode[struct {
@@ -177,6 +179,8 @@ func TestDescribedParameters(t *testing.T) {
 				body = `{"reason":"audit"}`
 			case strings.HasSuffix(base, "weather/latest?"):
 				base += "device=d1&"
+			case strings.HasSuffix(base, "/rollups?") && method == "get":
+				base += "period=daily&"
 			}
 			s.send(strings.ToUpper(method), base+"colour=red", body).problem(http.StatusBadRequest, "query.colour", "colour")
 			for _, p := range op.Parameters {

@@ -16,14 +16,15 @@ import (
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/streams"
 )
 
-// Options are what the server serves. All but Keys, KeysRequired, Limits, Hosts
-// and Events are required.
+// Options are what the server serves. All but Rollups, Keys, KeysRequired, Limits,
+// Hosts and Events are required.
 type Options struct {
 	Router  *router.Router
 	Query   *query.Engine
@@ -31,6 +32,8 @@ type Options struct {
 	Keeper  store.Keeper
 	Streams *streams.Registry
 	Fleet   *fleet.Fleet
+	Rollups *rollup.Reader // nil: they are switched off
+	Counter *rollup.Worker
 	// Keys are asked who may do what. Nil: there are none and will be none, and
 	// everybody who reaches the server may do everything.
 	Keys *keys.Registry
@@ -128,6 +131,7 @@ func New(o Options) *Server {
 	s.api = humago.New(s, config)
 	s.api.UseMiddleware(s.onlyKnown)
 	s.routeReadings()
+	s.routeRollups()
 	s.routeTables()
 	s.routeStreams()
 	s.routeKeys()

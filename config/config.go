@@ -26,6 +26,7 @@ type Config struct {
 	Retention Retention
 	Classes   map[string]Class
 	Streams   map[string]Stream
+	Rollups   Rollups
 	Limits    Limits
 	Logs      Logs
 	Log       Log
@@ -102,6 +103,9 @@ type Retention struct {
 	Schedule string
 	MaxDrops int
 }
+
+// Rollups is whether readings are added up by the hour and the day.
+type Rollups struct{ Enabled bool }
 
 // Class is a retention class.
 type Class struct{ Retention time.Duration }
@@ -185,6 +189,7 @@ func Default() Config {
 		},
 		Classes: map[string]Class{retention.DefaultClass: {Retention: 365 * 24 * time.Hour}},
 		Streams: map[string]Stream{},
+		Rollups: Rollups{Enabled: true},
 		Limits:  Limits{Body: 1 << 30, Request: 15 * time.Minute, Stall: time.Minute, Requests: 4096, Readings: 65536},
 		Logs:    Logs{Retention: fleet.DefaultLogRetention},
 		Log:     Log{Level: "info", Format: "console"},

@@ -112,6 +112,8 @@ retention:
   seal: 2h
   schedule: "@every 30m"
   max_drops: 7
+rollups:
+  enabled: false
 limits:
   body: 1048576
   request: 10m

@@ -128,6 +128,7 @@ var settings = []setting{
 	positive(duration("retention.seal", "how long after a month's end its tables may still be written to", func(c *Config) *time.Duration { return &c.Retention.Seal })),
 	text("retention.schedule", "when the rotator runs, as for cron, in UTC", func(c *Config) *string { return &c.Retention.Schedule }, checkSchedule),
 	whole("retention.max_drops", "how many tables one run may drop", 1, func(c *Config) *int { return &c.Retention.MaxDrops }),
+	truth("rollups.enabled", "add readings up by the hour and the day", func(c *Config) *bool { return &c.Rollups.Enabled }),
 	positive(size("limits.body", "length of a write's body, unpacked", func(c *Config) *Size { return &c.Limits.Body })),
 	positive(duration("limits.request", "how long a request may take", func(c *Config) *time.Duration { return &c.Limits.Request })),
 	positive(duration("limits.stall", "how long a client may leave a connection without progress", func(c *Config) *time.Duration { return &c.Limits.Stall })),

@@ -7,11 +7,13 @@
 //	                 │ ╲        ╱ │            │
 //	                 │   fleet    │            │
 //	              streams ────────┤         rotator ◀── cron
+//	                 │            │            │         │
+//	                 │          rollup ────────┤ ◀───────┘
 //	                 │            │            │
 //	                 └──────── store ──────────┘
 //	                    mem │ local │ …
 //
 // The users of the store do not know each other: what the router tells the
-// fleet, and what the fleet asks of queries, goes through functions that are
-// wired here.
+// fleet and marks for roll-ups, and what these ask of queries, goes through
+// functions and small interfaces that are wired here.
 package engine

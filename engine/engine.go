@@ -18,6 +18,7 @@ import (
 	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
@@ -53,6 +54,8 @@ type Options struct {
 	Parallel int
 	// Layouts are how the readings of streams lie, by name; see router.Options.
 	Layouts map[string]store.Layout
+	// NoRollups: readings are not counted in roll-ups.
+	NoRollups bool
 	// Holder names this process in leases; "" makes a name up. Processes that
 	// share a store must have different ones.
 	Holder string
@@ -66,6 +69,8 @@ type Events struct {
 	Router  router.Events
 	Rotator rotator.Events
 	Fleet   fleet.Events
+	// Counted: marks of roll-ups were taken, or it failed. Nil is skipped.
+	Counted func(marks int, took time.Duration, err error)
 	// Unclaimed: Open found tables of this deployment whose prefix belongs to
 	// no class that is configured; what is in them is neither found nor
 	// dropped. It is called once for each such prefix. Nil is skipped.
@@ -101,6 +106,9 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Events.Counted == nil {
+		o.Events.Counted = func(int, time.Duration, error) {}
+	}
 	return o
 }
 
@@ -113,6 +121,8 @@ type Engine struct {
 	Query   *query.Engine
 	Rotator *rotator.Rotator
 	Fleet   *fleet.Fleet
+	Rollups *rollup.Reader // nil: none are kept
+	Counter *rollup.Worker
 	Now     func() time.Time
 
 	cron       *cron.Cron
@@ -121,6 +131,7 @@ type Engine struct {
 	stop       context.CancelFunc
 	retries    sync.WaitGroup
 	retrying   atomic.Bool
+	counting   sync.Mutex
 	closing    sync.Once
 	closeErr   error
 }
@@ -144,23 +155,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, errors.Join(err, o.Store.Close())
 	}
 	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: keys.New(o.Store, o.Now), Now: o.Now}
-	e.Fleet = fleet.New(fleet.Options{
-		Items: o.Store, Source: source{e}, Policy: o.Retention, Now: o.Now,
-		Holder: o.Holder, LogRetention: o.LogRetention, Events: o.Events.Fleet,
-	})
-	e.Router = router.New(router.Options{
-		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
-		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Fleet.Watch, Events: o.Events.Router, Layouts: o.Layouts,
-		Expire: o.Drop, Grace: policy.WithDefaults().Grace,
-	})
-	e.Query = query.New(query.Options{
-		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Now: o.Now,
-		Keep: e.Fleet.Keep, Parallel: o.Parallel,
-	})
-	e.Rotator = rotator.New(rotator.Options{
-		Catalog: o.Store, Creator: o.Store, Keeper: o.Store, Items: o.Store, Policy: policy, Now: o.Now,
-		Holder: o.Holder, Parallel: o.Parallel, Events: o.Events.Rotator,
-	})
+	e.wire(o, policy)
 	e.background, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := e.rotate(); err != nil && varve.FailureOf(err) == varve.Invalid {
 		return nil, errors.Join(err, e.Close())
@@ -174,9 +169,39 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}))
 	silence := e.checkSilence(o.Events.Fleet)
 	e.cron.Schedule(cron.Every(time.Minute), cron.FuncJob(silence))
+	e.cron.Schedule(cron.Every(countEvery), cron.FuncJob(func() { e.count(e.background, o.Events.Counted) }))
 	e.cron.Start()
 	e.first.Go(silence)
 	return e, nil
+}
+
+// wire makes the parts.
+func (e *Engine) wire(o Options, policy rotator.Policy) {
+	e.Fleet = fleet.New(fleet.Options{
+		Items: o.Store, Source: source{e}, Policy: o.Retention, Now: o.Now,
+		Holder: o.Holder, LogRetention: o.LogRetention, Events: o.Events.Fleet,
+	})
+	e.Query = query.New(query.Options{
+		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Now: o.Now,
+		Keep: e.Fleet.Keep, Parallel: o.Parallel,
+	})
+	e.Counter = rollup.NewWorker(rollup.WorkerOptions{
+		Items: o.Store, Raw: e.Query, Now: o.Now, Holder: o.Holder, Parallel: o.Parallel,
+	})
+	routing := router.Options{
+		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
+		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Fleet.Watch, Events: o.Events.Router, Layouts: o.Layouts,
+		Expire: o.Drop, Grace: policy.WithDefaults().Grace,
+	}
+	if !o.NoRollups {
+		routing.Marker = rollup.NewMarker(o.Store, o.Now)
+		e.Rollups = rollup.NewReader(o.Store, e.Query)
+	}
+	e.Router = router.New(routing)
+	e.Rotator = rotator.New(rotator.Options{
+		Catalog: o.Store, Creator: o.Store, Keeper: o.Store, Items: o.Store, Policy: policy, Now: o.Now,
+		Holder: o.Holder, Parallel: o.Parallel, Needed: e.needed(o.Events.Counted), Events: o.Events.Rotator,
+	})
 }
 
 // rotate runs the rotator. If another process is doing so, it runs when that has

@@ -46,6 +46,7 @@ type Query struct {
 	Limit      int             // at most so many; 0: all
 	Fields     []string        // only these fields of each reading; none: all
 	Consistent bool            // see every reading acknowledged before
+	Expired    bool            // also what has expired and is not dropped yet
 }
 
 // Validate checks what can be said of a query without a store.

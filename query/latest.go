@@ -40,7 +40,7 @@ func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error
 	if err := valid.Validate(); err != nil {
 		return LatestAnswer{}, err
 	}
-	p, err := e.plan(ctx, q.Series, varve.AllTime(), q.Consistent)
+	p, err := e.plan(ctx, &Query{Series: q.Series, Window: varve.AllTime()}, q.Consistent)
 	if err != nil {
 		return LatestAnswer{}, err
 	}

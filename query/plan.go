@@ -31,7 +31,8 @@ type plan struct {
 // plan finds the tables that overlap a window and can hold live readings of a
 // stream. That a table is retired says nothing: the clock or the retention may
 // have been another then.
-func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh bool) (plan, error) {
+func (e *Engine) plan(ctx context.Context, q *Query, fresh bool) (plan, error) {
+	s, w := q.Series, q.Window
 	stream, err := e.opts.Streams.Get(ctx, s.Tenant, s.Stream, fresh)
 	if err != nil {
 		return plan{}, err
@@ -59,6 +60,9 @@ func (e *Engine) plan(ctx context.Context, s varve.Series, w varve.Window, fresh
 			continue // somebody else's, of a name that could be ours
 		}
 		cutoff := retention.Cutoff(now, keeps[in.Prefix])
+		if q.Expired {
+			cutoff = time.Time{}
+		}
 		if spent(in.Table, cutoff) {
 			p.expired = append(p.expired, in.Name())
 			continue
@@ -117,7 +121,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	if err := q.Validate(); err != nil {
 		return Explanation{}, err
 	}
-	p, err := e.plan(ctx, q.Series, q.Window, true)
+	p, err := e.plan(ctx, &q, true)
 	if err != nil {
 		return Explanation{}, err
 	}

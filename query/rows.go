@@ -57,7 +57,7 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	p, err := e.plan(ctx, q.Series, q.Window, q.Consistent)
+	p, err := e.plan(ctx, &q, q.Consistent)
 	if err != nil {
 		return nil, err
 	}

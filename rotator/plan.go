@@ -241,13 +241,22 @@ func (b *builder) retired(t bucket.Table) time.Time {
 
 // spare turns the steps that came too late for tables' holds into kept tables.
 func (p *Plan) spare(held map[bucket.Table]string) {
+	why := map[bucket.Table]string{}
+	for t, reason := range held {
+		why[t] = onHold(reason)
+	}
+	p.keep(why)
+}
+
+// keep turns the retiring and dropping of tables into kept tables, with reasons.
+func (p *Plan) keep(why map[bucket.Table]string) {
 	p.Actions = slices.DeleteFunc(p.Actions, func(a Action) bool {
-		why, late := held[a.Table]
-		late = late && (a.Kind == Retire || a.Kind == Drop)
-		if late {
-			p.Kept = append(p.Kept, Kept{Table: a.Table, Reason: onHold(why), Readings: a.Readings, Bytes: a.Bytes})
+		reason, ok := why[a.Table]
+		ok = ok && (a.Kind == Retire || a.Kind == Drop)
+		if ok {
+			p.Kept = append(p.Kept, Kept{Table: a.Table, Reason: reason, Readings: a.Readings, Bytes: a.Bytes})
 		}
-		return late
+		return ok
 	})
 }
 

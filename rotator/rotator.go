@@ -28,7 +28,10 @@ type Options struct {
 	// Parallel is how many tables a run makes at a time, which suits a store
 	// that takes its time over each. 0 is 1.
 	Parallel int
-	Events   Events
+	// Needed, if not nil, returns what says of a table why it is needed and must
+	// not be dropped; "" if it is not. It is asked when tables are to be dropped.
+	Needed func(context.Context) (func(bucket.Table) string, error)
+	Events Events
 }
 
 // Events are called as things happen, from the goroutine of the run. Nil ones
@@ -99,16 +102,18 @@ func (r *Rotator) Tables(ctx context.Context) ([]store.Info, error) {
 }
 
 // Plan returns what a run would do at a time, of which the zero time is now, if
-// the tables were then as they are now.
+// the tables were then as they are now. If it cannot be told which tables are
+// needed, there is a plan that drops none, and an error.
 func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 	infos, err := r.Tables(ctx)
 	if err != nil {
 		return Plan{}, err
 	}
-	if at.IsZero() {
-		at = r.opts.Now()
+	if !at.IsZero() {
+		return r.opts.Policy.Plan(at, infos), nil
 	}
-	return r.opts.Policy.Plan(at, infos), nil
+	p := r.opts.Policy.Plan(r.opts.Now(), infos)
+	return p, r.keepNeeded(ctx, &p)
 }
 
 // Run plans and applies. It fails with lease.ErrHeld if another run goes on; if
@@ -134,11 +139,12 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
-	if p, err = r.Plan(ctx, time.Time{}); err != nil {
-		return p, err
+	p, unsure := r.Plan(ctx, time.Time{})
+	if p.Now.IsZero() { // there is none
+		return p, unsure
 	}
 	d, err = r.apply(ctx, &p, l.Check)
-	return p, err
+	return p, errors.Join(unsure, err)
 }
 
 // done is how many tables a run made and dropped.

@@ -36,6 +36,8 @@ type Options struct {
 	// Layouts are those of streams by name that have one of their own: only
 	// RowWindow and Expect of each. Nil is none.
 	Layouts map[string]store.Layout
+	// Marker is told of readings before they are written; nil: nobody is.
+	Marker Marker
 	// Expire allows the store to delete readings by itself, a grace after they
 	// have expired.
 	Expire bool
@@ -55,6 +57,13 @@ type Options struct {
 	// It keeps no reference to them. An error is that of an ended context.
 	Watch  func(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
 	Events Events
+}
+
+// Marker notes that readings are about to be written, for those who count them.
+type Marker interface {
+	// Mark notes the readings without a verdict, which all arrived at one time,
+	// and returns by when they have to be written. If it fails, none may be.
+	Mark(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
 }
 
 // Events are called as things happen. Nil ones are skipped.

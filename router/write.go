@@ -49,8 +49,16 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 		return err
 	}
 	defer release()
+	within, cancel, err := q.mark(ctx, readings, verdicts)
+	defer cancel()
+	if err != nil {
+		for i := range batches {
+			q.tables.reject(batches[i].Table, verdicts, err)
+		}
+		return context.Cause(ctx)
+	}
 	for try := 0; ; try++ {
-		results := q.r.opts.Writer.Write(ctx, batches)
+		results := q.r.opts.Writer.Write(within, batches)
 		missing := q.tables.settle(batches, results, verdicts, try < createTries)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -58,11 +66,27 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 		if len(missing) == 0 {
 			return nil
 		}
-		if batches = q.create(ctx, missing, verdicts); len(batches) == 0 {
+		if batches = q.create(within, missing, verdicts); len(batches) == 0 {
 			return context.Cause(ctx)
 		}
 	}
 }
+
+// mark has the readings noted that are to be written, and returns a context that
+// ends when they have to be.
+func (q *Request) mark(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) (context.Context, context.CancelFunc, error) {
+	if q.r.opts.Marker == nil {
+		return ctx, func() {}, nil
+	}
+	by, err := q.r.opts.Marker.Mark(ctx, q.arrived, readings, verdicts)
+	if err != nil {
+		return ctx, func() {}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, by.Sub(q.r.opts.Now()), errTooLong)
+	return ctx, cancel, nil
+}
+
+var errTooLong = errors.New("the store took too long: send it again")
 
 // judge stamps a reading with the arrival and says why it cannot be stored, if
 // so.
@@ -115,10 +139,17 @@ func (q *Request) layout(s varve.Series) store.Layout {
 	if policy := q.r.opts.Policy; q.r.opts.Expire {
 		if keep := policy.Keep(s.Stream, policy.ClassOf(s.Stream).Name); keep != retention.Forever {
 			l.Keep = keep + q.r.opts.Grace
+			if q.r.opts.Marker != nil {
+				l.Keep += countWithin
+			}
 		}
 	}
 	return l
 }
+
+// countWithin is how long readings stay beyond their expiry for those who count
+// them, where the store deletes them one by one.
+const countWithin = 7 * 24 * time.Hour
 
 // create makes the tables of batches that are missing, and returns the batches
 // that can be written now. Those of a table that cannot be made are rejected.

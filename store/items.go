@@ -153,6 +153,12 @@ type Items interface {
 	// Delete removes an item, durably; it is no error if it is absent and no
 	// condition says otherwise. It fails with ErrCondition.
 	Delete(ctx context.Context, k Key, conds ...Cond) error
+	// PutAll writes items whole, without conditions. When it returns nil, all of
+	// them are durable; after an error, any of them may be. Of items with one
+	// key, the last one stays. Many cost less than as many Puts.
+	PutAll(ctx context.Context, items []Item) error
+	// DeleteAll removes items in the same way; it is no error if some are absent.
+	DeleteAll(ctx context.Context, keys []Key) error
 	// Query returns the items of one partition in the order of their sort key
 	// in the index. Ties, which only secondary indexes have, are in an order of
 	// the store's own, the same on every page.

@@ -23,6 +23,13 @@ func engineEvents(log zerolog.Logger) engine.Events {
 			log.Warn().Str("prefix", prefix).Int("tables", tables).Int64("readings", readings).
 				Msg("tables belong to no class: nothing in them is found or dropped until tables.prefix or the class is put back")
 		},
+		Counted: func(marks int, took time.Duration, err error) {
+			ev := log.Debug()
+			if err != nil {
+				ev = log.Error().Err(err)
+			}
+			ev.Int("marks", marks).Stringer("took", rounded(took)).Msg(rollupsCounted(err))
+		},
 		Router: router.Events{
 			TableCreated: func(t bucket.Table, took time.Duration) {
 				log.Warn().Str("table", t.Name()).Stringer("took", rounded(took)).Msg("made a table that a reading needed and the rotator had not made")

@@ -17,8 +17,10 @@ func (a *app) publish(ctx context.Context, c *config.Config, e *engine.Engine, l
 	if !c.Metrics.CloudWatch {
 		return nil, func() {}
 	}
-	p := cloudwatch.New(cloudwatch.Options{Out: a.out, Deployment: c.Tables.Prefix, Now: now, Health: e.Rotator.Health})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p := cloudwatch.New(cloudwatch.Options{
+		Out: a.out, Deployment: c.Tables.Prefix, Now: now, Health: e.Rotator.Health, Backlog: backlog(ctx, e),
+	})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -31,5 +33,22 @@ func (a *app) publish(ctx context.Context, c *config.Config, e *engine.Engine, l
 	return p.Judged, func() {
 		cancel()
 		<-done
+	}
+}
+
+// backlogWithin bounds the time that counting the backlog takes.
+const backlogWithin = 10 * time.Second
+
+// backlog counts the marks that wait for their roll-up; while that cannot be
+// done, it is what it was.
+func backlog(ctx context.Context, e *engine.Engine) func() float64 {
+	last := 0
+	return func() float64 {
+		ctx, cancel := context.WithTimeout(ctx, backlogWithin)
+		defer cancel()
+		if n, err := e.Counter.Backlog(ctx); err == nil {
+			last = n
+		}
+		return float64(last)
 	}
 }

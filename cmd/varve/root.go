@@ -123,7 +123,7 @@ func rootCommand(s *std) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), streamsCommand(a),
+	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), rollupsCommand(a), streamsCommand(a),
 		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
 	root.SetVersionTemplate("varve {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

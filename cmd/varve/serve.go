@@ -153,7 +153,7 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 	return engine.Open(ctx, engine.Options{
 		Store: st, Retention: c.Policy(), Grid: &grid,
 		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
-		Layouts: c.Layouts(), Parallel: parallel(c), LogRetention: c.Logs.Retention,
+		Layouts: c.Layouts(), Parallel: parallel(c), LogRetention: c.Logs.Retention, NoRollups: !c.Rollups.Enabled,
 		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
 		Holder: holder, Now: now, Events: engineEvents(log),
 	})
@@ -196,8 +196,8 @@ func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger, judged fu
 		registerUsage(reg, d)
 	}
 	handler := api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Fleet: e.Fleet, Now: e.Now,
-		Keys: e.Keys, KeysRequired: !c.Server.Loopback(),
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Fleet: e.Fleet,
+		Rollups: e.Rollups, Counter: e.Counter, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Now: e.Now,
 		Version: versionText(), Metrics: reg, Hosts: c.Server.HostList(),
 		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},
 		Events: api.Events{

@@ -57,6 +57,12 @@ func (e *examiner) attempts(ctx context.Context) []attempt {
 			_, err := e.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: registry, Item: key, ConditionExpression: there})
 			return err
 		}},
+		{"BatchWriteItem", e.opts.Registry, "router", func() error { // takes away what never was
+			_, err := e.client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{
+				e.opts.Registry: {{DeleteRequest: &types.DeleteRequest{Key: key}}},
+			}})
+			return err
+		}},
 		{"DeleteItem", e.opts.Registry, "rotator", func() error {
 			_, err := e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: registry, Key: key, ConditionExpression: there})
 			return err

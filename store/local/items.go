@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/go-faster/jx"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
@@ -21,9 +22,10 @@ type itemLocks struct {
 
 var itemSeed = maphash.MakeSeed()
 
-func (l *itemLocks) of(k store.Key) *sync.Mutex {
-	h := maphash.Comparable(itemSeed, k)
-	return &l.locks[h%uint64(len(l.locks))]
+func (l *itemLocks) of(k store.Key) *sync.Mutex { return &l.locks[l.slot(k)] }
+
+func (l *itemLocks) slot(k store.Key) int {
+	return int(maphash.Comparable(itemSeed, k) % uint64(len(l.locks)))
 }
 
 func itemKey(k store.Key) []byte {
@@ -89,38 +91,80 @@ func encodeItem(it *store.Item) ([]byte, error) {
 	return json.Marshal(rec)
 }
 
+// decodeItem reads what encodeItem wrote. Roll-ups read many items at once, so it
+// does without reflection.
 func decodeItem(k store.Key, data []byte) (*store.Item, error) {
-	var rec itemRecord
-	if err := json.Unmarshal(data, &rec); err != nil {
+	it := &store.Item{Key: k, Attrs: map[string]varve.Value{}}
+	err := jx.DecodeBytes(data).ObjBytes(func(d *jx.Decoder, member []byte) (err error) {
+		switch string(member) {
+		case "gsi1":
+			it.GSI1, err = decodeKey(d)
+		case "gsi2":
+			it.GSI2, err = decodeKey(d)
+		case "expires":
+			var sec int64
+			sec, err = d.Int64()
+			it.Expires = time.Unix(sec, 0).UTC()
+		case "attrs":
+			err = d.ObjBytes(func(d *jx.Decoder, name []byte) error {
+				attr := string(name) // d reuses its memory
+				v, err := decodeAttr(d)
+				if it.Attrs[attr] = v; err != nil {
+					return fmt.Errorf("attribute %s: %w", attr, err)
+				}
+				return nil
+			})
+		default:
+			err = fmt.Errorf("unknown member %s", member)
+		}
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("item %s %s: %w", k.PK, k.SK, err)
 	}
-	it := &store.Item{Key: k, Attrs: map[string]varve.Value{}}
-	if rec.GSI1 != nil {
-		it.GSI1 = *rec.GSI1
-	}
-	if rec.GSI2 != nil {
-		it.GSI2 = *rec.GSI2
-	}
-	if rec.Expires != 0 {
-		it.Expires = time.Unix(rec.Expires, 0).UTC()
-	}
-	for name, a := range rec.Attrs {
-		switch {
-		case a.N != nil:
-			n, err := varve.ParseNumber(*a.N)
-			if err != nil {
-				return nil, fmt.Errorf("item %s %s: attribute %s: %w", k.PK, k.SK, name, err)
-			}
-			it.Attrs[name] = varve.NumberValue(n)
-		case a.S != nil:
-			it.Attrs[name] = varve.StringValue(*a.S)
-		case a.B != nil:
-			it.Attrs[name] = varve.BoolValue(*a.B)
-		case a.J != nil:
-			it.Attrs[name] = varve.CanonicalJSON(*a.J)
-		}
-	}
 	return it, nil
+}
+
+func decodeKey(d *jx.Decoder) (k store.Key, err error) {
+	err = d.ObjBytes(func(d *jx.Decoder, member []byte) (err error) {
+		at := &k.PK
+		if string(member) == "SK" {
+			at = &k.SK
+		}
+		*at, err = d.Str()
+		return err
+	})
+	return k, err
+}
+
+// decodeAttr reads a value by the letter of its kind.
+func decodeAttr(d *jx.Decoder) (v varve.Value, err error) {
+	err = d.ObjBytes(func(d *jx.Decoder, kind []byte) error {
+		if string(kind) == "b" {
+			b, err := d.Bool()
+			v = varve.BoolValue(b)
+			return err
+		}
+		letter := string(kind)
+		text, err := d.Str()
+		if err != nil {
+			return err
+		}
+		switch letter {
+		case "n":
+			n, err := varve.ParseNumber(text)
+			v = varve.NumberValue(n)
+			return err
+		case "s":
+			v = varve.StringValue(text)
+		case "j":
+			v = varve.CanonicalJSON(text)
+		default:
+			return fmt.Errorf("unknown kind %s", letter)
+		}
+		return nil
+	})
+	return v, err
 }
 
 // load returns an item as it is stored; nil if there is none.
@@ -161,20 +205,23 @@ func (s *Store) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item
 
 // Put implements store.Items.
 func (s *Store) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	return s.writeItem(ctx, it.Key, conds, func(b *pebble.Batch) error {
-		data, err := encodeItem(&it)
-		if err != nil {
-			return err
-		}
-		for _, ix := range []store.Index{store.GSI1, store.GSI2} {
-			if in := it.In(ix); !in.IsZero() {
-				if err := b.Set(indexKey(ix, in, it.Key), nil, nil); err != nil {
-					return err
-				}
+	return s.writeItem(ctx, it.Key, conds, func(b *pebble.Batch) error { return putItem(b, &it) })
+}
+
+// putItem adds an item, and its places in the indexes, to a batch.
+func putItem(b *pebble.Batch, it *store.Item) error {
+	data, err := encodeItem(it)
+	if err != nil {
+		return err
+	}
+	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
+		if in := it.In(ix); !in.IsZero() {
+			if err := b.Set(indexKey(ix, in, it.Key), nil, nil); err != nil {
+				return err
 			}
 		}
-		return b.Set(itemKey(it.Key), data, nil)
-	})
+	}
+	return b.Set(itemKey(it.Key), data, nil)
 }
 
 // Delete implements store.Items.

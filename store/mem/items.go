@@ -52,6 +52,32 @@ func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) er
 	return s.write(ctx, k, conds, func() { delete(s.items, k) })
 }
 
+// PutAll implements store.Items.
+func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	for i := range items {
+		s.items[items[i].Key] = clone(&items[i])
+	}
+	return nil
+}
+
+// DeleteAll implements store.Items.
+func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	for _, k := range keys {
+		delete(s.items, k)
+	}
+	return nil
+}
+
 func (s *Store) write(ctx context.Context, k store.Key, conds []store.Cond, do func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

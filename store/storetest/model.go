@@ -49,16 +49,18 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, 
 			Keep:      rapid.SampledFrom([]time.Duration{0, 200 * 365 * 24 * time.Hour}).Draw(t, "keep"),
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"write":  m.write,
-			"write ": m.write, // twice as often as the others
-			"read":   m.read,
-			"latest": m.latest,
-			"create": m.create,
-			"keep":   m.keep,
-			"drop":   m.drop,
-			"put":    m.put,
-			"delete": m.delete,
-			"query":  m.query,
+			"write":      m.write,
+			"write ":     m.write, // twice as often as the others
+			"read":       m.read,
+			"latest":     m.latest,
+			"create":     m.create,
+			"keep":       m.keep,
+			"drop":       m.drop,
+			"put":        m.put,
+			"delete":     m.delete,
+			"put all":    m.putAll,
+			"delete all": m.deleteAll,
+			"query":      m.query,
 			"advance": func(t *rapid.T) {
 				m.clock = m.clock.Add(time.Duration(rapid.IntRange(1, 5).Draw(t, "s")) * time.Second)
 			},

@@ -52,6 +52,7 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 		{"items/queries", testItemsQueries},
 		{"items/indexes", testItemsIndexes},
 		{"items/expiry", testItemsExpiry},
+		{"items/many", testItemsMany},
 		{"items/one winner", testItemsOneWinner},
 		{"closed", testClosed},
 	}

@@ -235,6 +235,8 @@ func testClosed(t *testing.T, e *env) {
 		"query":    queryErr,
 		"put":      e.Put(ctx, store.Item{Key: store.Key{PK: "a", SK: "b"}}),
 		"delete":   e.Delete(ctx, store.Key{PK: "a", SK: "b"}),
+		"put all":  e.PutAll(ctx, []store.Item{{Key: store.Key{PK: "a", SK: "b"}}}),
+		"del. all": e.DeleteAll(ctx, []store.Key{{PK: "a", SK: "b"}}),
 	} {
 		if !errors.Is(err, store.ErrClosed) {
 			t.Errorf("%s after Close: %v, want ErrClosed", name, err)

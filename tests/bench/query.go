@@ -7,8 +7,14 @@ import (
 	"time"
 )
 
-// ask measures a request's time over one connection.
+// ask measures the time of a request for readings over one connection.
 func ask(addr string, n int, target func(i int) string, want int) (p50, p99 float64, err error) {
+	return askFor(addr, n, target, `"arrived"`, want)
+}
+
+// askFor measures a request's time over one connection. What is to be so often in
+// each answer.
+func askFor(addr string, n int, target func(i int) string, what string, want int) (p50, p99 float64, err error) {
 	c, err := dial(addr)
 	if err != nil {
 		return 0, 0, err
@@ -24,8 +30,8 @@ func ask(addr string, n int, target func(i int) string, want int) (p50, p99 floa
 		if i >= n/10 { // the first ones warm up
 			lat = append(lat, time.Since(t))
 		}
-		if got := bytes.Count(body, []byte(`"arrived"`)); got != want {
-			return 0, 0, fmt.Errorf("%s: %d readings, want %d", target(i), got, want)
+		if got := bytes.Count(body, []byte(what)); got != want {
+			return 0, 0, fmt.Errorf("%s: %d times %s, want %d", target(i), got, what, want)
 		}
 	}
 	slices.Sort(lat)

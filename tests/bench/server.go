@@ -22,7 +22,7 @@ type server struct {
 	dir  string
 }
 
-func start(binary, dir string) (*server, error) {
+func start(binary, dir string, more ...string) (*server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func start(binary, dir string) (*server, error) {
 		return nil, err
 	}
 	s := &server{addr: addr, dir: dir}
-	s.cmd = exec.Command(binary, "serve", "--listen", addr, "--data", dir, "--log-level", "error")
+	s.cmd = exec.Command(binary, append([]string{"serve", "--listen", addr, "--data", dir, "--log-level", "error"}, more...)...)
 	s.cmd.Stderr = os.Stderr
 	if err := s.cmd.Start(); err != nil {
 		return nil, err

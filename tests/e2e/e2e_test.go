@@ -77,7 +77,7 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 			p.UpdateScripts = false
 			for _, script := range []string{
 				"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "keys", "tenants", "dynamodb/apart",
-				"devices", "logs", "alerts",
+				"devices", "logs", "alerts", "rollups",
 			} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))
 			}

@@ -91,13 +91,13 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
 	{iamMain, `registry = local.registry_reads
 `, `registry = concat(local.registry_reads, ["dynamodb:Scan"])
 `, "IAM"},
-	{iamMain, `PutItem    = ["KEYS", "LEASE"]`, `PutItem    = ["KEYS"]`, "IAM"},
+	{iamMain, `PutItem        = ["KEYS", "LEASE"]`, `PutItem        = ["KEYS"]`, "IAM"},
 	{iamMain, `      "dynamodb:TagResource", "dynamodb:UntagResource", "dynamodb:UpdateContinuousBackups", "dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive",
     ]
     resources = [local.registry, local.indexes]`, `      "dynamodb:TagResource",
     ]
     resources = ["${local.table_arn}/none"]`, "IAM"},
-	{iamMain, `PutItem    = ["KEYS", "LEASE"]`, `PutItem    = ["LEASE"]`, "IAM"},
+	{iamMain, `PutItem        = ["KEYS", "LEASE"]`, `PutItem        = ["LEASE"]`, "IAM"},
 	{iamMain, `["KEYS", "LEASE", "TABLES"]`, `["KEYS", "LEASE"]`, "IAM"},
 	{iamMain, `values   = ["TEMPLATE"]`, `values   = ["TEMPLATES"]`, "IAM"},
 	{iamMain, `test     = "ForAnyValue:StringEquals"`, `test     = "StringEquals"`, "IAM"},

@@ -23,7 +23,7 @@ locals {
       anything = []
     }
     rotator = {
-      registry = concat(local.registry_reads, ["dynamodb:DeleteItem", "dynamodb:PutItem"])
+      registry = concat(local.registry_reads, ["dynamodb:BatchWriteItem", "dynamodb:DeleteItem", "dynamodb:PutItem"])
       tables = [
         "dynamodb:CreateTable", "dynamodb:DeleteTable", "dynamodb:DescribeContinuousBackups", "dynamodb:DescribeTable",
         "dynamodb:DescribeTimeToLive", "dynamodb:ListTagsOfResource", "dynamodb:TagResource", "dynamodb:UntagResource",
@@ -59,11 +59,12 @@ data "aws_iam_policy_document" "this" {
 
   # A router must not take the lease that rotation runs under: it would keep
   # those away from it who may rotate. Nor may it make API keys, or take the
-  # records of tables away. What it takes away is of alerts.
+  # records of tables away. What it takes away is of alerts and roll-ups.
   dynamic "statement" {
     for_each = each.key == "router" ? {
-      PutItem    = ["KEYS", "LEASE"]
-      DeleteItem = ["KEYS", "LEASE", "TABLES"]
+      PutItem        = ["KEYS", "LEASE"]
+      DeleteItem     = ["KEYS", "LEASE", "TABLES"]
+      BatchWriteItem = ["KEYS", "LEASE", "TABLES"]
     } : {}
     content {
       sid       = "Registry${statement.key}"

@@ -1,0 +1,73 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// RollupQuery asks for roll-ups of one device. From and To are as in a Query.
+type RollupQuery struct {
+	Stream, Device string
+	Period         string // hourly or daily
+	From, To       string
+	Fields         []string
+	Limit          int // periods in a page; 0: as many as the server likes
+}
+
+func (q *RollupQuery) values() url.Values {
+	v := url.Values{"period": {q.Period}}
+	for name, value := range map[string]string{"from": q.From, "to": q.To, "fields": strings.Join(q.Fields, ",")} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	return v
+}
+
+// Rollups yields the roll-ups that a query asks for, in order, page by page.
+func (c *Client) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire.RollupBody, error] {
+	return func(yield func(wire.RollupBody, error) bool) {
+		for {
+			page, err := c.RollupsPage(ctx, q)
+			if err != nil {
+				yield(wire.RollupBody{}, err)
+				return
+			}
+			for _, r := range page.Rollups {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			q.From = page.Next
+		}
+	}
+}
+
+// RollupsPage returns one page of roll-ups; its Next is the From of the next one.
+func (c *Client) RollupsPage(ctx context.Context, q RollupQuery) (wire.RollupsBody, error) {
+	return getJSON[wire.RollupsBody](ctx, c, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "rollups"), query: q.values()})
+}
+
+// RebuildRollups has hours counted that have readings and no roll-up of them,
+// and returns how many.
+func (c *Client) RebuildRollups(ctx context.Context, stream, device, from, to string) (wire.Rebuilt, error) {
+	v := url.Values{}
+	for name, value := range map[string]string{"from": from, "to": to} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	return getJSON[wire.Rebuilt](ctx, c, request{method: http.MethodPost, path: seriesPath(stream, device, "rollups"), query: v})
+}

@@ -1,0 +1,131 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/rollup"
+)
+
+var rollupParams = []string{"period", "from", "to", "fields", "limit", "precision", "timezone"}
+
+var rebuildParams = []string{"from", "to", "precision", "timezone"}
+
+func (s *Server) routeRollups() {
+	series := []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
+	times := queryParams("from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
+		"to", "before this time; default: the end",
+		"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
+		"timezone", "of from and to without a zone; default UTC")
+	period := queryParams("period", "hourly or daily, in UTC")
+	period[0].Required = true
+	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/rollups", s.getRollups, &huma.Operation{
+		OperationID: "read-rollups", Summary: "Count, sum, min, max, mean, first and last of a device's numbers, by hour or day", Tags: []string{"rollups"},
+		Description: "Exact at any moment, of the distinct readings acknowledged before, also of those that have expired since. " +
+			"Every period that the window overlaps is there as a whole; those without readings are left out. " +
+			"Send next as from for the following page; a page may be empty and not the last.",
+		Parameters: append(append(append(series, period...), times...), queryParams(
+			"fields", "only these, separated by commas",
+			"limit", "at most so many periods, up to 10000; default 1000")...),
+		Responses: s.responses(reflect.TypeFor[wire.RollupsBody](), "200"),
+	})
+	s.raw(http.MethodPost, "/v1/streams/{stream}/devices/{device}/rollups", s.postRollups, &huma.Operation{
+		OperationID: "rebuild-rollups", Summary: "Count what was written while roll-ups were off", Tags: []string{"rollups"},
+		Description: "Hours that have readings and no roll-up of them are counted from the readings that are still there. What was counted stays as it is.",
+		Parameters:  append(series, times...),
+		Responses:   s.responses(reflect.TypeFor[wire.Rebuilt](), "200"),
+	})
+}
+
+// getRollups serves GET /v1/streams/{stream}/devices/{device}/rollups.
+func (s *Server) getRollups(w http.ResponseWriter, r *http.Request) {
+	q, err := s.rollupsOf(r, r.URL.Query())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page, err := s.opts.Rollups.Read(r.Context(), q)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, wire.AppendRollups(nil, &page))
+}
+
+func (s *Server) rollupsOf(r *http.Request, asked url.Values) (q rollup.Query, err error) {
+	if err := known(asked, rollupParams...); err != nil {
+		return q, err
+	}
+	if q.Series, q.Window, err = s.counted(r, asked); err != nil {
+		return q, err
+	}
+	if q.Period, err = rollup.ParsePeriod(asked.Get("period")); err != nil {
+		return q, varve.InvalidParam("query.period", "%s", err)
+	}
+	if asked.Has("limit") {
+		if q.Limit, err = integer(asked, "limit", 1, rollup.MaxLimit); err != nil {
+			return q, err
+		}
+	}
+	q.Fields = list(asked, "fields")
+	return q, nil
+}
+
+// counted returns the series and window that a request is about.
+func (s *Server) counted(r *http.Request, asked url.Values) (series varve.Series, w varve.Window, err error) {
+	if s.opts.Rollups == nil {
+		return series, w, varve.Errorf(varve.Conflict, "roll-ups are switched off here: set rollups.enabled to true")
+	}
+	if series, err = s.series(r, r.PathValue("device")); err != nil {
+		return series, w, err
+	}
+	f, err := timeFormat(asked)
+	if err != nil {
+		return series, w, err
+	}
+	now, all := s.opts.Now(), varve.AllTime()
+	if w.From, err = moment(asked, "from", f, now, all.From); err != nil {
+		return series, w, err
+	}
+	if w.To, err = moment(asked, "to", f, now, all.To); err != nil {
+		return series, w, err
+	}
+	if w.To.Before(w.From) {
+		return series, w, varve.InvalidParam("query.to", "%s is before from, %s", asked.Get("to"), asked.Get("from"))
+	}
+	return series, w, nil
+}
+
+// postRollups serves POST /v1/streams/{stream}/devices/{device}/rollups.
+func (s *Server) postRollups(w http.ResponseWriter, r *http.Request) {
+	asked := r.URL.Query()
+	err := known(asked, rebuildParams...)
+	var series varve.Series
+	var window varve.Window
+	if err == nil {
+		series, window, err = s.counted(r, asked)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	n, err := s.opts.Counter.Rebuild(r.Context(), series, window)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	out, err := json.Marshal(wire.Rebuilt{Hours: n})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, append(out, '\n'))
+}

@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/varvedb/varve/rollup"
+)
+
+// RollupBody is what the readings of one hour or day add up to.
+type RollupBody struct {
+	Start    string                 `json:"start" format:"date-time" doc:"beginning of the hour or day, UTC"`
+	Readings int64                  `json:"readings" doc:"distinct readings, with numbers or without"`
+	Fields   map[string]RollupField `json:"fields" doc:"those that had numbers"`
+}
+
+// RollupField is what the numbers of one field add up to: JSON numbers, with all
+// their digits.
+type RollupField struct {
+	Count int64           `json:"count" doc:"readings with a number in this field"`
+	Sum   json.RawMessage `json:"sum" doc:"a number, exact, of any length"`
+	Min   json.RawMessage `json:"min" doc:"a number, exact"`
+	Max   json.RawMessage `json:"max" doc:"a number, exact"`
+	Mean  json.RawMessage `json:"mean" doc:"sum divided by count, to 20 significant digits, or as many decimals as the sum has if these are more"`
+	First RollupPoint     `json:"first" doc:"by event time"`
+	Last  RollupPoint     `json:"last" doc:"by event time"`
+}
+
+// RollupPoint is one of the readings, and its number.
+type RollupPoint struct {
+	Time  string          `json:"time" format:"date-time"`
+	ID    string          `json:"id"`
+	Value json.RawMessage `json:"value" doc:"a number, exact"`
+}
+
+// RollupsBody is a page of roll-ups.
+type RollupsBody struct {
+	Rollups []RollupBody `json:"rollups" doc:"in the order of time; without those that have no readings"`
+	Next    string       `json:"next,omitempty" format:"date-time" doc:"send it as from for the next page; absent at the end"`
+}
+
+// Rebuilt says how many hours will be counted that were not.
+type Rebuilt struct {
+	Hours int `json:"hours"`
+}
+
+// AppendRollups appends a page as JSON.
+func AppendRollups(dst []byte, p *rollup.Page) []byte {
+	dst = append(dst, `{"rollups":[`...)
+	for i := range p.Rollups {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendRollup(append(dst, '\n'), &p.Rollups[i])
+	}
+	dst = append(dst, ']')
+	if !p.Next.IsZero() {
+		dst = append(AppendTime(append(dst, `,"next":"`...), p.Next), '"')
+	}
+	return append(dst, "}\n"...)
+}
+
+func appendRollup(dst []byte, r *rollup.Rollup) []byte {
+	dst = AppendTime(append(dst, `{"start":"`...), r.Start)
+	dst = strconv.AppendInt(append(dst, `","readings":`...), r.Readings, 10)
+	dst = append(dst, `,"fields":{`...)
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendString(dst, f.Name)
+		dst = strconv.AppendInt(append(dst, `:{"count":`...), f.Count, 10)
+		dst = f.Sum.Append(append(dst, `,"sum":`...))
+		dst = f.Min.Append(append(dst, `,"min":`...))
+		dst = f.Max.Append(append(dst, `,"max":`...))
+		mean := f.Sum.Mean(f.Count)
+		dst = mean.Append(append(dst, `,"mean":`...))
+		dst = appendPoint(append(dst, `,"first":`...), &f.First)
+		dst = appendPoint(append(dst, `,"last":`...), &f.Last)
+		dst = append(dst, '}')
+	}
+	return append(dst, "}}"...)
+}
+
+func appendPoint(dst []byte, p *rollup.Point) []byte {
+	dst = AppendTime(append(dst, `{"time":"`...), p.Time())
+	dst = AppendString(append(dst, `","id":`...), p.At.ID.String())
+	dst = p.Value.Append(append(dst, `,"value":`...))
+	return append(dst, '}')
+}

@@ -1,0 +1,183 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/varvedb/varve/store"
+)
+
+// answer is a page in the making.
+type answer struct {
+	*Reader
+	q     *Query
+	n     int64 // hours in a period
+	part  span  // the hours that the page is about; it gets shorter
+	marks []mark
+	dirty map[slot]bool
+	rest  map[slot]*Partial  // partials at rest: of hours, or of days
+	total map[int64]*Partial // by period
+}
+
+// page reads marks first, and then partials: what is not dirty is at rest. The
+// worker does it the other way round.
+func (a *answer) page(ctx context.Context) (page Page, err error) {
+	end := a.part.to
+	if a.marks, err = a.Reader.marks(ctx, a.q.Series, a.part); err != nil {
+		return page, err
+	}
+	if err := a.atRest(ctx); err != nil {
+		return page, err
+	}
+	a.cut()
+	a.total = map[int64]*Partial{}
+	if err := a.addRest(ctx); err != nil {
+		return page, err
+	}
+	if err := a.recount(ctx); err != nil {
+		return page, err
+	}
+	for _, n := range slices.Sorted(maps.Keys(a.total)) {
+		p := a.total[n]
+		p.project(a.q.Fields)
+		page.Rollups = append(page.Rollups, Rollup{Start: a.q.Period.start(n), Partial: *p})
+	}
+	if a.part.to < end {
+		page.Next = Hourly.start(a.part.to)
+	}
+	return page, nil
+}
+
+var errEnough = errors.New("the page is full")
+
+// atRest reads the partials at rest of one page at most.
+func (a *answer) atRest(ctx context.Context) error {
+	from, to := hourFrom(a.part.from), hourFrom(a.part.to)
+	if a.q.Period == Daily {
+		from, to = dayFrom(a.part.from/a.n), dayFrom(a.part.to/a.n)
+	}
+	a.rest = map[slot]*Partial{}
+	last, periods := int64(-1), 0
+	q := store.ItemQuery{PK: pkOf(a.q.Series), From: from, To: to, Consistent: true}
+	err := a.each(ctx, q, func(it *store.Item) error {
+		at, arrival, err := parseKey(it.SK)
+		if err != nil {
+			return err
+		}
+		if at != last {
+			if last, periods = at, periods+1; periods > a.q.Limit {
+				a.part.to = at * a.n
+				return errEnough
+			}
+		}
+		a.rest[slot{at, arrival}], err = parsePartial(it, a.q.Fields)
+		return err
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return fmt.Errorf("roll-ups of %s: %w", a.q.Series, err)
+	}
+	return nil
+}
+
+// cut cuts the answer short where it has more periods than a page.
+func (a *answer) cut() {
+	a.dirty = slotsOf(a.marks, a.part)
+	periods := map[int64]bool{}
+	for at := range a.dirty {
+		periods[at.hour/a.n] = true
+	}
+	for at := range a.rest {
+		periods[at.hour] = true
+	}
+	if len(periods) <= a.q.Limit {
+		return
+	}
+	a.part.to = slices.Sorted(maps.Keys(periods))[a.q.Limit] * a.n
+	maps.DeleteFunc(a.dirty, func(at slot, _ bool) bool { return at.hour >= a.part.to })
+	maps.DeleteFunc(a.rest, func(at slot, _ *Partial) bool { return at.hour*a.n >= a.part.to })
+}
+
+// add adds a partial to its period, if there is anything in it.
+func (a *answer) add(period int64, p *Partial) {
+	switch t := a.total[period]; {
+	case p.Readings == 0:
+	case t == nil:
+		a.total[period] = p
+	default:
+		t.Merge(p)
+	}
+}
+
+// addRest adds up what is at rest and not dirty: of days with dirty hours, the
+// other hours.
+func (a *answer) addRest(ctx context.Context) error {
+	if a.q.Period == Hourly {
+		for at, p := range a.rest {
+			if !a.dirty[at] {
+				a.add(at.hour, p)
+			}
+		}
+		return nil
+	}
+	hours := map[slot]bool{} // of days that are dirty
+	for at := range a.dirty {
+		for h := range a.n {
+			hours[slot{hour: at.hour/a.n*a.n + h}] = true
+		}
+	}
+	for at, p := range a.rest {
+		if !hours[slot{hour: at.hour * a.n}] {
+			a.add(at.hour, p)
+		}
+	}
+	for _, h := range spans(hours) {
+		there, err := a.hours(ctx, a.q.Series, h, a.q.Fields)
+		if err != nil {
+			return fmt.Errorf("roll-ups of %s: %w", a.q.Series, err)
+		}
+		for at, p := range there {
+			if !a.dirty[at] {
+				a.add(at.hour/a.n, p)
+			}
+		}
+	}
+	return nil
+}
+
+// recount adds what is dirty, counted from the readings.
+func (a *answer) recount(ctx context.Context) error {
+	if len(a.dirty) == 0 {
+		return nil
+	}
+	counted, err := a.count(ctx, a.q.Series, a.dirty)
+	if err != nil {
+		return err
+	}
+	for at, p := range counted {
+		a.add(at.hour/a.n, p)
+	}
+	return a.unmoved(ctx)
+}
+
+// unmoved makes sure that no reading which was counted in one partial has been
+// counted in another, too, because a copy of it that arrived earlier came in
+// between. Such a copy has the marks of both before it is there.
+func (a *answer) unmoved(ctx context.Context) error {
+	hours := map[int64]bool{}
+	for at := range a.dirty {
+		hours[at.hour] = true
+	}
+	now, err := a.Reader.marks(ctx, a.q.Series, a.part)
+	if err != nil {
+		return err
+	}
+	for at := range slotsOf(now, a.part) {
+		if hours[at.hour] && !a.dirty[at] {
+			return errMoved
+		}
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package rollup
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/varvedb/varve"
+)
+
+// Decimal is an exact decimal number of any length: what numbers add up to. The
+// zero value is 0. It is not to be copied once it has been added to.
+type Decimal struct {
+	big   *big.Int // nil: 0
+	small int64    // added to big, so that most sums never touch it
+	exp   int      // the value is (big + small) × 10^exp
+	begun bool     // exp is set
+}
+
+// meanDigits is how many significant digits a mean has, unless the sum has more
+// decimals.
+const meanDigits = 20
+
+// Add adds a number.
+func (d *Decimal) Add(n varve.Number) {
+	neg, hi, lo, exp := n.Parts()
+	if hi == 0 && lo == 0 {
+		return
+	}
+	shift := d.align(exp)
+	if hi == 0 && shift < len(pow10) && d.addSmall(neg, lo, pow10[shift]) {
+		return
+	}
+	c := new(big.Int).SetUint64(hi)
+	c.Lsh(c, 64).Or(c, new(big.Int).SetUint64(lo))
+	if neg {
+		c.Neg(c)
+	}
+	d.addBig(c.Mul(c, tenTo(shift)))
+}
+
+// addSmall adds ±coefficient × factor, if that needs no big number.
+func (d *Decimal) addSmall(neg bool, coefficient, factor uint64) bool {
+	over, c := bits.Mul64(coefficient, factor)
+	if over != 0 || c > math.MaxInt64/2 {
+		return false
+	}
+	if d.small > math.MaxInt64/2 || d.small < -math.MaxInt64/2 {
+		d.fold()
+	}
+	if neg {
+		d.small -= int64(c)
+	} else {
+		d.small += int64(c)
+	}
+	return true
+}
+
+// AddDecimal adds another sum.
+func (d *Decimal) AddDecimal(o *Decimal) {
+	c, exp := o.parts()
+	if c.Sign() != 0 {
+		shift := d.align(exp)
+		d.addBig(c.Mul(c, tenTo(shift)))
+	}
+}
+
+// align makes the exponent at most exp, and returns how much exp is above it.
+func (d *Decimal) align(exp int) int {
+	if !d.begun {
+		d.exp, d.begun = exp, true
+	}
+	if exp >= d.exp {
+		return exp - d.exp
+	}
+	d.fold()
+	d.big.Mul(d.big, tenTo(d.exp-exp))
+	d.exp = exp
+	return 0
+}
+
+func (d *Decimal) addBig(c *big.Int) {
+	d.fold()
+	d.big.Add(d.big, c)
+}
+
+// fold takes the small part into the big one.
+func (d *Decimal) fold() {
+	if d.big == nil {
+		d.big = new(big.Int)
+	}
+	d.big.Add(d.big, big.NewInt(d.small))
+	d.small = 0
+}
+
+// parts returns coefficient and exponent; the coefficient is the caller's.
+func (d *Decimal) parts() (*big.Int, int) {
+	c := big.NewInt(d.small)
+	if d.big != nil {
+		c.Add(c, d.big)
+	}
+	return c, d.exp
+}
+
+// Mean returns the sum divided by a count above 0, to 20 significant digits,
+// or as many decimals as the sum has if these are more, rounded half to even.
+func (d *Decimal) Mean(count int64) Decimal {
+	c, exp := d.parts()
+	n := big.NewInt(count)
+	more := max(0, meanDigits-digitsOf(c)+digitsOf(n))
+	for {
+		q := quotient(new(big.Int).Mul(c, tenTo(more)), n)
+		if more == 0 || digitsOf(q) <= meanDigits {
+			return Decimal{big: q, exp: exp - more, begun: true}
+		}
+		more--
+	}
+}
+
+// quotient returns c / n for n above 0, rounded half to even.
+func quotient(c, n *big.Int) *big.Int {
+	q, r := new(big.Int).QuoRem(c, n, new(big.Int))
+	twice := new(big.Int).Abs(r)
+	switch twice.Lsh(twice, 1).Cmp(n) {
+	case -1:
+		return q
+	case 0:
+		if q.Bit(0) == 0 {
+			return q
+		}
+	}
+	return q.Add(q, big.NewInt(int64(c.Sign())))
+}
+
+func digitsOf(n *big.Int) int { return len(new(big.Int).Abs(n).String()) }
+
+// longestPlain is the length up to which a number is written without an
+// exponent, as varve.Number has it.
+const longestPlain = varve.MaxDigits + 3
+
+// Append appends the number as JSON writes it, without superfluous zeros.
+func (d *Decimal) Append(dst []byte) []byte {
+	if d.big == nil && d.exp >= -varve.MaxScale && d.exp <= varve.MaxScale {
+		return varve.ScaledInt(d.small, d.exp).Canonical().Append(dst)
+	}
+	c, exp := d.parts()
+	if c.Sign() == 0 {
+		return append(dst, '0')
+	}
+	if c.Sign() < 0 {
+		dst = append(dst, '-')
+	}
+	digits := c.Abs(c).String()
+	short := strings.TrimRight(digits, "0")
+	exp += len(digits) - len(short)
+	switch point := len(short) + exp; {
+	case exp >= 0 && point <= longestPlain:
+		return append(append(dst, short...), strings.Repeat("0", exp)...)
+	case exp < 0 && point > 0:
+		return append(append(append(dst, short[:point]...), '.'), short[point:]...)
+	case exp < 0 && 2-exp <= longestPlain:
+		return append(append(append(dst, "0."...), strings.Repeat("0", -point)...), short...)
+	}
+	dst = append(dst, short[0])
+	if len(short) > 1 {
+		dst = append(append(dst, '.'), short[1:]...)
+	}
+	return strconv.AppendInt(append(dst, 'e'), int64(exp+len(short)-1), 10)
+}
+
+// String returns what Append appends.
+func (d *Decimal) String() string { return string(d.Append(nil)) }
+
+// MarshalJSON implements json.Marshaler: a number with all its digits.
+func (d Decimal) MarshalJSON() ([]byte, error) { return d.Append(nil), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Decimal) UnmarshalJSON(text []byte) (err error) {
+	*d, err = parseDecimal(string(text))
+	return err
+}
+
+// parseDecimal reads what Append writes.
+func parseDecimal(text string) (d Decimal, err error) {
+	if n, err := varve.ParseNumber(text); err == nil {
+		d.Add(n)
+		return d, nil
+	}
+	digits, power, scientific := strings.Cut(text, "e")
+	if scientific {
+		if d.exp, err = strconv.Atoi(power); err != nil {
+			return d, varve.ErrNotNumber
+		}
+	}
+	whole, decimals, _ := strings.Cut(digits, ".")
+	c, ok := new(big.Int).SetString(whole+decimals, 10)
+	if !ok || strings.ContainsAny(decimals, "+-") {
+		return d, varve.ErrNotNumber
+	}
+	return Decimal{big: c, exp: d.exp - len(decimals), begun: true}, nil
+}
+
+// pow10 are the powers of ten that an int64 holds.
+var pow10 = func() (p [19]uint64) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = p[i-1] * 10
+	}
+	return p
+}()
+
+func tenTo(n int) *big.Int {
+	if n < len(pow10) {
+		return new(big.Int).SetUint64(pow10[n])
+	}
+	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
+}

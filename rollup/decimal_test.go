@@ -1,0 +1,101 @@
+package rollup
+
+import (
+	"encoding/json"
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve"
+)
+
+func genNumber() *rapid.Generator[varve.Number] {
+	return rapid.Custom(func(t *rapid.T) varve.Number {
+		hi := rapid.SampledFrom([]uint64{0, 0, 0, 1, 5421010862427522169}).Draw(t, "hi")
+		exp := rapid.OneOf(rapid.IntRange(-3, 1), rapid.IntRange(-100, 80)).Draw(t, "exp")
+		n, err := varve.NewNumber(rapid.Bool().Draw(t, "neg"), hi, rapid.Uint64().Draw(t, "lo"), exp)
+		if err != nil {
+			return varve.NumberFromInt(rapid.Int64().Draw(t, "int"))
+		}
+		return n
+	})
+}
+
+func rat(t interface{ Fatalf(string, ...any) }, text string) *big.Rat {
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		t.Fatalf("%q is no number", text)
+	}
+	return r
+}
+
+// Whatever numbers are added, in whatever order and groups, the sum is exact,
+// written in one way, and read back; and the mean is within half of its last
+// digit, with 20 digits.
+func TestDecimalIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		numbers := rapid.SliceOfN(genNumber(), 1, 30).Draw(t, "numbers")
+		cut := rapid.IntRange(0, len(numbers)).Draw(t, "cut")
+		want := new(big.Rat)
+		var one, a, b Decimal
+		for i, n := range numbers {
+			want.Add(want, rat(t, n.String()))
+			if one.Add(n); i < cut {
+				a.Add(n)
+			} else {
+				b.Add(n)
+			}
+		}
+		b.AddDecimal(&a)
+		if rat(t, one.String()).Cmp(want) != 0 || one.String() != b.String() {
+			t.Fatalf("%s, and in groups %s, want %s", one.String(), b.String(), want)
+		}
+		text, err := json.Marshal(one)
+		var back Decimal
+		if err != nil || json.Unmarshal(text, &back) != nil || back.String() != one.String() {
+			t.Fatalf("%s was read back as %s, %v", text, back.String(), err)
+		}
+		mean := one.Mean(int64(len(numbers)))
+		off := new(big.Rat).Sub(rat(t, mean.String()), want.Quo(want, big.NewRat(int64(len(numbers)), 1)))
+		bound := new(big.Rat).Mul(want.Abs(want), rat(t, "5e-20"))
+		if off.Abs(off).Cmp(bound) > 0 {
+			t.Fatalf("the mean of %s over %d is %s", one.String(), len(numbers), mean.String())
+		}
+	})
+}
+
+func TestMeanByHand(t *testing.T) {
+	for _, c := range []struct {
+		sum   string
+		count int64
+		want  string
+	}{
+		{"67.6", 3, "22.533333333333333333"},
+		{"1", 3, "0.33333333333333333333"},
+		{"2", 3, "0.66666666666666666667"},
+		{"-2", 3, "-0.66666666666666666667"},
+		{"10", 4, "2.5"},
+		{"0", 7, "0"},
+		{"5", 1, "5"},
+		{"12345678901234567890123456789012345678", 1, "12345678901234567890123456789012345678"},
+		{"12345678901234567890123456789012345678", 4, "3086419725308641972530864197253086420"}, // …19.5, to even
+		{"100000000000000000000000000000.01", 2, "50000000000000000000000000000"},              // …0.005, to even
+		{"1e125", 2, "5e124"},
+		{"1e-100", 8, "1.25e-101"},
+	} {
+		d, err := parseDecimal(c.sum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := d.Mean(c.count)
+		if got := mean.String(); got != c.want {
+			t.Errorf("%s / %d is %s, want %s", c.sum, c.count, got, c.want)
+		}
+	}
+	for _, bad := range []string{"", "x", "1e", "1.-2", "--1", "1_0", "0x1", "1e1e1"} {
+		if d, err := parseDecimal(bad); err == nil {
+			t.Errorf("%q is read as %s", bad, d.String())
+		}
+	}
+}

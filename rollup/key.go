@@ -1,0 +1,122 @@
+package rollup
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+const (
+	hourSeconds = int64(time.Hour / time.Second)
+	daySeconds  = 24 * hourSeconds
+	dayHours    = 24
+	// shards is over how many partitions of the index marks are spread.
+	shards = 16
+)
+
+// hourOf returns in which hour since 1970 a second lies, and dayOf in which day.
+func hourOf(sec int64) int64 { return sec / hourSeconds }
+func dayOf(sec int64) int64  { return sec / daySeconds }
+
+const partition = "ROLLUP#"
+
+func pkOf(s varve.Series) string { return partition + s.String() }
+
+// dayText writes a day as 20261121.
+func dayText(day int64) string { return time.Unix(day*daySeconds, 0).UTC().Format("20060102") }
+
+func parseDay(text string) (int64, error) {
+	t, err := time.Parse("20060102", text)
+	return dayOf(t.Unix()), err
+}
+
+// hourKey is the key of an hour's partial, and dayKey of a day's.
+func hourKey(s varve.Series, hour, arrival int64) store.Key {
+	return store.Key{PK: pkOf(s), SK: fmt.Sprintf("H#%010d#%s", hour*hourSeconds, dayText(arrival))}
+}
+
+func dayKey(s varve.Series, day, arrival int64) store.Key {
+	return store.Key{PK: pkOf(s), SK: "D#" + dayText(day) + "#" + dayText(arrival)}
+}
+
+// parseKey reads the sort key of a partial: which hour or day it is of.
+func parseKey(sk string) (at, arrival int64, err error) {
+	parts := strings.Split(sk, "#")
+	if len(parts) != 3 {
+		return 0, 0, fmt.Errorf("%q is no key of a roll-up", sk)
+	}
+	if arrival, err = parseDay(parts[2]); err != nil {
+		return 0, 0, err
+	}
+	if parts[0] == "D" {
+		at, err = parseDay(parts[1])
+		return at, arrival, err
+	}
+	at, err = strconv.ParseInt(parts[1], 10, 64)
+	return hourOf(at), arrival, err
+}
+
+// mark says that hours of a series are dirty, as to readings that arrive on a
+// day: what is at rest of them may be behind.
+type mark struct {
+	from    int64 // the first hour
+	hours   int64 // 1, or 24 for a day
+	arrival int64 // the day
+	until   int64 // unix seconds: writers rely on it before
+}
+
+func (m mark) covers(hour int64) bool { return hour >= m.from && hour < m.from+m.hours }
+
+// day returns the day of event time. No mark reaches over its end.
+func (m mark) day() int64 { return m.from / dayHours }
+
+// tail is the part of a mark's keys that tells it from others of its series.
+func (m mark) tail() string {
+	return fmt.Sprintf("#%s#%010d#%02d", dayText(m.arrival), m.until, m.hours)
+}
+
+func (m mark) key(s varve.Series) store.Key {
+	return store.Key{PK: pkOf(s), SK: markFrom(m.from) + m.tail()}
+}
+
+// markFrom is where the marks from an hour on begin.
+func markFrom(hour int64) string { return fmt.Sprintf("X#%010d", hour*hourSeconds) }
+
+// item returns the mark's item: its keys say all.
+func (m mark) item(s varve.Series) store.Item {
+	return store.Item{Key: m.key(s), GSI1: store.Key{
+		PK: dirty(int(xxhash.Sum64String(s.String()) % shards)),
+		SK: fmt.Sprintf("%010d#%s#%010d", m.until, s, m.from*hourSeconds) + m.tail(),
+	}}
+}
+
+// dirty is a partition of marks in the index; they are there in the order of
+// their ends.
+func dirty(shard int) string { return fmt.Sprintf("DIRTY#%02d", shard) }
+
+// parseMark reads the key of a mark.
+func parseMark(k store.Key) (s varve.Series, m mark, err error) {
+	wrong := fmt.Errorf("item %s %s: not the key of a mark", k.PK, k.SK)
+	name, ok := strings.CutPrefix(k.PK, partition)
+	tenant, rest, ok1 := strings.Cut(name, "/")
+	stream, device, ok2 := strings.Cut(rest, "/")
+	s = varve.Series{Tenant: tenant, Stream: stream, Device: device}
+	parts := strings.Split(k.SK, "#")
+	if !ok || !ok1 || !ok2 || len(parts) != 5 {
+		return s, m, wrong
+	}
+	from, err1 := strconv.ParseInt(parts[1], 10, 64)
+	arrival, err2 := parseDay(parts[2])
+	until, err3 := strconv.ParseInt(parts[3], 10, 64)
+	hours, err4 := strconv.ParseInt(parts[4], 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
+		return s, m, wrong
+	}
+	return s, mark{from: hourOf(from), hours: hours, arrival: arrival, until: until}, nil
+}

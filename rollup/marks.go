@@ -1,0 +1,111 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// Raw gives the readings that roll-ups are counted from.
+type Raw interface {
+	// Each calls each with every distinct reading of a series in a window that
+	// is still there, expired or not, and was acknowledged before, as it arrived
+	// first. The readings are good during the call only.
+	Each(ctx context.Context, s varve.Series, w varve.Window, each func(*varve.Reading)) error
+}
+
+// slot is one partial: an hour, and a day of arrival.
+type slot struct{ hour, arrival int64 }
+
+// span is a run of hours: from, to (exclusive).
+type span struct{ from, to int64 }
+
+func (h span) window() varve.Window {
+	return varve.Window{From: Hourly.start(h.from), To: Hourly.start(h.to)}
+}
+
+// records reads what rollup keeps in items.
+type records struct {
+	items store.Items
+	raw   Raw
+}
+
+// marks returns the marks of a series that cover any hour of a span.
+func (r *records) marks(ctx context.Context, s varve.Series, h span) (list []mark, err error) {
+	// A mark that covers an hour begins on its day.
+	q := store.ItemQuery{PK: pkOf(s), From: markFrom(h.from / dayHours * dayHours), To: markFrom(h.to), Consistent: true}
+	err = r.each(ctx, q, func(it *store.Item) error {
+		_, m, err := parseMark(it.Key)
+		if err == nil && m.from+m.hours > h.from {
+			list = append(list, m)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("marks of %s: %w", s, err)
+	}
+	return list, nil
+}
+
+// each calls each with the items of a query, to its end.
+func (r *records) each(ctx context.Context, q store.ItemQuery, each func(*store.Item) error) error {
+	for {
+		page, err := r.items.Query(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			if err := each(&page.Items[i]); err != nil {
+				return err
+			}
+		}
+		if !page.More {
+			return nil
+		}
+		q.After = &page.Items[len(page.Items)-1]
+	}
+}
+
+// hours returns the partials of a span's hours, as they are at rest: only the
+// named fields; none named: all.
+func (r *records) hours(ctx context.Context, s varve.Series, h span, only []string) (map[slot]*Partial, error) {
+	found := map[slot]*Partial{}
+	q := store.ItemQuery{PK: pkOf(s), From: hourFrom(h.from), To: hourFrom(h.to), Consistent: true}
+	err := r.each(ctx, q, func(it *store.Item) error {
+		at, arrival, err := parseKey(it.SK)
+		if err != nil {
+			return err
+		}
+		found[slot{at, arrival}], err = parsePartial(it, only)
+		return err
+	})
+	return found, err
+}
+
+// hourFrom is where the partials from an hour on begin, and dayFrom those from a
+// day on.
+func dayFrom(day int64) string { return "D#" + dayText(day) }
+
+func hourFrom(hour int64) string { return fmt.Sprintf("H#%010d", hour*hourSeconds) }
+
+// count counts dirty slots anew, from the readings. Slots without any are among
+// the result, empty.
+func (r *records) count(ctx context.Context, s varve.Series, dirty map[slot]bool) (map[slot]*Partial, error) {
+	counted := make(map[slot]*Partial, len(dirty))
+	for d := range dirty {
+		counted[d] = &Partial{}
+	}
+	for _, h := range spans(dirty) {
+		err := r.raw.Each(ctx, s, h.window(), func(x *varve.Reading) {
+			if p := counted[slot{hourOf(x.Time.Unix()), dayOf(x.Arrived.Unix())}]; p != nil {
+				p.Add(x)
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("count %s: %w", s, err)
+		}
+	}
+	return counted, nil
+}

@@ -1,0 +1,271 @@
+package rollup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store/lease"
+)
+
+// TestExact promises that roll-ups equal a recount of the distinct readings after
+// every step when they are read, and at rest when no mark is left: with late,
+// future and repeated readings, routers whose clocks differ by ten minutes and
+// requests that take their time, whoever dies at whatever step, and after the
+// readings have expired and their tables were dropped.
+//
+// What is told of a reading does not matter: one that was stored counts, also if
+// its writer died before it could say so.
+func TestExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		m := &steps{world: w}
+		t.Repeat(map[string]func(*rapid.T){
+			"send":        m.sendSome,
+			"send slowly": m.sendSlowly,
+			"send, crash": m.sendAndCrash,
+			"restart":     func(t *rapid.T) { w.restart(rapid.IntRange(0, 2).Draw(t, "router")) },
+			"advance":     m.advance,
+			"work":        m.work,
+			"work, crash": m.workAndCrash,
+			"work, send":  m.workAndSend,
+			"read, send":  m.readAndSend,
+			"rotate":      m.rotate,
+			"":            func(*rapid.T) { w.check("read") },
+		})
+		w.clock = w.clock.Add(4 * time.Hour)
+		m.finish()
+		w.check("at the end")
+		w.atRest()
+	})
+}
+
+// steps are what can happen.
+type steps struct {
+	*world
+	sent []varve.Reading
+}
+
+// draw draws readings: new ones of about now, of the future, of long ago, near
+// the turn of an hour; and some that were sent before.
+func (m *steps) draw(t *rapid.T) (list []varve.Reading) {
+	for range rapid.IntRange(1, 4).Draw(t, "readings") {
+		if len(m.sent) > 0 && (m.made >= 120 || rapid.IntRange(0, 2).Draw(t, "again") == 0) {
+			if r := rapid.SampledFrom(m.sent).Draw(t, "which"); m.alive(&r) {
+				list = append(list, r)
+			}
+			continue
+		}
+		if m.made >= 120 {
+			continue
+		}
+		ago := rapid.SampledFrom([]time.Duration{
+			0, time.Second, time.Minute, 10 * time.Minute, time.Hour, 90 * time.Minute, 2 * time.Hour, 20 * time.Hour,
+			26 * time.Hour, 9 * 24 * time.Hour, 40 * 24 * time.Hour, 900 * 24 * time.Hour, -time.Minute, -time.Hour, -20 * time.Hour,
+		}).Draw(t, "ago")
+		at := m.clock.Add(-ago)
+		if rapid.IntRange(0, 3).Draw(t, "at the turn") == 0 {
+			at = at.Truncate(time.Hour).Add(rapid.SampledFrom([]time.Duration{-1, 0, 1}).Draw(t, "ns"))
+		}
+		r := m.reading(rapid.SampledFrom(devices).Draw(t, "device"), at)
+		m.sent = append(m.sent, r)
+		list = append(list, r)
+	}
+	return list
+}
+
+func drawRouter(t *rapid.T) int { return rapid.IntRange(0, 2).Draw(t, "router") }
+
+func (m *steps) sendSome(t *rapid.T) {
+	for _, v := range m.send(drawRouter(t), nil, m.draw(t)...) {
+		if v.Outcome == varve.Rejected {
+			t.Fatalf("%s", v)
+		}
+	}
+}
+
+// sendSlowly: between a request's arrival and its write, another router may take
+// the same readings, and time passes.
+func (m *steps) sendSlowly(t *rapid.T) {
+	readings, other := m.draw(t), drawRouter(t)
+	twice, counted := rapid.Bool().Draw(t, "twice"), rapid.Bool().Draw(t, "counted")
+	while := rapid.SampledFrom([]time.Duration{0, time.Minute, 9 * time.Minute, 35 * time.Minute, 3 * time.Hour, 25 * time.Hour}).Draw(t, "while")
+	m.send(drawRouter(t), func() {
+		m.clock = m.clock.Add(while)
+		if twice {
+			m.send(other, nil, readings...)
+		}
+		if counted {
+			m.clock = m.clock.Add(2 * time.Hour)
+			m.work(t)
+		}
+	}, readings...)
+}
+
+func (m *steps) crashAt(t *rapid.T, calls int) {
+	m.store.calls, m.store.before = rapid.IntRange(0, calls).Draw(t, "calls"), nil
+	m.store.late = rapid.Bool().Draw(t, "late")
+}
+
+func (m *steps) heal() { m.store.calls, m.store.before, m.store.down = -1, nil, false }
+
+func (m *steps) sendAndCrash(t *rapid.T) {
+	i, readings := drawRouter(t), m.draw(t)
+	m.crashAt(t, 7)
+	m.send(i, nil, readings...)
+	m.heal()
+	m.restart(i)
+}
+
+// advance lets time pass, often to about the turn of a day or a month.
+func (m *steps) advance(t *rapid.T) {
+	by := rapid.SampledFrom([]time.Duration{
+		time.Minute, 10 * time.Minute, 25 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 24 * time.Hour, 5 * 24 * time.Hour, 0, 0, 0,
+	}).Draw(t, "by")
+	if by == 0 {
+		near := rapid.SampledFrom([]time.Duration{-12 * time.Minute, -4 * time.Minute, -time.Minute, 0, 3 * time.Minute}).Draw(t, "near")
+		by = m.clock.Truncate(24 * time.Hour).Add(24*time.Hour + near).Sub(m.clock)
+	}
+	m.clock = m.clock.Add(max(by, 0))
+}
+
+func drawSkew(t *rapid.T) time.Duration {
+	return rapid.SampledFrom([]time.Duration{0, -5 * time.Minute, 5 * time.Minute}).Draw(t, "skew")
+}
+
+func (m *steps) work(t *rapid.T) {
+	if _, err := m.worker(drawSkew(t)).Run(context.Background()); err != nil && !errors.Is(err, lease.ErrHeld) {
+		t.Fatalf("%v", err)
+	}
+}
+
+// workAndCrash: the worker dies at some step, with its lease.
+func (m *steps) workAndCrash(t *rapid.T) {
+	wk := m.worker(drawSkew(t))
+	m.crashAt(t, 60)
+	_, err := wk.Run(context.Background())
+	crashed := m.store.down
+	if m.heal(); err != nil && !crashed && !errors.Is(err, lease.ErrHeld) {
+		t.Fatalf("%v", err)
+	}
+}
+
+// meanwhile has a router send readings right before some call to the store.
+func (m *steps) meanwhile(t *rapid.T, calls int) {
+	i, readings := drawRouter(t), m.draw(t)
+	m.store.calls = rapid.IntRange(0, calls).Draw(t, "calls")
+	m.store.before = func() { m.send(i, nil, readings...) }
+}
+
+func (m *steps) workAndSend(t *rapid.T) {
+	wk := m.worker(drawSkew(t))
+	m.meanwhile(t, 60)
+	if _, err := wk.Run(context.Background()); err != nil && !errors.Is(err, lease.ErrHeld) {
+		t.Fatalf("%v", err)
+	}
+	m.heal()
+}
+
+// readAndSend: what is stored while roll-ups are read may be in the answer or
+// not; what was stored before is, and nothing twice.
+func (m *steps) readAndSend(t *rapid.T) {
+	p := rapid.SampledFrom([]rollup.Period{rollup.Hourly, rollup.Daily}).Draw(t, "period")
+	for _, device := range devices {
+		before := sums(m.expected(device, p))
+		m.meanwhile(t, 12)
+		got := m.read(device, p, 3)
+		m.heal()
+		after, found := sums(m.expected(device, p)), map[int64]*big.Int{}
+		for _, r := range got {
+			sum := new(big.Int)
+			if f := r.Field("v"); f != nil {
+				sum.SetString(plain(&f.Sum), 10)
+			}
+			found[r.Start.Unix()] = sum
+		}
+		for at, sum := range before {
+			if !within(sum, found[at]) {
+				t.Fatalf("%s of %s at %d: %s, without what was stored before: %s\n%s", p, device, at, found[at], sum, m.dump())
+			}
+		}
+		for at, sum := range found {
+			if !within(sum, after[at]) {
+				t.Fatalf("%s of %s at %d: %s, and only %s was stored\n%s", p, device, at, sum, after[at], m.dump())
+			}
+		}
+	}
+}
+
+// sums adds up the numbers of readings, which are powers of two.
+func sums(periods map[int64][]varve.Reading) map[int64]*big.Int {
+	all := map[int64]*big.Int{}
+	for at, readings := range periods {
+		all[at] = new(big.Int)
+		for i := range readings {
+			if v := readings[i].Field("v"); v.Kind() == varve.KindNumber {
+				n, _ := new(big.Int).SetString(v.String(), 10)
+				all[at].Add(all[at], n)
+			}
+		}
+	}
+	return all
+}
+
+// within reports whether all powers of two in a sum are in another.
+func within(part, whole *big.Int) bool {
+	return whole != nil && new(big.Int).AndNot(part, whole).Sign() == 0
+}
+
+func (m *steps) rotate(t *rapid.T) {
+	if _, err := m.rotator.Run(context.Background()); err != nil {
+		t.Fatalf("%v", err)
+	}
+}
+
+// finish has workers take all marks that are left.
+func (m *steps) finish() {
+	for range 5 {
+		n, err := m.worker(0).Run(context.Background())
+		if err != nil && !errors.Is(err, lease.ErrHeld) {
+			m.t.Fatalf("%v", err)
+		}
+		if err == nil && n == 0 {
+			return
+		}
+		m.clock = m.clock.Add(time.Hour) // a dead worker's lease ends
+	}
+	m.t.Fatalf("marks are left:\n%s", m.dump())
+}
+
+// atRest adds the items up, without a reader.
+func (w *world) atRest() {
+	for _, device := range devices {
+		page, err := w.store.Query(context.Background(), itemsOf(device))
+		if err != nil {
+			w.t.Fatalf("%v", err)
+		}
+		counts := map[string]int64{}
+		for _, it := range page.Items {
+			kind, _, _ := strings.Cut(it.SK, "#")
+			n, _ := it.Attrs["readings"].Int()
+			if counts[kind] += n; kind == "X" || n == 0 {
+				w.t.Fatalf("left at rest: %s %s %v", it.PK, it.SK, it.Attrs)
+			}
+		}
+		want := int64(0)
+		for _, list := range w.expected(device, rollup.Daily) {
+			want += int64(len(list))
+		}
+		if got := fmt.Sprint(counts["H"], counts["D"]); got != fmt.Sprint(want, want) {
+			w.t.Fatalf("at rest, hours and days of %s count %s readings, want %d\n%s", device, got, want, w.dump())
+		}
+	}
+}

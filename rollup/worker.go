@@ -1,0 +1,187 @@
+package rollup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/lease"
+)
+
+const (
+	// leaseTTL is how long a run's lease lasts without a check.
+	leaseTTL = 5 * time.Minute
+	// pageTime bounds the work between two checks: less than what is left of the
+	// lease after one.
+	pageTime = 2 * time.Minute
+	// page is how many marks are taken between two checks, and perRun about how
+	// many in a run.
+	page   = 500
+	perRun = 20_000
+)
+
+// WorkerOptions are what a worker works with. All but Parallel are required.
+type WorkerOptions struct {
+	Items  store.Items
+	Raw    Raw
+	Now    func() time.Time
+	Holder string // names this process in the lease, uniquely
+	// Parallel is how many days of devices are counted at a time. 0 is 1.
+	Parallel int
+}
+
+// Worker turns marks that nobody relies on any more into partials. In the whole
+// fleet one works at a time; it may die at any step.
+type Worker struct {
+	records
+	now      func() time.Time
+	lease    lease.Keeper
+	parallel int
+	late     lateDays
+}
+
+// NewWorker returns a worker.
+func NewWorker(o WorkerOptions) *Worker {
+	return &Worker{
+		records: records{items: o.Items, raw: o.Raw}, now: o.Now, parallel: max(1, o.Parallel),
+		lease: lease.Keeper{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL},
+	}
+}
+
+// Run takes the marks that are due, or as many as a run takes, and returns how
+// many it took. One that fails stays, and stops no other. It fails with
+// lease.ErrHeld while another process works.
+func (w *Worker) Run(ctx context.Context) (taken int, err error) {
+	l, err := w.lease.Acquire(ctx, "rollups")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
+	due := w.now().Add(-settled).Unix()
+	first := int(due/60) % shards // none comes last each time
+	w.late.forget()
+	var errs []error
+	for i := range shards {
+		if taken >= perRun {
+			break
+		}
+		n, err := w.shard(ctx, l, dirty((first+i)%shards), due)
+		taken += n
+		if errs = append(errs, err); errors.Is(err, lease.ErrLost) || ctx.Err() != nil {
+			break
+		}
+	}
+	return taken, errors.Join(errs...)
+}
+
+// shard takes the due marks of one partition of the index.
+func (w *Worker) shard(ctx context.Context, l *lease.Lease, pk string, due int64) (taken int, err error) {
+	q := store.ItemQuery{Index: store.GSI1, PK: pk, To: fmt.Sprintf("%010d", due), Limit: page}
+	var errs []error
+	for {
+		if err := l.Check(ctx); err != nil {
+			return taken, errors.Join(append(errs, err)...)
+		}
+		found, err := w.items.Query(ctx, q)
+		if err != nil {
+			return taken, errors.Join(append(errs, fmt.Errorf("marks that are due: %w", err))...)
+		}
+		n, err := w.take(ctx, found.Items, due)
+		taken, errs = taken+n, append(errs, err)
+		if !found.More || taken >= perRun || ctx.Err() != nil {
+			return taken, errors.Join(errs...)
+		}
+		q.After = &found.Items[len(found.Items)-1]
+	}
+}
+
+// group is the marks of a series, a day, and a day of arrival.
+type group struct {
+	series       varve.Series
+	day, arrival int64
+}
+
+func groupsOf(items []store.Item) (groups []group, err error) {
+	for i := range items {
+		s, m, err := parseMark(items[i].Key)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, group{s, m.day(), m.arrival})
+	}
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(a.series.Compare(b.series), cmp.Compare(a.day, b.day), cmp.Compare(a.arrival, b.arrival))
+	})
+	return slices.Compact(groups), nil
+}
+
+func (w *Worker) take(ctx context.Context, items []store.Item, due int64) (taken int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTime)
+	defer cancel()
+	groups, err := groupsOf(items)
+	if err != nil {
+		return 0, err
+	}
+	counts, errs := make([]int, len(groups)), make([]error, len(groups))
+	var g errgroup.Group
+	g.SetLimit(w.parallel)
+	for i := range groups {
+		g.Go(func() error {
+			counts[i], errs[i] = w.finish(ctx, groups[i], due)
+			return nil
+		})
+	}
+	err = g.Wait()
+	for _, n := range counts {
+		taken += n
+	}
+	return taken, errors.Join(append(errs, err)...)
+}
+
+// finish counts the hours of a group's due marks anew, writes their partials,
+// and the day's if no other mark of the group is left; and then removes the
+// marks. Until that is done, readers count the hours themselves.
+func (w *Worker) finish(ctx context.Context, g group, due int64) (int, error) {
+	day := span{g.day * dayHours, (g.day + 1) * dayHours}
+	all, err := w.marks(ctx, g.series, day)
+	if err != nil {
+		return 0, err
+	}
+	// The index may be behind: what is no longer there has been taken, and
+	// what it was counted from may be gone.
+	all = slices.DeleteFunc(all, func(m mark) bool { return m.arrival != g.arrival })
+	var old []mark
+	for _, m := range all {
+		if m.until < due {
+			old = append(old, m)
+		}
+	}
+	if len(old) == 0 {
+		return 0, nil
+	}
+	counted, err := w.count(ctx, g.series, slotsOf(old, day))
+	if err != nil {
+		return 0, err
+	}
+	if err := w.write(ctx, g, counted, len(old) == len(all)); err != nil {
+		return 0, fmt.Errorf("roll-ups of %s: %w", g.series, err)
+	}
+	if err := w.late.note(ctx, w.items, g.day, g.arrival); err != nil {
+		return 0, fmt.Errorf("roll-ups of %s: %w", g.series, err)
+	}
+	keys := make([]store.Key, len(old))
+	for i, m := range old {
+		keys[i] = m.key(g.series)
+	}
+	if err := w.items.DeleteAll(ctx, keys); err != nil {
+		return 0, fmt.Errorf("remove the marks of %s: %w", g.series, err)
+	}
+	return len(old), nil
+}

@@ -1,0 +1,418 @@
+package rollup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/router"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+	"github.com/varvedb/varve/streams"
+)
+
+// TB is what the tests and rapid's have in common.
+type TB interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// start is when the clock of a world begins: two days before a month's end.
+var start = time.Date(2026, 11, 28, 20, 0, 0, 0, time.UTC)
+
+var errCrash = errors.New("crashed")
+
+// hooked is a store that can crash a process at any of its calls, or let others
+// act right before one.
+type hooked struct {
+	*mem.Store
+	calls  int    // until something happens; below 0: nothing does
+	before func() // then; nil is a crash
+	late   bool   // a crash comes after the call took effect
+	down   bool   // crashed: nothing works until somebody else takes over
+	wrote  func(store.Batch, store.Result)
+}
+
+// call passes a call on, unless the process crashes there.
+func (h *hooked) call(do func() error) error {
+	if h.down {
+		return errCrash
+	}
+	h.calls--
+	if h.calls != -1 {
+		return do()
+	}
+	if before := h.before; before != nil {
+		h.before = nil
+		before()
+		return do()
+	}
+	h.down = true
+	if h.late {
+		return errors.Join(do(), errCrash)
+	}
+	return errCrash
+}
+
+func (h *hooked) Write(ctx context.Context, batches []store.Batch) []store.Result {
+	results := make([]store.Result, len(batches))
+	for i, b := range batches {
+		err := h.call(func() error {
+			results[i] = h.Store.Write(ctx, []store.Batch{b})[0]
+			if results[i].Err == nil {
+				h.wrote(b, results[i])
+			}
+			return nil
+		})
+		if err != nil {
+			results[i] = store.Result{Err: err}
+		}
+	}
+	return results
+}
+
+func (h *hooked) Get(ctx context.Context, keys []store.Key, c bool) (items []store.Item, err error) {
+	err = h.call(func() (err error) { items, err = h.Store.Get(ctx, keys, c); return err })
+	return items, err
+}
+
+func (h *hooked) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPage, err error) {
+	err = h.call(func() (err error) { page, err = h.Store.Query(ctx, q); return err })
+	return page, err
+}
+
+func (h *hooked) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	return h.call(func() error { return h.Store.Put(ctx, it, conds...) })
+}
+
+// PutAll is not one step: a crash leaves some of the items written.
+func (h *hooked) PutAll(ctx context.Context, items []store.Item) error {
+	for i := range items {
+		if err := h.call(func() error { return h.Store.PutAll(ctx, items[i:i+1]) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *hooked) DeleteAll(ctx context.Context, keys []store.Key) error {
+	for i := range keys {
+		if err := h.call(func() error { return h.Store.DeleteAll(ctx, keys[i:i+1]) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *hooked) Read(ctx context.Context, r store.Range, dst []varve.Reading) (page store.Page, err error) {
+	err = h.call(func() (err error) { page, err = h.Store.Read(ctx, r, dst); return err })
+	return page, err
+}
+
+// counted is a reading of the model: it counts once, as it arrived first.
+type counted struct {
+	reading varve.Reading
+	tables  []bucket.Table // where copies are
+}
+
+// world is a fleet over one store, and the model of what it took in.
+type world struct {
+	t       TB
+	clock   time.Time
+	store   *hooked
+	policy  *retention.Policy
+	grid    bucket.Policy
+	skews   []time.Duration // of the routers' clocks
+	routers []*router.Router
+	rotator *rotator.Rotator
+	runs    int // of workers
+	model   map[string]*counted
+	made    int // readings with a value of their own
+}
+
+func newWorld(t TB) *world {
+	w := &world{
+		t: t, clock: start, model: map[string]*counted{},
+		grid:  bucket.Policy{Future: 24 * time.Hour, Recent: 1, Doubling: 60 * 24 * time.Hour},
+		skews: []time.Duration{0, -5 * time.Minute, 5 * time.Minute},
+		policy: &retention.Policy{Prefix: "v", Classes: []retention.Class{
+			{Name: retention.DefaultClass, Retention: 36 * time.Hour},
+		}},
+	}
+	w.store = &hooked{Store: mem.New(w.now), calls: -1, wrote: w.note}
+	w.routers = make([]*router.Router, len(w.skews))
+	for i := range w.routers {
+		w.restart(i)
+	}
+	w.rotator = rotator.New(rotator.Options{
+		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Now: w.now, Holder: "rotator",
+		Policy: rotator.Policy{Grid: w.grid, Retention: w.policy, Drop: true, Grace: time.Hour},
+		Needed: w.worker(0).Needed,
+	})
+	return w
+}
+
+func (w *world) now() time.Time { return w.clock }
+
+// at returns the clock of somebody whose clock is wrong.
+func (w *world) at(skew time.Duration) func() time.Time {
+	return func() time.Time { return w.clock.Add(skew) }
+}
+
+// restart begins a router anew: it remembers nothing.
+func (w *world) restart(i int) {
+	now := w.at(w.skews[i])
+	w.routers[i] = router.New(router.Options{
+		Writer: w.store, Creator: w.store, Streams: streams.New(w.store, now), Policy: w.policy, Grid: w.grid,
+		Now: now, Marker: rollup.NewMarker(w.store, now),
+	})
+}
+
+func (w *world) raw(now func() time.Time) *query.Engine {
+	return query.New(query.Options{Reader: w.store, Catalog: w.store, Streams: streams.New(w.store, now), Policy: w.policy, Now: now})
+}
+
+// worker returns a worker of a process of its own.
+func (w *world) worker(skew time.Duration) *rollup.Worker {
+	w.runs++
+	now := w.at(skew)
+	return rollup.NewWorker(rollup.WorkerOptions{
+		Items: w.store, Raw: w.raw(now), Now: now, Holder: fmt.Sprint("worker ", w.runs),
+	})
+}
+
+func key(r *varve.Reading) string { return r.String() }
+
+// note takes what was stored into the model.
+func (w *world) note(b store.Batch, res store.Result) {
+	for i := range b.Readings {
+		if res.Verdicts[i].Outcome != varve.Stored {
+			continue
+		}
+		r := b.Readings[i].Clone()
+		c := w.model[key(&r)]
+		if c == nil {
+			c = &counted{reading: r}
+			w.model[key(&r)] = c
+		}
+		c.tables = append(c.tables, b.Table)
+	}
+}
+
+// reading makes a reading whose number no other has: a power of two, so that a
+// sum tells which readings are in it. Some have text only.
+func (w *world) reading(device string, at time.Time) varve.Reading {
+	w.made++
+	r := varve.Reading{
+		Series: varve.Series{Tenant: "acme", Stream: "weather", Device: device}, Time: at,
+		Fields: []varve.Field{{Name: "n", Value: varve.StringValue(fmt.Sprint(w.made))}},
+	}
+	if w.made%7 != 0 {
+		r.Fields = append(r.Fields, varve.Field{Name: "v", Value: varve.NumberValue(powerOfTwo(w.made))})
+	}
+	if v := r.Normalize(); v.Outcome == varve.Rejected {
+		w.t.Fatalf("%s", v)
+	}
+	return r
+}
+
+func powerOfTwo(n int) varve.Number {
+	v, err := varve.ParseNumber(new(big.Int).Lsh(big.NewInt(1), uint(n%126)).String())
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// alive reports whether a copy of a reading can be told from a new reading.
+func (w *world) alive(r *varve.Reading) bool {
+	c := w.model[key(r)]
+	if c == nil {
+		return true
+	}
+	infos, err := w.store.Tables(context.Background(), store.Filter{Prefixes: []string{"v"}, Window: varve.AllTime()})
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	return slices.ContainsFunc(infos, func(in store.Info) bool { return slices.Contains(c.tables, in.Table) })
+}
+
+// send writes readings through a router, as a request that arrived before a
+// while.
+func (w *world) send(i int, while func(), readings ...varve.Reading) []varve.Verdict {
+	q, err := w.routers[i].Admit()
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	defer q.Done()
+	if while != nil {
+		while()
+	}
+	list, verdicts := make([]varve.Reading, len(readings)), make([]varve.Verdict, len(readings))
+	for j := range readings {
+		list[j] = readings[j].Clone()
+	}
+	if err := q.Write(context.Background(), list, verdicts); err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	return verdicts
+}
+
+// expected is what a recount of the model's distinct readings gives.
+func (w *world) expected(device string, p rollup.Period) map[int64][]varve.Reading {
+	width := int64(3600)
+	if p == rollup.Daily {
+		width = 86400
+	}
+	periods := map[int64][]varve.Reading{}
+	for _, c := range w.model {
+		if c.reading.Device == device {
+			at := c.reading.Time.Unix() / width * width
+			periods[at] = append(periods[at], c.reading)
+		}
+	}
+	for _, list := range periods {
+		slices.SortFunc(list, func(a, b varve.Reading) int { return a.Position().Compare(b.Position()) })
+	}
+	return periods
+}
+
+// recount describes readings, in their order, as show describes a roll-up.
+func recount(at int64, readings []varve.Reading) string {
+	text := fmt.Sprintf("%s %d", time.Unix(at, 0).UTC().Format(time.RFC3339), len(readings))
+	var low, high, sum *big.Int
+	var first, last string
+	n := 0
+	for i := range readings {
+		f := readings[i].Field("v")
+		if f.Kind() != varve.KindNumber {
+			continue
+		}
+		v, _ := new(big.Int).SetString(f.String(), 10)
+		if n++; n == 1 {
+			low, high, sum = v, v, new(big.Int)
+			first = readings[i].Time.Format(time.RFC3339Nano) + "=" + v.String()
+		}
+		if v.Cmp(low) < 0 {
+			low = v
+		}
+		if v.Cmp(high) > 0 {
+			high = v
+		}
+		sum.Add(sum, v)
+		last = readings[i].Time.Format(time.RFC3339Nano) + "=" + v.String()
+	}
+	if n > 0 {
+		text += fmt.Sprintf(" v: %d %s %s..%s %s %s", n, sum, low, high, first, last)
+	}
+	return text
+}
+
+func show(at time.Time, p *rollup.Partial) string {
+	text := fmt.Sprintf("%s %d", at.Format(time.RFC3339), p.Readings)
+	for i := range p.Fields {
+		f := &p.Fields[i]
+		text += fmt.Sprintf(" %s: %d %s %s..%s %s=%s %s=%s", f.Name, f.Count, plain(&f.Sum), whole(f.Min), whole(f.Max),
+			f.First.Time().Format(time.RFC3339Nano), whole(f.First.Value), f.Last.Time().Format(time.RFC3339Nano), whole(f.Last.Value))
+	}
+	return text
+}
+
+// plain writes an integer without an exponent.
+func plain(d *rollup.Decimal) string {
+	r, ok := new(big.Rat).SetString(d.String())
+	if !ok || !r.IsInt() {
+		return "? " + d.String()
+	}
+	return r.Num().String()
+}
+
+func whole(n varve.Number) string {
+	var d rollup.Decimal
+	d.Add(n)
+	return plain(&d)
+}
+
+// read reads all roll-ups of a device, page by page.
+func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Rollup) {
+	r := rollup.NewReader(w.store, w.raw(w.now))
+	q := rollup.Query{
+		Series: varve.Series{Tenant: "acme", Stream: "weather", Device: device}, Period: p, Limit: limit, Window: varve.AllTime(),
+	}
+	for {
+		page, err := r.Read(context.Background(), q)
+		if err != nil {
+			w.t.Fatalf("%v", err)
+		}
+		if limit > 0 && len(page.Rollups) > limit {
+			w.t.Fatalf("%d roll-ups on a page of %d", len(page.Rollups), limit)
+		}
+		all = append(all, page.Rollups...)
+		if page.Next.IsZero() {
+			return all
+		}
+		if !page.Next.After(q.Window.From) {
+			w.t.Fatalf("the page from %s goes on at %s", q.Window.From, page.Next)
+		}
+		q.Window.From = page.Next
+	}
+}
+
+// check compares what is read with a recount.
+func (w *world) check(what string) {
+	w.t.Helper()
+	for _, device := range devices {
+		for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
+			var got []string
+			for _, r := range w.read(device, p, 3) {
+				got = append(got, show(r.Start, &r.Partial))
+			}
+			w.compare(fmt.Sprintf("%s: %s of %s", what, p, device), got, w.expected(device, p))
+		}
+	}
+}
+
+func (w *world) compare(what string, got []string, want map[int64][]varve.Reading) {
+	w.t.Helper()
+	var lines []string
+	for at, readings := range want {
+		lines = append(lines, recount(at, readings))
+	}
+	slices.Sort(lines)
+	if g, l := strings.Join(got, "\n"), strings.Join(lines, "\n"); g != l {
+		w.t.Fatalf("at %s, %s:\ngot\n%s\nwant\n%s\n%s", w.clock.Format(time.RFC3339), what, g, l, w.dump())
+	}
+}
+
+// dump shows what is kept.
+func (w *world) dump() string {
+	var b strings.Builder
+	for _, device := range devices {
+		page, err := w.store.Store.Query(context.Background(), itemsOf(device))
+		if err != nil {
+			return err.Error()
+		}
+		for _, it := range page.Items {
+			fmt.Fprintf(&b, "%s %s %v\n", it.PK, it.SK, it.Attrs)
+		}
+	}
+	return b.String()
+}
+
+var devices = []string{"a", "b/c"}
+
+// itemsOf asks for all that is kept of a device.
+func itemsOf(device string) store.ItemQuery {
+	return store.ItemQuery{PK: "ROLLUP#acme/weather/" + device, Consistent: true}
+}

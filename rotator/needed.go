@@ -1,0 +1,32 @@
+package rotator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/bucket"
+)
+
+// keepNeeded keeps the tables that a plan would drop and that are needed. If
+// that cannot be told, none is dropped.
+func (r *Rotator) keepNeeded(ctx context.Context, p *Plan) error {
+	if r.opts.Needed == nil || p.Counts()[Drop] == 0 {
+		return nil
+	}
+	why, err := r.opts.Needed(ctx)
+	if err != nil {
+		err = fmt.Errorf("which tables are needed: %w", err)
+		why = func(bucket.Table) string { return err.Error() }
+	}
+	needed := map[bucket.Table]string{}
+	for _, a := range p.Actions {
+		if a.Kind != Drop {
+			continue
+		}
+		if reason := why(a.Table); reason != "" {
+			needed[a.Table] = reason
+		}
+	}
+	p.keep(needed)
+	return err
+}

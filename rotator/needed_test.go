@@ -1,0 +1,78 @@
+package rotator_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/rotator"
+)
+
+// TestNeeded: a table that is needed is not dropped, and the plan says why; when
+// it cannot be told, none is dropped, and all else is done.
+func TestNeeded(t *testing.T) {
+	w := runWorld(t)
+	if _, err := w.rotator.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := len(w.tables())
+	first := w.tables()[0].Table
+	w.clock = w.clock.Add(60 * day)
+	if p, err := w.rotator.Run(t.Context()); err != nil || p.Counts()[rotator.Retire] < 2 {
+		t.Fatalf("%v, %v", p.Counts(), err)
+	}
+	w.clock = w.clock.Add(20 * day)
+	unsure, asked := errors.New("the registry is away"), 0
+	r := rotator.New(rotator.Options{
+		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Policy: w.policy, Now: w.now, Holder: "needing",
+		Needed: func(context.Context) (func(bucket.Table) string, error) {
+			asked++
+			return func(t bucket.Table) string {
+				if t == first {
+					return "somebody counts it"
+				}
+				return ""
+			}, unsure
+		},
+	})
+	p, err := r.Run(t.Context())
+	if !errors.Is(err, unsure) || p.Counts()[rotator.Drop] != 0 || p.Counts()[rotator.Create] == 0 || len(w.tables()) <= before {
+		t.Errorf("without knowing: %v, %d tables, %v", p.Counts(), len(w.tables()), err)
+	}
+	unsure = nil
+	p, err = r.Plan(t.Context(), time.Time{})
+	if err != nil || p.Counts()[rotator.Drop] == 0 {
+		t.Fatalf("%v, %v", p.Counts(), err)
+	}
+	for _, a := range p.Actions {
+		if a.Table == first {
+			t.Errorf("%s is planned for what is needed", a.Kind)
+		}
+	}
+	found := false
+	for _, k := range p.Kept {
+		found = found || k.Table == first && strings.Contains(k.Reason, "somebody counts it")
+	}
+	if !found {
+		t.Errorf("the plan does not say why: %+v", p.Kept)
+	}
+	if _, err = r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	old := 0
+	for _, in := range w.tables() {
+		if in.Month == first.Month {
+			old++
+		}
+	}
+	if old != 1 || w.tables()[0].Table != first {
+		t.Errorf("%d tables of the month are left", old)
+	}
+	asked = 0
+	if _, err = r.Plan(t.Context(), w.clock.Add(day)); err != nil || asked != 0 {
+		t.Errorf("what is needed now says nothing of a plan of tomorrow: %v", err)
+	}
+}

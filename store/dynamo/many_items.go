@@ -1,0 +1,74 @@
+package dynamo
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/varvedb/varve/store"
+)
+
+// batchWrite is how many items one request may write.
+const batchWrite = 25
+
+// PutAll implements store.Items.
+func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
+	requests := make(map[store.Key]types.WriteRequest, len(items))
+	for i := range items {
+		raw, err := encodeItem(&items[i])
+		if err != nil {
+			return err
+		}
+		requests[items[i].Key] = types.WriteRequest{PutRequest: &types.PutRequest{Item: raw}}
+	}
+	return s.writeAll(ctx, requests)
+}
+
+// DeleteAll implements store.Items.
+func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
+	requests := make(map[store.Key]types.WriteRequest, len(keys))
+	for _, k := range keys {
+		requests[k] = types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: itemKey(k)}}
+	}
+	return s.writeAll(ctx, requests)
+}
+
+func (s *Store) writeAll(ctx context.Context, requests map[store.Key]types.WriteRequest) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	var some []types.WriteRequest
+	for _, r := range requests {
+		if some = append(some, r); len(some) == batchWrite {
+			if err := s.writeSome(ctx, some); err != nil {
+				return err
+			}
+			some = nil
+		}
+	}
+	return s.writeSome(ctx, some)
+}
+
+// writeSome writes what fits into one request, and again what of it DynamoDB
+// did not get to.
+func (s *Store) writeSome(ctx context.Context, requests []types.WriteRequest) error {
+	for try := 0; len(requests) > 0; try++ {
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
+		out, err := s.client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{
+			RequestItems:           map[string][]types.WriteRequest{s.opts.Registry: requests},
+			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		})
+		if err != nil {
+			return s.fail("BatchWriteItem", s.opts.Registry, err)
+		}
+		for i := range out.ConsumedCapacity {
+			s.usage.itemWrites.add(halves(&out.ConsumedCapacity[i]))
+		}
+		requests = out.UnprocessedItems[s.opts.Registry]
+	}
+	return nil
+}
