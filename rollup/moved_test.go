@@ -2,11 +2,13 @@ package rollup_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store"
 )
 
 // turnOfMonth begins a world ten minutes before the month ends.
@@ -111,4 +113,45 @@ func TestFirstCopyCounts(t *testing.T) {
 		}
 		m.clock = m.clock.Add(40 * time.Minute)
 	}
+}
+
+// TestComesAgainBeforeDrop: a reading that came again on the day on which the
+// table of its first copy could be dropped is still known to have come before
+// when its hour is counted anew; and the table goes a few days later.
+func TestComesAgainBeforeDrop(t *testing.T) {
+	m := &steps{world: newWorld(t)}
+	r := m.reading("a", m.clock)
+	m.send(0, nil, r)
+	rotate := func() {
+		if _, err := m.rotator.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.clock = time.Date(2026, 12, 9, 1, 0, 0, 0, time.UTC)
+	m.finish()
+	rotate() // retires
+	m.clock = m.clock.Add(2 * time.Hour)
+	m.send(0, nil, r)
+	first := m.model[key(&r)].tables[0]
+	there := func() bool {
+		infos, err := m.store.Tables(context.Background(), store.Filter{Prefixes: []string{"v"}, Window: varve.AllTime()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(infos, func(in store.Info) bool { return in.Table == first })
+	}
+	m.clock = m.clock.Add(2 * time.Hour)
+	m.finish()
+	if rotate(); !there() {
+		t.Fatal("the table was dropped on the day on which the reading came again")
+	}
+	m.send(0, nil, r, m.reading("a", r.Time.Add(time.Second)))
+	m.check("counted anew")
+	m.clock = m.clock.Add(4 * 24 * time.Hour)
+	m.finish()
+	if rotate(); there() {
+		t.Fatal("the table stays")
+	}
+	m.check("after the drop")
+	m.atRest()
 }

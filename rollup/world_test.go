@@ -2,7 +2,6 @@ package rollup_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -30,95 +29,6 @@ type TB interface {
 
 // start is when the clock of a world begins: two days before a month's end.
 var start = time.Date(2026, 11, 28, 20, 0, 0, 0, time.UTC)
-
-var errCrash = errors.New("crashed")
-
-// hooked is a store that can crash a process at any of its calls, or let others
-// act right before one.
-type hooked struct {
-	*mem.Store
-	calls  int    // until something happens; below 0: nothing does
-	before func() // then; nil is a crash
-	late   bool   // a crash comes after the call took effect
-	down   bool   // crashed: nothing works until somebody else takes over
-	wrote  func(store.Batch, store.Result)
-}
-
-// call passes a call on, unless the process crashes there.
-func (h *hooked) call(do func() error) error {
-	if h.down {
-		return errCrash
-	}
-	h.calls--
-	if h.calls != -1 {
-		return do()
-	}
-	if before := h.before; before != nil {
-		h.before = nil
-		before()
-		return do()
-	}
-	h.down = true
-	if h.late {
-		return errors.Join(do(), errCrash)
-	}
-	return errCrash
-}
-
-func (h *hooked) Write(ctx context.Context, batches []store.Batch) []store.Result {
-	results := make([]store.Result, len(batches))
-	for i, b := range batches {
-		err := h.call(func() error {
-			results[i] = h.Store.Write(ctx, []store.Batch{b})[0]
-			if results[i].Err == nil {
-				h.wrote(b, results[i])
-			}
-			return nil
-		})
-		if err != nil {
-			results[i] = store.Result{Err: err}
-		}
-	}
-	return results
-}
-
-func (h *hooked) Get(ctx context.Context, keys []store.Key, c bool) (items []store.Item, err error) {
-	err = h.call(func() (err error) { items, err = h.Store.Get(ctx, keys, c); return err })
-	return items, err
-}
-
-func (h *hooked) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPage, err error) {
-	err = h.call(func() (err error) { page, err = h.Store.Query(ctx, q); return err })
-	return page, err
-}
-
-func (h *hooked) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	return h.call(func() error { return h.Store.Put(ctx, it, conds...) })
-}
-
-// PutAll is not one step: a crash leaves some of the items written.
-func (h *hooked) PutAll(ctx context.Context, items []store.Item) error {
-	for i := range items {
-		if err := h.call(func() error { return h.Store.PutAll(ctx, items[i:i+1]) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (h *hooked) DeleteAll(ctx context.Context, keys []store.Key) error {
-	for i := range keys {
-		if err := h.call(func() error { return h.Store.DeleteAll(ctx, keys[i:i+1]) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (h *hooked) Read(ctx context.Context, r store.Range, dst []varve.Reading) (page store.Page, err error) {
-	err = h.call(func() (err error) { page, err = h.Store.Read(ctx, r, dst); return err })
-	return page, err
-}
 
 // counted is a reading of the model: it counts once, as it arrived first.
 type counted struct {
