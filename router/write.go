@@ -138,10 +138,11 @@ func (q *Request) layout(s varve.Series) store.Layout {
 	}
 	if policy := q.r.opts.Policy; q.r.opts.Expire {
 		if keep := policy.Keep(s.Stream, policy.ClassOf(s.Stream).Name); keep != retention.Forever {
-			l.Keep = keep + q.r.opts.Grace
+			grace := q.r.opts.Grace
 			if q.r.opts.Marker != nil {
-				l.Keep += countWithin
+				grace = max(grace, countWithin)
 			}
+			l.Keep = keep + grace
 		}
 	}
 	return l
