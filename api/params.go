@@ -117,6 +117,37 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 	return t, nil
 }
 
+// windowOf reads the window that is asked for: from and to, or during.
+func (s *Server) windowOf(q url.Values) (w varve.Window, err error) {
+	if text := q.Get("during"); text != "" {
+		if q.Get("from") != "" || q.Get("to") != "" {
+			return w, varve.InvalidParam("query.during", "it stands for from and to: leave it out, or leave those out")
+		}
+		if w, err = varve.ParseDuring(text); err != nil {
+			return w, varve.InvalidParam("query.during", "%s", err)
+		}
+		return w, nil
+	}
+	f, err := timeFormat(q)
+	if err != nil {
+		return w, err
+	}
+	now, all := s.opts.Now(), varve.AllTime()
+	if w.From, err = moment(q, "from", f, now, all.From); err != nil {
+		return w, err
+	}
+	if w.To, err = moment(q, "to", f, now, all.To); err != nil {
+		return w, err
+	}
+	if w.To.Before(w.From) {
+		return w, varve.InvalidParam("query.to", "%s is before from, %s", q.Get("to"), q.Get("from"))
+	}
+	return w, nil
+}
+
+// boundsOf returns what a cursor remembers of where a query begins.
+func boundsOf(q url.Values) string { return q.Get("from") + q.Get("during") }
+
 func boolean(q url.Values, name string) (bool, error) {
 	switch text := q.Get(name); text {
 	case "", "false", "0":

@@ -16,7 +16,7 @@ import (
 
 const maxLimit = 1_000_000_000
 
-var readParams = []string{"from", "to", "order", "limit", "fields", "cursor", "consistent", "explain", "format", "precision", "timezone"}
+var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "consistent", "explain", "format", "precision", "timezone"}
 
 // getReadings serves GET /v1/streams/{stream}/devices/{device}/readings.
 func (s *Server) getReadings(w http.ResponseWriter, r *http.Request) {
@@ -110,20 +110,8 @@ func (s *Server) queryOf(r *http.Request, asked url.Values) (q query.Query, err 
 	if q.Series, err = s.series(r, r.PathValue("device")); err != nil {
 		return q, err
 	}
-	f, err := timeFormat(asked)
-	if err != nil {
+	if q.Window, err = s.windowOf(asked); err != nil {
 		return q, err
-	}
-	now := s.opts.Now()
-	all := varve.AllTime()
-	if q.Window.From, err = moment(asked, "from", f, now, all.From); err != nil {
-		return q, err
-	}
-	if q.Window.To, err = moment(asked, "to", f, now, all.To); err != nil {
-		return q, err
-	}
-	if q.Window.To.Before(q.Window.From) {
-		return q, varve.InvalidParam("query.to", "%s is before from, %s", asked.Get("to"), asked.Get("from"))
 	}
 	if q.Order, err = varve.ParseOrder(asked.Get("order")); err != nil {
 		return q, varve.InvalidParam("query.order", "%s", err)
@@ -138,7 +126,7 @@ func (s *Server) queryOf(r *http.Request, asked url.Values) (q query.Query, err 
 	}
 	q.Fields = list(asked, "fields")
 	if text := asked.Get("cursor"); text != "" {
-		c, err := query.ParseCursor(text, q.Series, q.Order, asked.Get("from"), asked.Get("to"))
+		c, err := query.ParseCursor(text, q.Series, q.Order, boundsOf(asked), asked.Get("to"))
 		if err != nil {
 			return q, inQuery(err)
 		}
@@ -255,7 +243,7 @@ func (a *answer) end(rows *query.Rows) error {
 	next := ""
 	if at, more := rows.More(); more {
 		c := query.Cursor{Window: a.q.Window, After: at}
-		next = c.Encode(a.q.Series, a.q.Order, a.asked.Get("from"), a.asked.Get("to"))
+		next = c.Encode(a.q.Series, a.q.Order, boundsOf(a.asked), a.asked.Get("to"))
 	}
 	coverage, err := json.Marshal(coverageOf(rows.Coverage()))
 	if err != nil {

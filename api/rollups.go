@@ -86,21 +86,8 @@ func (s *Server) counted(r *http.Request, asked url.Values) (series varve.Series
 	if series, err = s.series(r, r.PathValue("device")); err != nil {
 		return series, w, err
 	}
-	f, err := timeFormat(asked)
-	if err != nil {
-		return series, w, err
-	}
-	now, all := s.opts.Now(), varve.AllTime()
-	if w.From, err = moment(asked, "from", f, now, all.From); err != nil {
-		return series, w, err
-	}
-	if w.To, err = moment(asked, "to", f, now, all.To); err != nil {
-		return series, w, err
-	}
-	if w.To.Before(w.From) {
-		return series, w, varve.InvalidParam("query.to", "%s is before from, %s", asked.Get("to"), asked.Get("from"))
-	}
-	return series, w, nil
+	w, err = s.windowOf(asked)
+	return series, w, err
 }
 
 // postRollups serves POST /v1/streams/{stream}/devices/{device}/rollups.

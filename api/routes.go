@@ -44,9 +44,10 @@ func (s *Server) routeReadings() {
 		Parameters: append(append(series, queryParams(
 			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
 			"to", "before this time; default: the end",
+			"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14",
 			"order", "asc or desc; default asc",
 			"limit", "at most so many readings; default: all",
-			"cursor", "next of the page before; from, to and order must be the same",
+			"cursor", "next of the page before; from, to, during and order must be the same",
 			"explain", "true: say which tables would be read and what it would cost, and read nothing",
 			"format", "json, ndjson or csv; default by Accept",
 			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",

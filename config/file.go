@@ -29,6 +29,10 @@ func (l *loader) file(src Source) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, next yaml.Node
+	if src.Required && len(bytes.TrimSpace(data)) == 0 { // as what writes it leaves it when it fails
+		l.mistake(src.File, "", "is empty: what should have written it may have failed")
+		return
+	}
 	if err := dec.Decode(&doc); err != nil {
 		if !errors.Is(err, io.EOF) {
 			l.unreadable(src.File, err)

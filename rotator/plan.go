@@ -68,6 +68,9 @@ type Plan struct {
 	// Ready is how many of the next month's tables there are now, and Needed
 	// how many there should be.
 	Ready, Needed int
+	// Missing is how many of this month's tables there are not, or are somebody
+	// else's.
+	Missing int
 }
 
 // Plan returns what is to be done now about the tables there are, which come
@@ -120,6 +123,9 @@ func (b *builder) create(c retention.Class, m bucket.Month) {
 			if in != nil && in.Owned && in.Status != store.Creating {
 				b.plan.Ready++
 			}
+		}
+		if !ahead && (in == nil || !in.Owned || in.Status == store.Creating) {
+			b.plan.Missing++
 		}
 		if in != nil && !(in.Owned && in.Status == store.Creating) { // whose making was cut off
 			continue

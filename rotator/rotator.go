@@ -153,16 +153,6 @@ type done struct {
 	dropped        int
 }
 
-// missing returns how many of this month's tables a plan is to make.
-func (p *Plan) missing() (n int) {
-	for i := range p.Actions {
-		if a := &p.Actions[i]; a.Kind == Create && a.Table.Month == bucket.MonthOf(p.Now) {
-			n++
-		}
-	}
-	return n
-}
-
 func (d *done) count(p *Plan, a *Action) {
 	switch a.Kind {
 	case Drop:
@@ -199,7 +189,7 @@ func (r *Rotator) note(p *Plan, d done, err error) {
 // take takes over what there is after a plan of which something was done.
 func (h *Health) take(p *Plan, d done) {
 	h.Ready, h.Needed, h.Tables = p.Ready+d.ahead, p.Needed, p.Tables+d.created-d.dropped
-	h.Usable = h.Usable || p.missing() == d.created-d.ahead
+	h.Usable = h.Usable || p.Missing == d.created-d.ahead
 }
 
 // look notes which tables there are, while another process rotates.

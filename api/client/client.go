@@ -188,7 +188,12 @@ func problem(resp *http.Response) error {
 		return fmt.Errorf("%s, and its body cannot be read: %w", resp.Status, err)
 	}
 	var p wire.Problem
-	if json.Unmarshal(text, &p) != nil || p.Detail == "" {
+	var answer wire.WriteAnswer // if all readings were rejected for now
+	switch {
+	case json.Unmarshal(text, &p) == nil && p.Detail != "":
+	case json.Unmarshal(text, &answer) == nil && len(answer.Rejects) > 0:
+		p.Detail = answer.Rejects[0].Message
+	default:
 		p.Detail = fmt.Sprintf("%s: %.200s", resp.Status, text) // from something in between
 	}
 	e := &varve.Error{Failure: failureOf(resp.StatusCode), Message: p.Detail}

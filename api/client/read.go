@@ -22,6 +22,7 @@ import (
 type Query struct {
 	Stream, Device string
 	From, To       string
+	During         string // instead of From and To: a year, month, day, hour or minute in UTC, as in 2024-12-01T14
 	Order          varve.Order
 	Limit          int // 0: all
 	Fields         []string
@@ -38,6 +39,7 @@ func (q *Query) values() url.Values {
 	}
 	set("from", q.From)
 	set("to", q.To)
+	set("during", q.During)
 	if q.Order == varve.Descending {
 		v.Set("order", "desc")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/logging"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve/config"
@@ -44,6 +45,7 @@ func openDynamo(ctx context.Context, c *config.Config) (store.Store, error) {
 func dynamoOptions(ctx context.Context, c *config.Config) (o dynamo.Options, err error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithHTTPClient(dynamo.HTTPClient()),
+		awsconfig.WithLogger(logging.Nop{}), // what goes wrong is in the errors
 		awsconfig.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts, o.MaxBackoff = dynamoAttempts, dynamoBackoff
@@ -65,7 +67,11 @@ func dynamoOptions(ctx context.Context, c *config.Config) (o dynamo.Options, err
 		return o, errors.New("no AWS region: set AWS_REGION, or store.region")
 	}
 	return dynamo.Options{
-		Client: dynamodb.NewFromConfig(cfg), Now: now, ClassOf: classOf(c.Policy()),
+		Client: dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+			// Emulators send no checksums, and the SDK warns of each.
+			o.DisableValidateResponseChecksum = c.Store.Endpoint != ""
+		}),
+		Now: now, ClassOf: classOf(c.Policy()),
 		Registry: cmp.Or(c.Store.Registry, c.Tables.Prefix+"_registry"),
 	}, nil
 }

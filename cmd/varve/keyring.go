@@ -28,8 +28,8 @@ type keyring interface {
 }
 
 // keyring returns the server that was named; else the store of the
-// configuration; else, if a server has that open, and it was not named by a flag,
-// that server.
+// configuration. A server that has that open must be named: which one it is, is
+// not known here, and a key that goes to another one closes that.
 func (a *app) keyring(cmd *cobra.Command, f *configFlags) (keyring, error) {
 	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data") ||
 		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })
@@ -52,14 +52,10 @@ func (a *app) keyring(cmd *cobra.Command, f *configFlags) (keyring, error) {
 	switch {
 	case err == nil:
 		return kept{st, keys.New(st, now)}, nil
-	case c.Store.Kind != "local" || varve.FailureOf(err) != varve.Conflict:
-		return nil, err
-	case named: // whose server that is, the configuration need not know
-		return nil, fmt.Errorf("%w; or name its server with --server", err)
+	case c.Store.Kind == "local" && varve.FailureOf(err) == varve.Conflict:
+		return nil, fmt.Errorf("%w; or name its server, as with --server %s", err, c.Server.URL(c.Server.Listen))
 	}
-	a.server = c.Server.URL(c.Server.Listen)
-	asked, err := a.client()
-	return served{asked}, err
+	return nil, err
 }
 
 // mustBeThere keeps commands that make nothing from making a data folder.

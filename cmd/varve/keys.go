@@ -17,7 +17,7 @@ func keysCommand(a *app) *cobra.Command {
 	cmd := group("keys", "Make, list and revoke API keys", a.keysCreate(), a.keysList(), a.keysRevoke())
 	cmd.Long = "Make, list and revoke API keys.\n\n" +
 		"With --server or VARVE_SERVER, the server is asked, which takes an admin key once there are keys. Without, or with --data or\n" +
-		"--store, the store itself is opened. If that is the folder of the configuration, and a server has it open, it is asked."
+		"--store, the store itself is opened. If a server has that open, name the server."
 	return cmd
 }
 

@@ -24,7 +24,7 @@ func queryCommand(a *app) *cobra.Command {
 		Use: "query STREAM DEVICE", Short: "Print the readings of a device in a window",
 		Example: "  varve query weather sensor_01 --from -24h\n" +
 			"  varve query weather sensor_01 --from 2026-04-01 --to 2026-05-01 --fields temperature -o csv\n" +
-			"  varve query weather sensor_01 --order desc --limit 10",
+			"  varve query weather sensor_01 --during 2026-04 --order desc --limit 10",
 		Args: takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			q.Stream, q.Device = args[0], args[1]
@@ -50,6 +50,7 @@ func queryCommand(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h (default: the beginning)")
 	f.StringVar(&q.To, "to", "", "before this `time` (default: the end)")
+	f.StringVar(&q.During, "during", "", "instead of both, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14")
 	f.StringVar(&order, "order", "asc", "asc or desc")
 	f.IntVar(&q.Limit, "limit", 0, "at most so many readings; 0: all")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
@@ -191,6 +192,6 @@ func (a *app) explain(cmd *cobra.Command, c *client.Client, q client.Query) erro
 	if err := a.show(&g, x); err != nil || a.output != "table" {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "\nRead to its end: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
+	_, err = fmt.Fprintf(a.out, "\nRead to its end, at the least: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
 	return err
 }

@@ -59,6 +59,7 @@ func (a *app) ruleAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add FIELD COMPARISON THRESHOLD", Short: "Make a rule about the values of a field", Args: takes(3, 3),
 		Example: "  varve rules add temperature '>' 30 --stream weather --for 5m --severity critical\n" +
+			"  varve rules add --stream cold_chain -- temperature '<' -5\n" +
 			"  varve rules add door == open --device gate_1",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			r.Field, r.Comparison = args[0], args[1]

@@ -76,8 +76,9 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (best varve.Reading,
 	}
 }
 
-// Estimate implements store.Reader: a request, and half a unit for every 4 KB
-// that a series has on the average.
+// Estimate implements store.Reader, with what it costs at the least: a request
+// for each shard, and the smallest that DynamoDB bills for it. How much a series
+// has, nobody knows without reading it.
 func (s *Store) Estimate(ctx context.Context, r store.Range) (store.Cost, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Cost{}, err
@@ -86,7 +87,12 @@ func (s *Store) Estimate(ctx context.Context, r store.Range) (store.Cost, error)
 	if err := s.exists(ctx, r.Table); err != nil {
 		return store.Cost{}, err
 	}
-	return store.Cost{Requests: 1, Units: 0.5}, nil
+	shards := max(r.Layout.Shards, 1)
+	units := 0.5
+	if r.Consistent {
+		units = 1
+	}
+	return store.Cost{Requests: shards, Units: units * float64(shards)}, nil
 }
 
 // exists returns ErrNoTable if there is no such table.

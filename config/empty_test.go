@@ -1,0 +1,25 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/varvedb/varve/config"
+)
+
+// TestEmptyFile: a file that was named and has nothing in it is a mistake: what
+// should have written it has failed.
+func TestEmptyFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "varve.json")
+	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.Load(config.Source{File: file, Required: true}); err == nil || !strings.Contains(err.Error(), "is empty") {
+		t.Errorf("named: %v", err)
+	}
+	if _, err := config.Load(config.Source{File: file}); err != nil {
+		t.Errorf("by itself: %v", err)
+	}
+}
