@@ -33,7 +33,7 @@ func run(binary, only, dir string, rounds int) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"load", b.load}, {"disk", b.disk}, {"drop", b.drop}, {"rollups", b.rollups}, {"dynamodb", b.dynamo}} {
+	}{{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", b.fleet}, {"load", b.load}, {"disk", b.disk}, {"drop", b.drop}, {"rollups", b.rollups}, {"dynamodb", b.dynamo}} {
 		if only != "" && only != part.name && !(part.name == "ndjson" && b.needsData(only)) {
 			continue
 		}
@@ -48,7 +48,7 @@ func run(binary, only, dir string, rounds int) (err error) {
 // is not there.
 func (b *bench) needsData(part string) bool {
 	_, err := os.Stat(b.folder("ndjson"))
-	return err != nil && slices.Contains([]string{"query", "load", "disk", "drop"}, part)
+	return err != nil && slices.Contains([]string{"query", "fleet", "load", "disk", "drop"}, part)
 }
 
 func (b *bench) folder(name string) string { return filepath.Join(b.dir, name) }
