@@ -51,6 +51,7 @@ var layout = []struct {
 	{"tests/dynamotest", "", "github.com/aws"},
 	{"tests/bench", ". bucket engine query rotator store store/dynamo store/local tests/dynamotest", "github.com/aws"},
 	{"tests/varvetest", "", ""},
+	{"tests/access", "", ""},
 	{"tests/crash", "", ""},
 	{"tests/e2e", "", ""},
 	{"tests/terraform", "", ""},
