@@ -58,13 +58,14 @@ func (s *Store) scan(r store.Range, shard int) *scanner {
 }
 
 // rowsFor returns how many rows to ask for, for a limit of readings: in rows of
-// a millisecond, one to know that there is more, and one that After cuts off.
+// a millisecond, one that After cuts off, one to know that there is more, and one
+// to know that nothing goes before that.
 // Wide rows hold several readings mostly; if not, the next page is larger.
 func rowsFor(limit int, window int64) int32 {
 	if window > 1 {
 		return int32(1 + limit/16)
 	}
-	return int32(limit + 2)
+	return int32(limit + 3)
 }
 
 // span returns the first and the last millisecond of a range, which it cuts
