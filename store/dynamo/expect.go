@@ -38,6 +38,9 @@ func (x *expectations) existing(s varve.Series, e store.Expect) bool {
 
 // learn notes what was found.
 func (x *expectations) learn(s varve.Series, there bool) {
+	if !there && !x.any(s) {
+		return // as with most: there is nothing to take back
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n := x.there[s]
@@ -51,4 +54,11 @@ func (x *expectations) learn(s varve.Series, there bool) {
 	default:
 		x.there[s] = min(n+1, surest)
 	}
+}
+
+// any reports whether a series' rows were found to be there at all.
+func (x *expectations) any(s varve.Series) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.there[s] > 0
 }

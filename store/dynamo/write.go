@@ -269,7 +269,11 @@ func (s *Store) first(ctx context.Context, g *group, at place, entries []entry) 
 	}
 	n = fitting(entries, freshBytes)
 	r, err = s.putNew(ctx, g, at, entries[:n])
-	if err == nil && !r.stored && r.row != nil && r.row.bytes < closedBytes && !r.row.holds(entries) {
+	switch {
+	case err != nil:
+	case r.stored:
+		s.expects.learn(g.series, false)
+	case r.row != nil && r.row.bytes < closedBytes && !r.row.holds(entries):
 		s.expects.learn(g.series, true)
 	}
 	return r, n, err
