@@ -254,6 +254,9 @@ func (a *answer) end(rows *query.Rows) error {
 			return err
 		}
 		a.w.Header().Set("Varve-Next", next)
+		if coverage, err = json.Marshal(shortened(rows.Coverage())); err != nil {
+			return err
+		}
 		a.w.Header().Set("Varve-Coverage", string(coverage))
 		return nil
 	}
@@ -269,6 +272,23 @@ func (a *answer) end(rows *query.Rows) error {
 		a.w.Header().Set("Content-Length", strconv.Itoa(len(a.out)))
 	}
 	return a.flush()
+}
+
+// trailerTables is how many tables the coverage in a trailer names of each kind:
+// clients take trailers of up to 4 KB.
+const trailerTables = 12
+
+// shortened returns a coverage that has room in a trailer.
+func shortened(c query.Coverage) query.Coverage {
+	c = coverageOf(c)
+	if n := len(c.Read); n > trailerTables {
+		c.Read, c.MoreRead = c.Read[:trailerTables], n-trailerTables
+	}
+	if n := len(c.Expired); n > trailerTables {
+		c.Expired, c.MoreExpired = c.Expired[:trailerTables], n-trailerTables
+	}
+	c.Missing = c.Missing[:min(len(c.Missing), trailerTables)]
+	return c
 }
 
 // coverageOf makes empty lists of missing ones, so that a client finds all four.

@@ -73,4 +73,8 @@ type Coverage struct {
 	Expired []string `json:"expired"` // all that they can hold has expired
 	Missing []string `json:"missing"` // they were dropped while the query ran
 	Failed  []string `json:"failed"`  // they could not be read; the answer is an error
+	// MoreRead and MoreExpired are how many further tables there are, if the
+	// lists were cut because they had no room where they are sent.
+	MoreRead    int `json:"more_read,omitempty"`
+	MoreExpired int `json:"more_expired,omitempty"`
 }

@@ -150,7 +150,7 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 	if n == 0 {
 		return a.sayNone(cmd, c, q)
 	}
-	fmt.Fprintf(a.out, "\n%s from %s\n", count(n, "reading"), count(len(answer.Coverage.Read), "table"))
+	fmt.Fprintf(a.out, "\n%s from %s\n", count(n, "reading"), count(len(answer.Coverage.Read)+answer.Coverage.MoreRead, "table"))
 	if len(missing) > 0 {
 		fmt.Fprintf(a.out, "None of them has a field %s.\n", strings.Join(missing, " or "))
 	}

@@ -1,0 +1,38 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/api/client"
+)
+
+// TestLongCoverage: an answer that rests on more tables than a trailer has room
+// for says how many there are, and can be read.
+func TestLongCoverage(t *testing.T) {
+	s := newServer(t, nil)
+	var body strings.Builder
+	for week := range 200 {
+		fmt.Fprintf(&body, `{"device":"d1","time":%q,"fields":{"a":1}}`+"\n", noon.AddDate(0, 0, -7*week).Format(time.RFC3339))
+	}
+	if r := s.send("POST", writePath, body.String(), "Content-Type", "application/x-ndjson"); r.status != 200 {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	c, err := client.New(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer client.Answer
+	n := 0
+	for _, err := range c.Readings(t.Context(), client.Query{Stream: "weather", Device: "d1"}, &answer) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if cover := answer.Coverage; n != 200 || len(cover.Read) != 12 || cover.MoreRead < 5 {
+		t.Errorf("%d readings, %d tables named and %d more", n, len(cover.Read), cover.MoreRead)
+	}
+}
