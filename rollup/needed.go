@@ -21,9 +21,6 @@ const (
 	lateDay = 2
 	// lateFor is how long after a day of arrival it may be counted anew.
 	lateFor = 2 * 24 * time.Hour
-	// keptMost is how long a table is kept at the most only to tell what had come
-	// before: where late readings come every day, it would be kept for ever.
-	keptMost = 7 * 24 * time.Hour
 )
 
 // lateDays are the days of event time and of arrival that were noted in a run.
@@ -65,10 +62,8 @@ func (l *lateDays) note(ctx context.Context, items store.Items, day, arrival int
 
 // Needed returns what says of a table why it must not be dropped: hours are yet
 // to be counted from it, or may be again; "" if none are. A table is needed for
-// what arrived in later months, too: it tells which of that had come before; but
-// no longer than a week after it could have been dropped, which the second
-// argument is about.
-func (w *Worker) Needed(ctx context.Context) (func(bucket.Table, time.Duration) string, error) {
+// what arrived in later months, too: it tells which of that had come before.
+func (w *Worker) Needed(ctx context.Context) (func(bucket.Table) string, error) {
 	type part struct {
 		day   int64
 		month bucket.Month
@@ -93,10 +88,10 @@ func (w *Worker) Needed(ctx context.Context) (func(bucket.Table, time.Duration) 
 	if err != nil {
 		return nil, fmt.Errorf("late days of roll-ups: %w", err)
 	}
-	return func(t bucket.Table, due time.Duration) string {
+	return func(t bucket.Table) string {
 		var days []string
 		for p := range needed {
-			if (t.Month == p.month || t.Month < p.month && due < keptMost) && t.Overlaps(varve.Window{From: Daily.start(p.day), To: Daily.start(p.day + 1)}) {
+			if t.Month <= p.month && t.Overlaps(varve.Window{From: Daily.start(p.day), To: Daily.start(p.day + 1)}) {
 				days = append(days, Daily.start(p.day).Format(time.DateOnly))
 			}
 		}

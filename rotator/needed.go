@@ -3,7 +3,6 @@ package rotator
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/varvedb/varve/bucket"
 )
@@ -17,14 +16,14 @@ func (r *Rotator) keepNeeded(ctx context.Context, p *Plan) error {
 	why, err := r.opts.Needed(ctx)
 	if err != nil {
 		err = fmt.Errorf("which tables are needed: %w", err)
-		why = func(bucket.Table, time.Duration) string { return err.Error() }
+		why = func(bucket.Table) string { return err.Error() }
 	}
 	needed := map[bucket.Table]string{}
 	for _, a := range p.Actions {
 		if a.Kind != Drop {
 			continue
 		}
-		if reason := why(a.Table, p.Now.Sub(a.Due)); reason != "" {
+		if reason := why(a.Table); reason != "" {
 			needed[a.Table] = reason
 		}
 	}

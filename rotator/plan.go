@@ -48,7 +48,6 @@ type Action struct {
 	Reason   string
 	Readings int64
 	Bytes    int64
-	Due      time.Time // of Drop: since when it may be carried out
 }
 
 // Kept is a table that one might expect a plan to act on, and that it leaves
@@ -216,7 +215,6 @@ func (b *builder) drop(in *store.Info) {
 		b.leave(in, "it could be dropped, but retention.drop is false")
 	default:
 		b.add(Drop, in, 0, "retired on %s, and %s of grace are over", dateOr(in.Retired, ""), retention.FormatDuration(b.Grace))
-		b.plan.Actions[len(b.plan.Actions)-1].Due = in.Retired.Add(b.Grace)
 	}
 }
 

@@ -30,7 +30,7 @@ type Options struct {
 	Parallel int
 	// Needed, if not nil, returns what says of a table why it is needed and must
 	// not be dropped; "" if it is not. It is asked when tables are to be dropped.
-	Needed func(context.Context) (func(bucket.Table, time.Duration) string, error)
+	Needed func(context.Context) (func(bucket.Table) string, error)
 	Events Events
 }
 
