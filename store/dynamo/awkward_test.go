@@ -1,12 +1,19 @@
 package dynamo_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
 )
 
 // wideReading has many fields.
@@ -64,5 +71,46 @@ func TestEmptyNames(t *testing.T) {
 			}
 			compare(t, s, store.Range{Table: tb, Series: readings[0].Series, Window: varve.AllTime(), Layout: l, Consistent: true}, readings)
 		})
+	}
+}
+
+// picky refuses rows with a text in them, as DynamoDB does with what it cannot
+// take as it is.
+type picky struct{ text string }
+
+func (p picky) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if bytes.Contains(body, []byte(p.text)) {
+		return refusal(r, http.StatusBadRequest, "ValidationException"), nil
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestOneBadReading: a reading that DynamoDB does not take is rejected for good,
+// and none of those that share its row.
+func TestOneBadReading(t *testing.T) {
+	t.Parallel()
+	url := dynamotest.Dynoxide.Start(t)
+	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
+		o.HTTPClient = &http.Client{Transport: picky{"poison"}}
+	})
+	s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry"})
+	tb := newTable(t, s)
+	var readings []varve.Reading
+	for _, v := range []string{"a", "poison", "b", "c"} {
+		readings = append(readings, sensor(someTime, "v", varve.StringValue(v)))
+	}
+	res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})[0]
+	for i, v := range res.Verdicts {
+		if want := []varve.Outcome{varve.Stored, varve.Rejected, varve.Stored, varve.Stored}[i]; v.Outcome != want || v.Code.Retryable() {
+			t.Errorf("reading %d: %s", i, v)
+		}
+	}
+	if got := stored(t, s, tb); len(got) != 3 {
+		t.Errorf("%d readings", len(got))
 	}
 }

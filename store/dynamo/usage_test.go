@@ -56,6 +56,14 @@ func stored(t *testing.T, s *dynamo.Store, tb bucket.Table) (all []varve.Reading
 	}
 }
 
+// many returns readings of one time.
+func many(at time.Time, n int) (list []varve.Reading) {
+	for i := range n {
+		list = append(list, sensor(at, "v", varve.IntValue(int64(100+i))))
+	}
+	return list
+}
+
 // TestRequests: what small writes take.
 func TestRequests(t *testing.T) {
 	t.Parallel()
@@ -81,6 +89,7 @@ func TestRequests(t *testing.T) {
 		{"three at once at a new time", []varve.Reading{value(1, "v", 1), value(1, "v", 2), value(1, "w", 1)}, "sss", 1, 1},
 		{"all three again", []varve.Reading{value(1, "v", 1), value(1, "v", 2), value(1, "w", 1)}, "ddd", 1, 1},
 		{"two new rows", []varve.Reading{value(2, "v", 1), value(3, "v", 1)}, "ss", 2, 2},
+		{"fifty at once at the time of old ones", many(at(1), 50), strings.Repeat("s", 50), 2, 5},
 		{"one new reading twice", []varve.Reading{value(4, "v", 1), value(4, "v", 1)}, "sd", 1, 1},
 	} {
 		before := s.Usage()
@@ -91,7 +100,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: %s, %d requests, %v units; want %s, at most %d and %v", c.what, verdicts, requests, units, c.verdicts, c.requests, c.units)
 		}
 	}
-	if n := len(stored(t, s, tb)); n != 10 {
+	if n := len(stored(t, s, tb)); n != 60 {
 		t.Errorf("%d readings are there", n)
 	}
 }

@@ -286,3 +286,39 @@ func TestDeletedRow(t *testing.T) {
 		t.Errorf("%d readings", len(got))
 	}
 }
+
+// TestRowMadeAnew: a row that was deleted and made anew, while it is added to,
+// is another one, also if it holds as many readings as the one that was seen: what
+// is to be kept for ever is not given an end.
+func TestRowMadeAnew(t *testing.T) {
+	t.Parallel()
+	url := dynamotest.Dynoxide.Start(t)
+	w := &way{}
+	s := openOver(t, url, "t_registry", w)
+	tb := newTable(t, s)
+	keep := store.Layout{Keep: 24 * time.Hour}
+	lay(t, s, tb, keep, sensor(someTime, "v", varve.IntValue(1)))
+	other := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry"})
+	first := w.writes.Load()
+	w.before = func(n int64) {
+		if n != first+2 {
+			return
+		}
+		name := tb.Name()
+		if _, err := dynamotest.Client(url).DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &name, Key: attrs{
+			"series": &text{Value: "acme/weather/sensor_01"}, "ts": &number{Value: fmt.Sprint(someTime.UnixMilli())},
+		}}); err != nil {
+			t.Error(err)
+		}
+		lay(t, other, tb, store.Layout{}, sensor(someTime, "v", varve.IntValue(2)))
+	}
+	if got := lay(t, s, tb, keep, sensor(someTime, "v", varve.IntValue(3))); got != "s" {
+		t.Errorf("verdict %s", got)
+	}
+	if got := ttlOf(t, url, tb, someTime); got != "" {
+		t.Errorf("the row's _ttl is %s", got)
+	}
+	if got := stored(t, s, tb); len(got) != 2 {
+		t.Errorf("%d readings", len(got))
+	}
+}

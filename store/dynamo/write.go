@@ -251,7 +251,9 @@ func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entr
 			r, err = s.putNew(ctx, g, at, entries[:n])
 			continue
 		}
-		n = min(fitting(entries, closedBytes-r.row.bytes), assignable(entries))
+		// As much as one request takes: in rows below it would cost as many units,
+		// and a request for each. It closes the row, or is all there is.
+		n = min(fitting(entries, freshBytes), assignable(entries))
 		r, err = s.putMore(ctx, g, at, r.row, entries[:n])
 	}
 }
