@@ -124,7 +124,7 @@ var settings = []setting{
 	whole("tables.recent_weeks", "weeks before a write month that have a table each", 0, func(c *Config) *int { return &c.Tables.RecentWeeks }),
 	duration("tables.doubling", "how far back tables of 2, 4, 8 … weeks reach", func(c *Config) *time.Duration { return &c.Tables.Doubling }),
 	truth("retention.drop", "drop tables that have aged out", func(c *Config) *bool { return &c.Retention.Drop }),
-	positive(duration("retention.grace", "how long a table stays retired before it is dropped", func(c *Config) *time.Duration { return &c.Retention.Grace })),
+	positive(duration("retention.grace", "how long a table stays retired before it is dropped; with roll-ups 3d at the least", func(c *Config) *time.Duration { return &c.Retention.Grace })),
 	positive(duration("retention.seal", "how long after a month's end its tables may still be written to", func(c *Config) *time.Duration { return &c.Retention.Seal })),
 	text("retention.schedule", "when the rotator runs, as for cron, in UTC", func(c *Config) *string { return &c.Retention.Schedule }, checkSchedule),
 	whole("retention.max_drops", "how many tables one run may drop", 1, func(c *Config) *int { return &c.Retention.MaxDrops }),

@@ -14,8 +14,8 @@ const countFirst = time.Minute
 
 // needed returns what tells which tables are needed for roll-ups. What is due is
 // counted first: no table need stay for that.
-func (e *Engine) needed(tell func(marks int, took time.Duration, err error)) func(context.Context) (func(bucket.Table) string, error) {
-	return func(ctx context.Context) (func(bucket.Table) string, error) {
+func (e *Engine) needed(tell func(marks int, took time.Duration, err error)) func(context.Context) (func(t bucket.Table, retired time.Time) string, error) {
+	return func(ctx context.Context) (func(t bucket.Table, retired time.Time) string, error) {
 		first, cancel := context.WithTimeout(ctx, countFirst)
 		defer cancel()
 		e.count(first, tell)

@@ -145,6 +145,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	policy := rotator.Policy{
 		Grid: *o.Grid, Retention: o.Retention, Drop: o.Drop, Seal: o.Seal, Grace: o.Grace, MaxDrops: o.MaxDrops,
 	}
+	if !o.NoRollups {
+		policy.Count = rollup.CountedFor
+	}
 	schedule, err := rotator.ParseSchedule(o.Schedule)
 	for stream, layout := range o.Layouts {
 		if bad := layout.Validate(); bad != nil {

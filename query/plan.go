@@ -18,7 +18,8 @@ import (
 // planned is a table that must be read.
 type planned struct {
 	bucket.Table
-	cutoff time.Time // readings with neither event time nor arrival after it have expired
+	keep   time.Duration // how long readings in it live
+	cutoff time.Time     // readings with neither event time nor arrival after it have expired
 }
 
 // plan is the tables of a query.
@@ -38,7 +39,7 @@ func (e *Engine) plan(ctx context.Context, q *Query, fresh bool) (plan, error) {
 		return plan{}, err
 	}
 	most := retention.Forever
-	if e.opts.Keep != nil {
+	if e.opts.Keep != nil && !q.Expired {
 		if most, err = e.opts.Keep(ctx, s.Tenant, s.Device); err != nil {
 			return plan{}, err
 		}
@@ -67,7 +68,7 @@ func (e *Engine) plan(ctx context.Context, q *Query, fresh bool) (plan, error) {
 			p.expired = append(p.expired, in.Name())
 			continue
 		}
-		p.tables = append(p.tables, planned{Table: in.Table, cutoff: cutoff})
+		p.tables = append(p.tables, planned{Table: in.Table, keep: keeps[in.Prefix], cutoff: cutoff})
 	}
 	return p, nil
 }

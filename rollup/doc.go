@@ -22,7 +22,4 @@
 //	H#<hour>#<arrival day>                    an hour's partial
 //	D#<day>#<arrival day>                     a day's: its hours' added up
 //	X#<hour>#<arrival day>#<until>#<hours>    a mark, also in the first index
-//
-// And for a few days in ROLLUP#LATE, which days late readings were of, so that no
-// table is dropped by which readings that came again are told from new ones.
 package rollup

@@ -54,6 +54,7 @@ func parsePartial(it *store.Item, only []string) (*Partial, error) {
 	if p.Readings, ok = it.Attrs[attrReadings].Int(); !ok {
 		return nil, fmt.Errorf("item %s %s: %s is %s", it.PK, it.SK, attrReadings, it.Attrs[attrReadings])
 	}
+	p.again = p.Readings == 0
 	text := it.Attrs[attrFields].Text()
 	if text == "" {
 		return p, nil

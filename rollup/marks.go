@@ -10,10 +10,11 @@ import (
 
 // Raw gives the readings that roll-ups are counted from.
 type Raw interface {
-	// Each calls each with every distinct reading of a series in a window that
-	// is still there, expired or not, and was acknowledged before, as it arrived
-	// first. The readings are good during the call only.
-	Each(ctx context.Context, s varve.Series, w varve.Window, each func(*varve.Reading)) error
+	// Each calls each with every copy of every reading of a series in a window
+	// that is still there, expired or not, and was acknowledged before. It counts
+	// unless an earlier copy was alive when the day began on which it arrived, or
+	// came on that day. The copies are good during the call only.
+	Each(ctx context.Context, s varve.Series, w varve.Window, each func(r *varve.Reading, counts bool)) error
 }
 
 // slot is one partial: an hour, and a day of arrival.
@@ -98,9 +99,13 @@ func (r *records) count(ctx context.Context, s varve.Series, dirty map[slot]bool
 		counted[d] = &Partial{}
 	}
 	for _, h := range spans(dirty) {
-		err := r.raw.Each(ctx, s, h.window(), func(x *varve.Reading) {
-			if p := counted[slot{hourOf(x.Time.Unix()), dayOf(x.Arrived.Unix())}]; p != nil {
+		err := r.raw.Each(ctx, s, h.window(), func(x *varve.Reading, counts bool) {
+			switch p := counted[slot{hourOf(x.Time.Unix()), dayOf(x.Arrived.Unix())}]; {
+			case p == nil:
+			case counts:
 				p.Add(x)
+			default:
+				p.again = true
 			}
 		})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store"
 )
@@ -36,6 +37,38 @@ func TestEarlierCopyComesLater(t *testing.T) {
 	}
 	m.check("with the copy")
 	m.clock = m.clock.Add(3 * time.Hour)
+	m.finish()
+	m.check("in the end")
+	m.atRest()
+}
+
+// TestEmptiedBeforeItsDay: an hour that was counted is emptied by a copy that had
+// arrived earlier, and its day is counted only later, because another hour of it
+// is marked for longer, of which nothing was stored.
+func TestEmptiedBeforeItsDay(t *testing.T) {
+	m := turnOfMonth(t)
+	r := m.reading("a", m.clock.Add(-time.Minute))
+	m.send(0, func() {
+		m.clock = m.clock.Add(30 * time.Minute)
+		m.send(2, nil, r)
+		m.clock = m.clock.Add(3*time.Hour + 15*time.Minute)
+		m.finish()
+	}, r)
+	m.clock = m.clock.Add(time.Hour) // 04:35
+	m.store.calls = 2
+	m.send(1, nil, m.reading("a", r.Time.Add(-5*time.Hour)))
+	if !m.store.down {
+		t.Fatal("the test is wrong: the router lives")
+	}
+	m.heal()
+	for range 2 {
+		m.clock = m.clock.Add(20 * time.Minute)
+		if n, err := m.worker(0).Run(t.Context()); err != nil || n == 0 {
+			t.Fatalf("%d taken, %v", n, err)
+		}
+		m.check("counted in part")
+		m.clock = m.clock.Add(time.Hour)
+	}
 	m.finish()
 	m.check("in the end")
 	m.atRest()
@@ -115,43 +148,105 @@ func TestFirstCopyCounts(t *testing.T) {
 	}
 }
 
-// TestComesAgainBeforeDrop: a reading that came again on the day on which the
-// table of its first copy could be dropped is still known to have come before
-// when its hour is counted anew; and the table goes a few days later.
-func TestComesAgainBeforeDrop(t *testing.T) {
-	m := &steps{world: newWorld(t)}
+// rotate runs the rotator, and there reports whether a table is there.
+func (w *world) rotate() {
+	w.t.Helper()
+	if _, err := w.rotator.Run(context.Background()); err != nil {
+		w.t.Fatalf("%v", err)
+	}
+}
+
+func (w *world) there(table bucket.Table) bool {
+	infos, err := w.store.Tables(context.Background(), store.Filter{Prefixes: []string{"v"}, Window: varve.AllTime()})
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	return slices.ContainsFunc(infos, func(in store.Info) bool { return in.Table == table })
+}
+
+// TestComesAgainEveryDay: a device sends a reading of November again every day,
+// with a new one of the same hour. The first copy's table goes all the same, not
+// before what came again while it was alive is counted for good; and at every
+// moment the reading counts once for each time it came after it had expired.
+func TestComesAgainEveryDay(t *testing.T) {
+	m := turnOfMonth(t)
 	r := m.reading("a", m.clock)
 	m.send(0, nil, r)
-	rotate := func() {
-		if _, err := m.rotator.Run(context.Background()); err != nil {
-			t.Fatal(err)
+	first := m.model[key(&r)].tables[0]
+	gone := time.Time{}
+	for range 12 * 4 {
+		m.clock = m.clock.Add(6 * time.Hour)
+		if m.clock.Hour() < 6 {
+			m.send(0, nil, r, m.reading("a", r.Time.Add(time.Duration(m.made)*time.Second)))
 		}
+		m.check("before counting")
+		m.finish()
+		if m.rotate(); gone.IsZero() && !m.there(first) {
+			gone = m.clock
+		}
+		m.check("after")
 	}
-	m.clock = time.Date(2026, 12, 9, 1, 0, 0, 0, time.UTC)
+	m.clock = m.clock.Add(4 * time.Hour)
 	m.finish()
-	rotate() // retires
-	m.clock = m.clock.Add(2 * time.Hour)
+	m.atRest()
+	due := first.Window().To.Add(keep + rollup.CountedFor)
+	if gone.Before(due) || gone.After(due.Add(12*time.Hour)) {
+		t.Errorf("the table went at %s, want %s", gone, due)
+	}
+	if c := m.model[key(&r)]; len(c.copies) != 2 || len(c.counts()) != 1 {
+		t.Errorf("the test is wrong: %d copies, %d count", len(c.copies), len(c.counts()))
+	}
+}
+
+// TestComesAgainExpired: a reading that comes again after it expired counts as
+// new, whether the first copy is still there or not.
+func TestComesAgainExpired(t *testing.T) {
+	m := turnOfMonth(t)
+	r := m.reading("a", m.clock)
 	m.send(0, nil, r)
 	first := m.model[key(&r)].tables[0]
-	there := func() bool {
-		infos, err := m.store.Tables(context.Background(), store.Filter{Prefixes: []string{"v"}, Window: varve.AllTime()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return slices.ContainsFunc(infos, func(in store.Info) bool { return in.Table == first })
-	}
+	m.clock = time.Date(2026, 12, 2, 23, 0, 0, 0, time.UTC) // it expired at 11:50
+	m.finish()
+	m.send(0, nil, m.reading("a", r.Time.Add(time.Second)))
+	m.check("a new one of its hour")
 	m.clock = m.clock.Add(2 * time.Hour)
-	m.finish()
-	if rotate(); !there() {
-		t.Fatal("the table was dropped on the day on which the reading came again")
+	m.send(0, nil, r)
+	if !m.there(first) || len(m.model[key(&r)].counts()) != 2 {
+		t.Fatal("the test is wrong")
 	}
-	m.send(0, nil, r, m.reading("a", r.Time.Add(time.Second)))
-	m.check("counted anew")
-	m.clock = m.clock.Add(4 * 24 * time.Hour)
-	m.finish()
-	if rotate(); there() {
-		t.Fatal("the table stays")
+	m.check("the first copy is there")
+	for range 10 {
+		m.clock = m.clock.Add(24 * time.Hour)
+		m.finish()
+		m.rotate()
+		m.check("later")
 	}
-	m.check("after the drop")
+	if m.there(first) {
+		t.Error("the table stays")
+	}
+	m.atRest()
+}
+
+// TestRebuildAfterDrop: where the copies are alone that came again, because the
+// table of the first ones is gone, they are not taken for what was never counted.
+func TestRebuildAfterDrop(t *testing.T) {
+	m := turnOfMonth(t)
+	r := m.reading("a", m.clock)
+	m.send(0, nil, r)
+	first := m.model[key(&r)].tables[0]
+	m.clock = m.clock.Add(12 * time.Hour)
+	m.send(0, nil, r)
+	for m.there(first) {
+		m.clock = m.clock.Add(24 * time.Hour)
+		m.finish()
+		m.rotate()
+	}
+	if c := m.model[key(&r)]; len(c.tables) != 2 || !m.there(c.tables[1]) {
+		t.Fatalf("the test is wrong: %v", c.tables)
+	}
+	if n, err := m.worker(0).Rebuild(t.Context(), r.Series, varve.AllTime()); err != nil || n != 0 {
+		t.Errorf("%d marked, %v", n, err)
+	}
+	m.check("rebuilt")
 	m.atRest()
 }

@@ -12,6 +12,8 @@ import (
 type Partial struct {
 	Readings int64   // how many there are, with or without numbers
 	Fields   []Field // those that had numbers, sorted by name
+
+	again bool // copies were seen of readings that count elsewhere
 }
 
 // Field is what the numbers of one field add up to.
@@ -73,6 +75,7 @@ func (f *Field) extremes(count int64, low, high varve.Number, first, last Point)
 // Merge adds what other readings add up to.
 func (p *Partial) Merge(o *Partial) {
 	p.Readings += o.Readings
+	p.again = p.again || o.again
 	i := 0
 	for j := range o.Fields {
 		f := &o.Fields[j]

@@ -15,7 +15,7 @@ import (
 // are: what they were counted from may be gone.
 func (w *Worker) Rebuild(ctx context.Context, s varve.Series, window varve.Window) (marked int, err error) {
 	found := map[slot]bool{}
-	err = w.raw.Each(ctx, s, window, func(r *varve.Reading) {
+	err = w.raw.Each(ctx, s, window, func(r *varve.Reading, _ bool) {
 		found[slot{hourOf(r.Time.Unix()), dayOf(r.Arrived.Unix())}] = true
 	})
 	if err != nil {

@@ -44,7 +44,6 @@ type Worker struct {
 	now      func() time.Time
 	lease    lease.Keeper
 	parallel int
-	late     lateDays
 }
 
 // NewWorker returns a worker.
@@ -66,7 +65,6 @@ func (w *Worker) Run(ctx context.Context) (taken int, err error) {
 	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
 	due := w.now().Add(-settled).Unix()
 	first := int(due/60) % shards // none comes last each time
-	w.late.forget()
 	var errs []error
 	for i := range shards {
 		if taken >= perRun {
@@ -171,9 +169,6 @@ func (w *Worker) finish(ctx context.Context, g group, due int64) (int, error) {
 		return 0, err
 	}
 	if err := w.write(ctx, g, counted, len(old) == len(all)); err != nil {
-		return 0, fmt.Errorf("roll-ups of %s: %w", g.series, err)
-	}
-	if err := w.late.note(ctx, w.items, g.day, g.arrival); err != nil {
 		return 0, fmt.Errorf("roll-ups of %s: %w", g.series, err)
 	}
 	keys := make([]store.Key, len(old))

@@ -30,10 +30,32 @@ type TB interface {
 // start is when the clock of a world begins: two days before a month's end.
 var start = time.Date(2026, 11, 28, 20, 0, 0, 0, time.UTC)
 
-// counted is a reading of the model: it counts once, as it arrived first.
-type counted struct {
-	reading varve.Reading
-	tables  []bucket.Table // where copies are
+// keep is how long readings are alive.
+const keep = 36 * time.Hour
+
+// stored is a reading of the model.
+type stored struct {
+	copies []varve.Reading // in the order of their arrival
+	tables []bucket.Table  // where they are, or were
+}
+
+// counts returns the copies that count: the first, and each that arrived on a day
+// on which all that had arrived before had already expired.
+func (c *stored) counts() (list []varve.Reading) {
+	for i, r := range c.copies {
+		again := false
+		for _, o := range c.copies[:i] {
+			end := o.Time
+			if o.Arrived.After(end) {
+				end = o.Arrived
+			}
+			again = again || end.Add(keep).After(r.Arrived.Truncate(24*time.Hour))
+		}
+		if !again {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // world is a fleet over one store, and the model of what it took in.
@@ -47,17 +69,17 @@ type world struct {
 	routers []*router.Router
 	rotator *rotator.Rotator
 	runs    int // of workers
-	model   map[string]*counted
+	model   map[string]*stored
 	made    int // readings with a value of their own
 }
 
 func newWorld(t TB) *world {
 	w := &world{
-		t: t, clock: start, model: map[string]*counted{},
+		t: t, clock: start, model: map[string]*stored{},
 		grid:  bucket.Policy{Future: 24 * time.Hour, Recent: 1, Doubling: 60 * 24 * time.Hour},
 		skews: []time.Duration{0, -5 * time.Minute, 5 * time.Minute},
 		policy: &retention.Policy{Prefix: "v", Classes: []retention.Class{
-			{Name: retention.DefaultClass, Retention: 36 * time.Hour},
+			{Name: retention.DefaultClass, Retention: keep},
 		}},
 	}
 	w.store = &hooked{Store: mem.New(w.now), calls: -1, wrote: w.note}
@@ -67,7 +89,7 @@ func newWorld(t TB) *world {
 	}
 	w.rotator = rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Now: w.now, Holder: "rotator",
-		Policy: rotator.Policy{Grid: w.grid, Retention: w.policy, Drop: true, Grace: time.Hour},
+		Policy: rotator.Policy{Grid: w.grid, Retention: w.policy, Drop: true, Grace: time.Hour, Count: rollup.CountedFor},
 		Needed: w.worker(0).Needed,
 	})
 	return w
@@ -113,10 +135,11 @@ func (w *world) note(b store.Batch, res store.Result) {
 		r := b.Readings[i].Clone()
 		c := w.model[key(&r)]
 		if c == nil {
-			c = &counted{reading: r}
+			c = &stored{}
 			w.model[key(&r)] = c
 		}
-		c.tables = append(c.tables, b.Table)
+		c.copies, c.tables = append(c.copies, r), append(c.tables, b.Table)
+		slices.SortStableFunc(c.copies, func(a, b varve.Reading) int { return a.Arrived.Compare(b.Arrived) })
 	}
 }
 
@@ -145,17 +168,17 @@ func powerOfTwo(n int) varve.Number {
 	return v
 }
 
-// alive reports whether a copy of a reading can be told from a new reading.
+// alive reports whether a reading that comes again within half an hour counts
+// only once.
 func (w *world) alive(r *varve.Reading) bool {
 	c := w.model[key(r)]
 	if c == nil {
 		return true
 	}
-	infos, err := w.store.Tables(context.Background(), store.Filter{Prefixes: []string{"v"}, Window: varve.AllTime()})
-	if err != nil {
-		w.t.Fatalf("%v", err)
-	}
-	return slices.ContainsFunc(infos, func(in store.Info) bool { return slices.Contains(c.tables, in.Table) })
+	next := *r
+	next.Arrived = w.clock.Add(30 * time.Minute)
+	with := stored{copies: append(slices.Clone(c.copies), next)}
+	return len(with.counts()) == len(c.counts())
 }
 
 // send writes readings through a router, as a request that arrived before a
@@ -187,9 +210,11 @@ func (w *world) expected(device string, p rollup.Period) map[int64][]varve.Readi
 	}
 	periods := map[int64][]varve.Reading{}
 	for _, c := range w.model {
-		if c.reading.Device == device {
-			at := c.reading.Time.Unix() / width * width
-			periods[at] = append(periods[at], c.reading)
+		for _, r := range c.counts() {
+			if r.Device == device {
+				at := r.Time.Unix() / width * width
+				periods[at] = append(periods[at], r)
+			}
 		}
 	}
 	for _, list := range periods {

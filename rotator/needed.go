@@ -3,6 +3,7 @@ package rotator
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/varvedb/varve/bucket"
 )
@@ -16,14 +17,14 @@ func (r *Rotator) keepNeeded(ctx context.Context, p *Plan) error {
 	why, err := r.opts.Needed(ctx)
 	if err != nil {
 		err = fmt.Errorf("which tables are needed: %w", err)
-		why = func(bucket.Table) string { return err.Error() }
+		why = func(bucket.Table, time.Time) string { return err.Error() }
 	}
 	needed := map[bucket.Table]string{}
 	for _, a := range p.Actions {
 		if a.Kind != Drop {
 			continue
 		}
-		if reason := why(a.Table); reason != "" {
+		if reason := why(a.Table, a.Retired); reason != "" {
 			needed[a.Table] = reason
 		}
 	}

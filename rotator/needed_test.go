@@ -28,9 +28,9 @@ func TestNeeded(t *testing.T) {
 	unsure, asked := errors.New("the registry is away"), 0
 	r := rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Policy: w.policy, Now: w.now, Holder: "needing",
-		Needed: func(context.Context) (func(bucket.Table) string, error) {
+		Needed: func(context.Context) (func(bucket.Table, time.Time) string, error) {
 			asked++
-			return func(t bucket.Table) string {
+			return func(t bucket.Table, _ time.Time) string {
 				if t == first {
 					return "somebody counts it"
 				}

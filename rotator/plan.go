@@ -45,6 +45,7 @@ type Action struct {
 	Kind     Kind
 	Table    bucket.Table
 	Tier     store.Tier // of Create and Tune
+	Retired  time.Time  // when it was, of Drop
 	Reason   string
 	Readings int64
 	Bytes    int64
@@ -103,7 +104,7 @@ type builder struct {
 
 func (b *builder) add(kind Kind, in *store.Info, tier store.Tier, format string, args ...any) {
 	b.plan.Actions = append(b.plan.Actions, Action{
-		Kind: kind, Table: in.Table, Tier: tier, Reason: fmt.Sprintf(format, args...),
+		Kind: kind, Table: in.Table, Tier: tier, Retired: in.Retired, Reason: fmt.Sprintf(format, args...),
 		Readings: in.Readings, Bytes: in.Bytes,
 	})
 }
@@ -209,12 +210,14 @@ func (b *builder) drop(in *store.Info) {
 	switch {
 	case now.Before(in.Retired.Add(b.Grace)):
 		b.leave(in, "retired on %s, kept for %s in case it is wanted back", dateOr(in.Retired, ""), retention.FormatDuration(b.Grace))
+	case now.Before(in.Retired.Add(b.Count)):
+		b.leave(in, "retired on %s, kept for %s until all that arrived before is surely counted", dateOr(in.Retired, ""), retention.FormatDuration(b.Count))
 	case now.Before(in.Month.End().Add(floor)):
 		b.leave(in, "it is younger than a week past its month")
 	case !b.Drop:
 		b.leave(in, "it could be dropped, but retention.drop is false")
 	default:
-		b.add(Drop, in, 0, "retired on %s, and %s of grace are over", dateOr(in.Retired, ""), retention.FormatDuration(b.Grace))
+		b.add(Drop, in, 0, "retired on %s, and %s of grace are over", dateOr(in.Retired, ""), retention.FormatDuration(b.stay()))
 	}
 }
 

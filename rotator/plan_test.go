@@ -38,7 +38,7 @@ func drawPolicy(t *rapid.T) rotator.Policy {
 			{Name: retention.DefaultClass, Retention: rapid.SampledFrom(keeps).Draw(t, "keep")},
 			{Name: "other", Retention: rapid.SampledFrom(keeps).Draw(t, "other keep")},
 		}},
-		Drop: rapid.Bool().Draw(t, "drop"), Seal: hours("seal", 7*24), Grace: hours("grace", 30*24),
+		Drop: rapid.Bool().Draw(t, "drop"), Seal: hours("seal", 7*24), Grace: hours("grace", 30*24), Count: hours("count", 10*24),
 		MaxDrops: rapid.IntRange(0, 12).Draw(t, "max drops"),
 	}
 	if err := p.Validate(); err != nil {
@@ -130,7 +130,7 @@ func TestPlanHurtsNothing(t *testing.T) {
 				t.Fatalf("restore %s: %+v", a.Table, in)
 			case a.Kind == rotator.Drop:
 				if !gone || !s.policy.Drop || in.Hold != "" || in.Retired.IsZero() ||
-					s.now.Before(in.Retired.Add(s.policy.Grace)) || s.now.Before(in.Month.End().Add(7*day)) {
+					s.now.Before(in.Retired.Add(max(s.policy.Grace, s.policy.Count))) || s.now.Before(in.Month.End().Add(7*day)) {
 					t.Fatalf("drop %s at %s: last %s, %+v", a.Table, s.now, last, in)
 				}
 				dropped = append(dropped, in.Retired)
@@ -244,4 +244,28 @@ func carryOut(infos []store.Info, p *rotator.Plan, now time.Time) []store.Info {
 		}
 	}
 	return left
+}
+
+// TestFateKeepsItsWord: a retired table is dropped when its fate says so and not
+// a second earlier, by the longer of grace and counting.
+func TestFateKeepsItsWord(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSituation(t)
+		s.policy.Drop, s.policy.MaxDrops = true, 1000
+		for i := range s.infos {
+			in := &s.infos[i]
+			drops := s.policy.FateOf(in).Drops
+			if in.Retired.IsZero() || drops.IsZero() {
+				continue
+			}
+			for _, at := range []time.Time{drops.Add(-time.Second), drops} {
+				p := s.policy.Plan(at, s.infos[i:i+1])
+				class, _ := s.policy.Retention.ClassOfPrefix(in.Prefix)
+				expired := !at.Before(s.policy.RetireAt(in.Table, class.Retention))
+				if want := expired && at.Equal(drops); (p.Counts()[rotator.Drop] == 1) != want {
+					t.Fatalf("at %s, dropping is %v: %+v, drops at %s", at, !want, in, drops)
+				}
+			}
+		}
+	})
 }

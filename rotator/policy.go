@@ -32,6 +32,9 @@ type Policy struct {
 	// Grace is how long a table stays retired before it is dropped: the time
 	// in which a mistake can be taken back. 0 is 7 days.
 	Grace time.Duration
+	// Count is how long a table stays retired at the least because what arrived
+	// before it was may have to be counted from it.
+	Count time.Duration
 	// MaxDrops is how many tables one run may drop. 0 is 100.
 	MaxDrops int
 }
@@ -65,6 +68,9 @@ func (p Policy) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// stay is how long a table stays retired.
+func (p Policy) stay() time.Duration { return max(p.Grace, p.Count) }
 
 // State is where a table is in its life.
 type State string
@@ -160,11 +166,11 @@ func (p Policy) FateOf(in *store.Info) Fate {
 		f.Why = kept + "; never dropped while retention.drop is false"
 		return f
 	}
-	f.Drops = f.Retires.Add(p.Grace)
+	f.Drops = f.Retires.Add(p.stay())
 	if earliest := in.Month.End().Add(floor); f.Drops.Before(earliest) {
 		f.Drops = earliest
 	}
-	f.Why = fmt.Sprintf("%s; %s of grace", kept, retention.FormatDuration(p.Grace))
+	f.Why = fmt.Sprintf("%s; %s of grace", kept, retention.FormatDuration(p.stay()))
 	return f
 }
 
@@ -186,7 +192,7 @@ func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 		}
 		// From a month's beginning until the last of its tables is dropped;
 		// its range may end after the month.
-		life := p.Grid.Future + 7*24*time.Hour + margin + c.Retention + p.Grace + outage
+		life := p.Grid.Future + 7*24*time.Hour + margin + c.Retention + p.stay() + outage
 		months := int(life/(28*24*time.Hour)) + 1
 		// Those being aged out, the current one, the next, and the one before
 		// it in the hour in which it is sealed.

@@ -28,9 +28,10 @@ type Options struct {
 	// Parallel is how many tables a run makes at a time, which suits a store
 	// that takes its time over each. 0 is 1.
 	Parallel int
-	// Needed, if not nil, returns what says of a table why it is needed and must
-	// not be dropped; "" if it is not. It is asked when tables are to be dropped.
-	Needed func(context.Context) (func(bucket.Table) string, error)
+	// Needed, if not nil, returns what says of a retired table why it is needed
+	// and must not be dropped; "" if it is not. It is asked when tables are to be
+	// dropped.
+	Needed func(context.Context) (func(t bucket.Table, retired time.Time) string, error)
 	Events Events
 }
 
