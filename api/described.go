@@ -1,6 +1,7 @@
 package api
 
 import (
+	"mime"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
@@ -29,6 +31,28 @@ func (s *Server) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 	}
 	if err := known(u.Query(), names...); err != nil {
 		e := classify(err)
+		_ = huma.WriteErr(s.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
+		return
+	}
+	next(ctx)
+}
+
+// readable lets bodies in that curl was told nothing about, and says of others
+// that are not JSON what would be right.
+func (s *Server) readable(ctx huma.Context, next func(huma.Context)) {
+	if ctx.Operation().RequestBody == nil {
+		next(ctx)
+		return
+	}
+	r, _ := humago.Unwrap(ctx)
+	said := r.Header.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(said)
+	switch {
+	case said == "" || err == nil && (media == "application/json" || strings.HasSuffix(media, "+json")):
+	case media == "application/x-www-form-urlencoded" && !byBrowser(r.Header):
+		r.Header.Set("Content-Type", "application/json")
+	default:
+		e := classify(unsupported("Content-Type", "%q is not what is understood here: use application/json", said))
 		_ = huma.WriteErr(s.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
 		return
 	}

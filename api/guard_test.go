@@ -92,3 +92,18 @@ func TestUnaskedTypes(t *testing.T) {
 		s.request(s.api, "POST", writePath, self, good(noon), append(head, "Content-Type", form)...).problem(http.StatusUnsupportedMediaType, "header.Content-Type", "application/json")
 	}
 }
+
+// TestJSONTypes promises the same of bodies that are JSON and nothing else.
+func TestJSONTypes(t *testing.T) {
+	s := newServer(t, nil)
+	const self, form, path, body = "127.0.0.1:8278", "application/x-www-form-urlencoded", "/v1/devices/a", `{"name":"A"}`
+	for _, media := range []string{"", "application/json", "application/json; charset=utf-8", "application/merge-patch+json", form} {
+		if r := s.request(s.api, "PUT", path, self, body, "Content-Type", media); r.status != http.StatusOK {
+			t.Errorf("%q: %d %s", media, r.status, r.body)
+		}
+	}
+	for _, media := range []string{"text/plain", "multipart/form-data; boundary=x", "application/xml", "json", form + "+"} {
+		s.request(s.api, "PUT", path, self, body, "Content-Type", media).problem(http.StatusUnsupportedMediaType, "header.Content-Type", "use application/json")
+	}
+	s.request(s.api, "PUT", path, self, body, "Sec-Fetch-Site", "same-origin", "Content-Type", form).problem(http.StatusUnsupportedMediaType, "header.Content-Type", "use application/json")
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -82,10 +83,18 @@ func (f *faulty) set(h *func(bucket.Table) error, do func(bucket.Table) error) {
 	*h = do
 }
 
+// errHangs is what a hook returns for a store that does not answer.
+var errHangs = errors.New("the store hangs")
+
 func (f *faulty) Write(ctx context.Context, batches []store.Batch) []store.Result {
 	results := make([]store.Result, len(batches))
 	for i, b := range batches {
-		if results[i].Err = f.hook(&f.write, b.Table); results[i].Err == nil {
+		results[i].Err = f.hook(&f.write, b.Table)
+		if errors.Is(results[i].Err, errHangs) {
+			<-ctx.Done() // as a store does that is not reached
+			results[i].Err = fmt.Errorf("%w: %w", errHangs, context.Cause(ctx))
+		}
+		if results[i].Err == nil {
 			results[i] = f.Store.Write(ctx, []store.Batch{b})[0]
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -76,7 +77,8 @@ func logFrom(in *logPost) (l fleet.Log, err error) {
 	}
 	var v varve.Verdict
 	if l.Time, v = (wire.TimeFormat{}).Parse(text); v.Outcome == varve.Rejected {
-		return l, varve.InvalidParam("time", "%s", v.Message)
+		said, _, _ := strings.Cut(v.Message, " or precision=") // which entries do not have
+		return l, varve.InvalidParam("time", "%s", said)
 	}
 	if b.ID != "" {
 		if l.ID, err = varve.ParseID(b.ID); err != nil {

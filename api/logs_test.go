@@ -64,6 +64,16 @@ func TestLogs(t *testing.T) {
 	s.get("/v1/devices/d1/logs?limit=1&cursor="+next).problem(http.StatusBadRequest, "query.cursor", "another list")
 }
 
+// TestLogTimeUnit promises advice that can be followed: entries have no precision.
+func TestLogTimeUnit(t *testing.T) {
+	s := newServer(t, nil)
+	p := s.send(http.MethodPost, "/v1/devices/d/logs", `{"time":1587735000,"state":"S"}`, "Content-Type", "application/json").
+		problem(http.StatusBadRequest, "body.time", "send milliseconds")
+	if strings.Contains(p.Detail, "precision") {
+		t.Error(p.Detail)
+	}
+}
+
 // TestBadLogs promises problems that name the parameter at fault.
 func TestBadLogs(t *testing.T) {
 	s := newServer(t, nil)

@@ -129,7 +129,7 @@ func New(o Options) *Server {
 	config.Servers = []*huma.Server{{URL: "/", Description: "this server"}}
 	config.Transformers = append(config.Transformers, clearer)
 	s.api = humago.New(s, config)
-	s.api.UseMiddleware(s.onlyKnown)
+	s.api.UseMiddleware(s.onlyKnown, s.readable)
 	s.routeReadings()
 	s.routeRollups()
 	s.routeTables()

@@ -104,3 +104,22 @@ func TestLongWriteAfterItsBody(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteThatHangs promises an answer when the time of a request is over,
+// whatever the store does: one that says that all may be sent again.
+func TestWriteThatHangs(t *testing.T) {
+	const limit = 150 * time.Millisecond
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = limit })
+	for _, body := range []string{good(noon), lines(2000)} {
+		s.store.set(&s.store.write, func(bucket.Table) error { return errHangs })
+		begin := time.Now()
+		r := s.send("POST", writePath, body, ndjson...)
+		if took := time.Since(begin); r.status != http.StatusServiceUnavailable || took < limit || took > 20*limit {
+			t.Errorf("after %s: %d %s", took, r.status, r.body)
+		}
+		s.store.set(&s.store.write, nil)
+		if a := decode[wire.WriteAnswer](s.send("POST", writePath, body, ndjson...)); a.Stored == 0 || a.Rejected > 0 {
+			t.Errorf("sent again: %+v", a)
+		}
+	}
+}

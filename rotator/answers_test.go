@@ -56,7 +56,7 @@ func failures(err error) []string {
 	case errors.Is(err, lease.ErrHeld):
 		return []string{"another run is under way"}
 	}
-	return []string{fmt.Sprintf("%d steps failed", strings.Count(err.Error(), "\n")+1)}
+	return []string{fmt.Sprintf("%d steps failed", failedSteps(err.Error()))}
 }
 
 func (s *script) list([]string) []string {
@@ -89,4 +89,14 @@ func (s *script) list([]string) []string {
 		out = append(out, fmt.Sprintf("%s, %d readings", line, held[r]))
 	}
 	return out
+}
+
+// failedSteps returns how many steps an error tells of.
+func failedSteps(text string) int {
+	lines := strings.Split(text, "\n")
+	more := 0
+	if _, err := fmt.Sscanf(lines[len(lines)-1], "and %d more steps failed", &more); err != nil {
+		return len(lines)
+	}
+	return len(lines) - 1 + more
 }

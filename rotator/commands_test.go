@@ -188,7 +188,7 @@ func (s *script) health([]string) []string {
 	}
 	out := []string{fmt.Sprintf("%d of %d ready ahead, %d tables, last success %s", h.Ready, h.Needed, h.Tables, last)}
 	if h.LastError != "" {
-		out = append(out, fmt.Sprintf("last run: %d steps failed", strings.Count(h.LastError, "\n")+1))
+		out = append(out, fmt.Sprintf("last run: %d steps failed", failedSteps(h.LastError)))
 	}
 	return out
 }

@@ -213,10 +213,10 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 	defer func() { p.spare(held) }()
 	for actions := p.Actions; len(actions) > 0; {
 		if err := ctx.Err(); err != nil {
-			return d, errors.Join(append(errs, context.Cause(ctx))...)
+			return d, errors.Join(few(errs), context.Cause(ctx))
 		}
 		if err := check(ctx); err != nil {
-			return d, errors.Join(append(errs, err)...)
+			return d, errors.Join(few(errs), err)
 		}
 		n := r.atOnce(actions)
 		for _, out := range r.doAll(ctx, actions[:n]) {
@@ -234,7 +234,17 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 		}
 		actions = actions[n:]
 	}
-	return d, errors.Join(errs...)
+	return d, few(errs)
+}
+
+// few joins the first of some steps' errors: what keeps one table from being made
+// often keeps all of them. Events tell of each.
+func few(errs []error) error {
+	const most = 3
+	if n := len(errs) - most; n > 0 {
+		errs = append(errs[:most:most], fmt.Errorf("and %d more steps failed", n))
+	}
+	return errors.Join(errs...)
 }
 
 // atOnce returns how many of the next actions are carried out side by side:

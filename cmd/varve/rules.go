@@ -48,7 +48,7 @@ func condition(r *wire.RuleBody) string {
 func (a *app) scope(cmd *cobra.Command, r *wire.RulePost) {
 	f := cmd.Flags()
 	f.StringVar(&r.ID, "id", "", "the rule's id (default: one of its content)")
-	f.StringVar(&r.Stream, "stream", "", "only readings of this stream")
+	f.StringVar(&r.Stream, "stream", "", "only readings of this stream; it or --device must be given")
 	f.StringVar(&r.Device, "device", "", "only readings of this device")
 	f.StringVar(&r.Severity, "severity", "warning", "info, warning or critical")
 	a.words(cmd, "severity", severities...)

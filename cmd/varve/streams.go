@@ -1,17 +1,24 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve"
 )
 
 func streamsCommand(a *app) *cobra.Command {
+	cmd := listStreams(a, "streams", "List the streams, and spread hot devices")
+	cmd.AddCommand(listStreams(a, "list", "List the streams, as streams alone does"), spreadCommand(a))
+	return cmd
+}
+
+func listStreams(a *app, use, short string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "streams", Short: "List the streams", Args: cobra.NoArgs,
+		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client()
 			if err != nil {
@@ -28,9 +35,7 @@ func streamsCommand(a *app) *cobra.Command {
 			return a.show(&g, list)
 		},
 	}
-	cmd = a.remote(cmd, "table", "json", "csv")
-	cmd.AddCommand(spreadCommand(a))
-	return cmd
+	return a.remote(cmd, "table", "json", "csv")
 }
 
 func spreadCommand(a *app) *cobra.Command {
@@ -48,8 +53,11 @@ func spreadCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var s wire.StreamInfo
-			if s, err = c.Spread(cmd.Context(), args[0], args[1], shards); err != nil {
+			s, err := c.Spread(cmd.Context(), args[0], args[1], shards)
+			if e := (*varve.Error)(nil); errors.As(err, &e) && e.Param == "shards" {
+				return usageError{fmt.Errorf("SHARDS: %s", e.Message)}
+			}
+			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(a.out, "What %s sends to %s is spread over %d keys.\n", args[1], s.Name, max(s.Shards[args[1]], 1))
