@@ -169,16 +169,7 @@ func TestShuffledArrivals(t *testing.T) {
 		}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		failures := rapid.IntRange(0, 30).Draw(rt, "failures")
-		w.items.failing(func(k store.Key) error {
-			if strings.HasPrefix(k.SK, "#") { // written by another goroutine
-				return nil
-			}
-			if failures > 0 && rng.IntN(3) == 0 {
-				failures--
-				return errDisk
-			}
-			return nil
-		})
+		w.items.failing(atTimes(rng, failures))
 		defer w.items.failing(nil)
 		for left := all; len(left) > 0; {
 			rng.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
@@ -215,6 +206,20 @@ func TestShuffledArrivals(t *testing.T) {
 			ids[a.ID] = true
 		}
 	})
+}
+
+// atTimes fails a third of the calls, until there were so many failures.
+func atTimes(rng *rand.Rand, failures int) func(store.Key) error {
+	return func(k store.Key) error {
+		if strings.HasPrefix(k.SK, "#") { // written by another goroutine
+			return nil
+		}
+		if failures > 0 && rng.IntN(3) == 0 {
+			failures--
+			return errDisk
+		}
+		return nil
+	}
 }
 
 func shownReadings(rs []varve.Reading) (all []string) {

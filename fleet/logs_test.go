@@ -166,6 +166,16 @@ func TestLogRetention(t *testing.T) {
 	}
 }
 
+func drawLog(t *rapid.T, i int) fleet.Log {
+	return fleet.Log{
+		Tenant: tenant, Device: rapid.SampledFrom([]string{"d", "d#1"}).Draw(t, "device"),
+		Time:     noon.Add(time.Duration(rapid.IntRange(-5, 5).Draw(t, "at")) * time.Second),
+		State:    rapid.SampledFrom([]string{"A", "A-B", "B"}).Draw(t, "state"),
+		Operator: rapid.SampledFrom([]string{"", "o", "o#"}).Draw(t, "operator"), EscalatedTo: rapid.SampledFrom([]string{"", "s", "A#s"}).Draw(t, "supervisor"),
+		Message: fmt.Sprint("m", i),
+	}
+}
+
 // TestLogLists: whatever is written in whatever order, each list is the sorted
 // selection of it, page by page, whatever comes in between.
 func TestLogLists(t *testing.T) {
@@ -173,14 +183,7 @@ func TestLogLists(t *testing.T) {
 		w := newWorld(t)
 		var all []fleet.Log
 		for i := range rapid.IntRange(0, 30).Draw(rt, "n") {
-			l := fleet.Log{
-				Tenant: tenant, Device: rapid.SampledFrom([]string{"d", "d#1"}).Draw(rt, "device"),
-				Time:     noon.Add(time.Duration(rapid.IntRange(-5, 5).Draw(rt, "at")) * time.Second),
-				State:    rapid.SampledFrom([]string{"A", "A-B", "B"}).Draw(rt, "state"),
-				Operator: rapid.SampledFrom([]string{"", "o", "o#"}).Draw(rt, "operator"), EscalatedTo: rapid.SampledFrom([]string{"", "s", "A#s"}).Draw(rt, "supervisor"),
-				Message: fmt.Sprint("m", i),
-			}
-			l, outcome, err := w.AddLog(t.Context(), l)
+			l, outcome, err := w.AddLog(t.Context(), drawLog(rt, i))
 			if err != nil || outcome != varve.Stored {
 				rt.Fatal(outcome, err)
 			}

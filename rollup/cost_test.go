@@ -1,7 +1,6 @@
 package rollup_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -15,23 +14,32 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestCostOnDynamoDB: a device that reports every minute for a day, some of it
-// late by a few minutes, costs at most a tenth of a write unit more for each
-// reading. What a run of the worker costs by itself is shared by all devices.
-func TestCostOnDynamoDB(t *testing.T) {
+// onDynamo is a world on DynamoDB, with one router and one worker.
+type onDynamo struct {
+	*world
+	t       *testing.T
+	store   *dynamo.Store
+	raw     *query.Engine
+	counter *rollup.Worker
+	marks   int     // that were taken
+	runs    int     // of the worker
+	idle    float64 // what a run costs that finds nothing
+}
+
+func newOnDynamo(t *testing.T, clock time.Time) *onDynamo {
 	w := newWorld(t) // its clock and policy
-	w.clock = time.Date(2026, 11, 20, 0, 0, 30, 0, time.UTC)
+	w.clock = clock
 	s, err := dynamo.Open(t.Context(), dynamo.Options{
 		Client: dynamotest.Client(dynamotest.Dynoxide.Start(t)), Registry: "t_registry", Now: w.now,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	known := streams.New(s, w.now)
 	raw := query.New(query.Options{Reader: s, Catalog: s, Streams: known, Policy: w.policy, Now: w.now})
 	w.routers[0] = router.New(router.Options{
@@ -39,69 +47,72 @@ func TestCostOnDynamoDB(t *testing.T) {
 		Marker: rollup.NewMarker(s, w.now),
 	})
 	counter := rollup.NewWorker(rollup.WorkerOptions{Items: s, Raw: raw, Now: w.now, Holder: "worker"})
-	units := func() float64 { return s.Usage().RegistryWrites.Units }
-	var idle float64 // what runs cost that find nothing
-	work := func() int {
-		for range 2 {
-			before := units()
-			n, err := counter.Run(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n > 0 {
-				idle = 0
-				return n
-			}
-			idle = units() - before
-		}
-		return 0
+	return &onDynamo{world: w, t: t, store: s, raw: raw, counter: counter}
+}
+
+func (d *onDynamo) units() float64 { return d.store.Usage().RegistryWrites.Units }
+
+// run has the worker take what is due.
+func (d *onDynamo) run() (taken int) {
+	d.t.Helper()
+	before := d.units()
+	n, err := d.counter.Run(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
 	}
-	reading := func(at time.Time) varve.Reading {
-		r := w.reading("a", at)
-		r.Fields = []varve.Field{
-			{Name: "battery", Value: varve.IntValue(77)}, {Name: "humidity", Value: varve.IntValue(45)},
-			{Name: "temperature", Value: varve.NumberValue(varve.ScaledInt(224, -1))},
-		}
-		return r
+	if n == 0 {
+		d.idle = d.units() - before
 	}
-	for range 2 { // tables and streams are noted; and that is over
-		w.send(0, nil, reading(w.clock.Add(-48*time.Hour)))
+	d.marks, d.runs = d.marks+n, d.runs+1
+	return n
+}
+
+// report writes a reading of three fields.
+func (d *onDynamo) report(at time.Time) {
+	d.t.Helper()
+	r := d.reading("a", at)
+	r.Fields = []varve.Field{
+		{Name: "battery", Value: varve.IntValue(77)}, {Name: "humidity", Value: varve.IntValue(45)},
+		{Name: "temperature", Value: varve.NumberValue(varve.ScaledInt(224, -1))},
 	}
-	w.clock = w.clock.Add(3 * time.Hour)
-	for work() > 0 {
+	if v := d.send(0, nil, r); v[0].Outcome != varve.Stored {
+		d.t.Fatal(v)
 	}
-	perRun := idle
-	before, marks, runs, sent := units(), 0, 0, 0
-	begin := w.clock
-	for ; w.clock.Before(begin.Add(24 * time.Hour)); w.clock = w.clock.Add(time.Minute) {
-		at := w.clock
+}
+
+// TestCostOnDynamoDB: a device that reports every minute for a day, some of it
+// late by a few minutes, costs at most a tenth of a write unit more for each
+// reading. What a run of the worker costs by itself is shared by all devices.
+func TestCostOnDynamoDB(t *testing.T) {
+	d := newOnDynamo(t, time.Date(2026, 11, 20, 0, 0, 30, 0, time.UTC))
+	for i := range 2 { // tables and streams are noted; and that is over
+		d.report(d.clock.Add(-48*time.Hour + time.Duration(i)*time.Second))
+	}
+	d.clock = d.clock.Add(3 * time.Hour)
+	for d.run() > 0 {
+	}
+	d.run()
+	before, begin, sent := d.units(), d.clock, 0
+	d.marks, d.runs = 0, 0
+	for ; d.clock.Before(begin.Add(24 * time.Hour)); d.clock = d.clock.Add(time.Minute) {
+		at := d.clock
 		if sent%10 == 0 {
 			at = at.Add(-3*time.Minute - time.Second)
 		}
-		if v := w.send(0, nil, reading(at)); v[0].Outcome != varve.Stored {
-			t.Fatal(v)
-		}
+		d.report(at)
 		if sent++; sent%60 == 0 {
-			n, err := counter.Run(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
-			marks, runs = marks+n, runs+1
+			d.run()
 		}
 	}
-	w.clock = w.clock.Add(3 * time.Hour)
-	n, err := counter.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
+	d.clock = d.clock.Add(3 * time.Hour)
+	d.run()
+	each := (d.units() - before - d.idle*float64(d.runs)) / float64(sent)
+	t.Logf("%.4f units for each of %d readings, %d marks; a run costs %v", each, sent, d.marks, d.idle)
+	if each > 0.1 || d.marks < 24 {
+		t.Errorf("%.4f units for each of %d readings, %d marks", each, sent, d.marks)
 	}
-	marks, runs = marks+n, runs+1
-	each := (units() - before - perRun*float64(runs)) / float64(sent)
-	t.Logf("%.4f units for each of %d readings, %d marks; a run costs %v", each, sent, marks, perRun)
-	if each > 0.1 || marks < 24 {
-		t.Errorf("%.4f units for each of %d readings, %d marks", each, sent, marks)
-	}
-	p, err := rollup.NewReader(s, raw).Read(t.Context(), rollup.Query{
-		Series: w.reading("a", begin).Series, Period: rollup.Daily, Window: varve.Window{From: begin.Add(-12 * time.Hour), To: w.clock},
+	p, err := rollup.NewReader(d.store, d.raw).Read(t.Context(), rollup.Query{
+		Series: d.reading("a", begin).Series, Period: rollup.Daily, Window: varve.Window{From: begin.Add(-12 * time.Hour), To: d.clock},
 	})
 	total := int64(0)
 	for _, r := range p.Rollups {

@@ -3,6 +3,7 @@ package rotator_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,11 +53,7 @@ func TestNeeded(t *testing.T) {
 			t.Errorf("%s is planned for what is needed", a.Kind)
 		}
 	}
-	found := false
-	for _, k := range p.Kept {
-		found = found || k.Table == first && strings.Contains(k.Reason, "somebody counts it")
-	}
-	if !found {
+	if !slices.ContainsFunc(p.Kept, func(k rotator.Kept) bool { return k.Table == first && strings.Contains(k.Reason, "somebody counts it") }) {
 		t.Errorf("the plan does not say why: %+v", p.Kept)
 	}
 	if _, err = r.Run(t.Context()); err != nil {

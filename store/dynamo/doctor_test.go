@@ -137,33 +137,35 @@ func refused(op, within, code string) detour {
 
 func table(answer map[string]any) map[string]any { return answer["Table"].(map[string]any) }
 
-// TestExamineWrong: each thing that can be wrong is found, alone, and comes with
-// a remedy.
-func TestExamineWrong(t *testing.T) {
-	url := dynamotest.Dynoxide.Start(t)
-	fit := patient(t, url)
-	put := func(template string) func(*testing.T, *dynamo.Examination) {
-		return func(t *testing.T, _ *dynamo.Examination) {
-			s, err := dynamo.Open(t.Context(), fit.Options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			it := store.Item{Key: dynamo.TemplateKey(), Attrs: map[string]varve.Value{dynamo.TemplateAttr: varve.StringValue(template)}}
-			if err := s.Put(t.Context(), it); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = s.Delete(context.WithoutCancel(t.Context()), dynamo.TemplateKey()) })
+// sickness is something that is wrong, and what the examination should find.
+type sickness struct {
+	name  string
+	do    func(*testing.T, *dynamo.Examination)
+	check string
+	says  string
+}
+
+func through(w detour) func(*testing.T, *dynamo.Examination) {
+	return func(_ *testing.T, x *dynamo.Examination) { on(x, w) }
+}
+
+// withTemplate puts a template beside the registry of a patient that is well.
+func withTemplate(fit dynamo.Examination, template string) func(*testing.T, *dynamo.Examination) {
+	return func(t *testing.T, _ *dynamo.Examination) {
+		s, err := dynamo.Open(t.Context(), fit.Options)
+		if err != nil {
+			t.Fatal(err)
 		}
+		it := store.Item{Key: dynamo.TemplateKey(), Attrs: map[string]varve.Value{dynamo.TemplateAttr: varve.StringValue(template)}}
+		if err := s.Put(t.Context(), it); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Delete(context.WithoutCancel(t.Context()), dynamo.TemplateKey()) })
 	}
-	through := func(w detour) func(*testing.T, *dynamo.Examination) {
-		return func(_ *testing.T, x *dynamo.Examination) { on(x, w) }
-	}
-	cases := []struct {
-		name  string
-		do    func(*testing.T, *dynamo.Examination)
-		check string
-		says  string
-	}{
+}
+
+func sicknesses(t *testing.T, fit dynamo.Examination) []sickness {
+	return []sickness{
 		{"no registry", func(_ *testing.T, x *dynamo.Examination) { x.Registry, x.Owner = "nowhere", "nowhere" }, "registry", "no table nowhere"},
 		{"it is being made", through(answered(t, "DescribeTable", func(a map[string]any) { table(a)["TableStatus"] = "CREATING" })), "registry", "CREATING"},
 		{"an index is missing", through(answered(t, "DescribeTable", func(a map[string]any) {
@@ -178,8 +180,8 @@ func TestExamineWrong(t *testing.T) {
 		})), "registry TTL", "expires"},
 		{"somebody else's", func(_ *testing.T, x *dynamo.Examination) { x.Owner = "me" }, "registry owner", "patient_registry"},
 		{"no owner", through(answered(t, "ListTagsOfResource", func(a map[string]any) { a["Tags"] = []any{} })), "registry owner", "no tag"},
-		{"a template with a slip", put(`{"biling":"on_demand"}`), "table template", "biling"},
-		{"a template that cannot be", put(`{"billing":"provisioned"}`), "table template", "capacity.hot"},
+		{"a template with a slip", withTemplate(fit, `{"biling":"on_demand"}`), "table template", "biling"},
+		{"a template that cannot be", withTemplate(fit, `{"billing":"provisioned"}`), "table template", "capacity.hot"},
 		{"the clock is slow", func(_ *testing.T, x *dynamo.Examination) {
 			x.Now = func() time.Time { return time.Now().Add(-10 * time.Minute) }
 		}, "clock", "-10m"},
@@ -197,7 +199,14 @@ func TestExamineWrong(t *testing.T) {
 			a["TableNames"] = names
 		})), "number of tables", "2100"},
 	}
-	for _, c := range cases {
+}
+
+// TestExamineWrong: each thing that can be wrong is found, alone, and comes with
+// a remedy.
+func TestExamineWrong(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	fit := patient(t, url)
+	for _, c := range sicknesses(t, fit) {
 		t.Run(c.name, func(t *testing.T) {
 			x := fit
 			c.do(t, &x)

@@ -27,18 +27,7 @@ func TestPoliciesSuffice(t *testing.T) {
 		t.Fatal(wrong)
 	}
 	router, rotator, reader := parts["router"], parts["rotator"], parts["reader"]
-
-	// A router for whose readings there is no table yet.
-	routing := newDoor(t, e, router)
-	routerDir := t.TempDir()
-	s.configFile(t, routerDir)
-	url := unready(t, routerDir, "--set", "store.endpoint="+routing.url)
-	if status, answer := write(t, url, "a", time.Now()); status != http.StatusServiceUnavailable || !strings.Contains(answer, `"code":"unavailable"`) {
-		t.Fatalf("without a table, a write is answered with %d %s", status, answer)
-	}
-	if left := s.tables(t); len(left) > 0 {
-		t.Fatalf("the router has made %v", left)
-	}
+	url := routerAlone(t, s, newDoor(t, e, router))
 
 	// All three together: nothing is refused, from an empty account to the
 	// drop of what has aged out.
@@ -61,16 +50,7 @@ func TestPoliciesSuffice(t *testing.T) {
 	if status, answer := write(t, url, "a", time.Now()); status != http.StatusOK {
 		t.Errorf("with its table, a write is answered with %d %s", status, answer)
 	}
-	readerDir := t.TempDir()
-	s.configFile(t, readerDir)
-	reading := unready(t, readerDir, "--set", "store.endpoint="+newDoor(t, e, reader).url)
-	if status, answer := query(t, reading, "a"); status != http.StatusOK || !strings.Contains(answer, "22.50") {
-		t.Errorf("the reader is answered with %d %s", status, answer)
-	}
-	if status, answer := write(t, reading, "c", time.Now()); status != http.StatusServiceUnavailable {
-		t.Errorf("the reader writes: %d %s", status, answer)
-	}
-
+	reading := readerAlone(t, s, newDoor(t, e, reader))
 	for _, alone := range []string{url, reading} {
 		if status, answer := call(t, http.MethodGet, alone+"/readyz", ""); status != http.StatusServiceUnavailable {
 			t.Errorf("a process that may not rotate is ready: %d %s", status, answer)
@@ -88,6 +68,37 @@ func TestPoliciesSuffice(t *testing.T) {
 	}
 	keysAreMade(t, s, newDoor(t, e, router), newDoor(t, e, rotator))
 	s.mustPlan(t, noChanges, "after all of it")
+}
+
+// routerAlone: a router for whose readings there is no table yet refuses them, and
+// makes none.
+func routerAlone(t *testing.T, s *stack, through *door) (url string) {
+	t.Helper()
+	dir := t.TempDir()
+	s.configFile(t, dir)
+	url = unready(t, dir, "--set", "store.endpoint="+through.url)
+	if status, answer := write(t, url, "a", time.Now()); status != http.StatusServiceUnavailable || !strings.Contains(answer, `"code":"unavailable"`) {
+		t.Fatalf("without a table, a write is answered with %d %s", status, answer)
+	}
+	if left := s.tables(t); len(left) > 0 {
+		t.Fatalf("the router has made %v", left)
+	}
+	return url
+}
+
+// readerAlone: a reader reads, and writes nothing.
+func readerAlone(t *testing.T, s *stack, through *door) (url string) {
+	t.Helper()
+	dir := t.TempDir()
+	s.configFile(t, dir)
+	url = unready(t, dir, "--set", "store.endpoint="+through.url)
+	if status, answer := query(t, url, "a"); status != http.StatusOK || !strings.Contains(answer, "22.50") {
+		t.Errorf("the reader is answered with %d %s", status, answer)
+	}
+	if status, answer := write(t, url, "c", time.Now()); status != http.StatusServiceUnavailable {
+		t.Errorf("the reader writes: %d %s", status, answer)
+	}
+	return url
 }
 
 // keysAreMade: with the rotator's policy, API keys are made; with the router's,
