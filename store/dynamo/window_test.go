@@ -292,11 +292,18 @@ func TestDeletedRow(t *testing.T) {
 // is to be kept for ever is not given an end.
 func TestRowMadeAnew(t *testing.T) {
 	t.Parallel()
+	dated, endless := store.Layout{Keep: 24 * time.Hour}, store.Layout{}
+	t.Run("without an end", func(t *testing.T) { madeAnew(t, dated, endless) })
+	t.Run("with an end", func(t *testing.T) { madeAnew(t, endless, dated) })
+}
+
+// madeAnew adds to a row of a layout while it is made anew with another one.
+func madeAnew(t *testing.T, keep, anew store.Layout) {
+	t.Helper()
 	url := dynamotest.Dynoxide.Start(t)
 	w := &way{}
 	s := openOver(t, url, "t_registry", w)
 	tb := newTable(t, s)
-	keep := store.Layout{Keep: 24 * time.Hour}
 	lay(t, s, tb, keep, sensor(someTime, "v", varve.IntValue(1)))
 	other := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry"})
 	first := w.writes.Load()
@@ -310,7 +317,7 @@ func TestRowMadeAnew(t *testing.T) {
 		}}); err != nil {
 			t.Error(err)
 		}
-		lay(t, other, tb, store.Layout{}, sensor(someTime, "v", varve.IntValue(2)))
+		lay(t, other, tb, anew, sensor(someTime, "v", varve.IntValue(2)))
 	}
 	if got := lay(t, s, tb, keep, sensor(someTime, "v", varve.IntValue(3))); got != "s" {
 		t.Errorf("verdict %s", got)
