@@ -65,3 +65,33 @@ func TestKeysSortAsTime(t *testing.T) {
 		}
 	}
 }
+
+// TestShards promises that a hot device's readings are spread evenly, by their
+// ids: no shard has over a tenth more than its share, and a reading's is the same
+// at all times.
+func TestShards(t *testing.T) {
+	const readings, shards = 40_000, 4
+	counts := [shards]int{}
+	for i := range readings {
+		r := varve.Reading{
+			Series: varve.Series{Tenant: "acme", Stream: "weather", Device: "hot"}, Time: time.Unix(1794830400, 0),
+			Fields: []varve.Field{{Name: "v", Value: varve.IntValue(int64(i))}},
+		}
+		if v := r.Normalize(); v.Outcome == varve.Rejected {
+			t.Fatal(v)
+		}
+		counts[shardOf(r.ID, shards)]++
+	}
+	for i, n := range counts {
+		if n > readings/shards*11/10 {
+			t.Errorf("shard %d has %d of %d readings", i, n, readings)
+		}
+	}
+	id, err := varve.ParseID("EHJ0CP1xDFm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := shardOf(id, shards); got != 3 {
+		t.Errorf("what is stored in shard 3 is looked for in %d", got)
+	}
+}
