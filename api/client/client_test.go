@@ -249,3 +249,15 @@ func TestNotReady(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestNoneStored promises that the error of a write of which nothing was stored
+// says why.
+func TestNoneStored(t *testing.T) {
+	s := &script{answers: []answer{{status: 503, media: "application/json",
+		body: `{"stored":0,"rejected":1,"rejects":[{"code":"unavailable","message":"the disk is full"}]}`}}}
+	_, err := s.client(t, client.WithRetries(0)).Write(t.Context(), "weather", client.Body{Data: []byte(`{}`), Format: wire.JSON})
+	var e *varve.Error
+	if !errors.As(err, &e) || e.Failure != varve.Unavailable || e.Message != "the disk is full" {
+		t.Errorf("%v", err)
+	}
+}
