@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -61,9 +62,9 @@ type Draft struct {
 
 const maxKeyNameBytes = 100
 
-// check says what is wrong with a draft.
-func (d *Draft) check(now time.Time) error {
-	if err := varve.ValidateName("tenant", d.Tenant); err != nil {
+// Check says what is wrong with a draft: Invalid, with the parameter at fault.
+func (d *Draft) Check(now time.Time) error {
+	if err := varve.ValidateName("tenant", cmp.Or(d.Tenant, varve.DefaultTenant)); err != nil {
 		return varve.InvalidParam("tenant", "%s", err)
 	}
 	switch {
@@ -82,6 +83,14 @@ func (d *Draft) check(now time.Time) error {
 		return err
 	}
 	return checkRate("readings_per_second", d.Rate.Readings)
+}
+
+// CheckFirst says why a draft cannot be that of the first key of all.
+func (d *Draft) CheckFirst() error {
+	if d.Scopes&Admin == 0 || cmp.Or(d.Tenant, varve.DefaultTenant) != varve.DefaultTenant {
+		return varve.InvalidParam("scopes", "the first key must be an admin key of tenant %s: no other could make more keys", varve.DefaultTenant)
+	}
+	return nil
 }
 
 func printable(s string) bool {

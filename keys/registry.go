@@ -48,7 +48,7 @@ func New(items store.Items, now func() time.Time) *Registry {
 func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err error) {
 	now := r.now().UTC().Truncate(time.Millisecond)
 	d.Tenant = cmp.Or(d.Tenant, varve.DefaultTenant)
-	if err := d.check(now); err != nil {
+	if err := d.Check(now); err != nil {
 		return k, "", err
 	}
 	if err := r.turnOn(ctx, &d, now); err != nil {
@@ -80,8 +80,8 @@ func (r *Registry) turnOn(ctx context.Context, d *Draft, now time.Time) error {
 	if err != nil || on {
 		return err
 	}
-	if d.Scopes&Admin == 0 || d.Tenant != varve.DefaultTenant {
-		return varve.InvalidParam("scopes", "the first key must be an admin key of tenant %s: no other could make more keys", varve.DefaultTenant)
+	if err := d.CheckFirst(); err != nil {
+		return err
 	}
 	it := store.Item{Key: keyOf(onKey), Attrs: map[string]varve.Value{attrSince: varve.StringValue(now.Format(timeForm))}}
 	if err := r.items.Put(ctx, it); err != nil {

@@ -28,6 +28,11 @@ func (f *accessFlags) add(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("key", "key-file")
 }
 
+// given reports whether a key is given.
+func (f *accessFlags) given() bool {
+	return f.key != "" || f.keyFile != "" || os.Getenv("VARVE_KEY") != "" || os.Getenv("VARVE_KEY_FILE") != ""
+}
+
 // options returns what the flags say, or else the environment: a flag of either
 // kind goes before both variables.
 func (f *accessFlags) options() (options []client.Option, err error) {

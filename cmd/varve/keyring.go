@@ -24,18 +24,21 @@ type keyring interface {
 	create(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error)
 	list(ctx context.Context) (wire.KeyList, error)
 	revoke(ctx context.Context, id string) (wire.KeyInfo, error)
+	// where says which it is.
+	where() string
 	close() error
 }
 
-// keyring returns the server that was named; else the store of the
-// configuration. A server that has that open must be named: which one it is, is
-// not known here, and a key that goes to another one closes that.
-func (a *app) keyring(cmd *cobra.Command, f *configFlags) (keyring, error) {
+// keyring returns the server that was named, or that a key is for; else the store
+// of the configuration. A server that has that open must be named: which one it
+// is, is not known here, and a key that goes to another one closes that. Fresh says
+// why no store may be made for the command, if there is none; nil: none ever.
+func (a *app) keyring(cmd *cobra.Command, f *configFlags, fresh func() error) (keyring, error) {
 	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data") ||
 		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })
-	if cmd.Flags().Changed("server") || os.Getenv("VARVE_SERVER") != "" && !named {
+	if cmd.Flags().Changed("server") || !named && (os.Getenv("VARVE_SERVER") != "" || a.access.given()) {
 		c, err := a.client()
-		return served{c}, err
+		return served{c, a.server}, err
 	}
 	loaded, err := f.load(a)
 	if err != nil {
@@ -45,32 +48,49 @@ func (a *app) keyring(cmd *cobra.Command, f *configFlags) (keyring, error) {
 	if c.Store.Kind == "mem" {
 		return nil, usageError{errors.New("a store in memory is only reached through its server: name it with --server")}
 	}
-	if err := mustBeThere(cmd.Name(), c); err != nil {
+	if err := mustBeThere(c, fresh); err != nil {
 		return nil, err
 	}
 	st, _, err := openStore(cmd.Context(), c, a.logger(config.Log{Level: "error"}), a.fatal)
 	switch {
 	case err == nil:
-		return kept{st, keys.New(st, now)}, nil
+		return kept{st, keys.New(st, now), placeOf(c)}, nil
 	case c.Store.Kind == "local" && varve.FailureOf(err) == varve.Conflict:
 		return nil, fmt.Errorf("%w; or name its server, as with --server %s", err, c.Server.URL(c.Server.Listen))
 	}
 	return nil, err
 }
 
-// mustBeThere keeps commands that make nothing from making a data folder.
-func mustBeThere(command string, c *config.Config) error {
-	if command == "create" || c.Store.Kind != "local" {
+// mustBeThere keeps commands from making a data folder by a slip.
+func mustBeThere(c *config.Config, fresh func() error) error {
+	if c.Store.Kind != "local" {
 		return nil
 	}
-	if _, err := os.Stat(c.Store.Dir); err != nil {
+	_, err := os.Stat(c.Store.Dir)
+	switch {
+	case err == nil:
+		return nil
+	case fresh == nil:
 		return fmt.Errorf("data folder %w: name it with --data, or a server with --server", plainPath(err))
 	}
-	return nil
+	return mistaken(fresh())
+}
+
+// placeOf says which store a configuration is about.
+func placeOf(c *config.Config) string {
+	if c.Store.Kind == "local" {
+		return "data folder " + c.Store.Dir
+	}
+	return "DynamoDB, tables " + c.Tables.Prefix + "_…"
 }
 
 // served are keys that a server has.
-type served struct{ c *client.Client }
+type served struct {
+	c   *client.Client
+	url string
+}
+
+func (s served) where() string { return "the server " + s.url }
 
 func (s served) create(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
 	return s.c.CreateKey(ctx, d)
@@ -89,7 +109,10 @@ func (s served) close() error { return nil }
 type kept struct {
 	store    store.Store
 	registry *keys.Registry
+	place    string
 }
+
+func (k kept) where() string { return k.place }
 
 func (k kept) create(ctx context.Context, b wire.KeyDraft) (made wire.NewKey, err error) {
 	d, err := api.DraftOf(&b)

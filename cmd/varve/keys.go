@@ -3,11 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/retention"
@@ -16,8 +19,8 @@ import (
 func keysCommand(a *app) *cobra.Command {
 	cmd := group("keys", "Make, list and revoke API keys", a.keysCreate(), a.keysList(), a.keysRevoke())
 	cmd.Long = "Make, list and revoke API keys.\n\n" +
-		"With --server or VARVE_SERVER, the server is asked, which takes an admin key once there are keys. Without, or with --data or\n" +
-		"--store, the store itself is opened. If a server has that open, name the server."
+		"With --server or VARVE_SERVER, or with a key, the server is asked, which takes an admin key once there are keys. Without, or with\n" +
+		"--data or --store, the store itself is opened. If a server has that open, name the server."
 	return cmd
 }
 
@@ -25,12 +28,9 @@ func (a *app) keysCreate() *cobra.Command {
 	var scopes []string
 	var expires string
 	var d wire.KeyDraft
-	cmd := a.keysSub("create", "Make a key, and print it: this once", takes(0, 0), func(r keyring, cmd *cobra.Command, _ []string) error {
-		d.Scopes = scopes
-		var err error
-		if d.Expires, err = readExpires(expires, now()); err != nil {
-			return err
-		}
+	var draft keys.Draft
+	first := func() error { return draft.CheckFirst() }
+	cmd := a.keysSub("create", "Make a key, and print it: this once", takes(0, 0), first, func(r keyring, cmd *cobra.Command, _ []string) error {
 		made, err := r.create(cmd.Context(), d)
 		if err != nil {
 			return err
@@ -38,10 +38,24 @@ func (a *app) keysCreate() *cobra.Command {
 		if a.output == "json" {
 			return writeJSON(a.out, made)
 		}
-		fmt.Fprintf(a.err, "Key %s (%s of tenant %s) ends %s. It is not shown again:\n", made.ID, strings.Join(made.Scopes, ","), made.Tenant, timeOrNever(made.Expires))
+		fmt.Fprintf(a.err, "Key %s (%s of tenant %s) ends %s. It is for %s, and is not shown again:\n",
+			made.ID, strings.Join(made.Scopes, ","), made.Tenant, timeOrNever(made.Expires), r.where())
 		_, err = fmt.Fprintln(a.out, made.Key)
+		if made.Expires != nil && operators(&made.KeyInfo) {
+			fmt.Fprintln(a.err, "Make another before it ends: without an admin key of tenant default, keys are only made where the store can be opened.")
+		}
 		return err
 	})
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) { // before anything is opened, or made
+		if d.Expires, err = readExpires(expires, now()); err != nil {
+			return err
+		}
+		d.Scopes = scopes
+		if draft, err = api.DraftOf(&d); err == nil {
+			err = draft.Check(now())
+		}
+		return mistaken(err)
+	}
 	cmd.Example = "  varve keys create --scope admin --name ops > ops.key\n" +
 		"  varve keys create --scope write --name gateway-7 --expires 90d --readings 5000\n" +
 		"  varve keys create --scope read,write --tenant acme"
@@ -74,7 +88,7 @@ func readExpires(text string, now time.Time) (*time.Time, error) {
 }
 
 func (a *app) keysList() *cobra.Command {
-	return a.keysSub("list", "List the keys, also those that ended in the last 90 days", takes(0, 0), func(r keyring, cmd *cobra.Command, _ []string) error {
+	return a.keysSub("list", "List the keys, also those that ended in the last 90 days", takes(0, 0), nil, func(r keyring, cmd *cobra.Command, _ []string) error {
 		list, err := r.list(cmd.Context())
 		if err != nil {
 			return err
@@ -110,12 +124,42 @@ func rateText(k *wire.KeyInfo) string {
 	return strings.Join(bounds, ", ")
 }
 
+// operators reports whether a key is an operator's.
+func operators(k *wire.KeyInfo) bool {
+	return k.Tenant == varve.DefaultTenant && slices.Contains(k.Scopes, "admin")
+}
+
+// lastOne reports whether a key is the last one of the operators that is good.
+func lastOne(list []wire.KeyInfo, id string) bool {
+	is := false
+	for i := range list {
+		if k := &list[i]; k.State == "active" && operators(k) {
+			if k.ID != id {
+				return false
+			}
+			is = true
+		}
+	}
+	return is
+}
+
 func (a *app) keysRevoke() *cobra.Command {
-	return a.keysSub("revoke ID", "End a key: at once in the server that is asked, within ten seconds in others", takes(1, 1),
+	force := false
+	cmd := a.keysSub("revoke ID", "End a key: at once in the server that is asked, within ten seconds in others", takes(1, 1), nil,
 		func(r keyring, cmd *cobra.Command, args []string) error {
 			id := keys.IDOf(args[0]) // a whole key must not go into an address
 			if keys.Shows(id) || id == "" {
 				return usageError{errors.New("that is neither a key nor the id of one: varve keys list shows the ids")}
+			}
+			if !force {
+				all, err := r.list(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if lastOne(all.Keys, id) {
+					return fmt.Errorf("%s is the last admin key of tenant %s: without one, keys are only made where the store can be opened. "+
+						"Make another first, or revoke it all the same with --force", id, varve.DefaultTenant)
+				}
 			}
 			k, err := r.revoke(cmd.Context(), id)
 			if err != nil {
@@ -127,15 +171,17 @@ func (a *app) keysRevoke() *cobra.Command {
 			_, err = fmt.Fprintf(a.out, "Key %s of tenant %s is revoked.\n", k.ID, k.Tenant)
 			return err
 		})
+	cmd.Flags().BoolVar(&force, "force", false, "also the last admin key of tenant default")
+	return cmd
 }
 
 // keysSub is a command on keys, wherever they are reached.
-func (a *app) keysSub(use, short string, args cobra.PositionalArgs, do func(keyring, *cobra.Command, []string) error) *cobra.Command {
+func (a *app) keysSub(use, short string, args cobra.PositionalArgs, fresh func() error, do func(keyring, *cobra.Command, []string) error) *cobra.Command {
 	var f configFlags
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			r, err := a.keyring(cmd, &f)
+			r, err := a.keyring(cmd, &f, fresh)
 			if err != nil {
 				return err
 			}
@@ -145,6 +191,7 @@ func (a *app) keysSub(use, short string, args cobra.PositionalArgs, do func(keyr
 	}
 	f.addSome(cmd, storeFlag, dataFlag)
 	cmd = a.remote(cmd, "table", "json")
+	cmd.Flags().Lookup("server").DefValue = "" // which is for those who name a key
 	cmd.MarkFlagsMutuallyExclusive("server", "store")
 	cmd.MarkFlagsMutuallyExclusive("server", "data")
 	return cmd
