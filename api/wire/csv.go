@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/varvedb/varve"
@@ -17,12 +19,12 @@ type Columns struct {
 	// Names are the columns' names if there is no header; else it is the
 	// first row.
 	Names []string
-	// Time, Device and ID name the columns that hold these. "" is "time" or,
-	// if there is none, "timestamp"; "device"; "id". All other columns are
-	// fields, save "arrived", which answers have; "fields.time" is the field
-	// time, and so on.
+	// Time, Device and ID name the columns that hold these; one that is named
+	// must be there. "" is "time" or, if there is none, "timestamp"; "device",
+	// both in capitals or not; "id". All other columns are fields, save
+	// "arrived", which answers have; "fields.time" is the field time, and so on.
 	Time, Device, ID string
-	// Kinds fixes the kind of fields, by column. The cells of others are what
+	// Kinds fixes the kind of fields, by column, which must be there. The cells of others are what
 	// they look like: a number, true or false, a JSON object or array, else a
 	// string.
 	Kinds map[string]varve.Kind
@@ -126,14 +128,12 @@ func (c *csvReader) begin() error {
 }
 
 func (c *csvReader) assign(names []string) error {
-	timeColumn := c.Columns.Time
+	timeColumn, device, id := c.Columns.Time, c.DeviceColumn(names), orDefault(c.Columns.ID, "id")
 	if timeColumn == "" {
-		timeColumn = "time"
-		if !slices.Contains(names, timeColumn) && slices.Contains(names, "timestamp") {
-			timeColumn = "timestamp"
+		if timeColumn = among(names, "time"); !slices.Contains(names, timeColumn) && slices.Contains(names, among(names, "timestamp")) {
+			timeColumn = among(names, "timestamp")
 		}
 	}
-	device, id := orDefault(c.Columns.Device, "device"), orDefault(c.Columns.ID, "id")
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			return bodyErrorf("column %q is there twice", name)
@@ -156,12 +156,55 @@ func (c *csvReader) assign(names []string) error {
 		c.roles = append(c.roles, r)
 	}
 	if !slices.Contains(names, timeColumn) {
-		return bodyErrorf("there is no column %q; the columns are %s. Name the one with the time", timeColumn, strings.Join(names, ", "))
+		return bodyErrorf("there is no column %q; the columns are %s. Name the one with the time", timeColumn, list(names))
 	}
 	if c.Defaults.Device == "" && !slices.Contains(names, device) {
-		return bodyErrorf("there is no column %q; the columns are %s. Name the one with the device, or the device of all rows", device, strings.Join(names, ", "))
+		return bodyErrorf("there is no column %q; the columns are %s. Name the one with the device, or the device of all rows", device, list(names))
+	}
+	return c.named(names)
+}
+
+// named makes sure that what is said of columns is said of some that there are: a
+// slip would give readings to another device.
+func (c *csvReader) named(names []string) error {
+	said := append(slices.Sorted(maps.Keys(c.Kinds)), c.Columns.Device, c.Columns.ID)
+	for _, name := range said {
+		if name != "" && !slices.Contains(names, name) {
+			return bodyErrorf("there is no column %q; the columns are %s", name, list(names))
+		}
 	}
 	return nil
+}
+
+// list lists columns; quoted, if a terminal could take offence.
+func list(names []string) string {
+	shown := make([]string, len(names))
+	for i, name := range names {
+		if shown[i] = name; strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			shown[i] = strconv.Quote(name)
+		}
+	}
+	return strings.Join(shown, ", ")
+}
+
+// DeviceColumn returns the one of some columns that holds the device, if any does.
+func (c *Columns) DeviceColumn(names []string) string {
+	if c.Device != "" {
+		return c.Device
+	}
+	return among(names, "device")
+}
+
+// among returns how some columns write a name: as it is, or in capitals.
+func among(names []string, name string) string {
+	if !slices.Contains(names, name) {
+		for _, n := range names {
+			if strings.EqualFold(n, name) {
+				return n
+			}
+		}
+	}
+	return name
 }
 
 func count(n int, what string) string {

@@ -205,11 +205,7 @@ func stdinInput(f *ingestFlags) (input, error) {
 // deviceParam returns the device to send along. CSV files with a column of
 // devices need none.
 func (in *input) deviceParam(names []string, c wire.Columns) string {
-	column := c.Device
-	if column == "" {
-		column = "device"
-	}
-	if !in.fixed && in.format == wire.CSV && slices.Contains(names, column) {
+	if !in.fixed && in.format == wire.CSV && slices.Contains(names, c.DeviceColumn(names)) {
 		return ""
 	}
 	return in.device
