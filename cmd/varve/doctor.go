@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/varvedb/varve/config"
@@ -29,7 +28,7 @@ func doctorCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "See whether the service can work with this configuration here", Args: cobra.NoArgs,
 		Long: "See whether the service can work with this configuration, on this machine, with these credentials: the registry and the\n" +
-			"table template, permissions, the clock, quotas; or the data folder. It changes nothing. The exit code is 1 if something is wrong.",
+			"table template, permissions, the clock, quotas; or the data folder; the address and the certificate. It changes nothing. The exit code is 1 if something is wrong.",
 		Example: "  varve doctor --config varve.json\n  varve doctor --store dynamodb -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := f.load(a)
@@ -40,7 +39,7 @@ func doctorCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.report(findings)
+			return a.report(append(findings, examineServer(cmd.Context(), &loaded.Config)...))
 		},
 	}
 	f.add(cmd)
@@ -94,19 +93,41 @@ func examine(ctx context.Context, c *config.Config) ([]dynamo.Finding, error) {
 
 // examineFolder checks the data folder and its disk.
 func examineFolder(s config.Store) []dynamo.Finding {
-	dir := absolute(s.Dir)
-	folder := dynamo.Finding{Check: "data folder", State: dynamo.Good, Found: dir}
-	info, err := os.Stat(dir)
+	f, err := local.Examine(s.Dir)
+	folder := dynamo.Finding{Check: "data folder", State: dynamo.Good, Found: f.Dir}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		folder.Found += " is not there yet: varve serve makes it"
-		dir = "."
 	case err != nil:
-		folder.State, folder.Found, folder.Remedy = dynamo.Wrong, err.Error(), "let the user that runs varve read it, or set store.dir"
-	case !info.IsDir():
-		folder.State, folder.Found, folder.Remedy = dynamo.Wrong, dir+" is not a folder", "set store.dir"
+		folder.State, folder.Found = dynamo.Wrong, strings.TrimPrefix(err.Error(), "data folder ")
+		folder.Remedy = "choose another folder with store.dir, or let the user that runs varve write to it"
+	case !f.There:
+		folder.Found += " is not there yet: varve serve makes it"
+	case f.Held != nil:
+		folder.Found = strings.TrimSuffix(strings.TrimPrefix(f.Held.Error(), "data folder "), ": stop it or choose another folder")
 	}
-	return []dynamo.Finding{folder, examineDisk(dir, int64(s.MinFree))}
+	return []dynamo.Finding{folder, examineDisk(f.Disk, int64(s.MinFree))}
+}
+
+// examineServer checks that the server could listen. If it does already, the data
+// folder says so.
+func examineServer(ctx context.Context, c *config.Config) []dynamo.Finding {
+	address := dynamo.Finding{Check: "address", State: dynamo.Good, Found: c.Server.Listen}
+	l, err := listen(ctx, c.Server.Listen)
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		address.State, address.Found = dynamo.NotChecked, err.Error()
+		address.Remedy = "if that is not this service already, choose another with server.listen"
+	}
+	findings := []dynamo.Finding{address}
+	if c.Server.TLSCert != "" {
+		cert := dynamo.Finding{Check: "certificate", State: dynamo.Good, Found: c.Server.TLSCert}
+		if _, err := openCertificate(c.Server.TLSCert, c.Server.TLSKey, zerolog.Nop()); err != nil {
+			cert.State, cert.Found, cert.Remedy = dynamo.Wrong, err.Error(), "set server.tls_cert and server.tls_key"
+		}
+		findings = append(findings, cert)
+	}
+	return findings
 }
 
 func examineDisk(dir string, least int64) dynamo.Finding {

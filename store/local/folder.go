@@ -94,17 +94,14 @@ func (f *folder) lockError(err error) error {
 	return varve.Errorf(varve.Conflict, "data folder %s is in use by %s: stop it or choose another folder", f.dir, holder)
 }
 
-// check reads the VARVE file, or writes it into an empty folder.
+// check makes sure that the folder is Varve's, and makes an empty one so.
 func (f *folder) check() error {
-	got, err := f.read("VARVE")
-	switch {
-	case err == nil && got == formatLine:
-	case err == nil:
-		return fmt.Errorf("data folder %s: VARVE says %q: this program reads %q", f.dir, got, formatLine)
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("data folder %s: %w", f.dir, plain(err))
-	default:
-		if err := f.claim(); err != nil {
+	empty, err := f.ours()
+	if err != nil {
+		return err
+	}
+	if empty {
+		if err := f.write("VARVE", formatLine); err != nil {
 			return err
 		}
 	}
@@ -116,18 +113,28 @@ func (f *folder) check() error {
 	return f.write("PID", strconv.Itoa(os.Getpid())+"\n")
 }
 
-// claim makes an empty folder Varve's.
-func (f *folder) claim() error {
+// ours reads the VARVE file. It fails unless that says what this program reads, or
+// is not there, nor anything else.
+func (f *folder) ours() (empty bool, err error) {
+	got, err := f.read("VARVE")
+	switch {
+	case err == nil && got == formatLine:
+		return false, nil
+	case err == nil:
+		return false, fmt.Errorf("data folder %s: VARVE says %q: this program reads %q", f.dir, got, formatLine)
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("data folder %s: %w", f.dir, plain(err))
+	}
 	names, err := f.fs.List(f.dir)
 	if err != nil {
-		return fmt.Errorf("data folder %s: %w", f.dir, plain(err))
+		return false, fmt.Errorf("data folder %s: %w", f.dir, plain(err))
 	}
 	for _, name := range names {
 		if name != "LOCK" && name != "VARVE" && name != "lost+found" {
-			return fmt.Errorf("data folder %s is not empty and not Varve's (it has %s in it): choose another folder", f.dir, name)
+			return false, fmt.Errorf("data folder %s is not empty and not Varve's (it has %s in it): choose another folder", f.dir, name)
 		}
 	}
-	return f.write("VARVE", formatLine)
+	return true, nil
 }
 
 func (f *folder) read(name string) (text string, err error) {

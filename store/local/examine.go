@@ -1,0 +1,76 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve"
+)
+
+// Folder is what Examine finds of a data folder.
+type Folder struct {
+	Dir   string // its path; absolute
+	There bool
+	Empty bool   // or not there: the store in it is yet to be made
+	Held  error  // says which process has it open; nil: none
+	Disk  string // a folder on its disk that is there
+}
+
+// Examine looks at a data folder and changes nothing. Its error says why Open
+// would fail; that another process has the folder is none.
+func Examine(dir string) (Folder, error) {
+	f := Folder{Dir: dir}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return f, fmt.Errorf("data folder %s: %w", dir, err)
+	}
+	f.Dir = abs
+	if f.Disk, err = nearest(abs); err != nil {
+		return f, err
+	}
+	if err := writable(f.Disk); err != nil {
+		return f, fmt.Errorf("%s cannot be written to: %w", f.Disk, plain(err))
+	}
+	if f.There = f.Disk == abs; !f.There {
+		f.Empty = true
+		return f, nil
+	}
+	in := &folder{fs: vfs.Default, dir: abs}
+	if f.Empty, err = in.ours(); err != nil || f.Empty {
+		return f, err
+	}
+	lock, err := in.fs.Lock(in.path("LOCK"))
+	if err != nil {
+		if err = in.lockError(err); varve.FailureOf(err) == varve.Conflict {
+			f.Held, err = err, nil
+		}
+		return f, err
+	}
+	return f, lock.Close()
+}
+
+// nearest returns a folder, or the nearest above it that is there.
+func nearest(dir string) (string, error) {
+	for at := dir; ; {
+		info, err := os.Stat(at)
+		switch {
+		case err == nil && !info.IsDir():
+			return at, fmt.Errorf("%s is not a folder", at)
+		case err == nil:
+			return at, nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+			return at, fmt.Errorf("%s: %w", at, plain(err))
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return at, fmt.Errorf("%s: %w", dir, plain(err))
+		}
+		at = up
+	}
+}
