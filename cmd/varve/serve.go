@@ -192,8 +192,11 @@ func openStore(ctx context.Context, c *config.Config, log zerolog.Logger, fatal 
 
 func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *http.Server {
 	reg := prometheus.NewRegistry()
-	if d, ok := e.Store.(*dynamo.Store); ok {
-		registerUsage(reg, d)
+	switch st := e.Store.(type) {
+	case *dynamo.Store:
+		registerUsage(reg, st)
+	case *local.Store:
+		registerDisk(reg, c.Store.Dir)
 	}
 	handler := api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Fleet: e.Fleet,
