@@ -267,6 +267,40 @@ func TestTenants(t *testing.T) {
 	}
 }
 
+// TestTablesOfTenants promises that a tenant does not learn from the tables that it
+// shares when another one has readings of.
+func TestTablesOfTenants(t *testing.T) {
+	l := newLocked(t)
+	theirs := l.keys["other rw"]
+	paths := []string{
+		readPath, readPath + "?format=csv", readPath + "?format=ndjson", readPath + "?during=1999", "/v1/streams/weather/latest?device=d1",
+	}
+	answers := func() (all []string) {
+		for _, path := range paths {
+			r := l.as(theirs, "GET", path, "")
+			if r.status != http.StatusOK || strings.Contains(r.body, "varve_") || r.trailer.Get("Varve-Coverage") != "" {
+				t.Errorf("%s: %d %s %v", path, r.status, r.body, r.trailer)
+			}
+			all = append(all, r.body)
+		}
+		return all
+	}
+	before := answers()
+	for _, at := range []string{"1999-05-01T00:00:00Z", "2026-11-18T11:00:00Z"} {
+		body := `{"device":"d1","time":"` + at + `","fields":{"v":1}}`
+		if r := l.as(l.keys["rw"], "POST", writePath, body, "Content-Type", "application/json"); r.status != http.StatusOK {
+			t.Fatal(r.body)
+		}
+	}
+	if after := answers(); !slices.Equal(before, after) {
+		t.Errorf("before another tenant wrote: %q, after: %q", before, after)
+	}
+	l.as(theirs, "GET", readPath+"?explain=true", "").problem(http.StatusForbidden, "", "key of tenant default")
+	if r := l.as(l.keys["read"], "GET", readPath+"?format=csv", ""); !strings.Contains(r.trailer.Get("Varve-Coverage"), "varve_") {
+		t.Errorf("an operator's coverage: %v", r.trailer)
+	}
+}
+
 // TestReadiness promises that those without a key of the deployment learn
 // nothing of it.
 func TestReadiness(t *testing.T) {

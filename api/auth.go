@@ -107,8 +107,13 @@ func showsKey(u *url.URL) bool {
 	if keys.Shows(u.RawQuery) {
 		return true
 	}
-	plain, err := url.QueryUnescape(u.RawQuery)
-	return err == nil && keys.Shows(plain)
+	for part := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return strings.ContainsRune("&;=", r) }) {
+		// One that cannot be unescaped must not hide another.
+		if plain, err := url.QueryUnescape(part); err == nil && keys.Shows(plain) {
+			return true
+		}
+	}
+	return false
 }
 
 // tooFast says that a key's rate is used up.

@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"testing"
@@ -57,7 +60,7 @@ func TestKeyInAddress(t *testing.T) {
 		for _, path := range []string{
 			"/v1/tables?key=" + key, "/v1/tables?key=" + strings.Replace(key, "_", "%5F", 2), "/v1/tables?access_token=" + key + "&x=%zz", "/v1/keys/" + key,
 			"/healthz?k=" + key, "/" + key, "/v1/streams/" + key + "/readings", "/v1/streams/weather/latest?device=" + url.QueryEscape(key),
-			"/v1/streams/" + strings.Replace(key, "vk", "%76%6b", 1) + "/readings", "/v1/tables?%76%6b" + key[2:],
+			"/v1/streams/" + strings.Replace(key, "vk", "%76%6b", 1) + "/readings", "/v1/tables?%76%6b" + key[2:], "/v1/tables?y=%zz&x=%76%6b" + key[2:],
 		} {
 			r := on.get(path, "Authorization", "Bearer "+key)
 			r.problem(http.StatusBadRequest, "", "Authorization")
@@ -149,6 +152,17 @@ func TestKeysOfTenants(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	l.as(made.Key, "POST", writePath, good(noon)).problem(http.StatusUnauthorized, "", "valid")
+	bound := l.create(keys.Draft{Tenant: otherTenant, Scopes: keys.Admin, Rate: keys.Rate{Requests: 50, Readings: 9}, Expires: noon.Add(time.Hour)})
+	under := decode[wire.NewKey](l.as(bound, "POST", "/v1/keys", `{"scopes":["admin"],"requests_per_second":3}`, json...))
+	if under.RequestsPerSecond != 3 || under.ReadingsPerSecond != 9 || under.Expires == nil || !under.Expires.Equal(noon.Add(time.Hour)) {
+		t.Errorf("made by a key with bounds: %+v", under)
+	}
+	for body, at := range map[string]string{
+		`{"scopes":["read"],"requests_per_second":51}`: "body.requests_per_second", `{"scopes":["read"],"readings_per_second":9.5}`: "body.readings_per_second",
+		`{"scopes":["read"],"expires":"2030-01-01T00:00:00Z"}`: "body.expires",
+	} {
+		l.as(bound, "POST", "/v1/keys", body, json...).problem(http.StatusBadRequest, at, "the key that makes it")
+	}
 	for body, at := range map[string]string{`{"scopes":[]}`: "body.scopes", `{"scopes":["root"]}`: "body.scopes", `{"scopes":["read"],"tenant":"a b"}`: "body.tenant", `{"scopes":["read"],"expires":"2020-01-01T00:00:00Z"}`: "body.expires", `{"scopes":["read"],"readings_per_second":-1}`: "body.readings_per_second"} {
 		if p := decode[wire.Problem](l.as(l.operator, "POST", "/v1/keys", body, json...)); p.Status != http.StatusBadRequest || len(p.Errors) == 0 || p.Errors[0].Location != at {
 			t.Errorf("%s: %+v", body, p)
@@ -194,6 +208,45 @@ func TestRates(t *testing.T) {
 	l.advance(time.Minute)
 	if r := l.as(sender, "POST", writePath, good(noon), ndjson...); r.status != http.StatusOK {
 		t.Errorf("after a minute: %s", r.body)
+	}
+}
+
+// TestHeldBack promises that bodies which were let in at one time are not all
+// taken, if they come when the rate is used up.
+func TestHeldBack(t *testing.T) {
+	l := newLocked(t)
+	key := l.create(keys.Draft{Scopes: keys.Write, Rate: keys.Rate{Readings: 1}})
+	in := make(chan struct{})
+	body, send := io.Pipe()
+	done := make(chan int)
+	go func() {
+		ctx := httptrace.WithClientTrace(context.WithoutCancel(t.Context()), &httptrace.ClientTrace{Got100Continue: func() { close(in) }})
+		req, err := http.NewRequestWithContext(ctx, "POST", l.URL+writePath, body)
+		if err != nil {
+			t.Error(err)
+		}
+		for name, value := range map[string]string{"Authorization": "Bearer " + key, "Content-Type": "application/x-ndjson", "Expect": "100-continue"} {
+			req.Header.Set(name, value)
+		}
+		resp, err := (&http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}).Do(req)
+		if err != nil {
+			t.Error(err)
+			done <- 0
+			return
+		}
+		done <- resp.StatusCode
+		_ = resp.Body.Close()
+	}()
+	<-in
+	if r := l.as(key, "POST", writePath, lines(10), "Content-Type", "application/x-ndjson"); r.status != http.StatusOK {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	if _, err := io.WriteString(send, lines(10)); err != nil {
+		t.Fatal(err)
+	}
+	_ = send.Close()
+	if status := <-done; status != http.StatusTooManyRequests {
+		t.Errorf("held back: %d", status)
 	}
 }
 

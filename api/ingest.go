@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/keys"
 )
 
 // maxRejects is how many rejections an answer lists.
@@ -22,6 +23,7 @@ type ingest struct {
 	tally   varve.Tally
 	rejects []byte // JSON, without the brackets
 	listed  int
+	begun   bool // some of the body was charged
 	soon    bool // all rejections so far are for now only
 	out     []byte
 	index   int64 // of the batch's first reading in the body
@@ -32,7 +34,7 @@ var ingests = sync.Pool{New: func() any { return new(ingest) }}
 func (in *ingest) release() {
 	in.batch.Share(nil)
 	in.batch.Reset()
-	in.s, in.tally, in.listed, in.index = nil, varve.Tally{}, 0, 0
+	in.s, in.tally, in.listed, in.index, in.begun = nil, varve.Tally{}, 0, 0, false
 	in.rejects, in.out = in.rejects[:0], in.out[:0]
 	ingests.Put(in)
 }
@@ -90,7 +92,9 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 		in.batch.Reset()
 		bodyErr := reader.Read(&in.batch)
 		if in.batch.Len() > 0 {
-			grant.Readings(in.s.opts.Now(), in.batch.Len())
+			if err := in.charge(grant); err != nil {
+				return err
+			}
 			if err := req.Write(r.Context(), in.batch.Readings, in.batch.Verdicts); err != nil {
 				return err
 			}
@@ -103,6 +107,20 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 			return bodyErr
 		}
 	}
+}
+
+// charge takes the batch off the key's rate. Of a body that was begun, all is
+// taken.
+func (in *ingest) charge(grant *keys.Grant) error {
+	if in.begun {
+		grant.Readings(in.s.opts.Now(), in.batch.Len())
+		return nil
+	}
+	in.begun = true
+	if wait := grant.Begin(in.s.opts.Now(), in.batch.Len()); wait > 0 {
+		return tooFast("readings", wait)
+	}
+	return nil
 }
 
 // settle counts the batch's verdicts and lists its rejections.

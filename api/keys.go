@@ -19,7 +19,8 @@ func (s *Server) routeKeys() {
 	}
 	huma.Register(s.api, op("create-key", http.MethodPost, "/v1/keys", "Make an API key",
 		"The answer has the key itself, which is shown this once and kept nowhere. "+
-			"Admin keys make keys of their tenant; those of tenant "+varve.DefaultTenant+", of any. The first key must be one of those."), s.createKey)
+			"Admin keys make keys of their tenant, within their own rates and end; those of tenant "+varve.DefaultTenant+", of any, and without these bounds. "+
+			"The first key must be one of those."), s.createKey)
 	huma.Register(s.api, op("list-keys", http.MethodGet, "/v1/keys", "The API keys there are",
 		"Those of the tenant; for admin keys of tenant "+varve.DefaultTenant+", of all. Keys that have ended are listed for 90 days."), s.listKeys)
 	huma.Register(s.api, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key",
@@ -47,8 +48,13 @@ func (s *Server) createKey(ctx context.Context, in *draft) (*reply[wire.NewKey],
 		return nil, s.problem(inBody(err))
 	}
 	d.Tenant = cmp.Or(d.Tenant, g.Tenant)
-	if own := tenantOfKeys(g); own != "" && d.Tenant != own {
-		return nil, s.problem(varve.Errorf(varve.Forbidden, "keys of another tenant take an admin key of tenant %s", varve.DefaultTenant))
+	if own := tenantOfKeys(g); own != "" {
+		if d.Tenant != own {
+			return nil, s.problem(varve.Errorf(varve.Forbidden, "keys of another tenant take an admin key of tenant %s", varve.DefaultTenant))
+		}
+		if err := d.Under(g); err != nil {
+			return nil, s.problem(inBody(err))
+		}
 	}
 	k, text, err := s.opts.Keys.Create(ctx, d)
 	if err != nil {

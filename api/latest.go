@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 
@@ -36,7 +35,7 @@ func (s *Server) getLatest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var buf [512]byte
-	out, err := appendLatest(append(buf[:0], `{"reading":`...), &a)
+	out, err := appendLatest(r, append(buf[:0], `{"reading":`...), &a)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -46,14 +45,17 @@ func (s *Server) getLatest(w http.ResponseWriter, r *http.Request) {
 }
 
 // appendLatest appends the reading, or null, and the coverage.
-func appendLatest(dst []byte, a *query.LatestAnswer) ([]byte, error) {
+func appendLatest(r *http.Request, dst []byte, a *query.LatestAnswer) ([]byte, error) {
 	if a.Found {
 		dst = wire.AppendReading(dst, &a.Reading)
 	} else {
 		dst = append(dst, "null"...)
 	}
-	coverage, err := json.Marshal(coverageOf(a.Coverage))
-	return append(append(dst, `,"coverage":`...), coverage...), err
+	cover, err := coverage(r, a.Coverage)
+	if cover != nil {
+		dst = append(append(dst, `,"coverage":`...), cover...)
+	}
+	return dst, err
 }
 
 // getLatestOfMany serves GET /v1/streams/{stream}/latest?device=a&device=b.
@@ -80,7 +82,7 @@ func (s *Server) getLatestOfMany(w http.ResponseWriter, r *http.Request) {
 			out = append(out, ',')
 		}
 		out = wire.AppendString(append(out, "\n{\"device\":"...), answers[i].Series.Device)
-		if out, err = appendLatest(append(out, `,"reading":`...), &answers[i]); err != nil {
+		if out, err = appendLatest(r, append(out, `,"reading":`...), &answers[i]); err != nil {
 			s.fail(w, r, err)
 			return
 		}

@@ -245,20 +245,20 @@ func (a *answer) end(rows *query.Rows) error {
 		c := query.Cursor{Window: a.q.Window, After: at}
 		next = c.Encode(a.q.Series, a.q.Order, boundsOf(a.asked), a.asked.Get("to"))
 	}
-	coverage, err := json.Marshal(coverageOf(rows.Coverage()))
-	if err != nil {
-		return err
-	}
 	if a.format != wire.JSON {
 		if err := a.flush(); err != nil {
 			return err
 		}
+		cover, err := shortCoverage(a.r, rows.Coverage())
 		a.w.Header().Set("Varve-Next", next)
-		if coverage, err = json.Marshal(shortened(rows.Coverage())); err != nil {
-			return err
+		if cover != nil {
+			a.w.Header().Set("Varve-Coverage", string(cover))
 		}
-		a.w.Header().Set("Varve-Coverage", string(coverage))
-		return nil
+		return err
+	}
+	cover, err := coverage(a.r, rows.Coverage())
+	if err != nil {
+		return err
 	}
 	if a.n > 0 {
 		a.out = append(a.out, '\n')
@@ -267,41 +267,20 @@ func (a *answer) end(rows *query.Rows) error {
 	if next != "" {
 		a.out = append(append(append(a.out, `,"next":"`...), next...), '"')
 	}
-	a.out = append(append(append(a.out, `,"coverage":`...), coverage...), '}', '\n')
+	if cover != nil {
+		a.out = append(append(a.out, `,"coverage":`...), cover...)
+	}
+	a.out = append(a.out, '}', '\n')
 	if !a.sent {
 		a.w.Header().Set("Content-Length", strconv.Itoa(len(a.out)))
 	}
 	return a.flush()
 }
 
-// trailerTables is how many tables the coverage in a trailer names of each kind:
-// clients take trailers of up to 4 KB.
-const trailerTables = 12
-
-// shortened returns a coverage that has room in a trailer.
-func shortened(c query.Coverage) query.Coverage {
-	c = coverageOf(c)
-	if n := len(c.Read); n > trailerTables {
-		c.Read, c.MoreRead = c.Read[:trailerTables], n-trailerTables
-	}
-	if n := len(c.Expired); n > trailerTables {
-		c.Expired, c.MoreExpired = c.Expired[:trailerTables], n-trailerTables
-	}
-	c.Missing = c.Missing[:min(len(c.Missing), trailerTables)]
-	return c
-}
-
-// coverageOf makes empty lists of missing ones, so that a client finds all four.
-func coverageOf(c query.Coverage) query.Coverage {
-	for _, l := range []*[]string{&c.Read, &c.Expired, &c.Missing, &c.Failed} {
-		if *l == nil {
-			*l = []string{}
-		}
-	}
-	return c
-}
-
 func (a *answer) explain() error {
+	if !seesTables(a.r) {
+		return varve.Errorf(varve.Forbidden, "this takes a key of tenant %s: which tables there are depends on all tenants", varve.DefaultTenant)
+	}
 	x, err := a.s.opts.Query.Explain(a.r.Context(), a.q)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func (s *Server) routeReadings() {
 	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", s.getReadings, &huma.Operation{
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
 		Description: "Streamed, however many there are. With a limit, next leads to the following page, also after tables were rotated. " +
-			"NDJSON and CSV by Accept or format; there, next and coverage come as the trailers Varve-Next and Varve-Coverage. " +
+			"NDJSON and CSV by Accept or format; there, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
 			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived.",
 		Parameters: append(append(series, queryParams(
 			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",

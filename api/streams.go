@@ -54,11 +54,11 @@ type spreading struct {
 func (s *Server) spreadDevice(ctx context.Context, in *spreading) (*reply[wire.StreamInfo], error) {
 	series := varve.Series{Tenant: grantOf(ctx).Tenant, Stream: in.Stream, Device: in.Device}
 	if v := series.Validate(); v.Outcome == varve.Rejected {
-		return nil, s.problem(varve.InvalidParam("device", "%s", v.Message))
+		return nil, s.problem(varve.InvalidParam("path.device", "%s", v.Message))
 	}
 	st, err := s.opts.Streams.Spread(ctx, series.Tenant, series.Stream, series.Device, in.Body.Shards)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(inBody(err))
 	}
 	return &reply[wire.StreamInfo]{s.streamInfo(&st)}, nil
 }

@@ -143,7 +143,7 @@ func (r *Registry) look(ctx context.Context, id string) (*entry, error) {
 // with the lock held.
 func (r *Registry) remember(s *stored, read time.Time) *entry {
 	e := &entry{stored: *s, read: read}
-	e.grant = Grant{ID: s.ID, Tenant: s.Tenant, Scopes: s.Scopes}
+	e.grant = Grant{ID: s.ID, Tenant: s.Tenant, Scopes: s.Scopes, Rate: s.Rate, Ends: s.Expires}
 	if old := r.known[s.ID]; old != nil && old.Rate == s.Rate {
 		e.grant.requests, e.grant.readings = old.grant.requests, old.grant.readings
 	} else {

@@ -13,6 +13,8 @@ type Grant struct {
 	ID     string
 	Tenant string
 	Scopes Scopes
+	Rate   Rate
+	Ends   time.Time // zero: never
 
 	requests, readings *rate.Limiter // nil: no bound
 }
@@ -42,6 +44,20 @@ func (g *Grant) Write(now time.Time) time.Duration {
 		return 0
 	}
 	return g.wait(g.readings, now)
+}
+
+// Begin takes the first readings of a body off the key's rate, unless those sent
+// before were too many: more than 0 is how long to wait then. Bodies that were let
+// in at one time, and then held back, are not all taken.
+func (g *Grant) Begin(now time.Time, n int) time.Duration {
+	if g.readings == nil {
+		return 0
+	}
+	if !g.readings.AllowN(now, 1) {
+		return g.wait(g.readings, now)
+	}
+	g.Readings(now, n-1)
+	return 0
 }
 
 // Readings takes readings off the key's rate. They may be more than there is

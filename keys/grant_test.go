@@ -105,3 +105,45 @@ func TestShows(t *testing.T) {
 		t.Errorf("%s %s", keys.IDOf(text), keys.IDOf(k.ID))
 	}
 }
+
+// TestRateIsRemembered promises that a key's rate goes on where it was when the
+// key is looked up again.
+func TestRateIsRemembered(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	_, text := w.create(keys.Draft{Scopes: keys.Read, Rate: keys.Rate{Requests: 0.01}})
+	for i, want := range []time.Duration{0, 89 * time.Second, 78 * time.Second} {
+		g, err := w.Check(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wait := g.Request(w.clock.Now()); wait != want {
+			t.Errorf("request %d has to wait %s, want %s", i, wait, want)
+		}
+		w.clock.advance(11 * time.Second)
+	}
+}
+
+// TestBegin promises that of bodies that were let in at one time only those are
+// taken for which there is room when they come.
+func TestBegin(t *testing.T) {
+	w := newWorld(t)
+	w.admin()
+	_, text := w.create(keys.Draft{Scopes: keys.Write, Rate: keys.Rate{Readings: 10}})
+	g, err := w.Check(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []time.Duration{0, 9100 * time.Millisecond} {
+		if wait := g.Begin(w.clock.Now(), 100); wait != want {
+			t.Errorf("body %d has to wait %s, want %s", i, wait, want)
+		}
+	}
+	w.clock.advance(9100 * time.Millisecond)
+	if wait := g.Begin(w.clock.Now(), 1); wait != 0 {
+		t.Errorf("after that: %s", wait)
+	}
+	if wait := keys.Everything().Begin(w.clock.Now(), 1e6); wait != 0 {
+		t.Errorf("everybody has to wait %s", wait)
+	}
+}

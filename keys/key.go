@@ -85,6 +85,33 @@ func (d *Draft) Check(now time.Time) error {
 	return checkRate("readings_per_second", d.Rate.Readings)
 }
 
+// Under bounds a draft by the key that makes it: it takes over the rates and the
+// end that the draft does not have, and fails if the draft would go beyond them.
+func (d *Draft) Under(g *Grant) error {
+	for _, r := range []struct {
+		param      string
+		own, bound *float64
+	}{
+		{"requests_per_second", &d.Rate.Requests, &g.Rate.Requests}, {"readings_per_second", &d.Rate.Readings, &g.Rate.Readings},
+	} {
+		switch {
+		case *r.bound == 0:
+		case *r.own == 0:
+			*r.own = *r.bound
+		case *r.own > *r.bound:
+			return varve.InvalidParam(r.param, "%g is more than the %g of the key that makes it", *r.own, *r.bound)
+		}
+	}
+	switch {
+	case g.Ends.IsZero():
+	case d.Expires.IsZero():
+		d.Expires = g.Ends
+	case d.Expires.After(g.Ends):
+		return varve.InvalidParam("expires", "%s is after the end of the key that makes it, %s", d.Expires.UTC().Format(time.RFC3339), g.Ends.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
 // CheckFirst says why a draft cannot be that of the first key of all.
 func (d *Draft) CheckFirst() error {
 	if d.Scopes&Admin == 0 || cmp.Or(d.Tenant, varve.DefaultTenant) != varve.DefaultTenant {

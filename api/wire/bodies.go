@@ -18,13 +18,13 @@ type ReadingBody struct {
 type ReadingsBody struct {
 	Readings []ReadingBody  `json:"readings"`
 	Next     string         `json:"next,omitempty" doc:"send it as cursor for the next page; absent at the end"`
-	Coverage query.Coverage `json:"coverage" doc:"which tables the answer rests on"`
+	Coverage query.Coverage `json:"coverage,omitzero" doc:"which tables the answer rests on; only for keys of the tenant default"`
 }
 
 // LatestBody is the latest reading of a device.
 type LatestBody struct {
 	Reading  ReadingBody    `json:"reading"`
-	Coverage query.Coverage `json:"coverage"`
+	Coverage query.Coverage `json:"coverage,omitzero"`
 }
 
 // LatestOfManyBody is the latest readings of many devices, in the order asked.
@@ -36,7 +36,7 @@ type LatestOfManyBody struct {
 type LatestOfOne struct {
 	Device   string         `json:"device"`
 	Reading  *ReadingBody   `json:"reading" doc:"null: the device has none that is alive"`
-	Coverage query.Coverage `json:"coverage"`
+	Coverage query.Coverage `json:"coverage,omitzero"`
 }
 
 // SubmittedReading is a reading as it is sent.

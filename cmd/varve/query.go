@@ -150,7 +150,11 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 	if n == 0 {
 		return a.sayNone(cmd, c, q)
 	}
-	fmt.Fprintf(a.out, "\n%s from %s\n", count(n, "reading"), count(len(answer.Coverage.Read)+answer.Coverage.MoreRead, "table"))
+	from := "" // which is not told to tenants
+	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
+		from = " from " + count(tables, "table")
+	}
+	fmt.Fprintf(a.out, "\n%s%s\n", count(n, "reading"), from)
 	if len(missing) > 0 {
 		fmt.Fprintf(a.out, "None of them has a field %s.\n", strings.Join(missing, " or "))
 	}

@@ -213,6 +213,7 @@ func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger, judged fu
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: quiet(log),
+		DisableGeneralOptionsHandler: true, // it would answer without a key
 	}
 }
 

@@ -54,7 +54,7 @@ func spreadCommand(a *app) *cobra.Command {
 				return err
 			}
 			s, err := c.Spread(cmd.Context(), args[0], args[1], shards)
-			if e := (*varve.Error)(nil); errors.As(err, &e) && e.Param == "shards" {
+			if e := (*varve.Error)(nil); errors.As(err, &e) && e.Param == "body.shards" {
 				return usageError{fmt.Errorf("SHARDS: %s", e.Message)}
 			}
 			if err != nil {
