@@ -221,7 +221,7 @@ func TestHeldBack(t *testing.T) {
 	done := make(chan int)
 	go func() {
 		ctx := httptrace.WithClientTrace(context.WithoutCancel(t.Context()), &httptrace.ClientTrace{Got100Continue: func() { close(in) }})
-		req, err := http.NewRequestWithContext(ctx, "POST", l.URL+writePath, body)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.URL+writePath, body)
 		if err != nil {
 			t.Error(err)
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -74,11 +75,17 @@ func known(params url.Values, names ...string) error {
 	return nil
 }
 
+// maxSaid is how long a value may be that a problem's detail repeats.
+const maxSaid = 60
+
 // clearer makes the problem of a body that does not fit say what is wrong in
 // its detail, too.
 func clearer(_ huma.Context, _ string, v any) (any, error) {
 	if p, ok := v.(*huma.ErrorModel); ok && p.Detail == "validation failed" && len(p.Errors) > 0 {
 		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
+		if said, ok := p.Errors[0].Value.(string); ok && len(said) <= maxSaid {
+			p.Detail += fmt.Sprintf(", not %q", said)
+		}
 	}
 	return v, nil
 }

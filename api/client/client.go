@@ -94,21 +94,31 @@ type request struct {
 // do sends a request until it is answered or the tries are used up. The caller
 // closes the body.
 func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
+	var last error
 	for try := 0; ; try++ {
 		resp, err := c.once(ctx, r)
 		if err == nil {
 			return resp, nil
 		}
 		wait, again := retryAfter(err, try)
+		if ctx.Err() != nil && last != nil {
+			return nil, gaveUp(ctx, last)
+		}
 		if !again || try >= c.retries || ctx.Err() != nil {
 			return nil, err
 		}
+		last = err
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, err
+			return nil, gaveUp(ctx, last)
 		}
 	}
+}
+
+// gaveUp says why a call is not tried again, and why it was.
+func gaveUp(ctx context.Context, last error) error {
+	return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 }
 
 // retryAfter says how long to wait before a failed call is sent again.

@@ -201,8 +201,11 @@ func (u *upload) run(ctx context.Context) error {
 	}
 	err := g.Wait()
 	if ctx.Err() != nil {
-		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-			return cause // it took too long
+		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) { // it took too long
+			if errors.Is(err, cause) {
+				return err // and says what for
+			}
+			return cause
 		}
 		return errInterrupted
 	}
@@ -290,7 +293,7 @@ func (u *upload) piece(ctx context.Context, in *input, n int, p wire.Piece, para
 		select {
 		case <-time.After(time.Second << min(try, 4)):
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return fmt.Errorf("%w: %s", context.Cause(ctx), answer.Rejects[0].Message)
 		}
 	}
 	return u.marks.end(in, n)

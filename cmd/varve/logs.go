@@ -53,7 +53,7 @@ func (a *app) logAdd() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&at, "time", "", "when it was: RFC 3339, or milliseconds since 1970 (default: now)")
-	f.StringVar(&l.ID, "id", "", "an id, so that an entry sent again with other words is the same (default: one of its content)")
+	f.StringVar(&l.ID, "id", "", "an id: with --time, an entry that is sent again with other words is the same (default: one of its content)")
 	f.StringVarP(&l.Message, "message", "m", "", "what happened")
 	f.StringVar(&l.Operator, "operator", "", "who sees to it")
 	f.StringVar(&l.EscalatedTo, "escalate", "", "the `supervisor` who was told")

@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, s std) int {
 	case errors.As(err, &code):
 		return int(code)
 	case isUsage(err):
-		fmt.Fprintf(s.err, "varve: %s\n", oneLine(err))
+		fmt.Fprintf(s.err, "varve: %s\n", oneLine(didYouMean(err)))
 		return exitUsage
 	default:
 		fmt.Fprintf(s.err, "varve: %s\n", oneLine(err))
@@ -127,7 +127,7 @@ func rootCommand(s *std) *cobra.Command {
 		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
 	root.SetVersionTemplate("varve {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
+		return usageError{flagError(cmd, err)}
 	})
 	return root
 }
@@ -151,7 +151,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 			defer cancel()
 			cmd.SetContext(ctx)
 		}
-		return a.forbidden(queryError(run(cmd, args)))
+		return a.forbidden(queryError(ofFlag(cmd, run(cmd, args))))
 	}
 	return cmd
 }

@@ -6,8 +6,26 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/varvedb/varve"
 )
+
+// ofFlag takes what the server says of a field of a body as said of the flag of
+// that name, if the command has one.
+func ofFlag(cmd *cobra.Command, err error) error {
+	var e *varve.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	name, ok := strings.CutPrefix(e.Param, "body.")
+	if !ok || cmd.Flags().Lookup(flagOf(name)) == nil {
+		return err
+	}
+	own := *e
+	own.Param = name
+	return &own
+}
 
 // paramError words what the server says of a parameter as a mistake in the flag
 // that it came from, and adds a hint. Other errors it returns as they are.
@@ -25,7 +43,38 @@ func paramError(err error, hint string) error {
 	case place == "header":
 		return err
 	}
-	return usageError{fmt.Errorf("--%s: %s%s", strings.ReplaceAll(name, "_", "-"), e.Message, hint)}
+	return usageError{fmt.Errorf("--%s: %s%s", flagOf(name), e.Message, hint)}
+}
+
+// flagOf is how the flag of a parameter is written.
+func flagOf(param string) string { return strings.ReplaceAll(param, "_", "-") }
+
+var (
+	noNumber   = regexp.MustCompile(`strconv\.Parse\w+: parsing "[^"]*": (invalid syntax|value out of range)`)
+	noDuration = regexp.MustCompile(`time: (invalid duration|unknown unit|missing unit)[^(]*`)
+	minusDigit = regexp.MustCompile(`unknown shorthand flag: '[\d.]'`)
+)
+
+// flagError words what is wrong with flags for people.
+func flagError(cmd *cobra.Command, err error) error {
+	text := noNumber.ReplaceAllString(err.Error(), "that is not such a number")
+	text = noDuration.ReplaceAllString(text, "write it as in 90s, 5m or 2h")
+	if minusDigit.MatchString(text) {
+		text += ": put -- before arguments that begin with a minus"
+	}
+	return fmt.Errorf("%s (see %s --help)", text, cmd.CommandPath())
+}
+
+// didYouMean puts what cobra suggests for a command that is unknown into a line.
+func didYouMean(err error) error {
+	said, suggested, ok := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
+	switch {
+	case ok:
+		return fmt.Errorf("%s: did you mean %s?", said, strings.Join(strings.Fields(suggested), " or "))
+	case strings.HasPrefix(said, "unknown command") && !strings.Contains(said, "--help"):
+		return fmt.Errorf("%s (see varve --help)", said)
+	}
+	return err
 }
 
 var precisionHint = regexp.MustCompile(`(milliseconds or )?precision=(s|ms|us|ns)\b`)
