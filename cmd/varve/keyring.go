@@ -29,14 +29,14 @@ type keyring interface {
 	close() error
 }
 
-// keyring returns the server that was named, or that a key is for; else the store
-// of the configuration. A server that has that open must be named: which one it
+// keyring returns the server that was named; that of the configuration, if a key
+// is given, which no store takes; else the store of the configuration. A server that has that open must be named: which one it
 // is, is not known here, and a key that goes to another one closes that. Fresh says
 // why no store may be made for the command, if there is none; nil: none ever.
 func (a *app) keyring(cmd *cobra.Command, f *configFlags, fresh func() error) (keyring, error) {
 	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data") ||
 		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })
-	if cmd.Flags().Changed("server") || !named && (os.Getenv("VARVE_SERVER") != "" || a.access.given()) {
+	if cmd.Flags().Changed("server") || os.Getenv("VARVE_SERVER") != "" && !named {
 		c, err := a.client()
 		return served{c, a.server}, err
 	}
@@ -45,6 +45,11 @@ func (a *app) keyring(cmd *cobra.Command, f *configFlags, fresh func() error) (k
 		return nil, err
 	}
 	c := &loaded.Config
+	if a.access.given() && !named {
+		a.server = c.Server.URL(c.Server.Listen)
+		c, err := a.client()
+		return served{c, a.server}, err
+	}
 	if c.Store.Kind == "mem" {
 		return nil, usageError{errors.New("a store in memory is only reached through its server: name it with --server")}
 	}
