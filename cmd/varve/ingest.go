@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -163,6 +164,7 @@ func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) error {
 	for i := range inputs {
 		inputs[i].sent = f.sent(a.server, &inputs[i])
 	}
+	a.sayHere(f, inputs)
 	up, err := newUpload(a, c, f, inputs)
 	if err != nil {
 		return err
@@ -181,6 +183,17 @@ func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) error {
 		return exitError(exitRejected)
 	}
 	return nil
+}
+
+// sayHere says into which stream files go that are named without a folder: it is
+// not what everybody expects, and cannot be undone.
+func (a *app) sayHere(f *ingestFlags, inputs []input) {
+	for i := range inputs {
+		if in := &inputs[i]; f.stream == "" && filepath.Dir(in.path) == "." {
+			fmt.Fprintf(a.err, "Into stream %s, by the name of this folder; --stream names another.\n", in.stream)
+			return
+		}
+	}
 }
 
 // run sends all files, one after another, several batches at a time.
