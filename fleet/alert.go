@@ -50,11 +50,11 @@ func alertIDPK(tenant, id string) string { return "ALERT_ID#" + tenant + "/" + i
 
 // alertID makes an id of what an alert is: a rule, a series, and the reading at
 // which the condition began to hold.
-func alertID(rule string, s varve.Series, start varve.Position) string {
+func alertID(rule *Rule, s varve.Series, start varve.Position) string {
 	r := varve.Reading{Fields: []varve.Field{ // in the order of the names
 		{Name: "device", Value: varve.StringValue(s.Device)},
 		{Name: "id", Value: varve.StringValue(start.ID.String())},
-		{Name: "rule", Value: varve.StringValue(rule)},
+		{Name: "rule", Value: varve.StringValue(rule.name())},
 		{Name: "stream", Value: varve.StringValue(s.Stream)},
 	}}
 	return fmt.Sprintf("%016x-%s", start.Time, r.ContentID())

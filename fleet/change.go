@@ -76,7 +76,7 @@ func (l *look) mend(ctx context.Context, should []run) error {
 		if len(notes) > 0 || among(should, start) {
 			continue
 		}
-		id := alertID(l.rule.ID, l.series, start)
+		id := alertID(l.rule, l.series, start)
 		if err := l.f.opts.Items.Delete(ctx, alertKey(l.series.Tenant, l.series.Device, id)); err != nil {
 			return fmt.Errorf("delete alert %s: %w", id, err)
 		}
@@ -200,7 +200,7 @@ func (l *look) reach(ctx context.Context, should []run) error {
 func (l *look) raise(ctx context.Context, r *run) error {
 	a := Alert{
 		Tenant: l.series.Tenant, Device: l.series.Device, Stream: l.series.Stream,
-		ID: alertID(l.rule.ID, l.series, r.start), Rule: l.rule.ID, Severity: l.rule.Severity, Message: l.rule.String(),
+		ID: alertID(l.rule, l.series, r.start), Rule: l.rule.ID, Severity: l.rule.Severity, Message: l.rule.String(),
 		Value: r.raised.value, Since: instant(r.start), OpenedAt: instant(r.opened), Late: r.raised.late,
 	}
 	if r.end != nil {
@@ -226,7 +226,7 @@ func (l *look) inherit(ctx context.Context, a *Alert, r *run) error {
 		if k.start == r.start || !k.covers(r.start) && !r.covers(k.start) {
 			continue
 		}
-		old, _, err := l.f.alert(ctx, a.Tenant, a.Device, alertID(l.rule.ID, l.series, k.start))
+		old, _, err := l.f.alert(ctx, a.Tenant, a.Device, alertID(l.rule, l.series, k.start))
 		if err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ func (l *look) drop(ctx context.Context, r *run) error {
 			return err
 		}
 	}
-	id := alertID(l.rule.ID, l.series, r.start)
+	id := alertID(l.rule, l.series, r.start)
 	if err := l.f.opts.Items.Delete(ctx, alertKey(l.series.Tenant, l.series.Device, id)); err != nil {
 		return fmt.Errorf("delete alert %s: %w", id, err)
 	}

@@ -63,6 +63,17 @@ type Rule struct {
 	For       time.Duration
 	Severity  Severity
 	CreatedAt time.Time
+	// incarnation tells the rule from those that had its id and were deleted:
+	// what is noted of those, and their alerts, are not its own.
+	incarnation string
+}
+
+// name tells the rule from all others of its tenant that are or were.
+func (r *Rule) name() string {
+	if r.incarnation == "" {
+		return r.ID // it was made before rules had incarnations
+	}
+	return r.ID + "/" + r.incarnation
 }
 
 // Validate checks a rule, and gives it an id if it came without one.
@@ -236,6 +247,7 @@ func (r *Rule) item() store.Item {
 	put(it.Attrs, "field", r.Field)
 	put(it.Attrs, "comparison", string(r.Comparison))
 	put(it.Attrs, "severity", string(r.Severity))
+	put(it.Attrs, "incarnation", r.incarnation)
 	putTime(it.Attrs, "createdAt", r.CreatedAt)
 	if !r.Threshold.IsZero() {
 		it.Attrs["threshold"] = r.Threshold
@@ -252,6 +264,7 @@ func ruleOf(it *store.Item) (Rule, error) {
 		Tenant: a.text("tenant"), ID: it.SK[len(rulePrefix):], Kind: Kind(a.text("kind")), Stream: a.text("stream"), Device: a.text("device"),
 		Field: a.text("field"), Comparison: Comparison(a.text("comparison")), Threshold: it.Attrs["threshold"],
 		For: time.Duration(intOf(it.Attrs["for"])) * time.Millisecond, Severity: Severity(a.text("severity")), CreatedAt: a.time("createdAt"),
+		incarnation: a.text("incarnation"),
 	}
 	if a.err == nil && r.Kind == "" {
 		a.err = errors.New("item " + it.PK + " " + it.SK + " is no rule")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -13,12 +14,13 @@ import (
 
 // AddRule makes a rule. It is in force here at once, and in other processes
 // within ten seconds. A rule that is there already, with the same content, is a
-// Duplicate; with another, a Conflict.
+// Duplicate; with another, a Conflict. One that was deleted and is made again is
+// a new rule: it has nothing to do with the alerts of the one before.
 func (f *Fleet) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, error) {
 	if err := r.Validate(); err != nil {
 		return r, 0, err
 	}
-	r.CreatedAt = f.now()
+	r.CreatedAt, r.incarnation = f.now(), f.rules.incarnation(f.opts.Now())
 	err := f.opts.Items.Put(ctx, r.item(), store.IfAbsent())
 	switch {
 	case err == nil:
@@ -118,7 +120,17 @@ func (s *ruleSet) empty() bool { return len(s.streams)+len(s.devices) == 0 }
 type rules struct {
 	mu      sync.RWMutex
 	tenants map[string]*ruleSet
+	made    int64 // the last incarnation
 	loading sync.Mutex
+}
+
+// incarnation is the time at which a rule is made, to the nanosecond; where the
+// clock stands, or was set back, it is the next moment after the last rule's.
+func (c *rules) incarnation(now time.Time) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made = max(c.made+1, now.UnixNano())
+	return strconv.FormatInt(c.made, 36)
 }
 
 func (c *rules) forget(tenant string) {

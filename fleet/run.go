@@ -45,7 +45,7 @@ func (r *run) equal(q *run) bool {
 }
 
 // runPrefix begins the sort keys of a rule's notes about a series.
-func runPrefix(rule *Rule, s varve.Series) string { return "RUN#" + rule.ID + "/" + s.Stream + "#" }
+func runPrefix(rule *Rule, s varve.Series) string { return "RUN#" + rule.name() + "/" + s.Stream + "#" }
 
 func positionText(p varve.Position) string { return fmt.Sprintf("%016x#%s", p.Time, p.ID) }
 
