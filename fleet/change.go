@@ -195,8 +195,8 @@ func (l *look) reach(ctx context.Context, should []run) error {
 	return nil
 }
 
-// raise writes a run's alert. What was resolved by hand stays so in what comes
-// of it.
+// raise writes a run's alert. What was resolved by hand stays so in what had
+// come of it by then.
 func (l *look) raise(ctx context.Context, r *run) error {
 	a := Alert{
 		Tenant: l.series.Tenant, Device: l.series.Device, Stream: l.series.Stream,
@@ -219,7 +219,9 @@ func instant(p varve.Position) time.Time { return time.Unix(0, p.Time).UTC() }
 
 // inherit lets the alert of a new run take over from those of known runs that
 // it shares time with: it was raised when they were, and resolved by hand if
-// they were.
+// they were. Of a run that is cut, that goes for what had opened by then: who
+// resolved the alert did not know of what opened later, and had the reading that
+// cuts been there, that would have been an alert of its own.
 func (l *look) inherit(ctx context.Context, a *Alert, r *run) error {
 	for i := range l.known {
 		k := &l.known[i]
@@ -233,10 +235,11 @@ func (l *look) inherit(ctx context.Context, a *Alert, r *run) error {
 		if old == nil {
 			continue
 		}
-		if r.covers(k.start) {
+		longer := r.covers(k.start)
+		if longer {
 			a.Late = a.Late && old.Late
 		}
-		if old.ResolvedBy == ByHand {
+		if old.ResolvedBy == ByHand && (longer || !old.ResolvedAt.Before(a.OpenedAt)) {
 			a.ResolvedAt, a.ResolvedBy = old.ResolvedAt, old.ResolvedBy
 		}
 	}
