@@ -156,9 +156,10 @@ func expected(readings []varve.Reading, threshold int64, held time.Duration) str
 }
 
 // TestShuffledArrivals: whatever the order in which readings arrive, in whatever
-// writes, through two processes, with duplicates, and with a registry that fails
-// at any step until what was refused is sent again: the alerts are those of the
-// readings in the order of their time.
+// writes, through two processes, with duplicates, also such as say otherwise than
+// what is stored, and with a registry that fails at any step until what was
+// refused is sent again: the alerts are those of the stored readings in the order
+// of their time.
 func TestShuffledArrivals(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
@@ -169,7 +170,11 @@ func TestShuffledArrivals(t *testing.T) {
 		var all []varve.Reading
 		for range rapid.IntRange(1, 25).Draw(rt, "n") {
 			v := rapid.SampledFrom([]int64{1, 2, 8, 9}).Draw(rt, "v")
-			all = append(all, valued(rapid.IntRange(0, 12).Draw(rt, "at"), v))
+			of := valued
+			if rapid.Bool().Draw(rt, "named") {
+				of = named // one for each second, whatever it says
+			}
+			all = append(all, of(rapid.IntRange(0, 12).Draw(rt, "at"), v))
 		}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		failures := rapid.IntRange(0, 30).Draw(rt, "failures")

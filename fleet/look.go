@@ -25,11 +25,11 @@ type look struct {
 	rule   *Rule
 	series varve.Series
 
-	some     bool           // readings came that count
+	some     bool           // readings came that count, or may
 	lo, hi   varve.Position // the first and last of them
-	holds    bool           // the condition holds for all of them
-	fails    bool           // for none
-	firstOne bool           // for the first
+	holds    bool           // the condition holds for all of them, for certain
+	fails    bool           // for none, for certain
+	firstOne bool           // it may hold for the first
 
 	known  []run                   // noted: those at lo, from there to hi, and the next
 	was    []run                   // noted before this look changed something
@@ -38,23 +38,29 @@ type look struct {
 	lost   map[varve.Position]bool // starts of runs about which another process was first, and may have been told over
 }
 
-// came adds a reading that is stored.
-func (l *look) came(r *varve.Reading) {
+// came adds a reading that is stored. One that was there already may be stored
+// with other values than it came with now, unless its id is one of its content:
+// the condition may hold for it or not, and what is stored decides.
+func (l *look) came(r *varve.Reading, o varve.Outcome) {
 	holds, counts := l.rule.meets(r.Field(l.rule.Field))
-	if !counts {
+	may, mayNot := counts && holds, counts && !holds
+	if o == varve.Duplicate && r.ID != r.ContentID() {
+		may, mayNot = true, true
+	}
+	if !may && !mayNot {
 		return
 	}
 	p := r.Position()
 	if !l.some {
-		l.some, l.lo, l.hi, l.holds, l.fails, l.firstOne = true, p, p, true, true, holds
+		l.some, l.lo, l.hi, l.holds, l.fails, l.firstOne = true, p, p, true, true, may
 	}
 	if p.Compare(l.lo) < 0 {
-		l.lo, l.firstOne = p, holds
+		l.lo, l.firstOne = p, may
 	}
 	if p.Compare(l.hi) > 0 {
 		l.hi = p
 	}
-	l.holds, l.fails = l.holds && holds, l.fails && !holds
+	l.holds, l.fails = l.holds && !mayNot, l.fails && !may
 }
 
 // lookTries is how often a look is repeated because others change the same

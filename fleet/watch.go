@@ -46,7 +46,7 @@ func (f *Fleet) Watch(ctx context.Context, arrived time.Time, readings []varve.R
 		}
 	}
 	for s, index := range groups {
-		err := f.watchSeries(ctx, s, readings, index)
+		err := f.watchSeries(ctx, s, readings, verdicts, index)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -75,7 +75,7 @@ func (l *seriesLocks) of(s varve.Series) *sync.Mutex {
 }
 
 // watchSeries looks at a series by all rules about it.
-func (f *Fleet) watchSeries(ctx context.Context, s varve.Series, readings []varve.Reading, index []int) error {
+func (f *Fleet) watchSeries(ctx context.Context, s varve.Series, readings []varve.Reading, verdicts []varve.Verdict, index []int) error {
 	set, err := f.inForce(ctx, s.Tenant)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (f *Fleet) watchSeries(ctx context.Context, s varve.Series, readings []varv
 	for _, rule := range set.of(s) {
 		l := look{f: f, rule: rule, series: s}
 		for _, i := range index {
-			l.came(&readings[i])
+			l.came(&readings[i], verdicts[i].Outcome)
 		}
 		if err := l.settle(ctx); err != nil {
 			errs = append(errs, err)
