@@ -120,8 +120,9 @@ func supervisorStatePK(tenant, state, supervisor string) string {
 	return "LOG_SUPERVISOR_STATE#" + tenant + "/" + state + "#" + supervisor
 }
 
-// items returns the entry's two items; the first is to be written first.
-func (l *Log) items(expires time.Time) (byState, byTime store.Item) {
+// items returns the entry's two items; the first is to be written first, and is
+// what says that the entry is there.
+func (l *Log) items(expires time.Time) (byTime, byState store.Item) {
 	attrs := map[string]varve.Value{"arrived": timeValue(l.Arrived), "state": varve.StringValue(l.State)}
 	put(attrs, "message", l.Message)
 	put(attrs, "operator", l.Operator)
@@ -139,7 +140,7 @@ func (l *Log) items(expires time.Time) (byState, byTime store.Item) {
 		byTime.GSI2 = store.Key{PK: supervisorPK(l.Tenant, l.EscalatedTo), SK: at}
 		byState.GSI2 = store.Key{PK: supervisorStatePK(l.Tenant, l.State, l.EscalatedTo), SK: at}
 	}
-	return byState, byTime
+	return byTime, byState
 }
 
 // logOf reads either of the items.

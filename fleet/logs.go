@@ -24,23 +24,39 @@ func (f *Fleet) AddLog(ctx context.Context, l Log) (Log, varve.Outcome, error) {
 	if l.Time.After(last) {
 		last = l.Time
 	}
-	byState, byTime := l.items(retention.Add(last, f.opts.LogRetention))
-	// The one by time goes second: what is there is whole.
-	err := f.opts.Items.Put(ctx, byState, store.IfAbsent())
-	if err == nil || errors.Is(err, store.ErrCondition) {
-		err = f.opts.Items.Put(ctx, byTime, store.IfAbsent())
+	l, expires, outcome, err := f.placeLog(ctx, l, retention.Add(last, f.opts.LogRetention))
+	if err == nil {
+		// The item by state goes second, and says what is stored: a list by state
+		// has no entry but such. Where this is cut off, nobody was told, and the
+		// entry is made whole when it is sent again.
+		_, byState := l.items(expires)
+		err = f.opts.Items.Put(ctx, byState, store.IfAbsent())
 	}
-	switch {
-	case err == nil:
-		return l, varve.Stored, nil
-	case !errors.Is(err, store.ErrCondition):
+	if err != nil && !errors.Is(err, store.ErrCondition) {
 		return l, 0, fmt.Errorf("write log of device %s: %w", l.Device, err)
 	}
-	items, err := f.opts.Items.Get(ctx, []store.Key{byTime.Key}, true)
-	if err == nil && len(items) > 0 {
-		l, err = logOf(l.Tenant, &items[0])
+	return l, outcome, nil
+}
+
+// placeLog writes an entry's item by time, or finds the one that is there. It
+// returns what is stored, and until when.
+func (f *Fleet) placeLog(ctx context.Context, l Log, expires time.Time) (Log, time.Time, varve.Outcome, error) {
+	byTime, _ := l.items(expires)
+	for {
+		err := f.opts.Items.Put(ctx, byTime, store.IfAbsent())
+		if !errors.Is(err, store.ErrCondition) {
+			return l, expires, varve.Stored, err
+		}
+		items, err := f.opts.Items.Get(ctx, []store.Key{byTime.Key}, true)
+		if err != nil {
+			return l, expires, 0, err
+		}
+		if len(items) > 0 {
+			old, err := logOf(l.Tenant, &items[0])
+			return old, items[0].Expires, varve.Duplicate, err
+		}
+		// Its time has just come: there is room.
 	}
-	return l, varve.Duplicate, err
 }
 
 // LogList asks for entries in the order of time: of a device, of an operator,

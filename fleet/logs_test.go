@@ -101,18 +101,13 @@ func TestSevenPatterns(t *testing.T) {
 func TestLogIdentity(t *testing.T) {
 	w := newWorld(t)
 	l := fleet.Log{Device: "d", Time: noon, State: "WARNING", Message: "a", Operator: "Liz", EscalatedTo: "Sara"}
-	w.items.failing(func(k store.Key) error {
-		if strings.HasPrefix(k.SK, "LOG#") {
-			return errDisk
-		}
-		return nil
-	})
+	w.items.failing(failOn("LOG_STATE#"))
 	l.Tenant = tenant
 	if _, _, err := w.AddLog(t.Context(), l); err == nil {
 		t.Fatal("not written, and acknowledged")
 	}
 	w.items.failing(nil)
-	if got := w.log(l); got != varve.Stored {
+	if got := w.log(l); got != varve.Duplicate {
 		t.Errorf("sent again after a crash: %s", got)
 	}
 	w.advance(time.Minute)
@@ -163,6 +158,74 @@ func TestLogRetention(t *testing.T) {
 	forever.advance(100 * 365 * day)
 	if got := forever.messages(fleet.LogList{Device: "d"}); got != "x" {
 		t.Errorf("for ever: %q", got)
+	}
+}
+
+// TestLogConformance: several entries of one time and id, of different states,
+// are sent until each is acknowledged, while the registry fails. At any moment,
+// lists by state show what the others do, and nothing else; what is acknowledged
+// is in both; and in the end they are the same.
+func TestLogConformance(t *testing.T) {
+	id, err := varve.ParseID("case-17")
+	must(t, err)
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t)
+		var left []fleet.Log
+		for i := range rapid.IntRange(1, 10).Draw(rt, "n") {
+			l := drawLog(rt, i)
+			l.ID, l.Device, l.Time = id, "d", noon.Add(time.Duration(rapid.IntRange(0, 2).Draw(rt, "at"))*time.Second)
+			left = append(left, l)
+		}
+		fails := rapid.SliceOfN(rapid.Bool(), 20, 20).Draw(rt, "fails")
+		w.items.failing(func(store.Key) error {
+			if len(fails) == 0 {
+				return nil
+			}
+			now := fails[0]
+			if fails = fails[1:]; now {
+				return errDisk
+			}
+			return nil
+		})
+		for len(left) > 0 {
+			l := left[0]
+			left = left[1:]
+			got, outcome, err := w.AddLog(t.Context(), l)
+			if err != nil {
+				left = append(left, l)
+			} else if outcome == varve.Stored && got.Message != l.Message || !w.lists(fleet.LogList{Device: "d", State: got.State}, got) {
+				rt.Fatalf("%s: %+v of %+v", outcome, got, l)
+			}
+			for _, whole := range []fleet.LogList{{Device: "d"}, {Supervisor: "s"}, {Supervisor: "A#s"}} {
+				w.conform(rt, whole, len(left) == 0)
+			}
+		}
+	})
+}
+
+// lists reports whether an entry is in a list.
+func (w *world) lists(list fleet.LogList, l fleet.Log) bool {
+	list.Tenant, list.Window = tenant, varve.AllTime()
+	page, err := w.Logs(w.t.Context(), list)
+	must(w.t, err)
+	return slices.Contains(page.Items, l)
+}
+
+// conform compares a list with the lists of its states.
+func (w *world) conform(rt *rapid.T, list fleet.LogList, whole bool) {
+	list.Tenant, list.Window = tenant, varve.AllTime()
+	page, err := w.Logs(w.t.Context(), list)
+	must(w.t, err)
+	for _, state := range []string{"A", "A-B", "B"} {
+		list.State = state
+		of, err := w.Logs(w.t.Context(), list)
+		must(w.t, err)
+		want := slices.DeleteFunc(slices.Clone(page.Items), func(l fleet.Log) bool {
+			return l.State != state || !whole && !slices.Contains(of.Items, l)
+		})
+		if !slices.Equal(of.Items, want) {
+			rt.Fatalf("%+v:\n got %+v\nwant %+v", list, of.Items, want)
+		}
 	}
 }
 
