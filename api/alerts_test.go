@@ -102,6 +102,8 @@ func TestBadRules(t *testing.T) {
 		{"POST", "/v1/alert-rules", `{"kind":"deadman","severity":"info"}`, 400, "body.for", "1m"},
 		{"GET", "/v1/alert-rules/none", "", 404, "", "none"},
 		{"DELETE", "/v1/alert-rules/none", "", 404, "", "none"},
+		{"GET", "/v1/alert-rules/" + strings.Repeat("x", 1100), "", 400, "path.rule", "the limit is 64"},
+		{"DELETE", "/v1/alert-rules/a%20b", "", 400, "path.rule", "letters"},
 		{"GET", "/v1/alerts?severity=bad", "", 422, "query.severity", "critical"},
 		{"GET", "/v1/alerts?cursor=x", "", 400, "query.cursor", "not a cursor"},
 		{"GET", "/v1/devices/%20/alerts", "", 400, "path.device", "space"},

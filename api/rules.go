@@ -96,14 +96,14 @@ func (s *Server) listRules(ctx context.Context, _ *struct{}) (*reply[wire.RuleLi
 func (s *Server) getRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
 	r, err := s.opts.Fleet.Rule(ctx, s.owner(ctx), in.Rule)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(inPlace(err, "query", "rule"))
 	}
 	return &reply[wire.RuleBody]{ruleBody(&r)}, nil
 }
 
 func (s *Server) deleteRule(ctx context.Context, in *rulePath) (*reply[wire.Deleted], error) {
 	if err := s.opts.Fleet.DeleteRule(ctx, s.owner(ctx), in.Rule); err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(inPlace(err, "query", "rule"))
 	}
 	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Rule}}, nil
 }

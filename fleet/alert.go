@@ -60,6 +60,9 @@ func alertID(rule *Rule, s varve.Series, start varve.Position) string {
 	return fmt.Sprintf("%016x-%s", start.Time, r.ContentID())
 }
 
+// alertIDLen is the length of every alert's id: of its time, a hyphen and a hash.
+const alertIDLen = 16 + 1 + 11
+
 func (a *Alert) item(version int64) store.Item {
 	it := store.Item{
 		Key:   alertKey(a.Tenant, a.Device, a.ID),

@@ -67,12 +67,15 @@ func (f *Fleet) Alerts(ctx context.Context, l AlertList) (page Page[Alert], err 
 // It stays resolved even if the condition holds on; when it holds anew, that is
 // another alert. It fails with NotFound.
 func (f *Fleet) ResolveAlert(ctx context.Context, tenant, id string) (Alert, error) {
+	if len(id) != alertIDLen {
+		return Alert{}, noAlert(id)
+	}
 	page, err := f.opts.Items.Query(ctx, store.ItemQuery{Index: store.GSI2, PK: alertIDPK(tenant, id), Limit: 1})
 	if err != nil {
 		return Alert{}, fmt.Errorf("find alert %s: %w", id, err)
 	}
 	if len(page.Items) == 0 {
-		return Alert{}, varve.Errorf(varve.NotFound, "there is no alert %q", id)
+		return Alert{}, noAlert(id)
 	}
 	for key := page.Items[0].Key; ; {
 		items, err := f.opts.Items.Get(ctx, []store.Key{key}, true)
@@ -96,6 +99,10 @@ func (f *Fleet) ResolveAlert(ctx context.Context, tenant, id string) (Alert, err
 		}
 		// It has changed: look again.
 	}
+}
+
+func noAlert(id string) error {
+	return varve.Errorf(varve.NotFound, "there is no alert %s", quoted(id))
 }
 
 // alert returns an alert and its version; nil if there is none.

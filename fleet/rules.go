@@ -39,8 +39,12 @@ func (f *Fleet) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, error
 	return old, varve.Duplicate, nil
 }
 
-// Rule returns a rule. It fails with NotFound.
+// Rule returns a rule. It fails with NotFound, and with Invalid for what is no
+// id.
 func (f *Fleet) Rule(ctx context.Context, tenant, id string) (Rule, error) {
+	if err := checkRuleID(id); err != nil {
+		return Rule{}, err
+	}
 	items, err := f.opts.Items.Get(ctx, []store.Key{ruleKey(tenant, id)}, true)
 	switch {
 	case err != nil:
@@ -51,13 +55,22 @@ func (f *Fleet) Rule(ctx context.Context, tenant, id string) (Rule, error) {
 	return ruleOf(&items[0])
 }
 
+// checkRuleID keeps what is no id out of the keys that are asked for: stores have
+// limits of their own for those.
+func checkRuleID(id string) error {
+	if err := varve.ValidateName("rule", id); err != nil {
+		return varve.InvalidParam("rule", "%s", err)
+	}
+	return nil
+}
+
 func noRule(id string) error { return varve.Errorf(varve.NotFound, "there is no rule %q", id) }
 
 // DeleteRule takes a rule out of force; its alerts stay as they are. It fails
-// with NotFound.
+// with NotFound, and with Invalid for what is no id.
 func (f *Fleet) DeleteRule(ctx context.Context, tenant, id string) error {
-	if id == "" {
-		return noRule(id)
+	if err := checkRuleID(id); err != nil {
+		return err
 	}
 	err := f.opts.Items.Delete(ctx, ruleKey(tenant, id), store.IfExists())
 	switch {

@@ -42,6 +42,57 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestRuleIDs: a rule without an id gets one of its content: rules that differ in
+// anything are different rules, and those that do not are one.
+func TestRuleIDs(t *testing.T) {
+	w := newWorld(t)
+	of := map[string]int{}
+	for i, change := range []func(*fleet.Rule){
+		func(*fleet.Rule) {},
+		func(r *fleet.Rule) { r.Threshold = varve.IntValue(6) },
+		func(r *fleet.Rule) { r.Comparison = ">=" },
+		func(r *fleet.Rule) { r.Comparison = "==" },
+		func(r *fleet.Rule) { r.Comparison, r.Threshold = "==", varve.StringValue("5") },
+		func(r *fleet.Rule) { r.Field = "w" },
+		func(r *fleet.Rule) { r.Stream = "tides" },
+		func(r *fleet.Rule) { r.Stream, r.Device = "", "weather" },
+		func(r *fleet.Rule) { r.Device = "d" },
+		func(r *fleet.Rule) { r.For = time.Second },
+		func(r *fleet.Rule) { r.Severity = fleet.Info },
+		func(r *fleet.Rule) {
+			*r = fleet.Rule{Kind: fleet.Deadman, Stream: "weather", For: time.Minute, Severity: fleet.Info}
+		},
+	} {
+		r := above(5, 0)
+		change(&r)
+		made := w.rule(r)
+		if before, taken := of[made.ID]; taken {
+			t.Errorf("%d and %d have id %s", before, i, made.ID)
+		}
+		of[made.ID] = i
+		if again := w.rule(r); again.ID != made.ID {
+			t.Errorf("%d made again: %s and %s", i, made.ID, again.ID)
+		}
+	}
+}
+
+// TestBadRuleIDs: what is no id is not asked for, so that it does not meet the
+// limits of the store.
+func TestBadRuleIDs(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct{ id, says string }{{"", "empty"}, {"a/b", "letters"}, {strings.Repeat("x", 1100), "the limit is 64"}} {
+		_, err := w.Rule(t.Context(), tenant, c.id)
+		invalid(t, err, "rule", c.says)
+		invalid(t, w.DeleteRule(t.Context(), tenant, c.id), "rule", c.says)
+	}
+	if _, err := w.ResolveAlert(t.Context(), tenant, strings.Repeat("x", 3000)); varve.FailureOf(err) != varve.NotFound || len(err.Error()) > 200 {
+		t.Errorf("an alert: %v", err)
+	}
+	if w.items.gets+w.items.queries != 0 {
+		t.Errorf("the store is asked %d times", w.items.gets+w.items.queries)
+	}
+}
+
 // TestBadRules: what is wrong with a rule is told with the parameter's name.
 func TestBadRules(t *testing.T) {
 	w := newWorld(t)
