@@ -22,11 +22,13 @@ func (s *Server) routeAlerts() {
 
 type deviceAlerts struct {
 	Device string `path:"device" doc:"the device"`
+	State  string `query:"state" doc:"only alerts of this state, open or resolved; default: all"`
 	Paging
 }
 
 type alertsQuery struct {
 	Severity string `query:"severity" enum:"info,warning,critical" doc:"only alerts of this severity; default: all"`
+	State    string `query:"state" doc:"only alerts of this state, open or resolved; default: all"`
 	Paging
 }
 
@@ -35,11 +37,11 @@ type alertPath struct {
 }
 
 func (s *Server) listDeviceAlerts(ctx context.Context, in *deviceAlerts) (*reply[wire.AlertList], error) {
-	return s.alerts(ctx, fleet.AlertList{Device: in.Device, Limit: in.Limit, Cursor: in.Cursor})
+	return s.alerts(ctx, fleet.AlertList{Device: in.Device, State: fleet.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
 }
 
 func (s *Server) listAlerts(ctx context.Context, in *alertsQuery) (*reply[wire.AlertList], error) {
-	return s.alerts(ctx, fleet.AlertList{Severity: fleet.Severity(in.Severity), Limit: in.Limit, Cursor: in.Cursor})
+	return s.alerts(ctx, fleet.AlertList{Severity: fleet.Severity(in.Severity), State: fleet.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
 }
 
 func (s *Server) alerts(ctx context.Context, l fleet.AlertList) (*reply[wire.AlertList], error) {
@@ -64,12 +66,8 @@ func (s *Server) resolveAlert(ctx context.Context, in *alertPath) (*reply[wire.A
 }
 
 func alertBody(a *fleet.Alert) wire.AlertBody {
-	state := "resolved"
-	if a.Open() {
-		state = "open"
-	}
 	return wire.AlertBody{
-		ID: a.ID, Device: a.Device, Stream: a.Stream, Rule: a.Rule, Severity: string(a.Severity), State: state, Message: a.Message,
+		ID: a.ID, Device: a.Device, Stream: a.Stream, Rule: a.Rule, Severity: string(a.Severity), State: string(a.State()), Message: a.Message,
 		Value: rawJSON(a.Value), Since: a.Since, OpenedAt: a.OpenedAt, ResolvedAt: orNull(a.ResolvedAt), ResolvedBy: a.ResolvedBy, Late: a.Late,
 	}
 }

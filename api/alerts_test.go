@@ -55,11 +55,28 @@ func TestAlerts(t *testing.T) {
 	if len(list) != 1 || list[0].State != "resolved" || list[0].ResolvedBy != "condition" || !list[0].ResolvedAt.Equal(noon.Add(-time.Hour)) {
 		t.Fatalf("%+v", list)
 	}
+	s.listed(map[string]int{"": 1, "?state=resolved": 1, "?state=open": 0})
 	s.write(measured(0, 40), measured(-2, 40))
+	s.listed(map[string]int{"": 2, "?state=resolved": 1, "?state=open": 1})
+	first := decode[wire.AlertList](s.get("/v1/alerts?limit=1"))
+	s.get("/v1/alerts?limit=1&state=open&cursor="+first.Next).problem(http.StatusBadRequest, "query.cursor", "another list")
 	list = decode[wire.AlertList](s.get("/v1/devices/d1/alerts?limit=1")).Alerts
 	r := s.send(http.MethodPost, "/v1/alerts/"+list[0].ID+"/resolve", "")
 	if got := decode[wire.AlertBody](r); got.State != "resolved" || got.ResolvedBy != "hand" || !got.ResolvedAt.Equal(noon) {
 		t.Errorf("%d %+v", r.status, got)
+	}
+}
+
+// listed compares how many alerts there are of device d1, and of all, which are
+// the same.
+func (s *server) listed(want map[string]int) {
+	s.t.Helper()
+	for query, n := range want {
+		for _, path := range []string{"/v1/alerts", "/v1/devices/d1/alerts"} {
+			if got := decode[wire.AlertList](s.get(path + query)).Alerts; len(got) != n {
+				s.t.Errorf("%s%s: %+v, want %d", path, query, got, n)
+			}
+		}
 	}
 }
 
@@ -105,6 +122,8 @@ func TestBadRules(t *testing.T) {
 		{"GET", "/v1/alert-rules/" + strings.Repeat("x", 1100), "", 400, "path.rule", "the limit is 64"},
 		{"DELETE", "/v1/alert-rules/a%20b", "", 400, "path.rule", "letters"},
 		{"GET", "/v1/alerts?severity=bad", "", 422, "query.severity", "critical"},
+		{"GET", "/v1/alerts?state=shut", "", 400, "query.state", "use open or resolved"},
+		{"GET", "/v1/devices/d/alerts?state=shut", "", 400, "query.state", "use open or resolved"},
 		{"GET", "/v1/alerts?cursor=x", "", 400, "query.cursor", "not a cursor"},
 		{"GET", "/v1/devices/%20/alerts", "", 400, "path.device", "space"},
 		{"GET", "/v1/devices/d/alerts?severity=info", "", 400, "query.severity", "no such parameter"},

@@ -161,7 +161,7 @@ func TestDescribedParameters(t *testing.T) {
 	values := map[string]string{
 		"precision": "ms", "timezone": "Europe/Berlin", "device": "d1", "columns": "time,a", "types": "a:number", "delimiter": "tab", "from": "-24h", "to": "now",
 		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d", "period": "daily",
-		"status": "active", "during": "2026-11", "severity": "critical", "state": "WARNING",
+		"status": "active", "during": "2026-11", "severity": "critical", "state": "open",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }

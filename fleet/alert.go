@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,25 @@ const (
 	ByCondition = "condition" // it holds no more
 	ByHand      = "hand"
 )
+
+// AlertState says whether an alert is over.
+type AlertState string
+
+// The states.
+const (
+	Open     AlertState = "open"
+	Resolved AlertState = "resolved"
+)
+
+// AlertStates returns all of them.
+func AlertStates() []AlertState { return []AlertState{Open, Resolved} }
+
+func checkAlertState(s AlertState) error {
+	if slices.Contains(AlertStates(), s) {
+		return nil
+	}
+	return varve.InvalidParam("state", "%s is unknown: use %s", quoted(string(s)), words(AlertStates()))
+}
 
 // Alert is a stretch of time for which a rule's condition held.
 type Alert struct {
@@ -35,6 +55,16 @@ type Alert struct {
 
 // Open reports whether the alert is not resolved.
 func (a *Alert) Open() bool { return a.ResolvedBy == "" }
+
+// State returns the alert's state.
+func (a *Alert) State() AlertState { return stateOf(a.ResolvedBy) }
+
+func stateOf(resolvedBy string) AlertState {
+	if resolvedBy == "" {
+		return Open
+	}
+	return Resolved
+}
 
 const alertPrefix = "ALERT#"
 

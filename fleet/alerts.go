@@ -13,13 +13,15 @@ import (
 // across devices.
 type AlertList struct {
 	Tenant   string
-	Device   string   // "": across devices
-	Severity Severity // across devices; "": any
-	Limit    int      // of a page; 0: DefaultLimit
+	Device   string     // "": across devices
+	Severity Severity   // across devices; "": any
+	State    AlertState // "": any
+	Limit    int        // of a page; 0: DefaultLimit
 	Cursor   string
 }
 
-// Alerts returns a page of alerts.
+// Alerts returns a page of alerts. Those of another state are read, and passed
+// over.
 func (f *Fleet) Alerts(ctx context.Context, l AlertList) (page Page[Alert], err error) {
 	s := span{index: store.GSI1, prefix: alertPrefix, order: varve.Descending}
 	switch {
@@ -36,10 +38,16 @@ func (f *Fleet) Alerts(ctx context.Context, l AlertList) (page Page[Alert], err 
 		}
 		s.pks = allShards(severityKind, l.Tenant, l.Severity)
 	}
+	if l.State != "" {
+		if err := checkAlertState(l.State); err != nil {
+			return page, err
+		}
+		s.keep = func(it *store.Item) bool { return stateOf(it.Attrs["resolvedBy"].Text()) == l.State }
+	}
 	if s.limit, err = limitOf(l.Limit); err != nil {
 		return page, err
 	}
-	question := []string{"alerts", l.Tenant, l.Device, string(l.Severity)}
+	question := []string{"alerts", l.Tenant, l.Device, string(l.Severity), string(l.State)}
 	if l.Cursor != "" {
 		place, err := parseCursor(l.Cursor, question, 1)
 		if err != nil {

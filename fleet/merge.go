@@ -18,6 +18,7 @@ type span struct {
 	order  varve.Order
 	after  string // only sort keys beyond prefix and this, in order; "": all
 	limit  int
+	keep   func(*store.Item) bool // those that count; nil: all
 }
 
 // source is what was read of one partition.
@@ -25,6 +26,7 @@ type source struct {
 	q    store.ItemQuery
 	page []store.Item
 	more bool
+	grow bool // pages become longer, because much of them may be passed over
 }
 
 // merge returns the items of all partitions in one order, and whether there are
@@ -35,7 +37,7 @@ func (f *Fleet) merge(ctx context.Context, s span) (items []store.Item, more boo
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(shards)
 	for i, pk := range s.pks {
-		sources[i] = &source{q: s.query(pk), more: true}
+		sources[i] = &source{q: s.query(pk), more: true, grow: s.keep != nil}
 		g.Go(func() error { return sources[i].fill(gctx, f.opts.Items) })
 	}
 	if err := g.Wait(); err != nil {
@@ -48,13 +50,15 @@ func (f *Fleet) merge(ctx context.Context, s span) (items []store.Item, more boo
 				first = c
 			}
 		}
-		switch {
-		case first == nil:
+		if first == nil {
 			return items, false, nil
-		case len(items) == s.limit:
-			return items, true, nil
 		}
-		items = append(items, first.page[0])
+		if s.keep == nil || s.keep(&first.page[0]) {
+			if len(items) == s.limit {
+				return items, true, nil
+			}
+			items = append(items, first.page[0])
+		}
 		first.page = first.page[1:]
 		if err := first.fill(ctx, f.opts.Items); err != nil {
 			return nil, false, err
@@ -93,6 +97,9 @@ func (c *source) fill(ctx context.Context, items store.Items) error {
 		}
 		if c.page, c.more = page.Items, page.More; len(c.page) > 0 {
 			c.q.After = &c.page[len(c.page)-1]
+		}
+		if c.grow {
+			c.q.Limit = min(2*c.q.Limit, MaxLimit)
 		}
 	}
 	return nil

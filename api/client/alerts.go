@@ -30,18 +30,26 @@ func (c *Client) DeleteRule(ctx context.Context, id string) error {
 }
 
 // Alerts returns a page of the alerts of all devices, the newest first, of a
-// severity; "" is any.
-func (c *Client) Alerts(ctx context.Context, severity string, l List) (wire.AlertList, error) {
+// severity and a state (open or resolved); "" is any.
+func (c *Client) Alerts(ctx context.Context, severity, state string, l List) (wire.AlertList, error) {
 	r := request{method: http.MethodGet, path: "/v1/alerts", query: l.values()}
 	if severity != "" {
 		r.query.Set("severity", severity)
 	}
-	return getJSON[wire.AlertList](ctx, c, r)
+	return c.alerts(ctx, r, state)
 }
 
-// AlertsOf returns a page of the alerts of a device, the newest first.
-func (c *Client) AlertsOf(ctx context.Context, device string, l List) (wire.AlertList, error) {
-	return getJSON[wire.AlertList](ctx, c, request{method: http.MethodGet, path: devicePath(device) + "/alerts", query: l.values()})
+// AlertsOf returns a page of the alerts of a device, the newest first, of a
+// state; "" is any.
+func (c *Client) AlertsOf(ctx context.Context, device, state string, l List) (wire.AlertList, error) {
+	return c.alerts(ctx, request{method: http.MethodGet, path: devicePath(device) + "/alerts", query: l.values()}, state)
+}
+
+func (c *Client) alerts(ctx context.Context, r request, state string) (wire.AlertList, error) {
+	if state != "" {
+		r.query.Set("state", state)
+	}
+	return getJSON[wire.AlertList](ctx, c, r)
 }
 
 // ResolveAlert resolves an alert by hand. It fails with varve.NotFound.

@@ -82,8 +82,8 @@ func TestAlerts(t *testing.T) {
 	}
 	write(t, c, readings(3))
 	for _, get := range []func() (wire.AlertList, error){
-		func() (wire.AlertList, error) { return c.Alerts(ctx, "critical", client.List{}) },
-		func() (wire.AlertList, error) { return c.AlertsOf(ctx, device, client.List{}) },
+		func() (wire.AlertList, error) { return c.Alerts(ctx, "critical", "open", client.List{}) },
+		func() (wire.AlertList, error) { return c.AlertsOf(ctx, device, "resolved", client.List{}) },
 	} {
 		list, err := get()
 		if err != nil || len(list.Alerts) != 1 || list.Alerts[0].Rule != rule.Rule.ID || !list.Alerts[0].Since.Equal(noon.Add(-time.Minute+7)) {

@@ -17,11 +17,11 @@ func alertsCommand(a *app) *cobra.Command {
 var severities = []string{"info", "warning", "critical"}
 
 func (a *app) alertsList() *cobra.Command {
-	var severity string
+	var severity, state string
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list [DEVICE]", Short: "List the alerts of a device, or of all, the newest first", Args: takes(0, 1),
-		Example: "  varve alerts list --severity critical --limit 20\n  varve alerts list sensor_01",
+		Example: "  varve alerts list --severity critical --limit 20\n  varve alerts list --state open\n  varve alerts list sensor_01",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && severity != "" {
 				return usageError{errors.New("--severity is for the alerts of all devices: leave it out, or leave out the device")}
@@ -33,9 +33,9 @@ func (a *app) alertsList() *cobra.Command {
 			list, more, err := gather(limit, func(l client.List) ([]wire.AlertBody, string, error) {
 				var page wire.AlertList
 				if len(args) > 0 {
-					page, err = c.AlertsOf(cmd.Context(), args[0], l)
+					page, err = c.AlertsOf(cmd.Context(), args[0], state, l)
 				} else {
-					page, err = c.Alerts(cmd.Context(), severity, l)
+					page, err = c.Alerts(cmd.Context(), severity, state, l)
 				}
 				return page.Alerts, page.Next, err
 			})
@@ -46,8 +46,10 @@ func (a *app) alertsList() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&severity, "severity", "", "only alerts of this `severity`: info, warning or critical")
+	cmd.Flags().StringVar(&state, "state", "", "only alerts of this `state`: open or resolved")
 	limitFlag(cmd, &limit, "alerts")
 	a.words(cmd, "severity", severities...)
+	a.words(cmd, "state", "open", "resolved")
 	return a.remote(cmd, "table", "json", "csv")
 }
 
