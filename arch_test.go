@@ -30,7 +30,7 @@ var layout = []struct {
 	{"store/storetest", ". bucket store store/mem", "pgregory.net/rapid"},
 	{"store/local/chunk", ".", ""},
 	{"store/local/journal", "", "github.com/cockroachdb/pebble/v2"},
-	{"store/local", ". bucket store store/local/chunk store/local/journal", "github.com/cockroachdb/pebble/v2 github.com/cespare/xxhash/v2 github.com/go-faster/jx"},
+	{"store/local", ". bucket store store/local/chunk store/local/journal", "github.com/cockroachdb/pebble/v2 github.com/cespare/xxhash/v2 github.com/go-faster/jx golang.org/x/sys/unix"},
 	{"store/dynamo", ". bucket store", "github.com/aws github.com/cespare/xxhash/v2 golang.org/x/sync"},
 	{"streams", ". store", ""},
 	{"keys", ". store", "golang.org/x/sync golang.org/x/time"},
