@@ -14,12 +14,13 @@ import (
 type answer struct {
 	*Reader
 	q     *Query
+	only  wanted
 	n     int64 // hours in a period
 	part  span  // the hours that the page is about; it gets shorter
 	marks []mark
 	dirty map[slot]bool
-	rest  map[slot]*Partial  // partials at rest: of hours, or of days
-	total map[int64]*Partial // by period
+	rest  map[slot]*Partial // partials at rest: of hours, or of days
+	total map[int64]*tally  // by period
 }
 
 // page reads marks first, and then partials: what is not dirty is at rest. The
@@ -33,7 +34,7 @@ func (a *answer) page(ctx context.Context) (page Page, err error) {
 		return page, err
 	}
 	a.cut()
-	a.total = map[int64]*Partial{}
+	a.total = map[int64]*tally{}
 	if err := a.addRest(ctx); err != nil {
 		return page, err
 	}
@@ -41,9 +42,7 @@ func (a *answer) page(ctx context.Context) (page Page, err error) {
 		return page, err
 	}
 	for _, n := range slices.Sorted(maps.Keys(a.total)) {
-		p := a.total[n]
-		p.project(a.q.Fields)
-		page.Rollups = append(page.Rollups, Rollup{Start: a.q.Period.start(n), Partial: *p})
+		page.Rollups = append(page.Rollups, Rollup{Start: a.q.Period.start(n), Partial: *a.total[n].result()})
 	}
 	if a.part.to < end {
 		page.Next = Hourly.start(a.part.to)
@@ -73,7 +72,7 @@ func (a *answer) atRest(ctx context.Context) error {
 				return errEnough
 			}
 		}
-		a.rest[slot{at, arrival}], err = parsePartial(it, a.q.Fields)
+		a.rest[slot{at, arrival}], err = parsePartial(it, a.only)
 		return err
 	})
 	if err != nil && !errors.Is(err, errEnough) {
@@ -105,9 +104,9 @@ func (a *answer) add(period int64, p *Partial) {
 	switch t := a.total[period]; {
 	case p.Readings == 0:
 	case t == nil:
-		a.total[period] = p
+		a.total[period] = &tally{sum: *p}
 	default:
-		t.Merge(p)
+		t.merge(p)
 	}
 }
 
@@ -134,7 +133,7 @@ func (a *answer) addRest(ctx context.Context) error {
 		}
 	}
 	for _, h := range spans(hours) {
-		there, err := a.hours(ctx, a.q.Series, h, a.q.Fields)
+		there, err := a.hours(ctx, a.q.Series, h, a.only)
 		if err != nil {
 			return fmt.Errorf("roll-ups of %s: %w", a.q.Series, err)
 		}
@@ -152,7 +151,7 @@ func (a *answer) recount(ctx context.Context) error {
 	if len(a.dirty) == 0 {
 		return nil
 	}
-	counted, err := a.count(ctx, a.q.Series, a.dirty)
+	counted, err := a.count(ctx, a.q.Series, a.dirty, a.only)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -47,8 +46,8 @@ func (p *Point) append(dst []byte) []byte {
 	return p.Value.Append(dst)
 }
 
-// parsePartial reads what item wrote: only the named fields; none named: all.
-func parsePartial(it *store.Item, only []string) (*Partial, error) {
+// parsePartial reads what item wrote: only the wanted fields.
+func parsePartial(it *store.Item, only wanted) (*Partial, error) {
 	p := &Partial{}
 	var ok bool
 	if p.Readings, ok = it.Attrs[attrReadings].Int(); !ok {
@@ -60,14 +59,14 @@ func parsePartial(it *store.Item, only []string) (*Partial, error) {
 		return p, nil
 	}
 	lines := strings.Count(text, "\n") + 1
-	if len(only) > 0 {
+	if only != nil {
 		lines = min(lines, len(only))
 	}
 	p.Fields = make([]Field, 0, lines)
 	for line := range strings.SplitSeq(text, "\n") {
 		c := columns{rest: line}
 		f := Field{Name: c.next()}
-		if len(only) > 0 && !slices.Contains(only, f.Name) {
+		if !only.has(f.Name) {
 			continue
 		}
 		f.Count = c.integer()

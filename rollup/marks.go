@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -69,9 +70,9 @@ func (r *records) each(ctx context.Context, q store.ItemQuery, each func(*store.
 	}
 }
 
-// hours returns the partials of a span's hours, as they are at rest: only the
-// named fields; none named: all.
-func (r *records) hours(ctx context.Context, s varve.Series, h span, only []string) (map[slot]*Partial, error) {
+// hours returns the partials of a span's hours, as they are at rest, with the
+// wanted fields.
+func (r *records) hours(ctx context.Context, s varve.Series, h span, only wanted) (map[slot]*Partial, error) {
 	found := map[slot]*Partial{}
 	q := store.ItemQuery{PK: pkOf(s), From: hourFrom(h.from), To: hourFrom(h.to), Consistent: true}
 	err := r.each(ctx, q, func(it *store.Item) error {
@@ -91,26 +92,30 @@ func dayFrom(day int64) string { return "D#" + dayText(day) }
 
 func hourFrom(hour int64) string { return fmt.Sprintf("H#%010d", hour*hourSeconds) }
 
-// count counts dirty slots anew, from the readings. Slots without any are among
-// the result, empty.
-func (r *records) count(ctx context.Context, s varve.Series, dirty map[slot]bool) (map[slot]*Partial, error) {
-	counted := make(map[slot]*Partial, len(dirty))
+// count counts the wanted fields of dirty slots anew, from the readings. Slots
+// without any are among the result, empty.
+func (r *records) count(ctx context.Context, s varve.Series, dirty map[slot]bool, only wanted) (map[slot]*Partial, error) {
+	tallies := make(map[slot]*tally, len(dirty))
 	for d := range dirty {
-		counted[d] = &Partial{}
+		tallies[d] = &tally{only: only}
 	}
 	for _, h := range spans(dirty) {
 		err := r.raw.Each(ctx, s, h.window(), func(x *varve.Reading, counts bool) {
-			switch p := counted[slot{hourOf(x.Time.Unix()), dayOf(x.Arrived.Unix())}]; {
-			case p == nil:
+			switch t := tallies[slot{hourOf(x.Time.Unix()), dayOf(x.Arrived.Unix())}]; {
+			case t == nil || ctx.Err() != nil: // nobody waits for the rest
 			case counts:
-				p.Add(x)
+				t.add(x)
 			default:
-				p.again = true
+				t.sum.again = true
 			}
 		})
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, fmt.Errorf("count %s: %w", s, err)
 		}
+	}
+	counted := make(map[slot]*Partial, len(tallies))
+	for d, t := range tallies {
+		counted[d] = t.result()
 	}
 	return counted, nil
 }

@@ -34,21 +34,6 @@ type Point struct {
 // Time returns when the reading happened.
 func (p *Point) Time() time.Time { return time.Unix(0, p.At.Time).UTC() }
 
-// Add counts a reading. Each may be added once, in any order.
-func (p *Partial) Add(r *varve.Reading) {
-	p.Readings++
-	at, i := r.Position(), 0
-	for j := range r.Fields {
-		f := &r.Fields[j]
-		if f.Value.Kind() != varve.KindNumber {
-			continue
-		}
-		n := f.Value.Number()
-		i = p.place(f.Name, i)
-		p.Fields[i].add(n, Point{At: at, Value: n})
-	}
-}
-
 func (f *Field) add(n varve.Number, at Point) {
 	f.Sum.Add(n)
 	f.extremes(1, n, n, at, at)
@@ -70,37 +55,6 @@ func (f *Field) extremes(count int64, low, high varve.Number, first, last Point)
 		f.Last = last
 	}
 	f.Count += count
-}
-
-// Merge adds what other readings add up to.
-func (p *Partial) Merge(o *Partial) {
-	p.Readings += o.Readings
-	p.again = p.again || o.again
-	i := 0
-	for j := range o.Fields {
-		f := &o.Fields[j]
-		i = p.place(f.Name, i)
-		p.Fields[i].Sum.AddDecimal(&f.Sum)
-		p.Fields[i].extremes(f.Count, f.Min, f.Max, f.First, f.Last)
-	}
-}
-
-// place returns where a field is, and makes room for one that is new. Names
-// that come in their order are found at once from the place of the one before.
-func (p *Partial) place(name string, from int) int {
-	for ; from < len(p.Fields) && p.Fields[from].Name < name; from++ {
-	}
-	if from == len(p.Fields) || p.Fields[from].Name != name {
-		p.Fields = slices.Insert(p.Fields, from, Field{Name: name})
-	}
-	return from
-}
-
-// project leaves only the named fields; none named: all.
-func (p *Partial) project(names []string) {
-	if len(names) > 0 {
-		p.Fields = slices.DeleteFunc(p.Fields, func(f Field) bool { return !slices.Contains(names, f.Name) })
-	}
 }
 
 // Field returns the named field; nil if it had no number.

@@ -18,7 +18,7 @@ var series = varve.Series{Tenant: "acme", Stream: "weather", Device: "site/7#x"}
 func TestPartialAsItem(t *testing.T) {
 	names := []string{"a", "b", "long name, with = and ü", "z"}
 	rapid.Check(t, func(t *rapid.T) {
-		var all, left, right Partial
+		var all, left, right tally
 		var readings []varve.Reading
 		for range rapid.IntRange(0, 12).Draw(t, "readings") {
 			r := varve.Reading{Series: series, Time: time.Unix(0, rapid.Int64Range(0, 5).Draw(t, "at"))}
@@ -41,17 +41,17 @@ func TestPartialAsItem(t *testing.T) {
 		}
 		for i, r := range rapid.Permutation(readings).Draw(t, "order") {
 			if i%2 == 0 {
-				left.Add(&r)
+				left.add(&r)
 			} else {
-				right.Add(&r)
+				right.add(&r)
 			}
 		}
 		for i := range readings {
-			all.Add(&readings[i])
+			all.add(&readings[i])
 		}
-		right.Merge(&left)
+		right.merge(left.result())
 		k := hourKey(series, 497887, 20747)
-		want, got := all.item(k), right.item(k)
+		want, got := all.result().item(k), right.result().item(k)
 		if want.Attrs[attrFields] != got.Attrs[attrFields] || !want.Attrs[attrReadings].Equal(got.Attrs[attrReadings]) {
 			t.Fatalf("in order:\n%v\nin another:\n%v", want.Attrs, got.Attrs)
 		}
@@ -94,9 +94,9 @@ func TestKeys(t *testing.T) {
 
 // A damaged item is an error that names it.
 func TestDamagedPartial(t *testing.T) {
-	p := Partial{}
-	p.Add(&varve.Reading{Series: series, Time: time.Unix(5, 0), ID: varve.HashID(7), Fields: []varve.Field{{Name: "v", Value: varve.IntValue(3)}}})
-	it := p.item(hourKey(series, 1, 1))
+	var p tally
+	p.add(&varve.Reading{Series: series, Time: time.Unix(5, 0), ID: varve.HashID(7), Fields: []varve.Field{{Name: "v", Value: varve.IntValue(3)}}})
+	it := p.result().item(hourKey(series, 1, 1))
 	text := it.Attrs[attrFields].Text()
 	for i := range text {
 		if text[i] != '\t' {

@@ -96,7 +96,7 @@ func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 	}
 	h := q.span()
 	for h.from < h.to {
-		a := answer{Reader: r, q: &q, n: q.Period.hours(), part: h}
+		a := answer{Reader: r, q: &q, only: wantedOf(q.Fields), n: q.Period.hours(), part: h}
 		if p, err := a.page(ctx); !errors.Is(err, errMoved) {
 			return p, err
 		}

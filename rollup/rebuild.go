@@ -47,5 +47,5 @@ func (w *Worker) Rebuild(ctx context.Context, s varve.Series, window varve.Windo
 	return marked, nil
 }
 
-// noField names a field that there is not: what is asked is which hours there are.
-var noField = []string{""}
+// noField is for who asks which hours there are, and for no field of them.
+var noField = wanted{}

@@ -164,7 +164,7 @@ func (w *Worker) finish(ctx context.Context, g group, due int64) (int, error) {
 	if len(old) == 0 {
 		return 0, nil
 	}
-	counted, err := w.count(ctx, g.series, slotsOf(old, day))
+	counted, err := w.count(ctx, g.series, slotsOf(old, day), nil)
 	if err != nil {
 		return 0, err
 	}

@@ -37,14 +37,14 @@ func (w *Worker) sum(ctx context.Context, g group, counted map[slot]*Partial) (*
 	if err != nil {
 		return nil, err
 	}
-	sum := &Partial{}
+	var sum tally
 	for at, p := range there {
 		if at.arrival == g.arrival && counted[at] == nil {
-			sum.Merge(p)
+			sum.merge(p)
 		}
 	}
 	for _, p := range counted {
-		sum.Merge(p)
+		sum.merge(p)
 	}
-	return sum, nil
+	return sum.result(), nil
 }
