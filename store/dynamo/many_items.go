@@ -9,8 +9,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// batchWrite is how many items one request may write.
-const batchWrite = 25
+// batchWrite is how many items one request may write, and batchBytes about how
+// many bytes they have at most, unless it is one: a request may have 16 MB, and
+// JSON writes some bytes as six.
+const (
+	batchWrite = 25
+	batchBytes = 2 << 20
+)
 
 // PutAll implements store.Items.
 func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
@@ -40,13 +45,19 @@ func (s *Store) writeAll(ctx context.Context, requests map[store.Key]types.Write
 	}
 	defer s.leave()
 	var some []types.WriteRequest
+	bytes := 0
 	for _, r := range requests {
-		if some = append(some, r); len(some) == batchWrite {
+		n := 0
+		if r.PutRequest != nil {
+			n = sizeOf(r.PutRequest.Item)
+		}
+		if len(some) == batchWrite || len(some) > 0 && bytes+n > batchBytes {
 			if err := s.writeSome(ctx, some); err != nil {
 				return err
 			}
-			some = nil
+			some, bytes = nil, 0
 		}
+		some, bytes = append(some, r), bytes+n
 	}
 	return s.writeSome(ctx, some)
 }
