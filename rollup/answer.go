@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/varvedb/varve/store"
 )
@@ -19,8 +20,8 @@ type answer struct {
 	part  span  // the hours that the page is about; it gets shorter
 	marks []mark
 	dirty map[slot]bool
-	rest  map[slot]*Partial // partials at rest: of hours, or of days
-	total map[int64]*tally  // by period
+	rest  rest             // of hours, or of days
+	total map[int64]*tally // by period
 }
 
 // page reads marks first, and then partials: what is not dirty is at rest. The
@@ -58,22 +59,21 @@ func (a *answer) atRest(ctx context.Context) error {
 	if a.q.Period == Daily {
 		from, to = dayFrom(a.part.from/a.n), dayFrom(a.part.to/a.n)
 	}
-	a.rest = map[slot]*Partial{}
+	a.rest = rest{}
 	last, periods := int64(-1), 0
 	q := store.ItemQuery{PK: pkOf(a.q.Series), From: from, To: to, Consistent: true}
 	err := a.each(ctx, q, func(it *store.Item) error {
-		at, arrival, err := parseKey(it.SK)
+		at, part, err := parseKey(it.SK)
 		if err != nil {
 			return err
 		}
-		if at != last {
-			if last, periods = at, periods+1; periods > a.q.Limit {
-				a.part.to = at * a.n
+		if at.hour != last && part == 0 {
+			if last, periods = at.hour, periods+1; periods > a.q.Limit {
+				a.part.to = at.hour * a.n
 				return errEnough
 			}
 		}
-		a.rest[slot{at, arrival}], err = parsePartial(it, a.only)
-		return err
+		return a.rest.take(it, at, part, a.only)
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return fmt.Errorf("roll-ups of %s: %w", a.q.Series, err)
@@ -100,7 +100,10 @@ func (a *answer) cut() {
 }
 
 // add adds a partial to its period, if there is anything in it.
-func (a *answer) add(period int64, p *Partial) {
+func (a *answer) add(period int64, p *Partial) error {
+	if err := p.whole(); err != nil {
+		return fmt.Errorf("%s roll-up of %s of %s: %w", a.q.Period, a.q.Period.start(period).Format(time.RFC3339), a.q.Series, err)
+	}
 	switch t := a.total[period]; {
 	case p.Readings == 0:
 	case t == nil:
@@ -108,18 +111,28 @@ func (a *answer) add(period int64, p *Partial) {
 	default:
 		t.merge(p)
 	}
+	return nil
+}
+
+// addBut adds partials but for some, of which as many as said make up a period.
+func (a *answer) addBut(partials map[slot]*Partial, n int64, but func(slot) bool) error {
+	for at, p := range partials {
+		if but(at) {
+			continue
+		}
+		if err := a.add(at.hour/n, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addRest adds up what is at rest and not dirty: of days with dirty hours, the
 // other hours.
 func (a *answer) addRest(ctx context.Context) error {
+	isDirty := func(at slot) bool { return a.dirty[at] }
 	if a.q.Period == Hourly {
-		for at, p := range a.rest {
-			if !a.dirty[at] {
-				a.add(at.hour, p)
-			}
-		}
-		return nil
+		return a.addBut(a.rest, 1, isDirty)
 	}
 	hours := map[slot]bool{} // of days that are dirty
 	for at := range a.dirty {
@@ -127,20 +140,17 @@ func (a *answer) addRest(ctx context.Context) error {
 			hours[slot{hour: at.hour/a.n*a.n + h}] = true
 		}
 	}
-	for at, p := range a.rest {
-		if !hours[slot{hour: at.hour * a.n}] {
-			a.add(at.hour, p)
-		}
+	err := a.addBut(a.rest, 1, func(at slot) bool { return hours[slot{hour: at.hour * a.n}] })
+	if err != nil {
+		return err
 	}
 	for _, h := range spans(hours) {
 		there, err := a.hours(ctx, a.q.Series, h, a.only)
 		if err != nil {
 			return fmt.Errorf("roll-ups of %s: %w", a.q.Series, err)
 		}
-		for at, p := range there {
-			if !a.dirty[at] {
-				a.add(at.hour/a.n, p)
-			}
+		if err := a.addBut(there, a.n, isDirty); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -155,8 +165,8 @@ func (a *answer) recount(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for at, p := range counted {
-		a.add(at.hour/a.n, p)
+	if err := a.addBut(counted, a.n, func(slot) bool { return false }); err != nil {
+		return err
 	}
 	return a.unmoved(ctx)
 }

@@ -21,5 +21,6 @@
 //
 //	H#<hour>#<arrival day>                    an hour's partial
 //	D#<day>#<arrival day>                     a day's: its hours' added up
+//	H#…#<part>, D#…#<part>                    more of its fields, where they are many
 //	X#<hour>#<arrival day>#<until>#<hours>    a mark, also in the first index
 package rollup

@@ -3,6 +3,7 @@ package rollup_test
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
@@ -20,6 +21,9 @@ type hooked struct {
 	late   bool   // a crash comes after the call took effect
 	down   bool   // crashed: nothing works until somebody else takes over
 	wrote  func(store.Batch, store.Result)
+
+	torn      int  // of the next call's items one less is put, and then the process crashes; 0: all are
+	backwards bool // items of one call are put in the opposite order
 }
 
 // call passes a call on, unless the process crashes there.
@@ -76,7 +80,15 @@ func (h *hooked) Put(ctx context.Context, it store.Item, conds ...store.Cond) er
 
 // PutAll is not one step: a crash leaves some of the items written.
 func (h *hooked) PutAll(ctx context.Context, items []store.Item) error {
+	if items = slices.Clone(items); h.backwards {
+		slices.Reverse(items)
+	}
+	torn := h.torn
+	h.torn = 0
 	for i := range items {
+		if i+1 == torn {
+			h.calls, h.before = 0, nil
+		}
 		if err := h.call(func() error { return h.Store.PutAll(ctx, items[i:i+1]) }); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,35 +10,68 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Attributes of a partial's item.
+// Attributes of a partial's items.
 const (
 	attrReadings = "readings"
 	attrFields   = "fields"
+	attrParts    = "parts"
 )
 
-// item returns a partial as an item. Its fields are a line each, of eleven
-// columns between tabs, which no name and no id has: name, count, sum, min, max,
-// and time, id and value of the first and of the last.
-func (p *Partial) item(k store.Key) store.Item {
-	it := store.Item{Key: k, Attrs: map[string]varve.Value{attrReadings: varve.IntValue(p.Readings)}}
+// partBytes is how many bytes of fields an item has at most: DynamoDB's have
+// 400 KB.
+const partBytes = 300 << 10
+
+// items returns a partial as items, each with at most so many bytes of fields:
+// the first, which says how many parts there are beyond it, and the parts.
+// Fields are a line each, of eleven columns between tabs, which no name and no
+// id has: name, count, sum, min, max, and time, id and value of the first and of
+// the last.
+//
+// They need not be written at once. What is at rest is only looked at where no
+// mark covers it, and marks go when all items are there. Parts of an earlier
+// count that the first item does not name any more stay, and are not looked at.
+func (p *Partial) items(k store.Key, most int) []store.Item {
+	texts := p.texts(most)
+	first := store.Item{Key: k, Attrs: map[string]varve.Value{attrReadings: varve.IntValue(p.Readings)}}
+	if texts[0] != "" {
+		first.Attrs[attrFields] = varve.StringValue(texts[0])
+	}
+	if len(texts) == 1 {
+		return []store.Item{first}
+	}
+	first.Attrs[attrParts] = varve.IntValue(int64(len(texts) - 1))
+	items := []store.Item{first}
+	for i, text := range texts[1:] {
+		items = append(items, store.Item{Key: partKey(k, i+1), Attrs: map[string]varve.Value{attrFields: varve.StringValue(text)}})
+	}
+	return items
+}
+
+// texts returns the fields' lines, in texts of at most so many bytes; a line may
+// be longer.
+func (p *Partial) texts(most int) (texts []string) {
 	var text []byte
 	for i := range p.Fields {
-		f := &p.Fields[i]
-		if i > 0 {
+		begin := len(text)
+		if begin > 0 {
 			text = append(text, '\n')
 		}
-		text = append(append(text, f.Name...), '\t')
-		text = append(strconv.AppendInt(text, f.Count, 10), '\t')
-		text = append(f.Sum.Append(text), '\t')
-		text = append(f.Min.Append(text), '\t')
-		text = append(f.Max.Append(text), '\t')
-		text = append(f.First.append(text), '\t')
-		text = f.Last.append(text)
+		if text = p.Fields[i].append(text); begin > 0 && len(text) > most {
+			texts = append(texts, string(text[:begin]))
+			text = append(text[:0], text[begin+1:]...)
+		}
 	}
-	if len(text) > 0 {
-		it.Attrs[attrFields] = varve.StringValue(string(text))
-	}
-	return it
+	return append(texts, string(text))
+}
+
+func (f *Field) append(dst []byte) []byte {
+	dst = append(append(dst, f.Name...), '\t')
+	dst = append(strconv.AppendInt(dst, f.Count, 10), '\t')
+	dst = append(f.Sum.Append(dst), '\t')
+	dst = append(f.Min.Append(dst), '\t')
+	dst = append(f.Max.Append(dst), '\t')
+	dst = append(f.First.append(dst), '\t')
+	return f.Last.append(dst)
 }
 
 func (p *Point) append(dst []byte) []byte {
@@ -46,7 +80,8 @@ func (p *Point) append(dst []byte) []byte {
 	return p.Value.Append(dst)
 }
 
-// parsePartial reads what item wrote: only the wanted fields.
+// parsePartial reads the first of the items that a partial was written as: only
+// the wanted fields.
 func parsePartial(it *store.Item, only wanted) (*Partial, error) {
 	p := &Partial{}
 	var ok bool
@@ -54,15 +89,33 @@ func parsePartial(it *store.Item, only wanted) (*Partial, error) {
 		return nil, fmt.Errorf("item %s %s: %s is %s", it.PK, it.SK, attrReadings, it.Attrs[attrReadings])
 	}
 	p.again = p.Readings == 0
+	if v, some := it.Attrs[attrParts]; some {
+		if p.parts, ok = v.Int(); !ok || p.parts < 1 {
+			return nil, fmt.Errorf("item %s %s: %s is %s", it.PK, it.SK, attrParts, v)
+		}
+	}
+	return p, p.parseFields(it, only)
+}
+
+// parsePart reads the next part of a partial, if it is one of its parts.
+func (p *Partial) parsePart(it *store.Item, part int64, only wanted) error {
+	if part > p.parts || part != p.read+1 {
+		return nil
+	}
+	p.read = part
+	return p.parseFields(it, only)
+}
+
+func (p *Partial) parseFields(it *store.Item, only wanted) error {
 	text := it.Attrs[attrFields].Text()
 	if text == "" {
-		return p, nil
+		return nil
 	}
 	lines := strings.Count(text, "\n") + 1
 	if only != nil {
 		lines = min(lines, len(only))
 	}
-	p.Fields = make([]Field, 0, lines)
+	p.Fields = slices.Grow(p.Fields, lines)
 	for line := range strings.SplitSeq(text, "\n") {
 		c := columns{rest: line}
 		f := Field{Name: c.next()}
@@ -74,11 +127,11 @@ func parsePartial(it *store.Item, only wanted) (*Partial, error) {
 		f.Min, f.Max = c.number(), c.number()
 		f.First, f.Last = c.point(), c.point()
 		if c.err != nil {
-			return nil, fmt.Errorf("item %s %s: %s: line %q: %w", it.PK, it.SK, attrFields, line, c.err)
+			return fmt.Errorf("item %s %s: %s: line %q: %w", it.PK, it.SK, attrFields, line, c.err)
 		}
 		p.Fields = append(p.Fields, f)
 	}
-	return p, nil
+	return nil
 }
 
 // columns reads a line; the first thing that is wrong is its error.

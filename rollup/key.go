@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,21 +46,34 @@ func dayKey(s varve.Series, day, arrival int64) store.Key {
 	return store.Key{PK: pkOf(s), SK: "D#" + dayText(day) + "#" + dayText(arrival)}
 }
 
-// parseKey reads the sort key of a partial: which hour or day it is of.
-func parseKey(sk string) (at, arrival int64, err error) {
-	parts := strings.Split(sk, "#")
-	if len(parts) != 3 {
-		return 0, 0, fmt.Errorf("%q is no key of a roll-up", sk)
+// partKey is the key of an item that a partial has beyond its first, counted
+// from 1: they come behind it, in order.
+func partKey(first store.Key, part int) store.Key {
+	return store.Key{PK: first.PK, SK: fmt.Sprintf("%s#%04d", first.SK, part)}
+}
+
+// parseKey reads the sort key of a partial's item: which hour or day it is of,
+// and which part it is; the first is 0.
+func parseKey(sk string) (at slot, part int64, err error) {
+	columns := strings.Split(sk, "#")
+	if len(columns) != 3 && len(columns) != 4 {
+		return at, 0, fmt.Errorf("%q is no key of a roll-up", sk)
 	}
-	if arrival, err = parseDay(parts[2]); err != nil {
-		return 0, 0, err
+	var errs [3]error
+	if columns[0] == "D" {
+		at.hour, errs[0] = parseDay(columns[1])
+	} else {
+		at.hour, errs[0] = strconv.ParseInt(columns[1], 10, 64)
+		at.hour = hourOf(at.hour)
 	}
-	if parts[0] == "D" {
-		at, err = parseDay(parts[1])
-		return at, arrival, err
+	at.arrival, errs[1] = parseDay(columns[2])
+	if len(columns) == 4 {
+		part, errs[2] = strconv.ParseInt(columns[3], 10, 64)
 	}
-	at, err = strconv.ParseInt(parts[1], 10, 64)
-	return hourOf(at), arrival, err
+	if err := errors.Join(errs[:]...); err != nil {
+		return at, 0, fmt.Errorf("%q is no key of a roll-up: %w", sk, err)
+	}
+	return at, part, nil
 }
 
 // mark says that hours of a series are dirty, as to readings that arrive on a

@@ -70,28 +70,6 @@ func (r *records) each(ctx context.Context, q store.ItemQuery, each func(*store.
 	}
 }
 
-// hours returns the partials of a span's hours, as they are at rest, with the
-// wanted fields.
-func (r *records) hours(ctx context.Context, s varve.Series, h span, only wanted) (map[slot]*Partial, error) {
-	found := map[slot]*Partial{}
-	q := store.ItemQuery{PK: pkOf(s), From: hourFrom(h.from), To: hourFrom(h.to), Consistent: true}
-	err := r.each(ctx, q, func(it *store.Item) error {
-		at, arrival, err := parseKey(it.SK)
-		if err != nil {
-			return err
-		}
-		found[slot{at, arrival}], err = parsePartial(it, only)
-		return err
-	})
-	return found, err
-}
-
-// hourFrom is where the partials from an hour on begin, and dayFrom those from a
-// day on.
-func dayFrom(day int64) string { return "D#" + dayText(day) }
-
-func hourFrom(hour int64) string { return fmt.Sprintf("H#%010d", hour*hourSeconds) }
-
 // count counts the wanted fields of dirty slots anew, from the readings. Slots
 // without any are among the result, empty.
 func (r *records) count(ctx context.Context, s varve.Series, dirty map[slot]bool, only wanted) (map[slot]*Partial, error) {

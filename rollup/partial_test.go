@@ -1,6 +1,8 @@
 package rollup
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,18 +53,77 @@ func TestPartialAsItem(t *testing.T) {
 		}
 		right.merge(left.result())
 		k := hourKey(series, 497887, 20747)
-		want, got := all.result().item(k), right.result().item(k)
-		if want.Attrs[attrFields] != got.Attrs[attrFields] || !want.Attrs[attrReadings].Equal(got.Attrs[attrReadings]) {
-			t.Fatalf("in order:\n%v\nin another:\n%v", want.Attrs, got.Attrs)
+		most := rapid.SampledFrom([]int{1, 100, 400, partBytes}).Draw(t, "bytes")
+		want, got := all.result().items(k, most), right.result().items(k, most)
+		if fmt.Sprint(want) != fmt.Sprint(got) {
+			t.Fatalf("in order:\n%v\nin another:\n%v", want, got)
 		}
-		back, err := parsePartial(&want, nil)
-		if err != nil {
+		back := putTogether(t, want)
+		if err := back.whole(); err != nil {
 			t.Fatal(err)
 		}
-		if again := back.item(k); again.Attrs[attrFields] != want.Attrs[attrFields] || back.Readings != int64(len(readings)) {
-			t.Fatalf("read back:\n%v\nwritten:\n%v", again.Attrs, want.Attrs)
+		if again := back.items(k, most); fmt.Sprint(again) != fmt.Sprint(want) || back.Readings != int64(len(readings)) {
+			t.Fatalf("read back:\n%v\nwritten:\n%v", again, want)
 		}
 	})
+}
+
+// threes is a reading with one field, which is 3.
+func threes(name string) *varve.Reading {
+	return &varve.Reading{
+		Series: series, Time: time.Unix(5, 0), ID: varve.HashID(7), Fields: []varve.Field{{Name: name, Value: varve.IntValue(3)}},
+	}
+}
+
+// putTogether reads the items of one partial.
+func putTogether(t interface{ Fatalf(string, ...any) }, items []store.Item) *Partial {
+	found := rest{}
+	var at slot
+	for i := range items {
+		var part int64
+		var err error
+		if at, part, err = parseKey(items[i].SK); err == nil {
+			err = found.take(&items[i], at, part, nil)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", items[i].SK, err)
+		}
+	}
+	return found[at]
+}
+
+// TestParts: no item has more fields than it may, unless it has one; parts follow
+// their first item; what it does not name is stale; and what lacks a part is not
+// taken for whole.
+func TestParts(t *testing.T) {
+	var all tally
+	for i := range 10 {
+		all.add(threes(strings.Repeat("long", 9) + fmt.Sprint(i)))
+	}
+	k := hourKey(series, 497887, 20747)
+	items := all.result().items(k, 200)
+	for i, it := range items {
+		if n := len(it.Attrs[attrFields].Text()); n == 0 || n > 200 || i > 0 && items[i-1].Key.Compare(it.Key) >= 0 {
+			t.Errorf("%d bytes in %s", n, it.SK)
+		}
+	}
+	if n, _ := items[0].Attrs[attrParts].Int(); len(items) != 5 || n != 4 || items[4].SK != k.SK+"#0004" {
+		t.Fatalf("%d items, %d parts, the last is %s", len(items), n, items[4].SK)
+	}
+	if next := hourKey(series, 497887, 20748); next.Compare(items[4].Key) <= 0 {
+		t.Errorf("%s does not come behind %s", next.SK, items[4].SK)
+	}
+	for i := range items {
+		if p := putTogether(t, slices.Delete(slices.Clone(items), i, i+1)); p != nil && p.whole() == nil {
+			t.Errorf("it is whole without number %d", i)
+		}
+	}
+	var fewer tally
+	fewer.add(threes("v"))
+	stale := append(fewer.result().items(k, 200), items[1:]...)
+	if p := putTogether(t, stale); p.whole() != nil || len(p.Fields) != 1 {
+		t.Errorf("with stale parts: %+v", p)
+	}
 }
 
 // Keys are read back, and sort as time does.
@@ -80,9 +141,12 @@ func TestKeys(t *testing.T) {
 		t.Errorf("%v %+v, %v", s, got, err)
 	}
 	for _, k := range []store.Key{hourKey(series, hourOf(at), dayOf(at)), dayKey(series, dayOf(at), dayOf(at))} {
-		n, arrival, err := parseKey(k.SK)
-		if err != nil || arrival != dayOf(at) || n != hourOf(at) && n != dayOf(at) {
-			t.Errorf("%s: %d %d %v", k.SK, n, arrival, err)
+		s, part, err := parseKey(partKey(k, 12).SK)
+		if err != nil || part != 12 || s.arrival != dayOf(at) || s.hour != hourOf(at) && s.hour != dayOf(at) {
+			t.Errorf("%s: %+v %d %v", k.SK, s, part, err)
+		}
+		if again, part, err := parseKey(k.SK); err != nil || again != s || part != 0 {
+			t.Errorf("%s: %+v %d %v", k.SK, again, part, err)
 		}
 	}
 	for _, bad := range []store.Key{{}, {PK: "ROLLUP#a/b/c", SK: "X#1#2"}, {PK: "ROLLUP#a", SK: it.SK}, {PK: "TENANT#a/b/c", SK: it.SK}, {PK: it.PK, SK: "X#a#20261122#1#01"}} {
@@ -95,8 +159,8 @@ func TestKeys(t *testing.T) {
 // A damaged item is an error that names it.
 func TestDamagedPartial(t *testing.T) {
 	var p tally
-	p.add(&varve.Reading{Series: series, Time: time.Unix(5, 0), ID: varve.HashID(7), Fields: []varve.Field{{Name: "v", Value: varve.IntValue(3)}}})
-	it := p.result().item(hourKey(series, 1, 1))
+	p.add(threes("v"))
+	it := p.result().items(hourKey(series, 1, 1), partBytes)[0]
 	text := it.Attrs[attrFields].Text()
 	for i := range text {
 		if text[i] != '\t' {
@@ -106,6 +170,10 @@ func TestDamagedPartial(t *testing.T) {
 		if got, err := parsePartial(&it, nil); err == nil || !strings.Contains(err.Error(), it.SK) {
 			t.Errorf("%q is read as %+v, %v", text[:i], got, err)
 		}
+	}
+	it.Attrs[attrFields], it.Attrs[attrParts] = varve.StringValue(text), varve.StringValue("2")
+	if got, err := parsePartial(&it, nil); err == nil || !strings.Contains(err.Error(), it.SK) {
+		t.Errorf("parts of a text are read as %+v, %v", got, err)
 	}
 	delete(it.Attrs, attrReadings)
 	if _, err := parsePartial(&it, nil); err == nil {

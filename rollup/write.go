@@ -2,6 +2,8 @@ package rollup
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/varvedb/varve/store"
 )
@@ -16,7 +18,7 @@ func (w *Worker) write(ctx context.Context, g group, counted map[slot]*Partial, 
 	var puts []store.Item
 	for at, p := range counted {
 		if p.Readings > 0 || p.again {
-			puts = append(puts, p.item(hourKey(g.series, at.hour, at.arrival)))
+			puts = append(puts, p.items(hourKey(g.series, at.hour, at.arrival), partBytes)...)
 		}
 	}
 	if whole {
@@ -25,7 +27,7 @@ func (w *Worker) write(ctx context.Context, g group, counted map[slot]*Partial, 
 			return err
 		}
 		if sum.Readings > 0 || sum.again {
-			puts = append(puts, sum.item(dayKey(g.series, g.day, g.arrival)))
+			puts = append(puts, sum.items(dayKey(g.series, g.day, g.arrival), partBytes)...)
 		}
 	}
 	return w.items.PutAll(ctx, puts)
@@ -39,9 +41,13 @@ func (w *Worker) sum(ctx context.Context, g group, counted map[slot]*Partial) (*
 	}
 	var sum tally
 	for at, p := range there {
-		if at.arrival == g.arrival && counted[at] == nil {
-			sum.merge(p)
+		if at.arrival != g.arrival || counted[at] != nil {
+			continue
 		}
+		if err := p.whole(); err != nil {
+			return nil, fmt.Errorf("%s: %w", Hourly.start(at.hour).Format(time.RFC3339), err)
+		}
+		sum.merge(p)
 	}
 	for _, p := range counted {
 		sum.merge(p)

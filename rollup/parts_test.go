@@ -1,0 +1,148 @@
+package rollup_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store"
+)
+
+// wide is a reading with 256 fields of its own, whose names have 70 bytes.
+func (w *world) wide(at time.Time) varve.Reading {
+	r := w.reading("a", at)
+	r.Fields = nil
+	for j := range varve.MaxFields {
+		name := fmt.Sprintf("f%03d_%03d_%s", j, w.made, strings.Repeat("x", 61))
+		r.Fields = append(r.Fields, varve.Field{Name: name, Value: varve.NumberValue(powerOfTwo(100 + j%20))})
+	}
+	return r
+}
+
+// sendWide sends so many wide readings, four minutes apart.
+func (w *world) sendWide(n int) (sent []varve.Reading) {
+	w.t.Helper()
+	for range n {
+		r := w.wide(w.clock)
+		if v := w.send(0, nil, r); v[0].Outcome != varve.Stored {
+			w.t.Fatalf("%v", v)
+		}
+		sent = append(sent, r)
+		w.clock = w.clock.Add(4 * time.Minute)
+	}
+	return sent
+}
+
+// checkWide compares the only roll-up there is with a recount of readings, none
+// of whose fields any other has.
+func checkWide(t *testing.T, what string, r *rollup.Reader, sent []varve.Reading) {
+	t.Helper()
+	for _, period := range []rollup.Period{rollup.Hourly, rollup.Daily} {
+		page, err := r.Read(t.Context(), rollup.Query{Series: sent[0].Series, Period: period, Window: varve.AllTime()})
+		if err != nil || len(page.Rollups) != 1 || page.Rollups[0].Readings != int64(len(sent)) {
+			t.Fatalf("%s, %s: %d roll-ups, %v", what, period, len(page.Rollups), err)
+		}
+		p, fields := &page.Rollups[0], 0
+		for i := range sent {
+			at := sent[i].Position().Time
+			for _, want := range sent[i].Fields {
+				f := p.Field(want.Name)
+				if f == nil || f.Count != 1 || plain(&f.Sum) != whole(want.Value.Number()) || f.First.At.Time != at || f.First != f.Last {
+					t.Fatalf("%s, %s: %s: %+v", what, period, want.Name, f)
+				}
+				fields++
+			}
+		}
+		if len(p.Fields) != fields {
+			t.Errorf("%s, %s: %d fields, want %d", what, period, len(p.Fields), fields)
+		}
+	}
+}
+
+// TestManyFieldsOnDynamoDB: an hour whose fields are more than an item holds is
+// counted: its marks go, and no table is kept for it.
+func TestManyFieldsOnDynamoDB(t *testing.T) {
+	d := newOnDynamo(t, time.Date(2026, 11, 20, 9, 0, 30, 0, time.UTC))
+	reader := rollup.NewReader(d.store, d.raw)
+	sent := d.sendWide(12)
+	checkWide(t, "marked", reader, sent)
+	d.clock = d.clock.Add(3 * time.Hour)
+	for d.run() > 0 {
+	}
+	if n, err := d.counter.Backlog(t.Context()); err != nil || n != 0 || d.marks == 0 {
+		t.Errorf("%d marks are left, %d were taken, %v", n, d.marks, err)
+	}
+	checkWide(t, "at rest", reader, sent)
+	needed, err := d.counter.Needed(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	infos, err := d.store.Tables(t.Context(), store.Filter{Any: true, Prefixes: []string{"v"}, Window: varve.AllTime()})
+	if err != nil || len(infos) == 0 {
+		t.Fatalf("%d tables, %v", len(infos), err)
+	}
+	for _, in := range infos {
+		if why := needed(in.Table, d.clock); why != "" {
+			t.Errorf("%s: %s", in.Name(), why)
+		}
+	}
+}
+
+// TestPartsTorn: a worker that dies between the items of partials, in whatever
+// order they come, leaves nothing behind that is read. The next one counts it
+// all.
+func TestPartsTorn(t *testing.T) {
+	const items = 4 // of an hour and of its day, with 2,560 fields
+	for torn := range 2 * items {
+		w := newWorld(t)
+		m, reader := &steps{world: w}, rollup.NewReader(w.store, w.raw(w.now))
+		sent := w.sendWide(5)
+		w.clock = w.clock.Add(3 * time.Hour)
+		m.finish()
+		for range 5 { // late ones, of the same hour
+			r := w.wide(sent[0].Time.Add(time.Duration(len(sent)) * time.Second))
+			w.send(0, nil, r)
+			sent = append(sent, r)
+		}
+		w.clock = w.clock.Add(3 * time.Hour)
+		w.store.torn, w.store.backwards = torn/2+1, torn%2 == 0
+		if _, err := w.worker(0).Run(t.Context()); err == nil {
+			t.Fatalf("it did not die after %d items", torn/2)
+		}
+		m.heal()
+		checkWide(t, fmt.Sprint("torn after ", torn/2), reader, sent)
+		w.clock = w.clock.Add(time.Hour)
+		m.finish()
+		checkWide(t, "at rest", reader, sent)
+	}
+}
+
+// TestPartMissing: where a part is not there that should be, there is no answer
+// rather than a wrong one.
+func TestPartMissing(t *testing.T) {
+	w := newWorld(t)
+	reader := rollup.NewReader(w.store, w.raw(w.now))
+	sent := w.sendWide(12)
+	w.clock = w.clock.Add(3 * time.Hour)
+	(&steps{world: w}).finish()
+	page, err := w.store.Query(t.Context(), itemsOf("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range page.Items {
+		if strings.HasSuffix(it.SK, "#0001") {
+			if err := w.store.Delete(t.Context(), it.Key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, period := range []rollup.Period{rollup.Hourly, rollup.Daily} {
+		_, err := reader.Read(t.Context(), rollup.Query{Series: sent[0].Series, Period: period, Window: varve.AllTime()})
+		if err == nil || !strings.Contains(err.Error(), "part 1 of") || !strings.Contains(err.Error(), "2026-11-28T") {
+			t.Errorf("%s: %v", period, err)
+		}
+	}
+}
