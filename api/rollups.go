@@ -37,9 +37,10 @@ func (s *Server) routeRollups() {
 	})
 	s.raw(http.MethodPost, "/v1/streams/{stream}/devices/{device}/rollups", s.postRollups, &huma.Operation{
 		OperationID: "rebuild-rollups", Summary: "Count what was written while roll-ups were off", Tags: []string{"rollups"},
-		Description: "Hours that have readings and no roll-up of them are counted from the readings that are still there. What was counted stays as it is.",
-		Parameters:  append(series, times...),
-		Responses:   s.responses(reflect.TypeFor[wire.Rebuilt](), "200"),
+		Description: "Hours of which more readings are there than were counted are counted anew. " +
+			"Hours are left as they are, and counted in left, where readings are gone that would tell what is in the roll-up already.",
+		Parameters: append(series, times...),
+		Responses:  s.responses(reflect.TypeFor[wire.Rebuilt](), "200"),
 	})
 }
 
@@ -103,12 +104,12 @@ func (s *Server) postRollups(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	n, err := s.opts.Counter.Rebuild(r.Context(), series, window)
+	marked, left, err := s.opts.Counter.Rebuild(r.Context(), series, window)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	out, err := json.Marshal(wire.Rebuilt{Hours: n})
+	out, err := json.Marshal(wire.Rebuilt{Hours: marked, Left: left})
 	if err != nil {
 		s.fail(w, r, err)
 		return

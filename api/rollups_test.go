@@ -53,7 +53,7 @@ func TestRollups(t *testing.T) {
 	if none := s.get("/v1/streams/weather/devices/nobody/rollups?period=daily"); none.body != "{\"rollups\":[]}\n" {
 		t.Errorf("%q", none.body)
 	}
-	if r := s.send(http.MethodPost, rollupsPath, ""); r.body != "{\"hours\":0}\n" {
+	if r := s.send(http.MethodPost, rollupsPath, ""); r.body != "{\"hours\":0,\"left\":0}\n" {
 		t.Errorf("nothing was left out: %q", r.body)
 	}
 }

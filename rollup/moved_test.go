@@ -244,8 +244,8 @@ func TestRebuildAfterDrop(t *testing.T) {
 	if c := m.model[key(&r)]; len(c.tables) != 2 || !m.there(c.tables[1]) {
 		t.Fatalf("the test is wrong: %v", c.tables)
 	}
-	if n, err := m.worker(0).Rebuild(t.Context(), r.Series, varve.AllTime()); err != nil || n != 0 {
-		t.Errorf("%d marked, %v", n, err)
+	if n, left, err := m.worker(0).Rebuild(t.Context(), r.Series, varve.AllTime()); err != nil || n != 0 || left != 1 {
+		t.Errorf("%d marked, %d left, %v", n, left, err)
 	}
 	m.check("rebuilt")
 	m.atRest()

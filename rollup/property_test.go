@@ -184,14 +184,7 @@ func (m *steps) readAndSend(t *rapid.T) {
 		m.meanwhile(t, 12)
 		got := m.read(device, p, 3)
 		m.heal()
-		after, found := sums(m.expected(device, p)), map[int64]*big.Int{}
-		for _, r := range got {
-			sum := new(big.Int)
-			if f := r.Field("v"); f != nil {
-				sum.SetString(plain(&f.Sum), 10)
-			}
-			found[r.Start.Unix()] = sum
-		}
+		after, found := sums(m.expected(device, p)), numbers(got)
 		for at, sum := range before {
 			if !within(sum, found[at]) {
 				t.Fatalf("%s of %s at %d: %s, without what was stored before: %s\n%s", p, device, at, found[at], sum, m.dump())
@@ -218,6 +211,19 @@ func sums(periods map[int64][]varve.Reading) map[int64]*big.Int {
 		}
 	}
 	return all
+}
+
+// numbers returns the sums of roll-ups.
+func numbers(list []rollup.Rollup) map[int64]*big.Int {
+	found := map[int64]*big.Int{}
+	for _, r := range list {
+		sum := new(big.Int)
+		if f := r.Field("v"); f != nil {
+			sum.SetString(plain(&f.Sum), 10)
+		}
+		found[r.Start.Unix()] = sum
+	}
+	return found
 }
 
 // within reports whether all powers of two in a sum are in another.

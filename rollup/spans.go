@@ -6,7 +6,7 @@ import (
 )
 
 // spans returns the hours of slots as runs, in their order.
-func spans(slots map[slot]bool) (list []span) {
+func spans[V any](slots map[slot]V) (list []span) {
 	hours := map[int64]bool{}
 	for s := range slots {
 		hours[s.hour] = true

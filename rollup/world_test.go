@@ -68,7 +68,8 @@ type world struct {
 	skews   []time.Duration // of the routers' clocks
 	routers []*router.Router
 	rotator *rotator.Rotator
-	runs    int // of workers
+	runs    int  // of workers
+	off     bool // routers that begin mark nothing
 	model   map[string]*stored
 	made    int // readings with a value of their own
 }
@@ -105,10 +106,21 @@ func (w *world) at(skew time.Duration) func() time.Time {
 // restart begins a router anew: it remembers nothing.
 func (w *world) restart(i int) {
 	now := w.at(w.skews[i])
-	w.routers[i] = router.New(router.Options{
-		Writer: w.store, Creator: w.store, Streams: streams.New(w.store, now), Policy: w.policy, Grid: w.grid,
-		Now: now, Marker: rollup.NewMarker(w.store, now),
-	})
+	o := router.Options{
+		Writer: w.store, Creator: w.store, Streams: streams.New(w.store, now), Policy: w.policy, Grid: w.grid, Now: now,
+	}
+	if !w.off {
+		o.Marker = rollup.NewMarker(w.store, now)
+	}
+	w.routers[i] = router.New(o)
+}
+
+// turn switches roll-ups on or off.
+func (w *world) turn(on bool) {
+	w.off = !on
+	for i := range w.routers {
+		w.restart(i)
+	}
 }
 
 func (w *world) raw(now func() time.Time) *query.Engine {

@@ -3,6 +3,7 @@ package rollup
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/varvedb/varve/store"
@@ -13,13 +14,14 @@ import (
 //
 // Hours of which there are only copies of readings that count elsewhere are
 // written as well, empty: once what tells them from new readings is gone, nobody
-// must take them for hours that were never counted.
+// must take them for hours that were never counted. Hours of which there is
+// nothing any more stay as they are: a table went when they were marked to be
+// rebuilt, or nothing of them was ever stored.
 func (w *Worker) write(ctx context.Context, g group, counted map[slot]*Partial, whole bool) error {
+	maps.DeleteFunc(counted, func(_ slot, p *Partial) bool { return p.Readings == 0 && !p.again })
 	var puts []store.Item
 	for at, p := range counted {
-		if p.Readings > 0 || p.again {
-			puts = append(puts, p.items(hourKey(g.series, at.hour, at.arrival), partBytes)...)
-		}
+		puts = append(puts, p.items(hourKey(g.series, at.hour, at.arrival), partBytes)...)
 	}
 	if whole {
 		sum, err := w.sum(ctx, g, counted)

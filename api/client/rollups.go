@@ -60,8 +60,8 @@ func (c *Client) RollupsPage(ctx context.Context, q RollupQuery) (wire.RollupsBo
 	return getJSON[wire.RollupsBody](ctx, c, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "rollups"), query: q.values()})
 }
 
-// RebuildRollups has hours counted that have readings and no roll-up of them,
-// and returns how many.
+// RebuildRollups has hours counted of which readings were written while roll-ups
+// were off, and returns how many.
 func (c *Client) RebuildRollups(ctx context.Context, stream, device, from, to string) (wire.Rebuilt, error) {
 	v := url.Values{}
 	for name, value := range map[string]string{"from": from, "to": to} {

@@ -39,9 +39,10 @@ type RollupsBody struct {
 	Next    string       `json:"next,omitempty" format:"date-time" doc:"send it as from for the next page; absent at the end"`
 }
 
-// Rebuilt says how many hours will be counted that were not.
+// Rebuilt says how many hours will be counted that were not, or not in full.
 type Rebuilt struct {
-	Hours int `json:"hours"`
+	Hours int `json:"hours" doc:"hours that are counted anew, of each day on which readings of them arrived"`
+	Left  int `json:"left" doc:"hours that are left as they are: readings are gone that would tell what of them was counted"`
 }
 
 // AppendRollups appends a page as JSON.

@@ -52,14 +52,12 @@ func (a *app) rollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery
 		}
 		list = append(list, r)
 	}
+	g := &grid{header: []string{"start", "readings", "field", "count", "sum", "min", "max", "mean", "first", "last"}}
 	if len(list) == 0 {
-		if err := a.needStream(cmd, c, q.Stream); err != nil {
+		var err error
+		if g.empty, err = a.noRollups(cmd, c, q); err != nil {
 			return err
 		}
-	}
-	g := &grid{
-		header: []string{"start", "readings", "field", "count", "sum", "min", "max", "mean", "first", "last"},
-		empty:  fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream),
 	}
 	for _, r := range list {
 		readings := strconv.FormatInt(r.Readings, 10)
@@ -75,12 +73,27 @@ func (a *app) rollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery
 	return a.show(g, list)
 }
 
+// noRollups says why there are no roll-ups.
+func (a *app) noRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery) (string, error) {
+	if err := a.needStream(cmd, c, q.Stream); err != nil {
+		return "", err
+	}
+	for _, err := range c.Readings(cmd.Context(), client.Query{Stream: q.Stream, Device: q.Device, From: q.From, To: q.To, Limit: 1}, nil) {
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("Device %s has readings in stream %s in this window, and no roll-ups: what was written while they were off\n"+
+			"is not in them until varve rollups rebuild %s %s.", q.Device, q.Stream, q.Stream, q.Device), nil
+	}
+	return fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream), nil
+}
+
 func rebuildCommand(a *app) *cobra.Command {
 	var from, to string
 	cmd := &cobra.Command{
 		Use: "rebuild STREAM DEVICE", Short: "Count what was written while roll-ups were off",
-		Long: "Count the hours that have readings and no roll-up of them, from the readings that are still there.\n" +
-			"What was counted stays as it is.",
+		Long: "Count the hours of which more readings are there than were counted.\n" +
+			"Hours are left as they are where readings are gone that would tell what was counted.",
 		Args: takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
@@ -94,7 +107,14 @@ func rebuildCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "%s to count.\n", count(done.Hours, "hour"))
+			text := count(done.Hours, "hour") + " to count.\n"
+			switch {
+			case done.Left == 1:
+				text += "1 hour is left as it is: readings that would tell what of it was counted are gone.\n"
+			case done.Left > 1:
+				text += count(done.Left, "hour") + " are left as they are: readings that would tell what of them was counted are gone.\n"
+			}
+			_, err = fmt.Fprint(a.out, text)
 			return err
 		},
 	}
