@@ -8,6 +8,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/lease"
 )
 
 // Source is where stored readings are asked for.
@@ -53,11 +54,12 @@ const cacheFor = 10 * time.Second
 
 // Fleet is safe for concurrent use.
 type Fleet struct {
-	opts  Options
-	seen  seen
-	keeps keeps
-	rules rules
-	looks seriesLocks
+	opts    Options
+	seen    seen
+	keeps   keeps
+	rules   rules
+	looks   seriesLocks
+	silence silence
 
 	closing sync.Once
 	stop    chan struct{}
@@ -74,7 +76,8 @@ func New(o Options) *Fleet {
 	}
 	f := &Fleet{
 		opts: o, seen: newSeen(), keeps: newKeeps(), rules: rules{tenants: map[string]*ruleSet{}},
-		stop: make(chan struct{}), stopped: make(chan struct{}),
+		silence: silence{lease: lease.Keeper{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: silenceTTL}},
+		stop:    make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go f.writeSeen()
 	return f

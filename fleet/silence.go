@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -12,26 +13,38 @@ import (
 )
 
 // silenceLease names the lease of the process that looks after deadman rules,
-// and silenceTTL is how long it lasts without a step.
+// and silenceTTL is how long it lasts without a step: less than the minute from
+// one look to the next, so that the second look of another process takes over
+// what one that died has held.
 const (
 	silenceLease = "deadman"
-	silenceTTL   = 2 * time.Minute
+	silenceTTL   = 45 * time.Second
 )
 
 // seenWithin is by how much a device may have been seen after it is noted to
 // have been.
 const seenWithin = time.Minute
 
+// silence is what looks after deadman rules.
+type silence struct {
+	looking sync.Mutex
+	lease   lease.Keeper // remembers since when another process has not renewed
+}
+
 // CheckSilence raises the alerts of deadman rules for devices that have become
 // silent, and resolves those of devices that have not stayed so. It does
-// nothing if another process does it. It is to be called every minute.
+// nothing if another process does it, or this one still does. It is to be called
+// every minute.
 func (f *Fleet) CheckSilence(ctx context.Context) (err error) {
+	if !f.silence.looking.TryLock() {
+		return nil // a second look would take the lease from the first
+	}
+	defer f.silence.looking.Unlock()
 	rules, err := f.readRules(ctx, store.ItemQuery{Index: store.GSI1, PK: deadmanPK})
 	if err != nil || len(rules) == 0 {
 		return err
 	}
-	keeper := lease.Keeper{Items: f.opts.Items, Now: f.opts.Now, Holder: f.opts.Holder, TTL: silenceTTL}
-	l, err := keeper.Acquire(ctx, silenceLease)
+	l, err := f.silence.lease.Acquire(ctx, silenceLease)
 	if errors.Is(err, lease.ErrHeld) {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/lease"
 )
 
 // TestDeadman: a device that is silent for long enough, and not a minute
@@ -106,5 +108,58 @@ func TestOneLooksAfterSilence(t *testing.T) {
 	}
 	if n := len(w.alerts(fleet.AlertList{Severity: fleet.Info})); n != 1 {
 		t.Errorf("%d alerts", n)
+	}
+}
+
+// TestKilledWhileLooking: what a process held that was killed in the midst of a
+// look, another takes over at its second look: an alert is told a minute later
+// than it would have been, and that one holder looks at a time stays so.
+func TestKilledWhileLooking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, ctx := newWorld(t), t.Context()
+		w.rule(fleet.Rule{Kind: fleet.Deadman, Device: "d", For: 10 * time.Minute, Severity: fleet.Info})
+		w.send(reading("d", noon))
+		synctest.Wait()
+		w.advance(10 * time.Minute)
+		killed := lease.Keeper{Items: w.items, Now: w.now, Holder: "killed", TTL: time.Minute}
+		_, err := killed.Acquire(ctx, "deadman")
+		must(t, err)
+		var told []string
+		for minute := 11; minute <= 13; minute++ {
+			w.advance(time.Minute)
+			must(t, w.CheckSilence(ctx))
+			told = append(told, fmt.Sprintf("%d: %s", minute, w.minutes()))
+		}
+		if got, want := strings.Join(told, " | "), "11:  | 12: 0-10- | 13: 0-10-"; got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	})
+}
+
+// TestOneLookAtATime: while a look goes on that takes long, the next of the same
+// process does nothing, and takes no lease from it.
+func TestOneLookAtATime(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	w.rule(fleet.Rule{Kind: fleet.Deadman, Device: "d", For: 10 * time.Minute, Severity: fleet.Info})
+	_, err := w.PutDevice(ctx, fleet.Device{Tenant: tenant, Device: "d"})
+	must(t, err)
+	w.advance(time.Hour)
+	again := false
+	w.items.failing(func(k store.Key) error {
+		if again || !strings.HasPrefix(k.SK, "ALERT#") {
+			return nil
+		}
+		again = true
+		w.advance(2 * time.Minute)
+		puts := w.items.putsOf("deadman")
+		must(t, w.CheckSilence(ctx))
+		if n := w.items.putsOf("deadman"); n != puts {
+			t.Error("it took the lease")
+		}
+		return nil
+	})
+	must(t, w.CheckSilence(ctx))
+	if got := w.minutes(); got != "0-10-" || !again {
+		t.Errorf("%q, in the midst: %t", got, again)
 	}
 }
