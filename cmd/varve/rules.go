@@ -90,6 +90,8 @@ func (a *app) ruleDeadman() *cobra.Command {
 	var r wire.RulePost
 	cmd := &cobra.Command{
 		Use: "deadman DURATION", Short: "Make a rule about devices that send nothing for so long", Args: takes(1, 1),
+		Long: "Make a rule about devices that send nothing for so long. It is about active devices: of one that is not registered yet, or with --stream was\n" +
+			"never seen in the stream, it tells nothing.",
 		Example: "  varve rules deadman 10m --severity critical\n  varve rules deadman 1h --device gate_1",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Kind, r.For = "deadman", args[0]
