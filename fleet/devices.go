@@ -15,14 +15,20 @@ func (f *Fleet) Device(ctx context.Context, tenant, device string) (Device, erro
 	if err := varve.ValidateDevice(device); err != nil {
 		return Device{}, varve.InvalidParam("device", "%s", err)
 	}
-	items, err := f.opts.Items.Get(ctx, []store.Key{metadataKey(tenant, device), seenKey(tenant, device)}, true)
+	return f.deviceSeen(ctx, tenant, device, "")
+}
+
+// deviceSeen returns a device, and when it was last seen in a stream, as far as
+// that is noted; in any, if the stream has no name.
+func (f *Fleet) deviceSeen(ctx context.Context, tenant, device, stream string) (Device, error) {
+	items, err := f.opts.Items.Get(ctx, []store.Key{metadataKey(tenant, device), seenKey(tenant, device, stream)}, true)
 	if err != nil {
 		return Device{}, fmt.Errorf("read device %s: %w", device, err)
 	}
 	var d *Device
 	var seen attrs
 	for i := range items {
-		if items[i].SK == seenSK {
+		if items[i].SK != metadataSK {
 			seen.it = &items[i]
 			continue
 		}
@@ -34,6 +40,9 @@ func (f *Fleet) Device(ctx context.Context, tenant, device string) (Device, erro
 	}
 	if d == nil {
 		return Device{}, varve.Errorf(varve.NotFound, "device %q is not registered: it has sent no reading, and nobody has put it there", device)
+	}
+	if stream != "" {
+		d.LastSeenAt = time.Time{} // of its first reading, whatever the stream
 	}
 	if seen.it != nil {
 		d.LastSeenAt = seen.time(attrSeen)
@@ -95,7 +104,7 @@ func (f *Fleet) DeleteDevice(ctx context.Context, tenant, device string) error {
 	}
 	// When it was last seen goes second: as long as that is there, no reading
 	// registers the device again.
-	if err := f.opts.Items.Delete(ctx, seenKey(tenant, device)); err != nil {
+	if err := f.opts.Items.Delete(ctx, seenKey(tenant, device, "")); err != nil {
 		return fmt.Errorf("delete device %s: %w", device, err)
 	}
 	f.keeps.forget(owner{tenant, device})
@@ -116,6 +125,12 @@ type DeviceList struct {
 // Devices returns a page of devices. Every device that is there from the first
 // page to the last, and keeps its status, is on one of them.
 func (f *Fleet) Devices(ctx context.Context, l DeviceList) (Page[Device], error) {
+	return f.devicesSeen(ctx, l, "")
+}
+
+// devicesSeen is Devices with when they were last seen in a stream, as far as
+// that is noted; in any, if the stream has no name.
+func (f *Fleet) devicesSeen(ctx context.Context, l DeviceList, stream string) (Page[Device], error) {
 	statuses := Statuses()
 	if l.Status != "" {
 		if _, err := ParseStatus(string(l.Status)); err != nil {
@@ -142,7 +157,7 @@ func (f *Fleet) Devices(ctx context.Context, l DeviceList) (Page[Device], error)
 	if err != nil {
 		return Page[Device]{}, fmt.Errorf("list devices: %w", err)
 	}
-	page, err := f.withSeen(ctx, l.Tenant, items)
+	page, err := f.withSeen(ctx, l.Tenant, stream, items)
 	if more && err == nil {
 		page.Next = encodeCursor(question, page.Items[len(page.Items)-1].Device)
 	}
@@ -150,7 +165,7 @@ func (f *Fleet) Devices(ctx context.Context, l DeviceList) (Page[Device], error)
 }
 
 // withSeen turns items into devices, and adds when each was last seen.
-func (f *Fleet) withSeen(ctx context.Context, tenant string, items []store.Item) (page Page[Device], err error) {
+func (f *Fleet) withSeen(ctx context.Context, tenant, stream string, items []store.Item) (page Page[Device], err error) {
 	keys := make([]store.Key, len(items))
 	at := make(map[string]int, len(items))
 	page.Items = make([]Device, len(items))
@@ -158,7 +173,10 @@ func (f *Fleet) withSeen(ctx context.Context, tenant string, items []store.Item)
 		if page.Items[i], err = deviceOf(tenant, &items[i]); err != nil {
 			return page, err
 		}
-		keys[i], at[items[i].PK] = seenKey(tenant, page.Items[i].Device), i
+		if stream != "" {
+			page.Items[i].LastSeenAt = time.Time{}
+		}
+		keys[i], at[items[i].PK] = seenKey(tenant, page.Items[i].Device, stream), i
 	}
 	if len(keys) == 0 {
 		return page, nil
@@ -175,4 +193,20 @@ func (f *Fleet) withSeen(ctx context.Context, tenant string, items []store.Item)
 		}
 	}
 	return page, nil
+}
+
+// seenNow brings up to date when a device was last seen in a stream; in any, if
+// the stream has no name.
+func (f *Fleet) seenNow(ctx context.Context, d *Device, stream string) error {
+	items, err := f.opts.Items.Get(ctx, []store.Key{seenKey(d.Tenant, d.Device, stream)}, true)
+	if err != nil {
+		return fmt.Errorf("read when it was last seen: %w", err)
+	}
+	for i := range items {
+		a := attrs{it: &items[i]}
+		if d.LastSeenAt = a.time(attrSeen); a.err != nil {
+			return a.err
+		}
+	}
+	return nil
 }

@@ -36,6 +36,8 @@ type counted struct {
 	// with.
 	queries    int
 	unreadable error
+	// lagging, if set, changes what reads return that need not be consistent.
+	lagging func([]store.Item)
 }
 
 func (c *counted) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
@@ -87,8 +89,13 @@ func (c *counted) Delete(ctx context.Context, k store.Key, conds ...store.Cond) 
 func (c *counted) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
 	c.mu.Lock()
 	c.gets++
+	lagging := c.lagging
 	c.mu.Unlock()
-	return c.Store.Get(ctx, keys, consistent)
+	items, err := c.Store.Get(ctx, keys, consistent)
+	if !consistent && lagging != nil {
+		lagging(items)
+	}
+	return items, err
 }
 
 func (c *counted) failing(fail func(store.Key) error) {
@@ -115,6 +122,7 @@ type world struct {
 	readings map[varve.Series][]varve.Reading // sorted by position
 	failed   []error
 	read     int // readings that were handed on
+	asked    int // for last arrivals
 }
 
 func newWorld(t testing.TB, change ...func(*fleet.Options)) *world {
@@ -177,6 +185,7 @@ func (w *world) Read(_ context.Context, s varve.Series, win varve.Window, o varv
 func (w *world) LastArrival(_ context.Context, s varve.Series) (last time.Time, found bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.asked++
 	for _, r := range w.readings[s] {
 		if r.Arrived.After(last) {
 			last, found = r.Arrived, true

@@ -109,11 +109,13 @@ func (f *Fleet) readRules(ctx context.Context, q store.ItemQuery) (rules []Rule,
 	}
 }
 
-// ruleSet is the value rules of a tenant, by what they are about.
+// ruleSet is the rules of a tenant, by what they are about.
 type ruleSet struct {
 	streams map[string][]*Rule // those of whole streams
 	devices map[string][]*Rule // those of one device
-	read    time.Time
+	// listened is what deadman rules need to be noted.
+	listened listened
+	read     time.Time
 }
 
 // of returns the rules about a series.
@@ -179,10 +181,11 @@ func (f *Fleet) inForce(ctx context.Context, tenant string) (*ruleSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &ruleSet{streams: map[string][]*Rule{}, devices: map[string][]*Rule{}, read: now}
+	s := &ruleSet{streams: map[string][]*Rule{}, devices: map[string][]*Rule{}, listened: listened{}, read: now}
 	for i := range list {
 		switch r := &list[i]; {
 		case r.Kind != OnValue:
+			s.listened.add(r)
 		case r.Device != "":
 			s.devices[r.Device] = append(s.devices[r.Device], r)
 		default:

@@ -16,83 +16,144 @@ import (
 
 // When a device was last seen is an item of its own, from its second minute on:
 // it changes every minute, and must neither touch the indexes nor collide with a
-// change by hand.
+// change by hand. When it was last seen in a stream is another, while a deadman
+// rule names the stream.
 const (
 	seenSK   = "#SEEN"
 	attrSeen = "lastSeenAt"
 )
 
-func seenKey(tenant, device string) store.Key {
-	return store.Key{PK: devicePK(tenant, device), SK: seenSK}
+// seenIn is the sort key of when a device was last seen in a stream; in any, if
+// it has no name.
+func seenIn(stream string) string {
+	if stream == "" {
+		return seenSK
+	}
+	return seenSK + "#" + stream
+}
+
+func seenKey(tenant, device, stream string) store.Key {
+	return store.Key{PK: devicePK(tenant, device), SK: seenIn(stream)}
 }
 
 // owner names a device.
 type owner struct{ tenant, device string }
 
+// sighting names what was seen: a device, in any stream or in one.
+type sighting struct {
+	owner
+	stream string
+}
+
+func (s *sighting) key() store.Key { return seenKey(s.tenant, s.device, s.stream) }
+
+// listened is the streams that deadman rules of a tenant name, and the devices
+// of these that they are about; "" is all devices.
+type listened map[string]map[string]struct{}
+
+func (l listened) add(r *Rule) {
+	if r.Kind != Deadman || r.Stream == "" {
+		return
+	}
+	if l[r.Stream] == nil {
+		l[r.Stream] = map[string]struct{}{}
+	}
+	l[r.Stream][r.Device] = struct{}{}
+}
+
+func (l listened) has(s *varve.Series) bool {
+	devices := l[s.Stream]
+	if len(devices) == 0 {
+		return false
+	}
+	if _, all := devices[""]; all {
+		return true
+	}
+	_, one := devices[s.Device]
+	return one
+}
+
 // seen is the devices that sent something in this minute. The first reading of
 // a minute counts: the others cost a look into a map.
 type seen struct {
 	mu      sync.RWMutex
-	minute  int64                          // since 1970
-	marked  map[string]map[string]struct{} // devices, by tenant
-	pending map[owner]time.Time            // to be written
+	minute  int64                  // since 1970
+	marked  map[string]marks       // by tenant
+	pending map[sighting]time.Time // to be written
 	wake    chan struct{}
 }
 
-func newSeen() seen {
-	return seen{marked: map[string]map[string]struct{}{}, pending: map[owner]time.Time{}, wake: make(chan struct{}, 1)}
+// marks is what of a tenant was seen in this minute.
+type marks struct {
+	devices map[string]struct{}
+	series  map[sighting]struct{} // those that are listened to
 }
 
-// note takes in that readings arrived, and reports whether they are of one
-// tenant. It does not wait for anything to be written.
-func (s *seen) note(arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (one bool) {
-	minute := arrived.Unix() / 60
-	var fresh []owner
-	var last owner
-	var marked map[string]struct{}
-	one = true
+func newSeen() seen {
+	return seen{marked: map[string]marks{}, pending: map[sighting]time.Time{}, wake: make(chan struct{}, 1)}
+}
+
+// note takes in that readings of one tenant were written just now. It does not
+// wait for anything to be written.
+func (s *seen) note(now time.Time, tenant string, in listened, readings []varve.Reading, verdicts []varve.Verdict) {
+	minute := now.Unix() / 60
+	var fresh []sighting
+	var last varve.Series
 	s.mu.RLock()
 	turned := minute > s.minute || minute < s.minute-1
+	was := s.marked[tenant]
 	for i := range readings {
 		r := &readings[i]
-		if i == 0 || r.Tenant != last.tenant {
-			one = i == 0
-			last, marked = owner{tenant: r.Tenant}, s.marked[r.Tenant]
-		}
-		if r.Device == last.device || verdicts[i].Outcome == varve.Rejected {
+		if verdicts[i].Outcome == varve.Rejected || r.Device == last.Device && (len(in) == 0 || r.Stream == last.Stream) {
 			continue
 		}
-		last.device = r.Device
-		if _, ok := marked[r.Device]; turned || !ok {
-			fresh = append(fresh, last)
+		last = r.Series
+		one := sighting{owner: owner{tenant, r.Device}}
+		if _, ok := was.devices[r.Device]; turned || !ok {
+			fresh = append(fresh, one)
+		}
+		if len(in) == 0 || !in.has(&r.Series) {
+			continue
+		}
+		one.stream = r.Stream
+		if _, ok := was.series[one]; turned || !ok {
+			fresh = append(fresh, one)
 		}
 	}
 	s.mu.RUnlock()
 	if len(fresh) > 0 {
-		s.mark(minute, arrived, fresh)
+		s.mark(minute, now, fresh)
 	}
-	return one
 }
 
-func (s *seen) mark(minute int64, arrived time.Time, fresh []owner) {
+func (s *seen) mark(minute int64, now time.Time, fresh []sighting) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A request that began in the minute before may come late; a clock that was
-	// set back further starts over.
+	// Who took the time in the minute before may come late; a clock that was set
+	// back further starts over.
 	if minute > s.minute || minute < s.minute-1 {
 		s.minute = minute
 		clear(s.marked)
 	}
 	for _, o := range fresh {
-		if _, ok := s.marked[o.tenant][o.device]; ok {
+		of := s.marked[o.tenant]
+		_, device := of.devices[o.device]
+		_, series := of.series[o]
+		if device && o.stream == "" || series {
 			continue
 		}
 		// The caller's strings lie in memory that is used again.
-		o = owner{strings.Clone(o.tenant), strings.Clone(o.device)}
-		if s.marked[o.tenant] == nil {
-			s.marked[o.tenant] = map[string]struct{}{}
+		o = sighting{owner{strings.Clone(o.tenant), strings.Clone(o.device)}, strings.Clone(o.stream)}
+		if of.devices == nil {
+			of = marks{map[string]struct{}{}, map[sighting]struct{}{}}
+			s.marked[o.tenant] = of
 		}
-		s.marked[o.tenant][o.device], s.pending[o] = struct{}{}, arrived
+		if o.stream == "" {
+			of.devices[o.device] = struct{}{}
+		} else {
+			of.series[o] = struct{}{}
+		}
+		s.pending[o] = now
 	}
 	select {
 	case s.wake <- struct{}{}:
@@ -100,57 +161,92 @@ func (s *seen) mark(minute int64, arrived time.Time, fresh []owner) {
 	}
 }
 
-func (s *seen) take() map[owner]time.Time {
+func (s *seen) take() map[sighting]time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.pending
-	s.pending = map[owner]time.Time{}
+	s.pending = map[sighting]time.Time{}
 	return taken
 }
 
-// seenWriters is how many devices are written at a time: so many that they share
-// a disk's syncs, and no more, because readings need the store, too.
-const seenWriters = 16
+// giveBack takes back what could not be written, unless there is something newer.
+func (s *seen) giveBack(o sighting, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, newer := s.pending[o]; !newer {
+		s.pending[o] = at
+	}
+}
+
+const (
+	// seenWriters is how many devices are written at a time: so many that they
+	// share a disk's syncs, and no more, because readings need the store, too.
+	seenWriters = 16
+	// seenAgain is after how long what could not be written is tried again: well
+	// within the minute by which deadman rules wait longer than they say.
+	seenAgain = 10 * time.Second
+)
 
 // writeSeen writes what was noted until the fleet is closed, and then what is
 // left.
 func (f *Fleet) writeSeen() {
 	defer close(f.stopped)
+	again := time.NewTimer(seenAgain)
+	defer again.Stop()
 	for {
 		select {
 		case <-f.seen.wake:
-			f.flushSeen()
+		case <-again.C:
 		case <-f.stop:
 			f.flushSeen()
 			return
 		}
+		again.Stop()
+		if !f.flushSeen() {
+			again.Reset(seenAgain)
+		}
 	}
 }
 
-// flushSeen writes when devices were seen. What cannot be written is left to
-// the device's next minute.
-func (f *Fleet) flushSeen() {
+// flushSeen writes when devices were seen, and reports whether all could be
+// written. What could not is kept.
+func (f *Fleet) flushSeen() bool {
 	var g errgroup.Group
 	g.SetLimit(seenWriters)
 	for o, at := range f.seen.take() {
 		g.Go(func() error {
-			if err := f.saw(context.Background(), o, at); err != nil {
+			err := f.saw(context.Background(), o, at)
+			if err != nil {
 				f.opts.Events.Failed("last seen", fmt.Errorf("note that device %s was seen: %w", o.device, err))
+				f.seen.giveBack(o, at)
 			}
-			return nil
+			return err
 		})
 	}
-	_ = g.Wait() // what fails has been told
+	return g.Wait() == nil // what fails has been told
 }
 
 // saw writes that a device was seen: one write. A device that is not registered
 // is registered by that.
-func (f *Fleet) saw(ctx context.Context, o owner, at time.Time) error {
-	it := store.Item{Key: seenKey(o.tenant, o.device), Attrs: map[string]varve.Value{attrSeen: timeValue(at)}}
+func (f *Fleet) saw(ctx context.Context, o sighting, at time.Time) error {
+	it := store.Item{Key: o.key(), Attrs: map[string]varve.Value{attrSeen: timeValue(at)}}
 	err := f.opts.Items.Put(ctx, it, store.IfLess(attrSeen, timeValue(at)))
 	if !errors.Is(err, store.ErrCondition) {
 		return err
 	}
+	if o.stream != "" {
+		err = f.opts.Items.Put(ctx, it, store.IfAbsent())
+	} else {
+		err = f.sawFirst(ctx, o.owner, it, at)
+	}
+	if errors.Is(err, store.ErrCondition) {
+		return nil // another process did the same
+	}
+	return err
+}
+
+// sawFirst writes that a device was seen of which no earlier time is noted.
+func (f *Fleet) sawFirst(ctx context.Context, o owner, it store.Item, at time.Time) error {
 	items, err := f.opts.Items.Get(ctx, []store.Key{it.Key, metadataKey(o.tenant, o.device)}, true)
 	switch {
 	case err != nil:
@@ -158,12 +254,9 @@ func (f *Fleet) saw(ctx context.Context, o owner, at time.Time) error {
 	case len(items) == 0:
 		// Its own item says for the first minute when it was seen.
 		d := Device{Tenant: o.tenant, Device: o.device, Status: Active, CreatedAt: at, UpdatedAt: at, LastSeenAt: at}
-		err = f.opts.Items.Put(ctx, d.item(1), store.IfAbsent())
+		return f.opts.Items.Put(ctx, d.item(1), store.IfAbsent())
 	case len(items) == 1 && items[0].SK == metadataSK && items[0].Attrs[attrSeen].Text() < timeText(at):
-		err = f.opts.Items.Put(ctx, it, store.IfAbsent())
+		return f.opts.Items.Put(ctx, it, store.IfAbsent())
 	}
-	if errors.Is(err, store.ErrCondition) {
-		return nil // another process did the same
-	}
-	return err
+	return nil
 }

@@ -120,6 +120,92 @@ func TestLastSeenFails(t *testing.T) {
 	})
 }
 
+// TestLastSeenIsTriedAgain: what could not be written is written within the
+// minute, without another reading; what was seen since is not written over.
+func TestLastSeenIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.rule(silent("", time.Hour))
+		w.send(reading("d", noon))
+		synctest.Wait()
+		w.items.failing(failOn("#SEEN"))
+		for range 2 {
+			w.advance(time.Minute)
+			w.send(reading("d", w.now()))
+			synctest.Wait()
+		}
+		time.Sleep(20 * time.Second)
+		w.items.failing(nil)
+		time.Sleep(20 * time.Second)
+		if at := w.lastSeen("d"); !at.Equal(w.now()) {
+			t.Errorf("seen at %s", at)
+		}
+		items, err := w.items.Get(t.Context(), []store.Key{{PK: "DEVICE#default/d", SK: "#SEEN#weather"}}, true)
+		if err != nil || len(items) != 1 || items[0].Attrs["lastSeenAt"].Text() != "2026-11-18T12:02:00.000000000Z" {
+			t.Errorf("%+v %v", items, err)
+		}
+		told := len(w.failed)
+		time.Sleep(time.Hour)
+		if puts := w.items.putsOf("#SEEN"); len(w.failed) != told || puts > 10 {
+			t.Errorf("it goes on when all is written: %d writes", puts)
+		}
+	})
+}
+
+// TestSeenSince: what could not be written does not take the place of what was
+// seen while that was tried.
+func TestSeenSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		once := false
+		w.items.failing(func(k store.Key) error {
+			if once || k.SK != "#SEEN" {
+				return nil
+			}
+			once = true
+			w.advance(time.Minute)
+			w.send(reading("d", w.now()))
+			return errDisk
+		})
+		w.send(reading("d", noon))
+		if at := w.lastSeen("d"); !at.Equal(noon.Add(time.Minute)) {
+			t.Errorf("seen at %s", at)
+		}
+	})
+}
+
+// TestSeenOfTenants: readings of several tenants in one write are each their
+// tenant's, whatever of them was rejected; of what was, nobody is asked.
+func TestSeenOfTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		readings := []varve.Reading{{}, reading("a", noon), {}, reading("b", noon), reading("c", noon), {}}
+		readings[3].Tenant = "other"
+		verdicts := make([]varve.Verdict, len(readings))
+		for i := range readings {
+			verdicts[i].Outcome = varve.Stored
+			if readings[i].Device == "" {
+				verdicts[i] = varve.Reject(varve.CodeMalformed, "no")
+			}
+		}
+		must(t, w.Watch(t.Context(), noon, readings, verdicts))
+		synctest.Wait()
+		for _, c := range []struct {
+			tenant string
+			want   int
+		}{{tenant, 2}, {"other", 1}, {"", 0}} {
+			if n := len(w.devices(fleet.DeviceList{Tenant: c.tenant})); n != c.want {
+				t.Errorf("tenant %q has %d devices, want %d", c.tenant, n, c.want)
+			}
+		}
+		before := w.items.queries
+		must(t, w.Watch(t.Context(), noon, readings[:1], verdicts[:1]))
+		if w.items.queries != before {
+			t.Error("rules were asked for a reading that was rejected")
+		}
+	})
+}
+
 // TestCloseWritesLastSeen: what was noted is written when the fleet is closed.
 func TestCloseWritesLastSeen(t *testing.T) {
 	w := newWorld(t)

@@ -10,35 +10,57 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Watch takes in that readings arrived and are stored, all but those with a
+// Watch takes in that readings are stored, since now, all but those with a
 // rejecting verdict, and raises and resolves the alerts that they make due.
 // Readings for which that cannot be done are rejected for now: sent again, they
 // are duplicates, and it is done then. An error is that of an ended context.
-func (f *Fleet) Watch(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) error {
-	if f.seen.note(arrived, readings, verdicts) && len(readings) > 0 {
-		if set, err := f.inForce(ctx, readings[0].Tenant); err == nil && set.empty() {
-			return nil
+func (f *Fleet) Watch(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error {
+	for len(readings) > 0 {
+		tenant, n := ofOneTenant(readings, verdicts)
+		if tenant != "" {
+			if err := f.watchTenant(ctx, now, tenant, readings[:n], verdicts[:n]); err != nil {
+				return err
+			}
+		}
+		readings, verdicts = readings[n:], verdicts[n:]
+	}
+	return nil
+}
+
+// ofOneTenant returns how many readings there are before one of another tenant;
+// what was rejected may not even say whose it is, and is anybody's. The tenant is
+// empty if all were rejected.
+func ofOneTenant(readings []varve.Reading, verdicts []varve.Verdict) (tenant string, n int) {
+	for ; n < len(readings); n++ {
+		of := readings[n].Tenant
+		switch {
+		case verdicts[n].Outcome == varve.Rejected:
+		case tenant == "":
+			tenant = of
+		case of != tenant:
+			return tenant, n
 		}
 	}
-	var tenant string
-	var set *ruleSet
-	var failed error
+	return tenant, n
+}
+
+// watchTenant is Watch for readings of one tenant.
+func (f *Fleet) watchTenant(ctx context.Context, now time.Time, tenant string, readings []varve.Reading, verdicts []varve.Verdict) error {
+	set, err := f.inForce(ctx, tenant)
+	if err != nil {
+		// In which streams they were seen is noted when they are sent again.
+		f.seen.note(now, tenant, nil, readings, verdicts)
+		rejectAll(verdicts, err)
+		return context.Cause(ctx)
+	}
+	f.seen.note(now, tenant, set.listened, readings, verdicts)
+	if set.empty() {
+		return nil
+	}
 	var groups map[varve.Series][]int
 	for i := range readings {
 		r := &readings[i]
-		if verdicts[i].Outcome == varve.Rejected {
-			continue
-		}
-		if set == nil && failed == nil || r.Tenant != tenant {
-			tenant = r.Tenant
-			if set, failed = f.inForce(ctx, tenant); ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-		}
-		switch {
-		case failed != nil:
-			verdicts[i] = unwatched(failed)
-		case !set.empty() && len(set.of(r.Series)) > 0:
+		if verdicts[i].Outcome != varve.Rejected && len(set.of(r.Series)) > 0 {
 			if groups == nil {
 				groups = map[varve.Series][]int{}
 			}
@@ -57,6 +79,15 @@ func (f *Fleet) Watch(ctx context.Context, arrived time.Time, readings []varve.R
 		}
 	}
 	return nil
+}
+
+// rejectAll rejects for now what is stored.
+func rejectAll(verdicts []varve.Verdict, err error) {
+	for i := range verdicts {
+		if verdicts[i].Outcome != varve.Rejected {
+			verdicts[i] = unwatched(err)
+		}
+	}
 }
 
 func unwatched(err error) varve.Verdict {

@@ -52,10 +52,10 @@ type Options struct {
 	// hold up fresh readings. 0 is 65,536.
 	MaxReadings int
 	// Watch, if not nil, is told of the readings of a write before its verdicts
-	// are handed out; those not Rejected are stored. It may reject some for now:
-	// they are stored all the same, and are duplicates when they are sent again.
-	// It keeps no reference to them. An error is that of an ended context.
-	Watch  func(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
+	// are handed out; those not Rejected are stored, since now. It may reject some
+	// for now: they are stored all the same, and are duplicates when they are sent
+	// again. It keeps no reference to them. An error is that of an ended context.
+	Watch  func(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
 	Events Events
 }
 

@@ -28,7 +28,8 @@ func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts 
 	if err != nil || q.r.opts.Watch == nil {
 		return err
 	}
-	return q.r.opts.Watch(ctx, q.arrived, readings, verdicts)
+	// Long after their arrival, perhaps: a request may take a quarter of an hour.
+	return q.r.opts.Watch(ctx, q.r.opts.Now(), readings, verdicts)
 }
 
 func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {

@@ -98,6 +98,37 @@ func TestVerdictsThatCome(t *testing.T) {
 	}
 }
 
+// TestWatch promises that who watches is told when readings were written: long
+// after they arrived, if their request took long.
+func TestWatch(t *testing.T) {
+	var told []time.Time
+	w := newWorld(func(o *router.Options) {
+		o.Watch = func(_ context.Context, now time.Time, readings []varve.Reading, _ []varve.Verdict) error {
+			if !readings[0].Arrived.Equal(noon) {
+				t.Errorf("arrived at %s", readings[0].Arrived)
+			}
+			told = append(told, now)
+			return nil
+		}
+	})
+	q, err := w.Admit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Done()
+	for i := range 2 {
+		w.mu.Lock()
+		w.now = noon.Add(time.Duration(i) * 10 * time.Minute)
+		w.mu.Unlock()
+		if err := q.Write(t.Context(), []varve.Reading{reading("weather", noon, int64(i))}, make([]varve.Verdict, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(told) != 2 || !told[0].Equal(noon) || !told[1].Equal(noon.Add(10*time.Minute)) {
+		t.Errorf("told at %s", told)
+	}
+}
+
 // TestBounds promises the exact times between which a reading is taken, and a
 // message that names the bound.
 func TestBounds(t *testing.T) {

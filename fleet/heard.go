@@ -1,0 +1,89 @@
+package fleet
+
+import (
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/store/lease"
+)
+
+const (
+	// seenWithin is by how much a device may have been seen after it is noted to
+	// have been.
+	seenWithin = time.Minute
+	// arrivedWithin is by how much a reading may have been written after it
+	// arrived: a request may take as long.
+	arrivedWithin = 15 * time.Minute
+	// clocksWithin is by how much the clocks of two processes may differ.
+	clocksWithin = 10 * time.Minute
+)
+
+// silence is what looks after deadman rules, and what it remembers from one look
+// to the next.
+type silence struct {
+	looking sync.Mutex
+	lease   lease.Keeper        // remembers since when another process has not renewed
+	heard   map[string]*hearing // by rule
+}
+
+// hearing is what is remembered of a deadman rule.
+type hearing struct {
+	since   time.Time // its first look
+	devices map[string]heard
+}
+
+// heard is a device as a look left it.
+type heard struct {
+	last  time.Time     // it was last heard of; zero: never
+	after time.Duration // by how much that may be too early
+	open  bool          // an alert is open about the silence since then
+	again bool          // there was something to change
+	// asked: the tables were, for what had arrived before the rule made it be
+	// noted. The last of it was base; zero: there was none.
+	asked bool
+	base  time.Time
+}
+
+// calm reports whether a device of which it is now known when it was last heard
+// of needs no closer look. An alert that is open stays so until it is heard of.
+// Where none is open, one may have been opened since by another process, but only
+// over a silence of as long as the rule says: so not between two times that lie
+// closer together, by enough for a clock that was ahead.
+func (h *heard) calm(r *Rule, last time.Time, after time.Duration, now time.Time) bool {
+	gap := last.Sub(h.last)
+	switch {
+	case h.again:
+		return false
+	case h.open:
+		return gap == 0
+	case last.IsZero():
+		return h.asked
+	}
+	least := min(max(r.For/2, 2*time.Minute), r.For+h.after)
+	return gap < least && now.Sub(last) < r.For+after
+}
+
+// name tells a rule from one that had its id before.
+func (r *Rule) name() string { return r.Tenant + "/" + r.ID + "/" + timeText(r.CreatedAt) }
+
+// keep forgets all rules but these.
+func (s *silence) keep(rules []Rule) {
+	kept := make(map[string]*hearing, len(rules))
+	for i := range rules {
+		name := rules[i].name()
+		if h := s.heard[name]; h != nil {
+			kept[name] = h
+		}
+	}
+	s.heard = kept
+}
+
+// of returns what is remembered of a rule.
+func (s *silence) of(r *Rule, now time.Time) *hearing {
+	h := s.heard[r.name()]
+	if h == nil {
+		h = &hearing{since: now}
+		s.heard[r.name()] = h
+	}
+	return h
+}
