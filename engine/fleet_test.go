@@ -72,3 +72,44 @@ func TestFleet(t *testing.T) {
 		}
 	})
 }
+
+// TestShortRetention: a device whose readings live for a shorter time than a
+// rule's condition must hold, or than it may be silent, is told of all the same.
+func TestShortRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := open(t, engine.Options{Store: mem.New(nil)})
+		if _, err := e.Fleet.PutDevice(t.Context(), fleet.Device{Tenant: varve.DefaultTenant, Device: "a", Retention: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		add := func(r fleet.Rule) {
+			r.Tenant, r.Stream, r.Severity = varve.DefaultTenant, "weather", fleet.Warning
+			if _, _, err := e.Fleet.AddRule(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add(fleet.Rule{ID: "high", Field: "v", Comparison: ">", Threshold: varve.IntValue(5), For: 2 * time.Minute})
+		begin := e.Now()
+		for range 5 {
+			if v := send(t, e, 9); v.Outcome != varve.Stored {
+				t.Fatal(v)
+			}
+			wait(40 * time.Second)
+		}
+		wait(time.Hour)
+		add(fleet.Rule{ID: "quiet", Kind: fleet.Deadman, For: 10 * time.Minute}) // what it heard of last has expired
+		wait(3 * time.Minute)
+		page, err := e.Fleet.Alerts(t.Context(), fleet.AlertList{Tenant: varve.DefaultTenant, Device: "a"})
+		if err != nil || len(page.Items) != 2 {
+			t.Fatalf("%+v %v", page, err)
+		}
+		for _, a := range page.Items {
+			since := begin
+			if a.Rule == "quiet" {
+				since = begin.Add(160 * time.Second)
+			}
+			if !a.Since.Equal(since) {
+				t.Errorf("%+v, want it since %s", a, since)
+			}
+		}
+	})
+}

@@ -8,12 +8,14 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// source is where the fleet asks for readings.
+// source is where the fleet asks for readings: of what is stored, whether it has
+// expired or not. A device may keep its readings for a shorter time than a rule's
+// condition must hold, or than it may be silent.
 type source struct{ e *Engine }
 
 // Read implements fleet.Source.
 func (s source) Read(ctx context.Context, series varve.Series, w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error {
-	rows, err := s.e.Query.Open(ctx, query.Query{Series: series, Window: w, Order: o, Consistent: true})
+	rows, err := s.e.Query.Open(ctx, query.Query{Series: series, Window: w, Order: o, Consistent: true, Expired: true})
 	if err != nil {
 		return err
 	}
@@ -33,7 +35,7 @@ func (s source) Read(ctx context.Context, series varve.Series, w varve.Window, o
 
 // LastArrival implements fleet.Source.
 func (s source) LastArrival(ctx context.Context, series varve.Series) (time.Time, bool, error) {
-	a, err := s.e.Query.Latest(ctx, query.LatestQuery{Series: series, By: varve.ByArrival, Consistent: true})
+	a, err := s.e.Query.Latest(ctx, query.LatestQuery{Series: series, By: varve.ByArrival, Consistent: true, Expired: true})
 	return a.Reading.Arrived, a.Found, err
 }
 

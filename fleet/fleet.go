@@ -13,13 +13,13 @@ import (
 
 // Source is where stored readings are asked for.
 type Source interface {
-	// Read hands on the live readings of a series in a window, in order, until
-	// yield returns false. It sees every reading acknowledged before, and those
-	// that the write which is being watched has stored. A reading is good until
-	// yield returns.
+	// Read hands on the readings of a series in a window, also those that have
+	// expired and are not deleted yet, in order, until yield returns false. It sees
+	// every reading acknowledged before, and those that the write which is being
+	// watched has stored. A reading is good until yield returns.
 	Read(ctx context.Context, s varve.Series, w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
-	// LastArrival returns when the last reading of a series arrived; false if it
-	// has none that is alive.
+	// LastArrival returns when the last reading of a series arrived, expired or
+	// not; false if it has none.
 	LastArrival(ctx context.Context, s varve.Series) (time.Time, bool, error)
 	// StreamsOf returns the streams in which a device has live readings.
 	StreamsOf(ctx context.Context, tenant, device string) ([]string, error)

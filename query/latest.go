@@ -21,10 +21,16 @@ type LatestQuery struct {
 	By         varve.By
 	Fields     []string // only these fields; none: all
 	Consistent bool
+	Expired    bool // also what has expired and is not dropped yet
+}
+
+// all returns the query for the readings among which the latest is.
+func (q *LatestQuery) all() Query {
+	return Query{Series: q.Series, Window: varve.AllTime(), Consistent: q.Consistent, Expired: q.Expired}
 }
 
 // LatestAnswer is the latest reading of one series, if it has any that is
-// alive.
+// asked for.
 type LatestAnswer struct {
 	Series   varve.Series
 	Reading  varve.Reading
@@ -33,14 +39,15 @@ type LatestAnswer struct {
 	Cost     store.Cost
 }
 
-// Latest returns the latest live reading of a series: the newest tables are
-// read first, and no more than can hold a later one than was found.
+// Latest returns the latest live reading of a series, or the latest of all: the
+// newest tables are read first, and no more than can hold a later one than was
+// found.
 func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error) {
-	valid := Query{Series: q.Series}
-	if err := valid.Validate(); err != nil {
+	all := q.all()
+	if err := all.Validate(); err != nil {
 		return LatestAnswer{}, err
 	}
-	p, err := e.plan(ctx, &Query{Series: q.Series, Window: varve.AllTime()}, q.Consistent)
+	p, err := e.plan(ctx, &all, q.Consistent)
 	if err != nil {
 		return LatestAnswer{}, err
 	}
@@ -231,7 +238,7 @@ func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// holds reports whether a table has a live reading at a position.
+// holds reports whether a table has a reading at a position that is asked for.
 func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Position) (bool, error) {
 	r := q.rangeOf(t.Table, l.plan.layout, nil, 0)
 	for {
@@ -255,7 +262,7 @@ func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Positi
 
 // goThrough finds the last arrival among all distinct readings.
 func (l *latest) goThrough(ctx context.Context) error {
-	rows, err := l.e.Open(ctx, Query{Series: l.q.Series, Window: varve.AllTime(), Consistent: l.q.Consistent})
+	rows, err := l.e.Open(ctx, l.q.all())
 	if err != nil {
 		return err
 	}

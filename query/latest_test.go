@@ -18,8 +18,10 @@ import (
 
 // latest is the oracle: the last of the distinct live readings.
 func (w *world) latest(s varve.Series, by varve.By) (varve.Reading, bool) {
-	var last varve.Reading
-	all := w.distinct(s)
+	return lastOf(w.distinct(s), by)
+}
+
+func lastOf(all []varve.Reading, by varve.By) (last varve.Reading, found bool) {
 	for i := range all {
 		if i == 0 || by.Later(&all[i], &last) {
 			last = all[i]
@@ -30,7 +32,7 @@ func (w *world) latest(s varve.Series, by varve.By) (varve.Reading, bool) {
 
 // TestLatest: the latest reading by event time and by arrival, of one device and
 // of many, is the last of its distinct live readings, however their copies lie
-// in the tables.
+// in the tables; or, if that is asked for, of all that is there.
 func TestLatest(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -40,6 +42,7 @@ func TestLatest(t *testing.T) {
 				By:         rapid.SampledFrom([]varve.By{varve.ByEvent, varve.ByArrival}).Draw(t, "by"),
 				Fields:     rapid.SampledFrom([][]string{nil, {"value"}, {"absent"}}).Draw(t, "fields"),
 				Consistent: rapid.Bool().Draw(t, "consistent"),
+				Expired:    rapid.Bool().Draw(t, "expired"),
 			}
 			one, err := w.engine.Latest(context.Background(), q)
 			if err != nil {
@@ -63,6 +66,9 @@ func TestLatest(t *testing.T) {
 func (w *world) checkLatest(t *rapid.T, got query.LatestAnswer, q query.LatestQuery) {
 	t.Helper()
 	want, found := w.latest(q.Series, q.By)
+	if q.Expired {
+		want, found = lastOf(w.all(q.Series), q.By)
+	}
 	want = project(want, q.Fields)
 	if got.Series != q.Series || got.Found != found || found && !got.Reading.Equal(&want) {
 		t.Fatalf("%s by %s:\n got %v %s\nwant %v %s", q.Series, q.By, got.Found, show(&got.Reading), found, show(&want))
@@ -127,6 +133,27 @@ func TestLatestReadsLittle(t *testing.T) {
 		}
 		if by == varve.ByEvent && month != 1 || month > 4 {
 			t.Errorf("by %s: read %d tables", by, month)
+		}
+	}
+}
+
+// TestLatestExpired: what has expired is found by who asks for it, also where a
+// copy of it makes it necessary to go through all readings, and by nobody else.
+func TestLatestExpired(t *testing.T) {
+	w := newWorld(t, 10*day, 10*day, 1)
+	at := start.AddDate(0, -2, 0)
+	w.put(t, retention.DefaultClass, reading("a", at, at, "", 1))
+	w.put(t, retention.DefaultClass, reading("a", at, at.AddDate(0, 1, 0), "", 1)) // again
+	w.put(t, retention.DefaultClass, reading("a", at.Add(-day), at.Add(day), "", 2))
+	for by, want := range map[varve.By]time.Time{varve.ByEvent: at, varve.ByArrival: at.Add(-day)} {
+		for _, expired := range []bool{false, true} {
+			a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: by, Expired: expired})
+			if err != nil || a.Found != expired || expired && !a.Reading.Time.Equal(want) {
+				t.Errorf("by %s, expired %t: %v %t %s", by, expired, err, a.Found, show(&a.Reading))
+			}
+			if expired == (len(a.Coverage.Expired) > 0) {
+				t.Errorf("by %s, expired %t: %+v", by, expired, a.Coverage)
+			}
 		}
 	}
 }

@@ -144,6 +144,13 @@ func (w *world) rotate(t TB) {
 		}
 		w.clock = w.clock.Add(time.Hour)
 	}
+	tables, err := w.mem.Tables(context.Background(), store.Filter{Prefixes: []string{"v", "v-old"}, Window: varve.AllTime(), Fresh: true})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	w.copies = slices.DeleteFunc(w.copies, func(c stored) bool {
+		return !slices.ContainsFunc(tables, func(in store.Info) bool { return in.Table == c.table })
+	})
 }
 
 // TestCoverage: an answer says which tables it rests on: those that overlap the

@@ -125,11 +125,24 @@ func (w *world) putOn(t TB, grid bucket.Policy, class string, r varve.Reading) b
 // distinct is the oracle: the live distinct readings of a device, ascending; of
 // the live copies of one, the first to arrive.
 func (w *world) distinct(s varve.Series) []varve.Reading {
-	found := map[varve.Position]varve.Reading{}
-	for _, c := range w.copies {
+	return w.first(s, func(c *stored) bool {
 		class, _ := w.policy.ClassOfPrefix(c.table.Prefix)
 		cutoff := w.clock.Add(-class.Retention)
-		if c.reading.Series != s || class.Retention != retention.Forever && !c.reading.Time.After(cutoff) && !c.reading.Arrived.After(cutoff) {
+		return class.Retention == retention.Forever || c.reading.Time.After(cutoff) || c.reading.Arrived.After(cutoff)
+	})
+}
+
+// all is the oracle where what has expired is asked for, too.
+func (w *world) all(s varve.Series) []varve.Reading {
+	return w.first(s, func(*stored) bool { return true })
+}
+
+// first returns the readings of a device, ascending; of the copies of one that
+// count, the first to arrive.
+func (w *world) first(s varve.Series, counts func(*stored) bool) []varve.Reading {
+	found := map[varve.Position]varve.Reading{}
+	for _, c := range w.copies {
+		if c.reading.Series != s || !counts(&c) {
 			continue
 		}
 		at := c.reading.Position()
