@@ -97,21 +97,44 @@ func (f *Fleet) DeleteDevice(ctx context.Context, tenant, device string) error {
 	if err := varve.ValidateDevice(device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
 	}
+	// When it was last seen goes first: as long as that is there, no reading
+	// registers the device again. It goes again behind the device, because a
+	// reading may have come in between.
+	if err := f.forgetSeen(ctx, tenant, device); err != nil {
+		return fmt.Errorf("delete device %s: %w", device, err)
+	}
 	err := f.opts.Items.Delete(ctx, metadataKey(tenant, device), store.IfExists())
 	gone := errors.Is(err, store.ErrCondition)
 	if err != nil && !gone {
 		return fmt.Errorf("delete device %s: %w", device, err)
 	}
-	// When it was last seen goes second: as long as that is there, no reading
-	// registers the device again.
-	if err := f.opts.Items.Delete(ctx, seenKey(tenant, device, "")); err != nil {
+	f.keeps.forget(owner{tenant, device})
+	if err := f.forgetSeen(ctx, tenant, device); err != nil {
 		return fmt.Errorf("delete device %s: %w", device, err)
 	}
-	f.keeps.forget(owner{tenant, device})
 	if gone {
 		return varve.Errorf(varve.NotFound, "device %q is not registered", device)
 	}
 	return nil
+}
+
+// forgetSeen deletes when a device was last seen, in all streams and in each.
+func (f *Fleet) forgetSeen(ctx context.Context, tenant, device string) error {
+	q := store.ItemQuery{PK: devicePK(tenant, device), From: seenSK, To: store.PrefixEnd(seenSK), Consistent: true}
+	for {
+		page, err := f.opts.Items.Query(ctx, q)
+		if err != nil || len(page.Items) == 0 {
+			return err
+		}
+		keys := make([]store.Key, len(page.Items))
+		for i := range page.Items {
+			keys[i] = page.Items[i].Key
+		}
+		if err := f.opts.Items.DeleteAll(ctx, keys); err != nil || !page.More {
+			return err
+		}
+		q.After = &page.Items[len(page.Items)-1]
+	}
 }
 
 // DeviceList asks for devices in the order of their names.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -247,16 +248,32 @@ func (f *Fleet) saw(ctx context.Context, o sighting, at time.Time) error {
 
 // sawFirst writes that a device was seen of which no earlier time is noted.
 func (f *Fleet) sawFirst(ctx context.Context, o owner, it store.Item, at time.Time) error {
-	items, err := f.opts.Items.Get(ctx, []store.Key{it.Key, metadataKey(o.tenant, o.device)}, true)
-	switch {
-	case err != nil:
+	metadata := metadataKey(o.tenant, o.device)
+	items, err := f.opts.Items.Get(ctx, []store.Key{it.Key, metadata}, true)
+	if err != nil {
 		return err
-	case len(items) == 0:
-		// Its own item says for the first minute when it was seen.
-		d := Device{Tenant: o.tenant, Device: o.device, Status: Active, CreatedAt: at, UpdatedAt: at, LastSeenAt: at}
-		return f.opts.Items.Put(ctx, d.item(1), store.IfAbsent())
-	case len(items) == 1 && items[0].SK == metadataSK && items[0].Attrs[attrSeen].Text() < timeText(at):
-		return f.opts.Items.Put(ctx, it, store.IfAbsent())
 	}
-	return nil
+	if !slices.ContainsFunc(items, func(it store.Item) bool { return it.SK == metadataSK }) {
+		return f.register(ctx, o, at)
+	}
+	if len(items) > 1 || items[0].Attrs[attrSeen].Text() >= timeText(at) {
+		return nil
+	}
+	if err := f.opts.Items.Put(ctx, it, store.IfAbsent()); err != nil {
+		return err
+	}
+	// If the device was deleted meanwhile, this item would be taken for a witness
+	// that it is there.
+	items, err = f.opts.Items.Get(ctx, []store.Key{metadata}, true)
+	if err != nil || len(items) > 0 {
+		return err
+	}
+	return f.register(ctx, o, at)
+}
+
+// register registers a device that was seen. Its own item says for the first
+// minute when that was.
+func (f *Fleet) register(ctx context.Context, o owner, at time.Time) error {
+	d := Device{Tenant: o.tenant, Device: o.device, Status: Active, CreatedAt: at, UpdatedAt: at, LastSeenAt: at}
+	return f.opts.Items.Put(ctx, d.item(1), store.IfAbsent())
 }
