@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -70,6 +71,63 @@ func TestConcurrentPuts(t *testing.T) {
 		if !at.Equal(created[0]) {
 			t.Fatalf("created at %s and at %s", created[0], at)
 		}
+	}
+}
+
+// TestPutAmongOthers: of two who write a device at once, the one that is second
+// looks again and follows the other, who may have registered, changed or deleted
+// it; when the store fails, that is said, and not tried again.
+func TestPutAmongOthers(t *testing.T) {
+	for _, c := range []struct {
+		reason        string
+		there, delete bool // before; by the other
+		created       time.Time
+		version       int64
+	}{
+		{"both register it", false, false, noon.Add(time.Minute), 2},
+		{"both change it", true, false, noon, 3},
+		{"the other deletes it", true, true, noon.Add(time.Minute), 1},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			w, ctx := newWorld(t), t.Context()
+			d := fleet.Device{Tenant: tenant, Device: "d", Name: "first"}
+			if c.there {
+				_, err := w.PutDevice(ctx, d)
+				must(t, err)
+			}
+			w.advance(time.Minute)
+			met := false
+			w.items.failing(func(k store.Key) error {
+				if met || k.SK != "#METADATA" {
+					return nil
+				}
+				met = true
+				if c.delete {
+					return w.DeleteDevice(ctx, tenant, "d")
+				}
+				_, err := w.PutDevice(ctx, fleet.Device{Tenant: tenant, Device: "d", Name: "other", Location: "Hall 3"})
+				return err
+			})
+			d.Name = "second"
+			got, err := w.PutDevice(ctx, d)
+			must(t, err)
+			d.Status, d.CreatedAt, d.UpdatedAt = fleet.Active, c.created, noon.Add(time.Minute)
+			if got != d {
+				t.Errorf("got  %+v\nwant %+v", got, d)
+			}
+			items, err := w.items.Get(ctx, []store.Key{{PK: "DEVICE#" + tenant + "/d", SK: "#METADATA"}}, true)
+			if err != nil || len(items) != 1 || !items[0].Attrs["version"].Equal(varve.IntValue(c.version)) {
+				t.Errorf("%+v %v, want version %d", items, err, c.version)
+			}
+			before := w.items.putsOf("#METADATA")
+			w.items.failing(failOn("#METADATA"))
+			if _, err := w.PutDevice(ctx, d); !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "write device d") {
+				t.Errorf("the store failed: %v", err)
+			}
+			if n := w.items.putsOf("#METADATA") - before; n != 1 {
+				t.Errorf("%d tries", n)
+			}
+		})
 	}
 }
 

@@ -1,7 +1,9 @@
 package fleet_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -161,5 +163,48 @@ func TestOneLookAtATime(t *testing.T) {
 	must(t, w.CheckSilence(ctx))
 	if got := w.minutes(); got != "0-10-" || !again {
 		t.Errorf("%q, in the midst: %t", got, again)
+	}
+}
+
+// TestDeadmanOfOneDevice: a rule that names a device which nobody expects to
+// report, or which is not registered, raises nothing and fails nothing, and keeps
+// no other rule from it; when the device is expected, it does.
+func TestDeadmanOfOneDevice(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	for _, device := range []string{"unknown", "mended", "off", "z"} {
+		w.rule(fleet.Rule{Kind: fleet.Deadman, ID: "of-" + device, Device: device, For: 10 * time.Minute, Severity: fleet.Info})
+	}
+	put := func(device string, s fleet.Status) {
+		_, err := w.PutDevice(ctx, fleet.Device{Tenant: tenant, Device: device, Status: s})
+		must(t, err)
+	}
+	put("mended", fleet.Maintenance)
+	put("off", fleet.Inactive)
+	put("z", fleet.Active)
+	silent := func() string {
+		w.advance(time.Hour)
+		must(t, w.CheckSilence(ctx))
+		var devices []string
+		for _, a := range w.alerts(fleet.AlertList{}) {
+			devices = append(devices, a.Device)
+		}
+		slices.Sort(devices)
+		return strings.Join(devices, " ")
+	}
+	for range 2 {
+		if got := silent(); got != "z" {
+			t.Errorf("alerts of %s", got)
+		}
+	}
+	put("mended", fleet.Active)
+	put("unknown", fleet.Active)
+	if got := silent(); got != "mended unknown z" {
+		t.Errorf("alerts of %s", got)
+	}
+	w.items.failing(failOn("RUN#"))
+	put("off", fleet.Active)
+	w.advance(time.Hour)
+	if err := w.CheckSilence(ctx); !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "of-off: device off: ") {
+		t.Error(err)
 	}
 }
