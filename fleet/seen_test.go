@@ -134,9 +134,9 @@ func TestLastSeenIsTriedAgain(t *testing.T) {
 			w.send(reading("d", w.now()))
 			synctest.Wait()
 		}
-		time.Sleep(20 * time.Second)
+		<-time.After(20 * time.Second)
 		w.items.failing(nil)
-		time.Sleep(20 * time.Second)
+		<-time.After(20 * time.Second)
 		if at := w.lastSeen("d"); !at.Equal(w.now()) {
 			t.Errorf("seen at %s", at)
 		}
@@ -145,7 +145,7 @@ func TestLastSeenIsTriedAgain(t *testing.T) {
 			t.Errorf("%+v %v", items, err)
 		}
 		told := len(w.failed)
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		if puts := w.items.putsOf("#SEEN"); len(w.failed) != told || puts > 10 {
 			t.Errorf("it goes on when all is written: %d writes", puts)
 		}
