@@ -63,14 +63,14 @@ func (h *heard) calm(r *Rule, last time.Time, after time.Duration, now time.Time
 	return gap < least && now.Sub(last) < r.For+after
 }
 
-// name tells a rule from one that had its id before.
-func (r *Rule) name() string { return r.Tenant + "/" + r.ID + "/" + timeText(r.CreatedAt) }
+// key tells a rule from all others that are or were.
+func (r *Rule) key() string { return r.Tenant + "/" + r.name() }
 
 // keep forgets all rules but these.
 func (s *silence) keep(rules []Rule) {
 	kept := make(map[string]*hearing, len(rules))
 	for i := range rules {
-		name := rules[i].name()
+		name := rules[i].key()
 		if h := s.heard[name]; h != nil {
 			kept[name] = h
 		}
@@ -80,10 +80,10 @@ func (s *silence) keep(rules []Rule) {
 
 // of returns what is remembered of a rule.
 func (s *silence) of(r *Rule, now time.Time) *hearing {
-	h := s.heard[r.name()]
+	h := s.heard[r.key()]
 	if h == nil {
 		h = &hearing{since: now}
-		s.heard[r.name()] = h
+		s.heard[r.key()] = h
 	}
 	return h
 }

@@ -130,10 +130,10 @@ func TestNewRuleAboutStream(t *testing.T) {
 	}
 }
 
-// TestRuleMadeAgain: between two rules about a stream, when devices are seen in
+// TestSilenceOfARuleMadeAgain: between two rules about a stream, when devices are seen in
 // it is not noted; what was noted under the first one does not make a device
 // silent.
-func TestRuleMadeAgain(t *testing.T) {
+func TestSilenceOfARuleMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r := silent("", 10*time.Minute)
@@ -158,7 +158,7 @@ func TestRuleMadeAgain(t *testing.T) {
 	})
 }
 
-// TestRuleMadeAgainAtOnce: what was remembered under a rule does not count for
+// TestSilenceOfARuleMadeAgainAtOnce: what was remembered under a rule does not count for
 // the next one of its id, even if no look falls in between.
 func TestRuleMadeAgainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
