@@ -11,16 +11,17 @@ import (
 
 // Each calls each with every copy of every reading of a series in a window that
 // was acknowledged before and is still in a table, expired or not, and tells
-// which count: a copy does not if another was alive, by its class's and stream's
-// retention, when the day began on which this one arrived, or came earlier on
-// that day. What is sent again after it has expired counts as new.
+// which count, and whether there are earlier copies: one does not count if another
+// was alive, by its class's and stream's retention, when the day began on which
+// this one arrived, or came earlier on that day. What is sent again after it has
+// expired counts as new.
 //
 // So a copy no longer tells what has come before long before it is deleted, and
 // whether one counts is the same at all times, however late it is asked.
 //
 // The copies are good during the call only. Each fails if a table was dropped
 // meanwhile: some are missing then that there were.
-func (e *Engine) Each(ctx context.Context, s varve.Series, w varve.Window, each func(r *varve.Reading, counts bool)) error {
+func (e *Engine) Each(ctx context.Context, s varve.Series, w varve.Window, each func(r *varve.Reading, counts, earlier bool)) error {
 	rows, err := e.Open(ctx, Query{Series: s, Window: w, Consistent: true, Expired: true})
 	if err != nil {
 		return err
@@ -38,14 +39,14 @@ func (e *Engine) Each(ctx context.Context, s varve.Series, w varve.Window, each 
 		}
 		if rows.alone(first) {
 			for i := range first.page {
-				each(&first.page[i], true)
+				each(&first.page[i], true, false)
 			}
 			first.page = nil
 			continue
 		}
 		same = rows.copies(same[:0], first)
 		for i := range same {
-			each(same[i].Reading, same[i].counts(same[:i]))
+			each(same[i].Reading, same[i].counts(same[:i]), i > 0)
 		}
 	}
 	if missing := rows.Coverage().Missing; len(missing) > 0 {

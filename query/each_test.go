@@ -28,7 +28,7 @@ func TestEach(t *testing.T) {
 		t.Fatalf("%d are alive: the test is wrong", len(got))
 	}
 	each := func(w *world, window varve.Window) (got []varve.Reading, err error) {
-		err = w.engine.Each(t.Context(), device("a"), window, func(r *varve.Reading, counts bool) {
+		err = w.engine.Each(t.Context(), device("a"), window, func(r *varve.Reading, counts, _ bool) {
 			if counts {
 				got = append(got, r.Clone())
 			}
@@ -78,10 +78,13 @@ func TestEachCounts(t *testing.T) {
 		Keep: func(context.Context, string, string) (time.Duration, error) { return time.Hour, nil },
 	})
 	var seen, counting []string
-	err := e.Each(t.Context(), device("a"), varve.AllTime(), func(r *varve.Reading, counts bool) {
+	err := e.Each(t.Context(), device("a"), varve.AllTime(), func(r *varve.Reading, counts, earlier bool) {
 		v := r.Field("value").String()
 		if seen = append(seen, v); counts {
 			counting = append(counting, v)
+		}
+		if earlier != (v != "1") {
+			t.Errorf("%s has earlier copies: %v", v, earlier)
 		}
 	})
 	if err != nil || !slices.Equal(seen, []string{"1", "2", "3", "4", "5", "6"}) || !slices.Equal(counting, []string{"1", "4", "6"}) {

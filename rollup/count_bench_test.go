@@ -15,10 +15,10 @@ import (
 // given is readings that all count.
 type given []varve.Reading
 
-func (g given) Each(_ context.Context, _ varve.Series, w varve.Window, each func(*varve.Reading, bool)) error {
+func (g given) Each(_ context.Context, _ varve.Series, w varve.Window, each func(*varve.Reading, bool, bool)) error {
 	for i := range g {
 		if w.Contains(g[i].Time) {
-			each(&g[i], true)
+			each(&g[i], true, false)
 		}
 	}
 	return nil

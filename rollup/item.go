@@ -15,6 +15,7 @@ const (
 	attrReadings = "readings"
 	attrFields   = "fields"
 	attrParts    = "parts"
+	attrDigest   = "digest"
 )
 
 // partBytes is how many bytes of fields an item has at most: DynamoDB's have
@@ -33,6 +34,9 @@ const partBytes = 300 << 10
 func (p *Partial) items(k store.Key, most int) []store.Item {
 	texts := p.texts(most)
 	first := store.Item{Key: k, Attrs: map[string]varve.Value{attrReadings: varve.IntValue(p.Readings)}}
+	if p.Readings > 0 {
+		first.Attrs[attrDigest] = varve.IntValue(int64(p.digest))
+	}
 	if texts[0] != "" {
 		first.Attrs[attrFields] = varve.StringValue(texts[0])
 	}
@@ -89,6 +93,8 @@ func parsePartial(it *store.Item, only wanted) (*Partial, error) {
 		return nil, fmt.Errorf("item %s %s: %s is %s", it.PK, it.SK, attrReadings, it.Attrs[attrReadings])
 	}
 	p.again = p.Readings == 0
+	digest, _ := it.Attrs[attrDigest].Int()
+	p.digest = uint64(digest)
 	if v, some := it.Attrs[attrParts]; some {
 		if p.parts, ok = v.Int(); !ok || p.parts < 1 {
 			return nil, fmt.Errorf("item %s %s: %s is %s", it.PK, it.SK, attrParts, v)

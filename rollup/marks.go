@@ -14,8 +14,9 @@ type Raw interface {
 	// Each calls each with every copy of every reading of a series in a window
 	// that is still there, expired or not, and was acknowledged before. It counts
 	// unless an earlier copy was alive when the day began on which it arrived, or
-	// came on that day. The copies are good during the call only.
-	Each(ctx context.Context, s varve.Series, w varve.Window, each func(r *varve.Reading, counts bool)) error
+	// came on that day; earlier says that there is one, alive or not. The readings
+	// come in their order, and are good during the call only.
+	Each(ctx context.Context, s varve.Series, w varve.Window, each func(r *varve.Reading, counts, earlier bool)) error
 }
 
 // slot is one partial: an hour, and a day of arrival.
@@ -78,7 +79,7 @@ func (r *records) count(ctx context.Context, s varve.Series, dirty map[slot]bool
 		tallies[d] = &tally{only: only}
 	}
 	for _, h := range spans(dirty) {
-		err := r.raw.Each(ctx, s, h.window(), func(x *varve.Reading, counts bool) {
+		err := r.raw.Each(ctx, s, h.window(), func(x *varve.Reading, counts, _ bool) {
 			switch t := tallies[slot{hourOf(x.Time.Unix()), dayOf(x.Arrived.Unix())}]; {
 			case t == nil || ctx.Err() != nil: // nobody waits for the rest
 			case counts:

@@ -13,8 +13,9 @@ type Partial struct {
 	Readings int64   // how many there are, with or without numbers
 	Fields   []Field // those that had numbers, sorted by name
 
-	again       bool  // copies were seen of readings that count elsewhere
-	parts, read int64 // items beyond the first that it was written as, and how many of them were read
+	digest      uint64 // of which readings they are, in whatever order
+	again       bool   // copies were seen of readings that count elsewhere
+	parts, read int64  // items beyond the first that it was written as, and how many of them were read
 }
 
 // Field is what the numbers of one field add up to.

@@ -1,89 +1,92 @@
 package rollup
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 )
 
-// Rebuild marks the hours of a series of which more readings count than are in
-// their roll-up, because some were written while nothing was marked, and returns
+// Rebuild marks the hours of a series of which readings count that are not in
+// their roll-up, because they were written while nothing was marked, and returns
 // how many it marked, of each day of arrival. Reads count them from then on.
 //
-// Where readings are gone that an hour was counted from, what came on another
-// day may be copies of them, and be in the roll-up already. Such hours are left as
-// they are, and told of.
+// An hour is left as it is, and told of, if it cannot be known what is in its
+// roll-up: readings are gone that it was counted from, or others count by now,
+// because a retention has changed. What came on another day may be copies of
+// those.
 func (w *Worker) Rebuild(ctx context.Context, s varve.Series, window varve.Window) (marked, left int, err error) {
 	if err := window.Validate(); err != nil {
 		return 0, 0, varve.InvalidParam("to", "%s", err)
 	}
-	counted := map[slot]int64{}
 	asked := Query{Period: Hourly, Window: window}
-	err = w.raw.Each(ctx, s, asked.span().window(), func(r *varve.Reading, counts bool) {
-		if counts {
-			counted[slot{hourOf(r.Time.Unix()), dayOf(r.Arrived.Unix())}]++
+	b := rebuilding{w: w, series: s, day: -1}
+	err = w.raw.Each(ctx, s, asked.span().window(), func(r *varve.Reading, counts, earlier bool) {
+		if day := dayOf(r.Time.Unix()); day != b.day {
+			b.finish(ctx)
+			b.day, b.found = day, map[slot]*found{}
 		}
+		b.take(r, counts, earlier)
 	})
+	if b.finish(ctx); err == nil {
+		err = b.err
+	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("rebuild %s: %w", s, err)
+		return b.marked, b.left, fmt.Errorf("rebuild %s: %w", s, err)
 	}
-	round := int64(step / time.Second)
-	until := w.now().Unix()/round*round + 2*round
-	slots := slices.SortedFunc(maps.Keys(counted), func(a, b slot) int { return cmp.Compare(a.hour, b.hour) })
-	for _, h := range spans(counted) {
-		n, _ := slices.BinarySearchFunc(slots, h.to, func(at slot, to int64) int { return cmp.Compare(at.hour, to) })
-		behind, kept, err := w.behind(ctx, s, h, slots[:n], counted)
-		slots = slots[n:]
-		if err != nil {
-			return marked, left, fmt.Errorf("rebuild %s: %w", s, err)
-		}
-		var items []store.Item
-		for _, at := range behind {
-			items = append(items, mark{from: at.hour, hours: 1, arrival: at.arrival, until: until}.item(s))
-		}
-		if err := w.items.PutAll(ctx, items); err != nil {
-			return marked, left, fmt.Errorf("rebuild %s: %w", s, err)
-		}
-		marked, left = marked+len(items), left+kept
-	}
-	return marked, left, nil
+	return b.marked, b.left, nil
 }
 
-// behind returns which of a span's slots at rest are behind what counts now, and
-// how many may be, which cannot be told. Dirty ones are counted anyway.
-func (w *Worker) behind(ctx context.Context, s varve.Series, h span, slots []slot, counted map[slot]int64) (list []slot, left int, err error) {
-	marks, err := w.marks(ctx, s, h)
+// rebuilding goes through a series day by day.
+type rebuilding struct {
+	w            *Worker
+	series       varve.Series
+	day          int64
+	found        map[slot]*found // of the day
+	marked, left int
+	err          error // of an earlier day
+}
+
+func (b *rebuilding) take(r *varve.Reading, counts, earlier bool) {
+	at := slot{hourOf(r.Time.Unix()), dayOf(r.Arrived.Unix())}
+	f := b.found[at]
+	if f == nil {
+		f = &found{}
+		b.found[at] = f
+	}
+	if counts {
+		f.add(r, earlier)
+	}
+}
+
+// finish marks what is behind of the day.
+func (b *rebuilding) finish(ctx context.Context) {
+	if b.err != nil || len(b.found) == 0 {
+		return
+	}
+	h := span{b.day * dayHours, (b.day + 1) * dayHours}
+	marks, err := b.w.marks(ctx, b.series, h)
 	if err != nil {
-		return nil, 0, err
+		b.err = err
+		return
 	}
-	there, err := w.hours(ctx, s, h, noField)
+	there, err := b.w.hours(ctx, b.series, h, noField)
 	if err != nil {
-		return nil, 0, err
+		b.err = err
+		return
 	}
-	dirty, lost := slotsOf(marks, h), map[int64]bool{}
-	for at, p := range there {
-		// Either readings are gone, or a copy that arrived earlier has come: then
-		// they are about to count on that day, too.
-		if p.Readings > counted[at] {
-			lost[at.hour] = true
-		}
+	behind, left := compare(b.found, there, slotsOf(marks, h))
+	round := int64(step / time.Second)
+	until := b.w.now().Unix()/round*round + 2*round
+	var items []store.Item
+	for _, at := range behind {
+		items = append(items, mark{from: at.hour, hours: 1, arrival: at.arrival, until: until}.item(b.series))
 	}
-	for _, at := range slots {
-		switch p := there[at]; {
-		case dirty[at] || p != nil && counted[at] <= p.Readings:
-		case lost[at.hour]:
-			left++
-		default:
-			list = append(list, at)
-		}
+	if b.err = b.w.items.PutAll(ctx, items); b.err == nil {
+		b.marked, b.left = b.marked+len(items), b.left+left
 	}
-	return list, left, nil
 }
 
 // noField is for who asks which hours there are, and for no field of them.

@@ -38,6 +38,7 @@ func (w wanted) has(name string) bool { return w == nil || w[name] }
 func (t *tally) add(r *varve.Reading) {
 	t.sum.Readings++
 	at, i := r.Position(), -1
+	t.sum.digest += digestOf(at)
 	for j := range r.Fields {
 		f := &r.Fields[j]
 		if f.Value.Kind() != varve.KindNumber || !t.only.has(f.Name) {
@@ -52,6 +53,7 @@ func (t *tally) add(r *varve.Reading) {
 // merge adds what other readings add up to.
 func (t *tally) merge(p *Partial) {
 	t.sum.Readings += p.Readings
+	t.sum.digest += p.digest
 	t.sum.again = t.sum.again || p.again
 	i := -1
 	for j := range p.Fields {

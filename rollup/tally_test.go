@@ -63,12 +63,12 @@ type whoGivesUp struct {
 	cancel context.CancelFunc
 }
 
-func (w *whoGivesUp) Each(_ context.Context, _ varve.Series, _ varve.Window, each func(*varve.Reading, bool)) error {
+func (w *whoGivesUp) Each(_ context.Context, _ varve.Series, _ varve.Window, each func(*varve.Reading, bool, bool)) error {
 	for i := range 2 * w.after {
 		if i == w.after {
 			w.cancel()
 		}
-		each(&varve.Reading{Series: series, Fields: []varve.Field{{Name: "v", Value: varve.IntValue(1)}}}, true)
+		each(&varve.Reading{Series: series, Fields: []varve.Field{{Name: "v", Value: varve.IntValue(1)}}}, true, false)
 	}
 	return nil
 }
