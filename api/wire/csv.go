@@ -21,7 +21,7 @@ type Columns struct {
 	Names []string
 	// Time, Device and ID name the columns that hold these; one that is named
 	// must be there. "" is "time" or, if there is none, "timestamp"; "device",
-	// both in capitals or not; "id". All other columns are fields, save
+	// both in capitals, too, the device if none is given; "id". All other columns are fields, save
 	// "arrived", which answers have; "fields.time" is the field time, and so on.
 	Time, Device, ID string
 	// Kinds fixes the kind of fields, by column, which must be there. The cells of others are what
@@ -128,7 +128,7 @@ func (c *csvReader) begin() error {
 }
 
 func (c *csvReader) assign(names []string) error {
-	timeColumn, device, id := c.Columns.Time, c.DeviceColumn(names), orDefault(c.Columns.ID, "id")
+	timeColumn, device, id := c.Columns.Time, c.DeviceColumn(names, c.Defaults.Device != ""), orDefault(c.Columns.ID, "id")
 	if timeColumn == "" {
 		if timeColumn = among(names, "time"); !slices.Contains(names, timeColumn) && slices.Contains(names, among(names, "timestamp")) {
 			timeColumn = among(names, "timestamp")
@@ -188,11 +188,16 @@ func list(names []string) string {
 }
 
 // DeviceColumn returns the one of some columns that holds the device, if any does.
-func (c *Columns) DeviceColumn(names []string) string {
-	if c.Device != "" {
+// In capitals it is one only if no device is given for all rows: it may be a field.
+func (c *Columns) DeviceColumn(names []string, given bool) string {
+	switch {
+	case c.Device != "":
 		return c.Device
+	case given:
+		return "device"
+	default:
+		return among(names, "device")
 	}
-	return among(names, "device")
 }
 
 // among returns how some columns write a name: as it is, or in capitals.

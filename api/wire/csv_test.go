@@ -136,6 +136,7 @@ func TestHeaders(t *testing.T) {
 		{"capitals", "Time,DEVICE,ID,a\n1475001526000,d1,x,1", wire.Columns{}, "ID=string(x) a=number(1)"},
 		{"a capital timestamp", "Timestamp,Device,a\n1475001526000,d1,1", wire.Columns{}, "a=number(1)"},
 		{"small before capital", "Time,time,Device,device,a\n1,1475001526000,x,d1,1", wire.Columns{}, "Device=string(x) Time=number(1) a=number(1)"},
+		{"fields in capitals", "time,device,fields.Device,fields.device,a\n1475001526000,d1,x,y,1", wire.Columns{}, "Device=string(x) a=number(1) device=string(y)"},
 		{"no such device column", header + goodRow, wire.Columns{Device: "serial"}, `there is no column "serial"; the columns are time, device, a`},
 		{"no such id column", header + goodRow, wire.Columns{ID: "nr"}, `there is no column "nr"`},
 		{"no column of a kind", header + goodRow, wire.Columns{Kinds: map[string]varve.Kind{"b": varve.KindString}}, `there is no column "b"`},
@@ -172,6 +173,20 @@ func TestHeaders(t *testing.T) {
 			}
 		case fields(&all[0].reading) != row.want || all[0].reading.Device != "d1":
 			t.Errorf("%s: %s, want %s", row.why, show(&all[0].reading), row.want)
+		}
+	}
+}
+
+// TestCapitalDevice: a column Device is the device of its rows only if none is
+// given for all of them.
+func TestCapitalDevice(t *testing.T) {
+	const body = "Time,Device,a\n1475001526000,d7,1\n"
+	for device, want := range map[string]string{"": "d7 a=number(1)", "d1": "d1 Device=string(d7) a=number(1)"} {
+		d := defaults()
+		d.Device = device
+		all := readCSV(t, body, d, wire.Columns{})
+		if got := all[0].reading.Device + " " + fields(&all[0].reading); got != want {
+			t.Errorf("given %q: %s, want %s", device, got, want)
 		}
 	}
 }

@@ -151,12 +151,13 @@ func (t *Table) AppendHeader(dst []byte) []byte {
 const fieldPrefix = "fields."
 
 // reserved reports whether a column of a field must be named otherwise: as a
-// column that every answer has, or as the way out of that.
+// column that every answer has, or that would be taken for the device's when it
+// is read again, or as the way out of that.
 func reserved(name string) bool {
 	for strings.HasPrefix(name, fieldPrefix) {
 		name = name[len(fieldPrefix):]
 	}
-	return name == "time" || name == "id" || name == "arrived"
+	return name == "time" || name == "id" || name == "arrived" || strings.EqualFold(name, "device")
 }
 
 // AppendRow appends a reading; a field that it has not is an empty cell. It

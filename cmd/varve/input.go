@@ -205,7 +205,7 @@ func stdinInput(f *ingestFlags) (input, error) {
 // deviceParam returns the device to send along. CSV files with a column of
 // devices need none.
 func (in *input) deviceParam(names []string, c wire.Columns) string {
-	if !in.fixed && in.format == wire.CSV && slices.Contains(names, c.DeviceColumn(names)) {
+	if !in.fixed && in.format == wire.CSV && slices.Contains(names, c.DeviceColumn(names, false)) {
 		return ""
 	}
 	return in.device
