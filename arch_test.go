@@ -41,7 +41,7 @@ var layout = []struct {
 	{"cloudwatch", "rotator", ""},
 	{"fleet", ". retention store store/lease", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
 	{"engine", ". bucket fleet keys query retention rollup rotator router store store/lease streams", "github.com/robfig/cron/v3"},
-	{"config", ". bucket fleet retention rotator store", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
+	{"config", ". bucket fleet retention rollup rotator store", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
 	{"api/wire", ". query rollup", "github.com/go-faster/jx"},
 	{"api/client", ". api/wire query", ""},
 	{"api", ". api/wire bucket fleet keys query retention rollup rotator router store store/lease streams",

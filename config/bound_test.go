@@ -31,3 +31,16 @@ func TestBound(t *testing.T) {
 		t.Error("the configuration was changed")
 	}
 }
+
+// With roll-ups, tables stay for three days after they are retired, if the grace
+// is shorter: the bound is the engine's.
+func TestBoundWithRollups(t *testing.T) {
+	c := config.Default()
+	c.Retention.Drop, c.Retention.Grace = true, time.Hour
+	with := c.Rotation()
+	c.Rollups.Enabled = false
+	without := c.Rotation()
+	if with.Count != 3*day || without.Count != 0 {
+		t.Errorf("counting takes %s with roll-ups, %s without", with.Count, without.Count)
+	}
+}

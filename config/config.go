@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 )
@@ -229,8 +230,12 @@ func (c *Config) Layouts() map[string]store.Layout {
 
 // Rotation returns what becomes of tables.
 func (c *Config) Rotation() rotator.Policy {
-	return rotator.Policy{
+	p := rotator.Policy{
 		Grid: c.Grid(), Retention: c.Policy(), Drop: c.Retention.Drop,
 		Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
 	}
+	if c.Rollups.Enabled {
+		p.Count = rollup.CountedFor
+	}
+	return p
 }

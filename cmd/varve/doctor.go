@@ -120,6 +120,12 @@ func examineServer(ctx context.Context, c *config.Config) []dynamo.Finding {
 		address.Remedy = "if that is not this service already, choose another with server.listen"
 	}
 	findings := []dynamo.Finding{address}
+	if !c.Server.Loopback() {
+		findings = append(findings, dynamo.Finding{
+			Check: "API keys", State: dynamo.NotChecked, Found: c.Server.Listen + " can be reached from other machines",
+			Remedy: "varve serve listens there only if there are keys: varve keys list shows them",
+		})
+	}
 	if c.Server.TLSCert != "" {
 		cert := dynamo.Finding{Check: "certificate", State: dynamo.Good, Found: c.Server.TLSCert}
 		if _, err := openCertificate(c.Server.TLSCert, c.Server.TLSKey, zerolog.Nop()); err != nil {

@@ -45,6 +45,14 @@ func Examine(dir string) (Folder, error) {
 	if f.Empty, err = in.ours(); err != nil || f.Empty {
 		return f, err
 	}
+	for _, name := range []string{"journal", "pebble"} {
+		if info, err := os.Stat(in.path(name)); err == nil && !info.IsDir() {
+			return f, fmt.Errorf("data folder %s: %s in it is not a folder", abs, name)
+		}
+	}
+	if _, err := os.Stat(in.path("LOCK")); errors.Is(err, fs.ErrNotExist) {
+		return f, nil // and to lock it would make it
+	}
 	lock, err := in.fs.Lock(in.path("LOCK"))
 	if err != nil {
 		if err = in.lockError(err); varve.FailureOf(err) == varve.Conflict {
