@@ -83,11 +83,19 @@ func New(o Options) *Fleet {
 	return f
 }
 
-// Close writes when devices were last seen, as far as that was not done, and
-// ends the goroutine that does so.
+// Close waits for a look after deadman rules to end, and lets another process go
+// on with them; it writes when devices were last seen, as far as that was not
+// done, and ends the goroutine that does so.
 func (f *Fleet) Close() {
-	f.closing.Do(func() { close(f.stop) })
-	<-f.stopped
+	f.closing.Do(func() {
+		close(f.stop)
+		<-f.stopped
+		f.silence.looking.Lock()
+		defer f.silence.looking.Unlock()
+		if err := f.silence.release(context.Background()); err != nil {
+			f.opts.Events.Failed("deadman rules", err)
+		}
+	})
 }
 
 // now is the time that is noted: to the millisecond.

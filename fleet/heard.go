@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -23,7 +24,36 @@ const (
 type silence struct {
 	looking sync.Mutex
 	lease   lease.Keeper        // remembers since when another process has not renewed
+	held    *lease.Lease        // from one look to the next; nil: it is given up
+	token   int64               // of the last look's lease
 	heard   map[string]*hearing // by rule
+}
+
+// took begins a look under a lease. If another process may have looked since the
+// last one, it may have opened alerts about devices that are remembered to have
+// none, or ended some: each is looked at closely, once.
+func (s *silence) took(l *lease.Lease) {
+	others := l.Token() != s.token+1
+	s.held, s.token = l, l.Token()
+	if !others {
+		return
+	}
+	for _, h := range s.heard {
+		for name, d := range h.devices {
+			d.again = true
+			h.devices[name] = d
+		}
+	}
+}
+
+// release lets another process look at once.
+func (s *silence) release(ctx context.Context) error {
+	if s.held == nil {
+		return nil
+	}
+	err := s.held.Release(ctx)
+	s.held = nil
+	return err
 }
 
 // hearing is what is remembered of a deadman rule.
@@ -37,7 +67,7 @@ type heard struct {
 	last  time.Time     // it was last heard of; zero: never
 	after time.Duration // by how much that may be too early
 	open  bool          // an alert is open about the silence since then
-	again bool          // there was something to change
+	again bool          // there was something to change, or another process looked
 	// asked: the tables were, for what had arrived before the rule made it be
 	// noted. The last of it was base; zero: there was none.
 	asked bool
@@ -46,9 +76,9 @@ type heard struct {
 
 // calm reports whether a device of which it is now known when it was last heard
 // of needs no closer look. An alert that is open stays so until it is heard of.
-// Where none is open, one may have been opened since by another process, but only
-// over a silence of as long as the rule says: so not between two times that lie
-// closer together, by enough for a clock that was ahead.
+// Where none is open, none is opened by who looks later (see took); one that lost
+// its lease in the midst of a look may open one yet, but only over a silence of
+// as long as the rule says: so not between two times that lie closer together.
 func (h *heard) calm(r *Rule, last time.Time, after time.Duration, now time.Time) bool {
 	gap := last.Sub(h.last)
 	switch {

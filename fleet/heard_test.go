@@ -130,9 +130,9 @@ func TestNewRuleAboutStream(t *testing.T) {
 	}
 }
 
-// TestSilenceOfARuleMadeAgain: between two rules about a stream, when devices are seen in
-// it is not noted; what was noted under the first one does not make a device
-// silent.
+// TestSilenceOfARuleMadeAgain: between two rules about a stream, when devices are
+// seen in it is not noted; what was noted under the first one does not make a
+// device silent.
 func TestSilenceOfARuleMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -158,7 +158,7 @@ func TestSilenceOfARuleMadeAgain(t *testing.T) {
 	})
 }
 
-// TestSilenceOfARuleMadeAgainAtOnce: what was remembered under a rule does not count for
+// TestRuleMadeAgainAtOnce: what was remembered under a rule does not count for
 // the next one of its id, even if no look falls in between.
 func TestRuleMadeAgainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -290,41 +290,6 @@ func TestLooksCostLittle(t *testing.T) {
 				t.Fatalf("%d alerts", n)
 			}
 			expect("silent")
-		})
-	}
-}
-
-// TestOthersAlertsAreResolved: what a process remembers of a device does not
-// keep it from resolving what another opened meanwhile.
-func TestOthersAlertsAreResolved(t *testing.T) {
-	for _, r := range []fleet.Rule{silent("", 10*time.Minute), silent("", time.Minute), {Kind: fleet.Deadman, For: time.Minute, Severity: fleet.Info}} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			w.rule(r)
-			w.send(reading("d", noon))
-			o := w.options
-			o.Holder = "other"
-			other := fleet.New(o)
-			defer other.Close()
-			must(t, other.CheckSilence(t.Context()))
-			if got := w.looks(1, nil); got != "" {
-				t.Fatal(got)
-			}
-			w.advance(r.For)
-			must(t, other.CheckSilence(t.Context()))
-			held := int(r.For / time.Minute)
-			if got, want := w.minutes(), fmt.Sprintf("0-%d-", held); got != want {
-				t.Fatalf("%s, want %s", got, want)
-			}
-			got := w.looks(3, func(minute int) {
-				if minute == 1 {
-					w.send(reading("d", w.now()))
-				}
-			})
-			want := fmt.Sprintf("1: 0-%d-%d", held, held+2)
-			if got, _, _ := strings.Cut(got, " | "); got != want {
-				t.Errorf("%s, want %s", got, want)
-			}
 		})
 	}
 }

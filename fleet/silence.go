@@ -12,19 +12,19 @@ import (
 )
 
 // silenceLease names the lease of the process that looks after deadman rules,
-// and silenceTTL is how long it lasts without a step: less than the minute from
-// one look to the next, so that the second look of another process takes over
-// what one that died has held.
+// and silenceTTL is how long it lasts without a step: more than the minute from
+// one look to the next, so that who looked last goes on, by what it remembers.
+// What one that died has held, the third look of another process takes over.
 const (
 	silenceLease = "deadman"
-	silenceTTL   = 45 * time.Second
+	silenceTTL   = 75 * time.Second
 )
 
 // CheckSilence raises the alerts of deadman rules for devices that have become
 // silent, and resolves those of devices that have not stayed so. It does
 // nothing if another process does it, or this one still does. It is to be called
 // every minute.
-func (f *Fleet) CheckSilence(ctx context.Context) (err error) {
+func (f *Fleet) CheckSilence(ctx context.Context) error {
 	if !f.silence.looking.TryLock() {
 		return nil // a second look would take the lease from the first
 	}
@@ -43,12 +43,15 @@ func (f *Fleet) CheckSilence(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
+	f.silence.took(l)
 	var errs []error
 	for i := range rules {
 		if err := f.hear(ctx, l, &rules[i]); err != nil {
 			errs = append(errs, fmt.Errorf("deadman rule %s: %w", rules[i].ID, err))
 		}
+	}
+	if len(errs) > 0 { // another process may fare better
+		errs = append(errs, f.silence.release(context.WithoutCancel(ctx)))
 	}
 	return errors.Join(errs...)
 }

@@ -107,6 +107,11 @@ func (k *Keeper) idle(name string, token, until int64) bool {
 	return false
 }
 
+// Token is the number of this taking. Every Acquire that succeeds raises it by
+// one, also the holder's own: if that is more than one above the one before,
+// others have held the lease in between, or may have.
+func (l *Lease) Token() int64 { return l.token }
+
 func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {
 	until := l.k.Now().Add(l.k.TTL)
 	err := l.k.Items.Put(ctx, store.Item{Key: key(l.name), Attrs: map[string]varve.Value{

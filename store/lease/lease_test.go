@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -247,6 +248,9 @@ func TestTokenRises(t *testing.T) {
 		l := acquire(t, k)
 		if token() != wanted {
 			t.Errorf("acquired with token %s, want %s", token(), wanted)
+		}
+		if got := fmt.Sprint(l.Token()); got != wanted {
+			t.Errorf("the lease says token %s, want %s", got, wanted)
 		}
 		c.pass(ttl)
 		want(t, "check", l.Check(t.Context()), nil)
