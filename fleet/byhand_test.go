@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/store"
 )
 
 // resolve resolves what is open of device d, by hand.
@@ -22,41 +24,100 @@ func (w *world) resolve() {
 	}
 }
 
-// TestCutAfterResolved: an alert is resolved by hand, and then a late reading
-// cuts its run. What opened after it was resolved is open, in whatever order the
-// readings come; what had opened before stays resolved.
+// cut is readings before and after all alerts are resolved by hand, at 60.
+type cut struct {
+	reason string
+	held   time.Duration
+	before []varve.Reading
+	after  []varve.Reading
+	want   string
+}
+
+// cuts are what late readings make of an alert that is resolved by hand: what
+// opened after it was resolved is open, in whatever order the readings come; what
+// had opened before stays resolved.
+var cuts = []cut{
+	{"in order", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(150, 1), valued(200, 9)}, "0-0-hand 200-200-"},
+	{"late", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(200, 9), valued(150, 1)}, "0-0-hand 200-200-"},
+	{"opened at that moment", 0, []varve.Reading{valued(0, 9), valued(60, 9)}, []varve.Reading{valued(30, 1)}, "0-0-hand 60-60-hand"},
+	{"began before, opened later, in order", 9 * time.Second, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(52, 1), valued(55, 9), valued(70, 9)}, "0-50-hand 55-70-"},
+	{"began before, opened later, late", 9 * time.Second, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(70, 9), valued(55, 9), valued(52, 1)}, "0-50-hand 55-70-"},
+	{"begins earlier than it was known to", 0, []varve.Reading{valued(50, 9)}, []varve.Reading{valued(40, 9)}, "40-40-hand"},
+	{"of a device whose clock is ahead, begins earlier", 0, []varve.Reading{valued(500, 9)}, []varve.Reading{valued(400, 9)}, "400-400-hand"},
+	{"three pieces", 0, []varve.Reading{valued(0, 9), valued(20, 9), valued(40, 9)}, []varve.Reading{valued(10, 1), valued(30, 1)}, "0-0-hand 20-20-hand 40-40-hand"},
+	{"the first piece is too short", 9 * time.Second, []varve.Reading{valued(0, 9), valued(10, 9), valued(30, 9)}, []varve.Reading{valued(5, 1)}, "10-30-hand"},
+	{"it goes on", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(30, 1), valued(70, 9)}, "0-0-hand 50-50-hand"},
+}
+
+// resolved makes a world in which the alerts of a cut's first readings are
+// resolved.
+func (c *cut) resolved(t *testing.T) *world {
+	w := newWorld(t)
+	w.rule(above(5, c.held))
+	for _, r := range c.before {
+		w.send(r)
+	}
+	w.advance(time.Minute)
+	w.resolve()
+	w.advance(time.Hour)
+	return w
+}
+
+func (c *cut) check(t *testing.T, w *world, what string) {
+	t.Helper()
+	if got := strings.Join(unordered(strings.ReplaceAll(w.shown(), "L", "")), " "); got != c.want {
+		t.Errorf("%s, %s: %q, want %q", c.reason, what, got, c.want)
+	}
+}
+
+// TestCutAfterResolved: an alert is resolved by hand, and then late readings
+// cut its run.
 func TestCutAfterResolved(t *testing.T) {
-	for _, c := range []struct {
-		reason string
-		held   time.Duration
-		before []varve.Reading
-		after  []varve.Reading // resolving at 60
-		want   string
-	}{
-		{"in order", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(150, 1), valued(200, 9)}, "0-0-hand 200-200-"},
-		{"late", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(200, 9), valued(150, 1)}, "0-0-hand 200-200-"},
-		{"opened at that moment", 0, []varve.Reading{valued(0, 9), valued(60, 9)}, []varve.Reading{valued(30, 1)}, "0-0-hand 60-60-hand"},
-		{"began before, opened later, in order", 9 * time.Second, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(52, 1), valued(55, 9), valued(70, 9)}, "0-50-hand 55-70-"},
-		{"began before, opened later, late", 9 * time.Second, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(70, 9), valued(55, 9), valued(52, 1)}, "0-50-hand 55-70-"},
-		{"begins earlier than it was known to", 0, []varve.Reading{valued(50, 9)}, []varve.Reading{valued(40, 9)}, "40-40-hand"},
-		{"of a device whose clock is ahead, begins earlier", 0, []varve.Reading{valued(500, 9)}, []varve.Reading{valued(400, 9)}, "400-400-hand"},
-	} {
-		t.Run(c.reason, func(t *testing.T) {
-			w := newWorld(t)
-			w.rule(above(5, c.held))
-			for _, r := range c.before {
-				w.send(r)
+	for _, c := range cuts {
+		w := c.resolved(t)
+		for _, r := range c.after {
+			w.send(r)
+		}
+		c.check(t, w, "cut")
+	}
+}
+
+// TestCutThatFails: the same holds if any of the writes fails that this takes,
+// whether the readings that were refused for it are sent again at once, or after
+// the others.
+func TestCutThatFails(t *testing.T) {
+	for _, c := range cuts {
+		for _, atOnce := range []bool{true, false} {
+			for nth, hit := 1, true; hit; nth++ {
+				w := c.resolved(t)
+				w.items.failing(failNth(nth, &hit))
+				for left := slices.Clone(c.after); len(left) > 0; {
+					again := w.send(left[0])[0].Outcome == varve.Rejected
+					switch r := left[0]; {
+					case !again:
+						left = left[1:]
+					case !atOnce:
+						left = append(left[1:], r)
+					}
+				}
+				w.items.failing(nil)
+				c.check(t, w, fmt.Sprintf("write %d fails, sent again at once: %t", nth, atOnce))
 			}
-			w.advance(time.Minute)
-			w.resolve()
-			w.advance(time.Hour)
-			for _, r := range c.after {
-				w.send(r)
+		}
+	}
+}
+
+// failNth fails one write of notes and alerts, and tells whether there was one.
+func failNth(nth int, hit *bool) func(store.Key) error {
+	*hit = false
+	return func(k store.Key) error {
+		if strings.HasPrefix(k.SK, "RUN#") || strings.HasPrefix(k.SK, "ALERT#") {
+			if nth--; nth == 0 {
+				*hit = true
+				return errDisk
 			}
-			if got := strings.Join(unordered(strings.ReplaceAll(w.shown(), "L", "")), " "); got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
-		})
+		}
+		return nil
 	}
 }
 
@@ -71,10 +132,10 @@ func begun(shown string) []string {
 }
 
 // TestShuffledAroundResolving: readings come in any order, some before all
-// alerts are resolved by hand and some after it. The alerts are in the end those
-// of the readings in the order of their time; none that opened after that moment
-// is resolved by hand; and unless readings of before that moment come after it,
-// all that was so resolved stays so.
+// alerts are resolved by hand and some after it, while the registry fails at any
+// step until what was refused is sent again. The alerts are in the end those of
+// the readings in the order of their time; none that opened after that moment is
+// resolved by hand; all that was so resolved stays so, and what it is cut into.
 func TestShuffledAroundResolving(t *testing.T) {
 	const moment = 20 // seconds from noon
 	rapid.Check(t, func(rt *rapid.T) {
@@ -83,25 +144,31 @@ func TestShuffledAroundResolving(t *testing.T) {
 		w.rule(above(5, held))
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		send := func(name string, from, to int) {
+			var all []varve.Reading
 			for range rapid.IntRange(1, 15).Draw(rt, name) {
 				v := rapid.SampledFrom([]int64{1, 8, 9}).Draw(rt, "v")
-				w.send(valued(from+rng.IntN(to-from), v))
+				all = append(all, valued(from+rng.IntN(to-from), v))
 			}
+			w.items.failing(atTimes(rng, rapid.IntRange(0, 20).Draw(rt, "failures")))
+			w.sendAll(rng, all)
+			w.items.failing(nil)
 		}
 		send("before", 0, moment)
 		w.advance(moment * time.Second)
 		w.resolve()
-		resolved := map[string]bool{}
-		for _, a := range w.alerts(fleet.AlertList{}) {
-			resolved[a.ID] = a.ResolvedBy == fleet.ByHand
-		}
+		before, was := alone(w.readings[valued(0, 0).Series]), w.alerts(fleet.AlertList{})
 		w.advance(time.Minute)
 		from := rapid.SampledFrom([]int{10, moment + 1}).Draw(rt, "from")
 		send("after", from, 2*moment)
 		stored := w.readings[valued(0, 0).Series]
+		after := alone(stored)
+		known := func(at time.Time) bool { return before[at.UnixNano()] && after[at.UnixNano()] }
 		for _, a := range w.alerts(fleet.AlertList{}) {
 			byHand := a.ResolvedBy == fleet.ByHand
-			if byHand && a.OpenedAt.After(noon.Add(moment*time.Second)) || from > moment && resolved[a.ID] && !byHand {
+			piece := known(a.Since) && known(a.OpenedAt) && slices.ContainsFunc(was, func(b fleet.Alert) bool {
+				return b.ResolvedBy == fleet.ByHand && !a.Since.Before(b.Since)
+			})
+			if byHand && a.OpenedAt.After(noon.Add(moment*time.Second)) || piece && !byHand {
 				rt.Fatalf("for %s of %v: %+v", held, shownReadings(stored), a)
 			}
 		}
@@ -109,4 +176,26 @@ func TestShuffledAroundResolving(t *testing.T) {
 			rt.Fatalf("for %s of %v:\n got %s\nwant %s", held, shownReadings(stored), got, want)
 		}
 	})
+}
+
+// alone tells at which times there is one reading, and no more.
+func alone(readings []varve.Reading) map[int64]bool {
+	at := map[int64]bool{}
+	for i := range readings {
+		_, two := at[readings[i].Time.UnixNano()]
+		at[readings[i].Time.UnixNano()] = !two
+	}
+	return at
+}
+
+// sendAll sends readings one by one, and those that are refused again, sooner or
+// later.
+func (w *world) sendAll(rng *rand.Rand, left []varve.Reading) {
+	w.t.Helper()
+	for len(left) > 0 {
+		i := rng.IntN(len(left))
+		if w.send(left[i])[0].Outcome != varve.Rejected {
+			left = slices.Delete(left, i, i+1)
+		}
+	}
 }

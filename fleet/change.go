@@ -15,6 +15,9 @@ import (
 // change writes where the runs that there should be differ from those that are
 // known, and reports whether they do.
 //
+// What a run takes over from others is in its first note: whoever goes on behind
+// a look that was cut off may not find those others as they were.
+//
 // The note of a run is written before its alert, and once more behind it; what
 // is to be gone goes alert first. So there is no alert without a note, and
 // wherever this is cut off, a note says so and the next look goes on.
@@ -42,6 +45,9 @@ func (l *look) change(ctx context.Context, should []run) (changed bool, err erro
 // write writes the runs that differ, and deletes those that are gone.
 func (l *look) write(ctx context.Context, differ, gone []run) error {
 	for i := range differ {
+		if err := l.inherit(ctx, &differ[i]); err != nil {
+			return err
+		}
 		if err := l.note(ctx, &differ[i], false); err != nil {
 			return err
 		}
@@ -96,7 +102,7 @@ func (l *look) differ(should, gone []run) (differ []run) {
 		case r.equal(old) && old.told && !l.lost[r.start]:
 			continue
 		default:
-			r.version, r.raised.late = old.version, old.raised.late
+			r.version, r.raised.late, r.byHand = old.version, old.raised.late, old.byHand
 		}
 		differ = append(differ, r)
 	}
@@ -203,11 +209,11 @@ func (l *look) raise(ctx context.Context, r *run) error {
 		ID: alertID(l.rule, l.series, r.start), Rule: l.rule.ID, Severity: l.rule.Severity, Message: l.rule.String(),
 		Value: r.raised.value, Since: instant(r.start), OpenedAt: instant(r.opened), Late: r.raised.late,
 	}
-	if r.end != nil {
+	switch {
+	case !r.byHand.IsZero():
+		a.ResolvedAt, a.ResolvedBy = r.byHand, ByHand
+	case r.end != nil:
 		a.ResolvedAt, a.ResolvedBy = instant(*r.end), ByCondition
-	}
-	if err := l.inherit(ctx, &a, r); err != nil {
-		return err
 	}
 	if err := l.f.raise(ctx, a); err != nil {
 		return fmt.Errorf("write alert %s: %w", a.ID, err)
@@ -217,30 +223,31 @@ func (l *look) raise(ctx context.Context, r *run) error {
 
 func instant(p varve.Position) time.Time { return time.Unix(0, p.Time).UTC() }
 
-// inherit lets the alert of a new run take over from those of known runs that
-// it shares time with: it was raised when they were, and resolved by hand if
-// they were. Of a run that is cut, that goes for what had opened by then: who
-// resolved the alert did not know of what opened later, and had the reading that
-// cuts been there, that would have been an alert of its own.
-func (l *look) inherit(ctx context.Context, a *Alert, r *run) error {
+// inherit lets a run take over from the alerts of known runs that it shares time
+// with: it was raised when they were, and resolved by hand if they were. Of a run
+// that is cut, that goes for what had opened by then: who resolved the alert did
+// not know of what opened later, and had the reading that cuts been there, that
+// would have been an alert of its own.
+func (l *look) inherit(ctx context.Context, r *run) error {
 	for i := range l.known {
 		k := &l.known[i]
 		if k.start == r.start || !k.covers(r.start) && !r.covers(k.start) {
 			continue
 		}
-		old, _, err := l.f.alert(ctx, a.Tenant, a.Device, alertID(l.rule, l.series, k.start))
+		old, _, err := l.f.alert(ctx, l.series.Tenant, l.series.Device, alertID(l.rule, l.series, k.start))
 		if err != nil {
 			return err
 		}
-		if old == nil {
-			continue
-		}
 		longer := r.covers(k.start)
-		if longer {
-			a.Late = a.Late && old.Late
+		if longer && old != nil {
+			r.raised.late = r.raised.late && old.Late
 		}
-		if old.ResolvedBy == ByHand && (longer || !old.ResolvedAt.Before(a.OpenedAt)) {
-			a.ResolvedAt, a.ResolvedBy = old.ResolvedAt, old.ResolvedBy
+		by := k.byHand
+		if old != nil && old.ResolvedBy == ByHand {
+			by = old.ResolvedAt
+		}
+		if !by.IsZero() && (longer || !by.Before(instant(r.opened))) {
+			r.byHand = by
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
@@ -23,6 +24,9 @@ type run struct {
 	version varve.Value // of the note
 	told    bool        // the alert says what the note says
 	raised  raised      // of the reading at opened
+	// byHand is when an alert was resolved by hand that this one takes the place
+	// of, in whole or in part; zero: none was.
+	byHand time.Time
 }
 
 // raised is what an alert keeps of the reading that raised it.
@@ -77,6 +81,7 @@ func (r *run) item(rule *Rule, s varve.Series) store.Item {
 	if !r.raised.value.IsZero() {
 		it.Attrs["value"] = r.raised.value
 	}
+	putTime(it.Attrs, "byHand", r.byHand)
 	return it
 }
 
@@ -90,11 +95,13 @@ func runOf(it *store.Item, prefix string) (r run, err error) {
 		r.end = &end
 	}
 	if err != nil {
-		err = fmt.Errorf("item %s %s: %w", it.PK, it.SK, err)
+		return r, fmt.Errorf("item %s %s: %w", it.PK, it.SK, err)
 	}
+	a := attrs{it: it}
+	r.byHand = a.time("byHand")
 	r.version, r.told = it.Attrs["version"], it.Attrs["told"].Bool()
 	r.raised = raised{value: it.Attrs["value"], late: it.Attrs["late"].Bool()}
-	return r, err
+	return r, a.err
 }
 
 // notes returns noted runs whose starts lie in [from, to), both as in sort
