@@ -72,6 +72,7 @@ func (f *Fleet) fits(keep time.Duration, stream string) error {
 // keeps are copies of what devices keep.
 type keeps struct {
 	mu      sync.RWMutex
+	changes int64 // how often any were forgotten: what was read before is not kept
 	tenants map[string]kept[bool]
 	devices map[owner]kept[time.Duration]
 }
@@ -96,6 +97,7 @@ func newKeeps() keeps {
 func (k *keeps) forget(o owner) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.changes++
 	delete(k.devices, o)
 	delete(k.tenants, o.tenant)
 }
@@ -110,6 +112,7 @@ func (f *Fleet) Keep(ctx context.Context, tenant, device string) (time.Duration,
 	o, now := owner{tenant, device}, f.opts.Now()
 	f.keeps.mu.RLock()
 	k, ok := f.keeps.devices[o]
+	changes := f.keeps.changes
 	f.keeps.mu.RUnlock()
 	if ok && k.good(now) {
 		return k.is, nil
@@ -124,6 +127,9 @@ func (f *Fleet) Keep(ctx context.Context, tenant, device string) (time.Duration,
 	}
 	f.keeps.mu.Lock()
 	defer f.keeps.mu.Unlock()
+	if f.keeps.changes != changes {
+		return keep, nil
+	}
 	if len(f.keeps.devices) >= maxKept {
 		clear(f.keeps.devices)
 	}
@@ -137,6 +143,7 @@ func (f *Fleet) marked(ctx context.Context, tenant string) (bool, error) {
 	now := f.opts.Now()
 	f.keeps.mu.RLock()
 	k, ok := f.keeps.tenants[tenant]
+	changes := f.keeps.changes
 	f.keeps.mu.RUnlock()
 	if ok && (k.is || k.good(now)) {
 		return k.is, nil
@@ -147,6 +154,8 @@ func (f *Fleet) marked(ctx context.Context, tenant string) (bool, error) {
 	}
 	f.keeps.mu.Lock()
 	defer f.keeps.mu.Unlock()
-	f.keeps.tenants[tenant] = kept[bool]{len(items) > 0, now}
+	if f.keeps.changes == changes {
+		f.keeps.tenants[tenant] = kept[bool]{len(items) > 0, now}
+	}
 	return len(items) > 0, nil
 }

@@ -22,9 +22,9 @@ func (f *Fleet) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, error
 	}
 	r.CreatedAt, r.incarnation = f.now(), f.rules.incarnation(f.opts.Now())
 	err := f.opts.Items.Put(ctx, r.item(), store.IfAbsent())
+	f.rules.forget(r.Tenant) // also if it was there: its answer may have been lost
 	switch {
 	case err == nil:
-		f.rules.forget(r.Tenant)
 		return r, varve.Stored, nil
 	case !errors.Is(err, store.ErrCondition):
 		return r, 0, fmt.Errorf("write rule %s: %w", r.ID, err)
@@ -73,13 +73,13 @@ func (f *Fleet) DeleteRule(ctx context.Context, tenant, id string) error {
 		return err
 	}
 	err := f.opts.Items.Delete(ctx, ruleKey(tenant, id), store.IfExists())
+	f.rules.forget(tenant)
 	switch {
 	case errors.Is(err, store.ErrCondition):
 		return noRule(id)
 	case err != nil:
 		return fmt.Errorf("delete rule %s: %w", id, err)
 	}
-	f.rules.forget(tenant)
 	return nil
 }
 
@@ -135,6 +135,7 @@ func (s *ruleSet) empty() bool { return len(s.streams)+len(s.devices) == 0 }
 type rules struct {
 	mu      sync.RWMutex
 	tenants map[string]*ruleSet
+	changes int64 // how often any were forgotten
 	made    int64 // the last incarnation
 	loading sync.Mutex
 }
@@ -151,7 +152,24 @@ func (c *rules) incarnation(now time.Time) string {
 func (c *rules) forget(tenant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.changes++
 	delete(c.tenants, tenant)
+}
+
+func (c *rules) changed() int64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.changes
+}
+
+// remember keeps a copy that was read after so many changes. If there have been
+// more since, it is good for who asked before them, and for nobody after.
+func (c *rules) remember(tenant string, s *ruleSet, changes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changes == changes {
+		c.tenants[tenant] = s
+	}
 }
 
 // good returns the copy of a tenant's rules if it is not too old.
@@ -177,6 +195,7 @@ func (f *Fleet) inForce(ctx context.Context, tenant string) (*ruleSet, error) {
 	if s := f.rules.good(tenant, now); s != nil {
 		return s, nil
 	}
+	changes := f.rules.changed()
 	list, err := f.Rules(ctx, tenant)
 	if err != nil {
 		return nil, err
@@ -192,8 +211,6 @@ func (f *Fleet) inForce(ctx context.Context, tenant string) (*ruleSet, error) {
 			s.streams[r.Stream] = append(s.streams[r.Stream], r)
 		}
 	}
-	f.rules.mu.Lock()
-	defer f.rules.mu.Unlock()
-	f.rules.tenants[tenant] = s
+	f.rules.remember(tenant, s, changes)
 	return s, nil
 }

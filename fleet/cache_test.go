@@ -1,0 +1,114 @@
+package fleet_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/store"
+)
+
+// slow does something once, between what a read has found and its answer.
+type slow struct {
+	store.Items
+	prefix string // of the sort keys that are read
+	do     func()
+}
+
+func (s *slow) read(sk string) {
+	if do := s.do; do != nil && strings.HasPrefix(sk, s.prefix) {
+		s.do = nil
+		do()
+	}
+}
+
+func (s *slow) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+	page, err := s.Items.Query(ctx, q)
+	s.read(q.From)
+	return page, err
+}
+
+func (s *slow) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
+	items, err := s.Items.Get(ctx, keys, consistent)
+	s.read(keys[0].SK)
+	return items, err
+}
+
+func newSlow(t *testing.T) (*world, *slow) {
+	s := &slow{}
+	w := newWorld(t, func(o *fleet.Options) {
+		s.Items = o.Items
+		o.Items = s
+	})
+	return w, s
+}
+
+// TestRulesChangeWhileRead: a rule is in force here as soon as it is made, and
+// no more when it is deleted, also if the rules were just being read.
+func TestRulesChangeWhileRead(t *testing.T) {
+	w, s := newSlow(t)
+	r := above(5, 0)
+	r.ID = "high"
+	s.prefix, s.do = "RULE#", func() { w.rule(r) }
+	w.send(valued(0, 1))
+	w.send(valued(1, 9))
+	if got := w.shown(); got != "1-1-" {
+		t.Errorf("a rule that was made: %q", got)
+	}
+	w.advance(10 * time.Second)
+	s.do = func() { must(t, w.DeleteRule(t.Context(), tenant, "high")) }
+	w.send(valued(2, 9))
+	w.send(valued(3, 1))
+	if got := w.shown(); got != "1-1-" || s.do != nil {
+		t.Errorf("a rule that was deleted: %q", got)
+	}
+}
+
+// TestRuleWhoseAnswerWasLost: a rule that is there when it is made again is in
+// force here from then on.
+func TestRuleWhoseAnswerWasLost(t *testing.T) {
+	w := newWorld(t)
+	w.send(valued(0, 1)) // there are none
+	other := fleet.New(w.options)
+	defer other.Close()
+	r := above(5, 0)
+	r.ID, r.Tenant = "high", tenant
+	_, _, err := other.AddRule(t.Context(), r)
+	must(t, err)
+	w.rule(r)
+	w.send(valued(1, 9))
+	if got := w.shown(); got != "1-1-" {
+		t.Error(got)
+	}
+}
+
+// TestRetentionChangesWhileRead: the same holds for a device's retention, and
+// for whether its tenant has any.
+func TestRetentionChangesWhileRead(t *testing.T) {
+	w, s := newSlow(t)
+	put := func(keep time.Duration) func() {
+		return func() {
+			_, err := w.PutDevice(t.Context(), fleet.Device{Tenant: tenant, Device: "d", Retention: keep})
+			must(t, err)
+		}
+	}
+	for _, c := range []struct {
+		prefix        string // of what is read
+		keep          time.Duration
+		before, after time.Duration
+	}{
+		{"DEVICE_RETENTION", 30 * day, retention.Forever, 30 * day},
+		{"#METADATA", 60 * day, 30 * day, 60 * day},
+	} {
+		w.advance(10 * time.Second)
+		s.prefix, s.do = c.prefix, put(c.keep)
+		for _, want := range []time.Duration{c.before, c.after} {
+			if keep, err := w.Keep(t.Context(), tenant, "d"); err != nil || keep != want {
+				t.Errorf("changed while %s is read: keeps %s, %v: want %s", c.prefix, keep, err, want)
+			}
+		}
+	}
+}
