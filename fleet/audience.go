@@ -168,7 +168,8 @@ func (a *audience) listen(ctx context.Context, d *Device, h heard) error {
 
 // makeSure looks closer at a device that seems to be silent: at when it was seen
 // as it is now, since lists may lag behind; and, if it was before the rule made
-// that be noted, at the tables, once.
+// that be noted, at the tables, once. Of a device that was registered later, all
+// was noted: it is registered by the first that it sends.
 func (a *audience) makeSure(ctx context.Context, d *Device, h *heard) error {
 	r := a.rule
 	if a.due(d, h) && r.Device == "" {
@@ -176,7 +177,9 @@ func (a *audience) makeSure(ctx context.Context, d *Device, h *heard) error {
 			return err
 		}
 	}
-	noted := d.LastSeenAt.After(r.CreatedAt.Add(cacheFor + clocksWithin))
+	from := r.CreatedAt.Add(cacheFor + clocksWithin)
+	h.asked = h.asked || d.CreatedAt.After(from)
+	noted := d.LastSeenAt.After(from)
 	if r.Stream == "" || h.asked || noted || !a.due(d, h) {
 		return nil
 	}

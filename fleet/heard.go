@@ -69,7 +69,7 @@ type heard struct {
 	open  bool          // an alert is open about the silence since then
 	again bool          // there was something to change, or another process looked
 	// asked: the tables were, for what had arrived before the rule made it be
-	// noted. The last of it was base; zero: there was none.
+	// noted, or need not be. The last of it was base; zero: there was none.
 	asked bool
 	base  time.Time
 }

@@ -136,3 +136,41 @@ func TestWhoLookedGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// TestTablesAreAskedAgain: a process that begins to look asks the tables for the
+// devices that were there when the rule was made, and have sent nothing in its
+// stream since; and for none that came later.
+func TestTablesAreAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		elsewhere := func(device string) {
+			r := reading(device, w.now())
+			r.Stream = "other"
+			w.send(r)
+			synctest.Wait()
+		}
+		elsewhere("early")
+		w.rule(silent("", 10*time.Minute))
+		w.advance(11 * time.Minute)
+		for i := range 50 {
+			elsewhere(fmt.Sprint("d", i))
+		}
+		w.looks(3, nil)
+		w.Close()
+		if w.asked != 1 {
+			t.Errorf("the tables were asked %d times", w.asked)
+		}
+		other := w.other(0)
+		w.looksOf(other, 3)
+		if w.asked != 2 {
+			t.Errorf("the tables were asked %d times, in the end", w.asked)
+		}
+		one := []varve.Reading{reading("d7", w.now())}
+		must(t, other.Watch(t.Context(), w.now(), one, w.store(one)))
+		synctest.Wait()
+		w.looksOf(other, 12)
+		if n := len(w.alerts(fleet.AlertList{})); n != 1 || w.asked != 2 {
+			t.Errorf("%d alerts, the tables were asked %d times", n, w.asked)
+		}
+	})
+}
