@@ -76,9 +76,10 @@ type heard struct {
 
 // calm reports whether a device of which it is now known when it was last heard
 // of needs no closer look. An alert that is open stays so until it is heard of.
-// Where none is open, none is opened by who looks later (see took); one that lost
-// its lease in the midst of a look may open one yet, but only over a silence of
-// as long as the rule says: so not between two times that lie closer together.
+// Where none is open, one may be since another process looked, and then there is
+// a closer look again (see took). One that lost its lease in the midst of a look
+// may open one even later, but only over a silence of as long as the rule says: so
+// not between two times that lie closer together.
 func (h *heard) calm(r *Rule, last time.Time, after time.Duration, now time.Time) bool {
 	gap := last.Sub(h.last)
 	switch {
