@@ -31,11 +31,17 @@ func (s *Server) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 		}
 	}
 	if err := known(u.Query(), names...); err != nil {
-		e := classify(err)
-		_ = huma.WriteErr(s.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
+		s.refuse(ctx, err)
 		return
 	}
 	next(ctx)
+}
+
+// refuse answers with what is wrong with a request, in place of its operation.
+func (s *Server) refuse(ctx huma.Context, err error) {
+	e := classify(err)
+	// That the client does not take the answer is all that can go wrong.
+	_ = huma.WriteErr(s.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
 }
 
 // readable lets bodies in that curl was told nothing about, and says of others
@@ -53,8 +59,7 @@ func (s *Server) readable(ctx huma.Context, next func(huma.Context)) {
 	case media == "application/x-www-form-urlencoded" && !byBrowser(r.Header):
 		r.Header.Set("Content-Type", "application/json")
 	default:
-		e := classify(unsupported("Content-Type", "%q is not what is understood here: use application/json", said))
-		_ = huma.WriteErr(s.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
+		s.refuse(ctx, unsupported("Content-Type", "%q is not what is understood here: use application/json", said))
 		return
 	}
 	next(ctx)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -105,15 +104,10 @@ func (s *Server) postRollups(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	marked, left, err := s.opts.Counter.Rebuild(r.Context(), series, window)
+	if err == nil {
+		err = s.writeJSON(w, wire.Rebuilt{Hours: marked, Left: left})
+	}
 	if err != nil {
 		s.fail(w, r, err)
-		return
 	}
-	out, err := json.Marshal(wire.Rebuilt{Hours: marked, Left: left})
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	s.write(w, append(out, '\n'))
 }

@@ -69,12 +69,7 @@ type Rule struct {
 }
 
 // name tells the rule from all others of its tenant that are or were.
-func (r *Rule) name() string {
-	if r.incarnation == "" {
-		return r.ID // it was made before rules had incarnations
-	}
-	return r.ID + "/" + r.incarnation
-}
+func (r *Rule) name() string { return r.ID + "/" + r.incarnation }
 
 // Validate checks a rule, and gives it an id if it came without one.
 func (r *Rule) Validate() error {

@@ -226,27 +226,3 @@ func TestComesAgainExpired(t *testing.T) {
 	}
 	m.atRest()
 }
-
-// TestRebuildAfterDrop: where the copies are alone that came again, because the
-// table of the first ones is gone, they are not taken for what was never counted.
-func TestRebuildAfterDrop(t *testing.T) {
-	m := turnOfMonth(t)
-	r := m.reading("a", m.clock)
-	m.send(0, nil, r)
-	first := m.model[key(&r)].tables[0]
-	m.clock = m.clock.Add(12 * time.Hour)
-	m.send(0, nil, r)
-	for m.there(first) {
-		m.clock = m.clock.Add(24 * time.Hour)
-		m.finish()
-		m.rotate()
-	}
-	if c := m.model[key(&r)]; len(c.tables) != 2 || !m.there(c.tables[1]) {
-		t.Fatalf("the test is wrong: %v", c.tables)
-	}
-	if n, left, err := m.worker(0).Rebuild(t.Context(), r.Series, varve.AllTime()); err != nil || n != 0 || left != 1 {
-		t.Errorf("%d marked, %d left, %v", n, left, err)
-	}
-	m.check("rebuilt")
-	m.atRest()
-}

@@ -105,6 +105,26 @@ func TestRebuildCopyAfterDrop(t *testing.T) {
 	m.atRest()
 }
 
+// TestRebuildAfterDrop: where the copies are alone that came again, because the
+// table of the first ones is gone, they are not taken for what was never counted.
+func TestRebuildAfterDrop(t *testing.T) {
+	m := turnOfMonth(t)
+	r := m.reading("a", m.clock)
+	m.send(0, nil, r)
+	m.clock = m.clock.Add(12 * time.Hour)
+	m.send(0, nil, r)
+	tables := m.model[key(&r)].tables
+	m.dropOf(tables[0])
+	if len(tables) != 2 || !m.there(tables[1]) {
+		t.Fatalf("the test is wrong: %v", tables)
+	}
+	if n, left := m.rebuild("a", varve.AllTime()); n != 0 || left != 1 {
+		t.Errorf("%d marked, %d left", n, left)
+	}
+	m.check("rebuilt")
+	m.atRest()
+}
+
 // TestRebuildGone: a table goes at the moment in which an hour of it is marked,
 // which had been counted. The hour and its day stay as they are.
 func TestRebuildGone(t *testing.T) {

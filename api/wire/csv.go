@@ -20,13 +20,14 @@ type Columns struct {
 	// first row.
 	Names []string
 	// Time, Device and ID name the columns that hold these; one that is named
-	// must be there. "" is "time" or, if there is none, "timestamp"; "device",
-	// both in capitals, too, the device if none is given; "id". All other columns are fields, save
-	// "arrived", which answers have; "fields.time" is the field time, and so on.
+	// must be there. "" is "time" or, if there is none, "timestamp"; "device";
+	// "id". The time may be in capitals, and the device, if none is given for all
+	// rows. All other columns are fields, save "arrived", which answers have;
+	// "fields.time" is the field time, and so on.
 	Time, Device, ID string
-	// Kinds fixes the kind of fields, by column, which must be there. The cells of others are what
-	// they look like: a number, true or false, a JSON object or array, else a
-	// string.
+	// Kinds fixes the kind of fields, by column; one that is named must be
+	// there. The cells of others are what they look like: a number, true or
+	// false, a JSON object or array, else a string.
 	Kinds map[string]varve.Kind
 	// Delimiter separates columns; 0 is a comma.
 	Delimiter rune
@@ -128,12 +129,8 @@ func (c *csvReader) begin() error {
 }
 
 func (c *csvReader) assign(names []string) error {
-	timeColumn, device, id := c.Columns.Time, c.DeviceColumn(names, c.Defaults.Device != ""), orDefault(c.Columns.ID, "id")
-	if timeColumn == "" {
-		if timeColumn = among(names, "time"); !slices.Contains(names, timeColumn) && slices.Contains(names, among(names, "timestamp")) {
-			timeColumn = among(names, "timestamp")
-		}
-	}
+	timeColumn := orDefault(c.Columns.Time, among(names, "time", "timestamp"))
+	device, id := c.DeviceColumn(names, c.Defaults.Device != ""), orDefault(c.Columns.ID, "id")
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			return bodyErrorf("column %q is there twice", name)
@@ -200,16 +197,18 @@ func (c *Columns) DeviceColumn(names []string, given bool) string {
 	}
 }
 
-// among returns how some columns write a name: as it is, or in capitals.
-func among(names []string, name string) string {
-	if !slices.Contains(names, name) {
-		for _, n := range names {
-			if strings.EqualFold(n, name) {
-				return n
-			}
+// among returns how some columns write the first of the words that is among them:
+// as it is, or in capitals. If none is, it is the first word.
+func among(names []string, words ...string) string {
+	for _, word := range words {
+		if slices.Contains(names, word) {
+			return word
+		}
+		if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, word) }); i >= 0 {
+			return names[i]
 		}
 	}
-	return name
+	return words[0]
 }
 
 func count(n int, what string) string {
