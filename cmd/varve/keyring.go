@@ -30,9 +30,10 @@ type keyring interface {
 }
 
 // keyring returns the server that was named; that of the configuration, if a key
-// is given, which no store takes; else the store of the configuration. A server that has that open must be named: which one it
-// is, is not known here, and a key that goes to another one closes that. Fresh says
-// why no store may be made for the command, if there is none; nil: none ever.
+// is given, which no store takes; else the store of the configuration. A server
+// that has that open must be named: which one it is, is not known here, and a key
+// that goes to another one closes that. Fresh says why no store may be made for
+// the command, if there is none; nil: none ever.
 func (a *app) keyring(cmd *cobra.Command, f *configFlags, fresh func() error) (keyring, error) {
 	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data") ||
 		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })

@@ -226,7 +226,7 @@ func (a *app) greet(c *config.Config, at net.Addr, keysOn bool) {
 	case "local":
 		where = "in " + absolute(c.Store.Dir)
 	case "dynamodb":
-		where = "in DynamoDB, tables " + c.Tables.Prefix + "_…"
+		where = "in " + placeOf(c)
 	}
 	self, server, keys := selfCommand(), "", "there are none yet: only this machine can reach it"
 	if url != client.DefaultServer {

@@ -17,7 +17,6 @@ import (
 type Folder struct {
 	Dir   string // its path; absolute
 	There bool
-	Empty bool   // or not there: the store in it is yet to be made
 	Held  error  // says which process has it open; nil: none
 	Disk  string // a folder on its disk that is there
 }
@@ -38,11 +37,10 @@ func Examine(dir string) (Folder, error) {
 		return f, fmt.Errorf("%s cannot be written to: %w", f.Disk, plain(err))
 	}
 	if f.There = f.Disk == abs; !f.There {
-		f.Empty = true
 		return f, nil
 	}
 	in := &folder{fs: vfs.Default, dir: abs}
-	if f.Empty, err = in.ours(); err != nil || f.Empty {
+	if empty, err := in.ours(); err != nil || empty {
 		return f, err
 	}
 	for _, name := range []string{"journal", "pebble"} {
