@@ -95,3 +95,18 @@ func TestCountingFails(t *testing.T) {
 		}
 	})
 }
+
+// TestTablesStayToBeCounted: with roll-ups, retired tables stay for as long as what
+// came before may have to be counted; without, for the grace alone.
+func TestTablesStayToBeCounted(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		e := open(t, engine.Options{Store: mem.New(nil), Grace: time.Hour, NoRollups: off})
+		want := rollup.CountedFor
+		if off {
+			want = 0
+		}
+		if p := e.Rotator.Policy(); p.Count != want || p.Grace != time.Hour {
+			t.Errorf("without roll-ups %v: %s and %s", off, p.Count, p.Grace)
+		}
+	}
+}

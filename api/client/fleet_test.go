@@ -93,6 +93,14 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%+v %v", a, err)
 		}
 	}
+	for _, get := range []func() (wire.AlertList, error){
+		func() (wire.AlertList, error) { return c.Alerts(ctx, "critical", "open", client.List{}) },
+		func() (wire.AlertList, error) { return c.AlertsOf(ctx, device, "open", client.List{}) },
+	} {
+		if list, err := get(); err != nil || len(list.Alerts) != 0 {
+			t.Errorf("open: %+v %v", list, err)
+		}
+	}
 	if got, err := c.Rule(ctx, rule.Rule.ID); err != nil || got.Field != "v" {
 		t.Errorf("%+v %v", got, err)
 	}
