@@ -25,6 +25,8 @@ const (
 	Busy
 	// Unavailable: not now, for a reason outside the request.
 	Unavailable
+	// Damaged: data on disk is damaged; trying again does not help.
+	Damaged
 )
 
 // Error is a failure with a kind.

@@ -60,7 +60,7 @@ func (c canonicalizer) value(dst []byte, depth int) ([]byte, error) {
 		}
 		return n.Canonical().Append(dst), nil
 	case string:
-		return appendJSONString(dst, t)
+		return appendJSONString(dst, t), nil
 	case bool:
 		if t {
 			return append(dst, "true"...), nil
@@ -127,23 +127,17 @@ func (c canonicalizer) object(dst []byte, depth int) ([]byte, error) {
 			}
 			dst = append(dst, ',')
 		}
-		var err error
-		if dst, err = appendJSONString(dst, m.name); err != nil {
-			return nil, err
-		}
-		dst = append(append(dst, ':'), m.form...)
+		dst = append(append(appendJSONString(dst, m.name), ':'), m.form...)
 	}
 	return append(dst, '}'), nil
 }
 
 // appendJSONString appends s quoted, escaping only what JSON must have escaped
 // (and U+2028, U+2029, as encoding/json always does).
-func appendJSONString(dst []byte, s string) ([]byte, error) {
+func appendJSONString(dst []byte, s string) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return nil, err
-	}
-	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...), nil
+	_ = enc.Encode(s) // a string in a buffer: it cannot fail
+	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }

@@ -140,10 +140,13 @@ func (r *Reading) Clone() Reading {
 // arrival.
 func (r *Reading) Equal(q *Reading) bool {
 	return r.Series == q.Series && r.ID == q.ID &&
-		r.Time.Equal(q.Time) && r.Arrived.Equal(q.Arrived) &&
-		slices.EqualFunc(r.Fields, q.Fields, func(a, b Field) bool {
-			return a.Name == b.Name && a.Value.Equal(b.Value)
-		})
+		r.Time.Equal(q.Time) && r.Arrived.Equal(q.Arrived) && r.SameFields(q)
+}
+
+// SameFields reports whether r and q have the same fields with the same values.
+// As in identity, 1.5 and 1.50 are the same number.
+func (r *Reading) SameFields(q *Reading) bool {
+	return slices.EqualFunc(r.Fields, q.Fields, Field.equal)
 }
 
 // String names the reading in messages and test failures.

@@ -137,3 +137,5 @@ type Field struct {
 	Name  string
 	Value Value
 }
+
+func (f Field) equal(g Field) bool { return f.Name == g.Name && f.Value.Equal(g.Value) }

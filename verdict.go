@@ -9,7 +9,7 @@ type Outcome uint8
 const (
 	// Stored: it is kept, durably.
 	Stored Outcome = iota + 1
-	// Duplicate: the same reading was there already, durably.
+	// Duplicate: the same reading was there already, durably, with the same values.
 	Duplicate
 	// Rejected: it is not kept; the verdict says why.
 	Rejected
@@ -33,18 +33,21 @@ type Code string
 
 // The codes of a rejection.
 const (
-	CodeTimeMissing   Code = "time_missing"   // no time was sent
-	CodeTimeInvalid   Code = "time_invalid"   // the time cannot be read
-	CodeTimeUnit      Code = "time_unit"      // the time looks like another unit
-	CodeTimeInFuture  Code = "time_in_future" // further ahead than the policy allows
-	CodeTimeTooOld    Code = "time_too_old"   // before 1970, or not a measured time
-	CodeStreamInvalid Code = "stream_invalid" // tenant or stream name
-	CodeDeviceInvalid Code = "device_invalid" // device name
-	CodeIDInvalid     Code = "id_invalid"     // the client's id
-	CodeFieldInvalid  Code = "field_invalid"  // a field's name, value or number
-	CodeTooLarge      Code = "too_large"      // over MaxReadingBytes
-	CodeMalformed     Code = "malformed"      // not a reading at all
-	CodeUnavailable   Code = "unavailable"    // not stored for now: send it again
+	CodeTimeMissing   Code = "time_missing"    // no time was sent
+	CodeTimeInvalid   Code = "time_invalid"    // the time cannot be read
+	CodeTimeUnit      Code = "time_unit"       // the time looks like another unit
+	CodeTimeInFuture  Code = "time_in_future"  // further ahead than the policy allows
+	CodeTimeTooOld    Code = "time_too_old"    // before 1970, or not a measured time
+	CodeStreamInvalid Code = "stream_invalid"  // tenant or stream name
+	CodeDeviceInvalid Code = "device_invalid"  // device name
+	CodeIDInvalid     Code = "id_invalid"      // the client's id
+	CodeFieldInvalid  Code = "field_invalid"   // a field's name, value or number
+	CodeTooLarge      Code = "too_large"       // over MaxReadingBytes
+	CodeTooManyFields Code = "too_many_fields" // more different fields than a series may have
+	CodeMalformed     Code = "malformed"       // not a reading at all
+	CodeConflict      Code = "conflict"        // its id is stored with other values
+	CodeUnavailable   Code = "unavailable"     // not stored for now: send it again
+	CodeDamaged       Code = "damaged"         // damage hides whether it is a duplicate
 )
 
 // Retryable reports whether the same reading may be stored when it is sent
@@ -56,6 +59,9 @@ type Verdict struct {
 	Outcome Outcome
 	Code    Code   // of a rejection
 	Message string // of a rejection, for people
+	// Stored is the fields that are stored, as a JSON object. If empty, the
+	// verdict is not a conflict, or the object is longer than 1 KiB.
+	Stored string
 }
 
 // Reject returns a rejecting verdict.

@@ -31,6 +31,7 @@ func TestVerdictWords(t *testing.T) {
 		varve.CodeTimeInFuture: "time_in_future", varve.CodeTimeTooOld: "time_too_old", varve.CodeStreamInvalid: "stream_invalid",
 		varve.CodeDeviceInvalid: "device_invalid", varve.CodeIDInvalid: "id_invalid", varve.CodeFieldInvalid: "field_invalid",
 		varve.CodeTooLarge: "too_large", varve.CodeMalformed: "malformed", varve.CodeUnavailable: "unavailable",
+		varve.CodeConflict: "conflict",
 	}
 	for code, want := range codes {
 		if string(code) != want {

@@ -48,10 +48,18 @@ var accesses = map[string]access{
 	"POST /v1/alert-rules":                         admin,
 	"GET /v1/alert-rules":                          reader,
 	"GET /v1/alert-rules/{rule}":                   reader,
+	"PUT /v1/alert-rules/{rule}":                   admin,
 	"DELETE /v1/alert-rules/{rule}":                admin,
+	"POST /v1/alert-rules/{rule}/mute":             admin,
+	"DELETE /v1/alert-rules/{rule}/mute":           admin,
 	"GET /v1/devices/{device}/alerts":              reader,
 	"GET /v1/alerts":                               reader,
+	"GET /v1/alerts/{id}":                          reader,
+	"POST /v1/alerts/resolve":                      writer,
 	"POST /v1/alerts/{id}/resolve":                 writer,
+	"POST /v1/alerts/{id}/acknowledge":             writer,
+	"POST /v1/alerts/{id}/mute":                    writer,
+	"DELETE /v1/alerts/{id}/mute":                  writer,
 
 	"GET /v1/tables":                 operator,
 	"GET /v1/tables/plan":            operator,
@@ -59,6 +67,8 @@ var accesses = map[string]access{
 	"POST /v1/tables/{name}/restore": operator,
 	"PUT /v1/tables/{name}/hold":     operator,
 	"DELETE /v1/tables/{name}/hold":  operator,
+
+	"POST /v1/verify": operator,
 
 	"GET /v1/keys":         admin,
 	"POST /v1/keys":        admin,

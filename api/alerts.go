@@ -3,11 +3,14 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/retention"
 )
 
 func (s *Server) routeAlerts() {
@@ -16,6 +19,14 @@ func (s *Server) routeAlerts() {
 		"The alerts of a device, the newest first", ""), s.listDeviceAlerts)
 	huma.Register(s.api, fleetOp(tag, "list-alerts", http.MethodGet, "/v1/alerts",
 		"The alerts of all devices, the newest first", ""), s.listAlerts)
+	huma.Register(s.api, fleetOp(tag, "get-alert", http.MethodGet, "/v1/alerts/{id}", "An alert",
+		"If late readings gave its place to another alert, that one is the answer, under its own id. If they left none, the alert is resolved by withdrawn."), s.getAlert)
+	huma.Register(s.api, fleetOp(tag, "resolve-alerts", http.MethodPost, "/v1/alerts/resolve", "Resolve many alerts by hand",
+		"It resolves the open alerts of a choice, up to limit at a time. Repeat it with next as cursor until there is none."), s.resolveAlerts)
+	huma.Register(s.api, fleetOp(tag, "acknowledge-alert", http.MethodPost, "/v1/alerts/{id}/acknowledge", "Acknowledge an alert",
+		"It records who has taken notice of the alert, and replaces who did so before."), s.acknowledgeAlert)
+	huma.Register(s.api, fleetOp(tag, "mute-alert", http.MethodPost, "/v1/alerts/{id}/mute", "Mute an alert until a time", ""), s.muteAlert)
+	huma.Register(s.api, fleetOp(tag, "unmute-alert", http.MethodDelete, "/v1/alerts/{id}/mute", "Unmute an alert", ""), s.unmuteAlert)
 	huma.Register(s.api, fleetOp(tag, "resolve-alert", http.MethodPost, "/v1/alerts/{id}/resolve", "Resolve an alert by hand",
 		"It stays resolved while its condition holds on; when it holds anew, that is another alert. One that is resolved stays as it is."), s.resolveAlert)
 }
@@ -65,9 +76,91 @@ func (s *Server) resolveAlert(ctx context.Context, in *alertPath) (*reply[wire.A
 	return &reply[wire.AlertBody]{alertBody(&a)}, nil
 }
 
+// alertReply answers with an alert.
+func (s *Server) alertReply(a fleet.Alert, err error) (*reply[wire.AlertBody], error) {
+	if err != nil {
+		return nil, s.problem(inPlace(err, "body"))
+	}
+	return &reply[wire.AlertBody]{alertBody(&a)}, nil
+}
+
+func (s *Server) getAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
+	return s.alertReply(s.opts.Fleet.Alert(ctx, s.owner(ctx), in.ID))
+}
+
+type alertChoice struct{ Body wire.AlertChoice }
+
+func (s *Server) resolveAlerts(ctx context.Context, in *alertChoice) (*reply[wire.ResolvedAlerts], error) {
+	b := &in.Body
+	page, err := s.opts.Fleet.ResolveAlerts(ctx, fleet.AlertChoice{
+		Tenant: s.owner(ctx), IDs: b.IDs, Rule: b.Rule, Device: b.Device, Severity: fleet.Severity(b.Severity), All: b.All, Limit: b.Limit, Cursor: b.Cursor,
+	})
+	if err != nil {
+		return nil, s.problem(inPlace(err, "body"))
+	}
+	body := wire.ResolvedAlerts{Resolved: make([]wire.AlertBody, len(page.Resolved)), Missing: page.Missing, Next: page.Next}
+	for i := range page.Resolved {
+		body.Resolved[i] = alertBody(&page.Resolved[i])
+	}
+	return &reply[wire.ResolvedAlerts]{body}, nil
+}
+
+type alertAcknowledge struct {
+	ID   string `path:"id" doc:"the alert's id"`
+	Body wire.Acknowledgement
+}
+
+func (s *Server) acknowledgeAlert(ctx context.Context, in *alertAcknowledge) (*reply[wire.AlertBody], error) {
+	by := in.Body.By
+	if by == "" {
+		by = grantOf(ctx).ID
+	}
+	return s.alertReply(s.opts.Fleet.AcknowledgeAlert(ctx, s.owner(ctx), in.ID, by, in.Body.Note))
+}
+
+type alertMute struct {
+	ID   string `path:"id" doc:"the alert's id"`
+	Body wire.Mute
+}
+
+func (s *Server) muteAlert(ctx context.Context, in *alertMute) (*reply[wire.AlertBody], error) {
+	until, err := s.muteEnd(&in.Body)
+	if err != nil {
+		return nil, s.problem(inPlace(err, "body"))
+	}
+	return s.alertReply(s.opts.Fleet.MuteAlert(ctx, s.owner(ctx), in.ID, until))
+}
+
+func (s *Server) unmuteAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
+	return s.alertReply(s.opts.Fleet.MuteAlert(ctx, s.owner(ctx), in.ID, time.Time{}))
+}
+
+// muteEnd returns until when to mute.
+func (s *Server) muteEnd(m *wire.Mute) (time.Time, error) {
+	switch {
+	case (m.Until == nil) == (m.For == ""):
+		return time.Time{}, varve.InvalidParam("for", "the end is missing or given twice: use for or until")
+	case m.Until != nil:
+		return *m.Until, nil
+	}
+	d, err := retention.ParseDuration(m.For)
+	if err != nil || d <= 0 || d > maxMute {
+		return time.Time{}, varve.InvalidParam("for", "%q is not a duration up to 10y: use one as in 2h", m.For)
+	}
+	return s.opts.Now().Add(d), nil
+}
+
+// maxMute bounds for how long alerts are muted.
+const maxMute = 10 * 365 * 24 * time.Hour
+
 func alertBody(a *fleet.Alert) wire.AlertBody {
-	return wire.AlertBody{
+	b := wire.AlertBody{
 		ID: a.ID, Device: a.Device, Stream: a.Stream, Rule: a.Rule, Severity: string(a.Severity), State: string(a.State()), Message: a.Message,
 		Value: rawJSON(a.Value), Since: a.Since, OpenedAt: a.OpenedAt, ResolvedAt: orNull(a.ResolvedAt), ResolvedBy: a.ResolvedBy, Late: a.Late,
+		MutedUntil: orNull(a.MutedUntil),
 	}
+	if k := a.Acknowledged; !k.At.IsZero() {
+		b.Acknowledged = &wire.AcknowledgedBody{Acknowledgement: wire.Acknowledgement{By: k.By, Note: k.Note}, At: k.At}
+	}
+	return b
 }

@@ -136,3 +136,48 @@ func TestBadRules(t *testing.T) {
 	r := s.send("POST", "/v1/alert-rules", `{"id":"hot","device":"d","field":"v","comparison":"==","threshold":true,"severity":"info"}`)
 	r.problem(http.StatusConflict, "", "choose another id")
 }
+
+// TestAlertsOfPeople promises that alerts are got, acknowledged, muted and
+// resolved by an id that late readings have given another alert in its place.
+func TestAlertsOfPeople(t *testing.T) {
+	s := newServer(t, nil)
+	s.rule(`{"id":"hot","stream":"weather","field":"v","comparison":">","threshold":30,"severity":"critical"}`)
+	s.write(measured(3, 31))
+	old := decode[wire.AlertList](s.get("/v1/alerts")).Alerts[0].ID
+	s.write(measured(5, 31))
+	post := func(path, body string) wire.AlertBody {
+		t.Helper()
+		r := s.send(http.MethodPost, path, body, "Content-Type", "application/json")
+		if r.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, r.status, r.body)
+		}
+		return decode[wire.AlertBody](r)
+	}
+	got := decode[wire.AlertBody](s.get("/v1/alerts/" + old))
+	if got.ID == old || got.State != "open" || !got.Since.Equal(noon.Add(-5*time.Hour)) || got.Acknowledged != nil || got.MutedUntil != nil {
+		t.Errorf("%+v", got)
+	}
+	if a := post("/v1/alerts/"+old+"/acknowledge", `{"by":"ann","note":"on my way"}`).Acknowledged; a == nil || a.By != "ann" || a.Note != "on my way" || !a.At.Equal(noon) {
+		t.Errorf("%+v", a)
+	}
+	if a := post("/v1/alerts/"+old+"/mute", `{"for":"2h"}`); a.MutedUntil == nil || !a.MutedUntil.Equal(noon.Add(2*time.Hour)) {
+		t.Errorf("%+v", a)
+	}
+	if a := decode[wire.AlertBody](s.send(http.MethodDelete, "/v1/alerts/"+old+"/mute", "")); a.ID != got.ID || a.MutedUntil != nil {
+		t.Errorf("%+v", a)
+	}
+	for _, c := range []struct{ path, body, param, says string }{
+		{"/v1/alerts/" + old + "/mute", `{}`, "body.for", "use for or until"},
+		{"/v1/alerts/" + old + "/mute", `{"for":"soon"}`, "body.for", "2h"},
+		{"/v1/alerts/" + old + "/mute", `{"until":"2020-01-01T00:00:00Z"}`, "body.until", "has passed"},
+		{"/v1/alerts/" + old + "/acknowledge", `{"note":"` + strings.Repeat("x", 1025) + `"}`, "body.note", "the limit is 1024"},
+		{"/v1/alerts/resolve", `{}`, "body.ids", "no alerts are chosen"},
+		{"/v1/alert-rules/hot/mute", `{"until":"2020-01-01T00:00:00Z"}`, "body.until", "has passed"},
+	} {
+		s.send(http.MethodPost, c.path, c.body, "Content-Type", "application/json").problem(http.StatusBadRequest, c.param, c.says)
+	}
+	r := s.send(http.MethodPost, "/v1/alerts/resolve", `{"ids":["`+old+`","nothing"]}`, "Content-Type", "application/json")
+	if a := decode[wire.ResolvedAlerts](r); len(a.Resolved) != 1 || a.Resolved[0].ID != got.ID || len(a.Missing) != 1 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}

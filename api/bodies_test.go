@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/engine"
@@ -134,5 +136,44 @@ func TestStreamedBody(t *testing.T) {
 	back := s.get(readPath, "Accept", "application/x-ndjson")
 	if got := strings.Count(back.body, "\n"); got != n {
 		t.Errorf("%d readings came back", got)
+	}
+}
+
+// TestInvalidBodies_GivenUp promises that a body of hardly anything but invalid
+// readings is not read to its end, and that the first of them is named.
+func TestInvalidBodies_GivenUp(t *testing.T) {
+	s := newServer(t, nil)
+	for line, says := range map[string]string{"x": "malformed", "{}": "time_missing", `{"device":"d1","time":"?"}`: "time_invalid"} {
+		// Packed it is so short that it is sent before it is answered.
+		body := pack(t, "gzip", good(noon)+"\n"+strings.Repeat(line+"\n", 1_000_000))
+		p := s.send("POST", writePath, body, append(ndjson, "Content-Encoding", "gzip")...).problem(http.StatusBadRequest, "", "the first says "+says)
+		if p.Tally == nil || p.Tally.Rejected > 300_000 || p.Tally.Stored+p.Tally.Duplicates != 1 {
+			t.Errorf("%s: %+v", line, p.Tally)
+		}
+	}
+	// As many of them as a good body may have are listed and counted as ever.
+	body := strings.Repeat("x\n", 50_000)
+	if a := decode[wire.WriteAnswer](s.send("POST", writePath, body, ndjson...)); a.Rejected != 50_000 || len(a.Rejects) != 10_000 {
+		t.Errorf("%d rejected, %d listed", a.Rejected, len(a.Rejects))
+	}
+}
+
+// TestFieldsOfASeries_AreBounded promises a verdict of its own for a reading with
+// more different fields than its device may have, and that roll-ups stay small.
+func TestFieldsOfASeries_AreBounded(t *testing.T) {
+	s := newServer(t, func(o *engine.Options, _ *api.Limits) { o.SeriesFields = 20 })
+	var body strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&body, `{"device":"d1","time":%d,"fields":{"f%d":1}}`+"\n", noon.UnixMilli()-int64(i), i)
+	}
+	a := decode[wire.WriteAnswer](s.send("POST", writePath, body.String(), ndjson...))
+	if a.Stored != 20 || a.Rejected != 980 || a.Rejects[0].Code != string(varve.CodeTooManyFields) || !strings.Contains(a.Rejects[0].Message, "limits.series_fields") {
+		t.Errorf("%d stored, %d rejected: %+v", a.Stored, a.Rejected, a.Rejects[0])
+	}
+	if r := s.get("/v1/streams/weather/devices/d1/rollups?period=hourly"); r.status != http.StatusOK || len(r.body) > 20_000 {
+		t.Errorf("%d, %d bytes", r.status, len(r.body))
+	}
+	if a := decode[wire.WriteAnswer](s.send("POST", writePath, `{"device":"d2","time":1795000000000,"fields":{"f999":1}}`)); a.Rejected > 0 && a.Rejects[0].Code == string(varve.CodeTooManyFields) {
+		t.Errorf("another device: %+v", a)
 	}
 }

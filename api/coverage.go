@@ -1,10 +1,11 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/query"
 )
 
@@ -13,12 +14,19 @@ import (
 // has readings of. So only keys of the deployment's own tenant may.
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
-// coverage returns the coverage as JSON; nil: it is not for those who ask.
+// coverage returns the coverage as JSON; nil: it is not for those who ask. Who may
+// not learn of tables is told of damaged rows only.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
-		return nil, nil
+		if len(c.Damaged) == 0 {
+			return nil, nil
+		}
+		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged}
+		for i := range c.Damaged {
+			c.Damaged[i].Table = ""
+		}
 	}
-	return json.Marshal(listed(c))
+	return wire.MarshalJSON(listed(c))
 }
 
 // shortCoverage returns one that has room in a trailer.
@@ -30,6 +38,9 @@ func shortCoverage(r *http.Request, c query.Coverage) ([]byte, error) {
 // clients take trailers of up to 4 KB.
 const trailerTables = 12
 
+// trailerRows is how many damaged rows it names: their keys are longer.
+const trailerRows = 3
+
 // shortened returns a coverage that has room in a trailer.
 func shortened(c query.Coverage) query.Coverage {
 	if n := len(c.Read); n > trailerTables {
@@ -38,7 +49,11 @@ func shortened(c query.Coverage) query.Coverage {
 	if n := len(c.Expired); n > trailerTables {
 		c.Expired, c.MoreExpired = c.Expired[:trailerTables], n-trailerTables
 	}
+	if n := len(c.Damaged); n > trailerRows {
+		c.Damaged, c.MoreDamaged = c.Damaged[:trailerRows], n-trailerRows
+	}
 	c.Missing = c.Missing[:min(len(c.Missing), trailerTables)]
+	c.Failed = c.Failed[:min(len(c.Failed), trailerTables)]
 	return c
 }
 

@@ -153,6 +153,8 @@ func kindOf(name string) *huma.Schema {
 		return oneOf("event", "arrival")
 	case "precision":
 		return oneOf("s", "ms", "us", "ns")
+	case "damaged":
+		return oneOf("fail", "skip")
 	case "format":
 		return oneOf("json", "ndjson", "csv")
 	default:

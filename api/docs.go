@@ -14,7 +14,7 @@ func (s *Server) routeDocs() {
 	s.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'")
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'")
 		s.write(w, docsPage)
 	})
 	s.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {

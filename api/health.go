@@ -11,26 +11,36 @@ import (
 )
 
 func (s *Server) routeHealth() {
-	s.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		s.write(w, []byte("ok\n"))
-	})
+	s.HandleFunc("GET /healthz", alive)
 	s.HandleFunc("GET /readyz", s.ready)
 	metrics := promhttp.HandlerFor(s.opts.Metrics, promhttp.HandlerOpts{})
 	s.HandleFunc("GET /metrics", metrics.ServeHTTP)
 }
 
-// ready says whether readings can be taken: the tables of this month are there,
-// whoever made them. How it is with the deployment otherwise is only for those
-// who may see that.
+// alive answers that the process lives.
+func alive(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("ok\n")) // a client that has gone need not be told
+}
+
+// ready reports whether readings can be taken: the tables of this month exist,
+// whoever made them, and no condition refuses readings. The state of the
+// deployment otherwise is only for those who may see it.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	h := s.opts.Rotator.Health()
 	body := wire.Readiness{
 		Ready: true, TablesReadyAhead: h.Ready, TablesNeededAhead: h.Needed,
 		LastRotation: orNull(h.LastSuccess), RotationError: h.LastError, Version: s.opts.Version,
+		Conditions: []wire.Condition{},
 	}
 	if !h.Usable {
 		body.Ready, body.Why = false, "the rotator has not made all tables of this month yet"
+	}
+	for _, c := range s.opts.Conditions.List() {
+		if c.Name.Blocks() {
+			body.Ready, body.Why = false, c.Name.About()
+		}
+		body.Conditions = append(body.Conditions, wire.Condition{Name: string(c.Name), Since: c.Since, Message: c.Message})
 	}
 	var shown any = body
 	if !grantOf(r.Context()).Operates(keys.Read) {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -10,10 +11,20 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/router"
 )
 
-// maxRejects is how many rejections an answer lists.
-const maxRejects = 10_000
+const (
+	// maxRejects is how many rejections an answer lists.
+	maxRejects = 10_000
+	// maxRejectBytes is from how many bytes of rejections on an answer leaves
+	// off the stored values of conflicts.
+	maxRejectBytes = 2 << 20
+)
+
+// maxInvalid is how many readings of a body may be invalid, beyond as many as are
+// not. What has more is not readings, and costs no more.
+const maxInvalid = 100_000
 
 // ingest takes one body of readings in.
 type ingest struct {
@@ -23,8 +34,10 @@ type ingest struct {
 	tally   varve.Tally
 	rejects []byte // JSON, without the brackets
 	listed  int
-	begun   bool // some of the body was charged
-	soon    bool // all rejections so far are for now only
+	invalid int64         // rejected for good
+	first   varve.Verdict // the first of those
+	begun   bool          // some of the body was charged
+	soon    bool          // all rejections so far are for now only
 	out     []byte
 	index   int64 // of the batch's first reading in the body
 }
@@ -35,6 +48,7 @@ func (in *ingest) release() {
 	in.batch.Share(nil)
 	in.batch.Reset()
 	in.s, in.tally, in.listed, in.index, in.begun = nil, varve.Tally{}, 0, 0, false
+	in.invalid, in.first = 0, varve.Verdict{}
 	in.rejects, in.out = in.rejects[:0], in.out[:0]
 	ingests.Put(in)
 }
@@ -79,6 +93,8 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 		return err
 	}
 	defer req.Done()
+	turn := req.Turn()
+	r.Body = yielding{r.Body, r.Context(), turn}
 	body, err := in.s.body(w, r)
 	if err != nil {
 		return err
@@ -88,25 +104,43 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 	if err != nil {
 		return err
 	}
-	for {
-		in.batch.Reset()
-		bodyErr := reader.Read(&in.batch)
-		if in.batch.Len() > 0 {
-			if err := in.charge(grant); err != nil {
-				return err
-			}
-			if err := req.Write(r.Context(), in.batch.Readings, in.batch.Verdicts); err != nil {
-				return err
-			}
-			in.settle()
-		}
-		if errors.Is(bodyErr, io.EOF) {
-			return nil
-		}
-		if bodyErr != nil {
-			return bodyErr
+	for large := r.ContentLength > smallBody; ; large = true {
+		done, err := in.next(r.Context(), req, turn, reader, large)
+		if done || err != nil {
+			return err
 		}
 	}
+}
+
+// smallBody is up to how many bytes a body counts as small: a small request
+// does not wait for large ones.
+const smallBody = 32 << 10
+
+// next reads the next batch of the body and routes it. done: it was the last.
+func (in *ingest) next(ctx context.Context, req *router.Request, turn *router.Turn, body wire.Reader, large bool) (done bool, err error) {
+	if err := turn.Begin(ctx, large); err != nil {
+		return false, err
+	}
+	defer turn.End()
+	in.batch.Reset()
+	bodyErr := body.Read(&in.batch)
+	if in.batch.Len() > 0 {
+		if err := in.charge(grantOf(ctx)); err != nil {
+			return false, err
+		}
+		if err := req.Write(ctx, in.batch.Readings, in.batch.Verdicts); err != nil {
+			return false, err
+		}
+		in.settle()
+	}
+	if in.invalid > maxInvalid+in.tally.Total()/2 {
+		return false, varve.Errorf(varve.Invalid, "most readings are invalid, and the rest was not read: what came before is counted here; the first says %s: %s",
+			in.first.Code, in.first.Message)
+	}
+	if errors.Is(bodyErr, io.EOF) {
+		return true, nil
+	}
+	return false, bodyErr
 }
 
 // charge takes the batch off the key's rate. Of a body that was begun, all is
@@ -131,27 +165,40 @@ func (in *ingest) settle() {
 			continue
 		}
 		in.soon = in.soon && v.Code.Retryable()
+		if !v.Code.Retryable() && v.Code != varve.CodeConflict {
+			if in.invalid++; in.invalid == 1 {
+				in.first = v
+			}
+		}
 		if in.listed == maxRejects {
 			continue
 		}
-		if in.listed > 0 {
-			in.rejects = append(in.rejects, ',')
-		}
-		in.listed++
-		in.rejects = append(in.rejects, `{"index":`...)
-		in.rejects = strconv.AppendInt(in.rejects, in.index+int64(i), 10)
-		if line := in.batch.Lines[i]; line > 0 {
-			in.rejects = append(in.rejects, `,"line":`...)
-			in.rejects = strconv.AppendInt(in.rejects, int64(line), 10)
-		}
-		in.rejects = append(in.rejects, `,"code":"`...)
-		in.rejects = append(in.rejects, v.Code...)
-		in.rejects = append(in.rejects, `","message":`...)
-		in.rejects = wire.AppendString(in.rejects, v.Message)
-		in.rejects = append(in.rejects, '}')
+		in.list(in.index+int64(i), in.batch.Lines[i], &v)
 	}
 	in.index += int64(in.batch.Len())
 	in.s.opts.Events.Judged(in.batch.Len(), in.s.metrics.verdicts(&in.batch))
+}
+
+// list adds a rejection to the answer.
+func (in *ingest) list(index int64, line int, v *varve.Verdict) {
+	if in.listed > 0 {
+		in.rejects = append(in.rejects, ',')
+	}
+	in.listed++
+	in.rejects = append(in.rejects, `{"index":`...)
+	in.rejects = strconv.AppendInt(in.rejects, index, 10)
+	if line > 0 {
+		in.rejects = append(in.rejects, `,"line":`...)
+		in.rejects = strconv.AppendInt(in.rejects, int64(line), 10)
+	}
+	in.rejects = append(in.rejects, `,"code":"`...)
+	in.rejects = append(in.rejects, v.Code...)
+	in.rejects = append(in.rejects, `","message":`...)
+	in.rejects = wire.AppendString(in.rejects, v.Message)
+	if v.Stored != "" && len(in.rejects) < maxRejectBytes {
+		in.rejects = append(append(in.rejects, `,"stored":`...), v.Stored...)
+	}
+	in.rejects = append(in.rejects, '}')
 }
 
 // answer writes the verdicts: 200 if no reading was rejected, 207 if some were,

@@ -12,12 +12,12 @@ import (
 // maxDevices is of how many devices one call may ask the latest reading.
 const maxDevices = 1000
 
-var latestParams = []string{"by", "fields", "consistent", "device"}
+var latestParams = []string{"by", "fields", "consistent", "damaged", "device"}
 
 // getLatest serves GET /v1/streams/{stream}/devices/{device}/latest. A device
 // without a live reading is answered with 404.
 func (s *Server) getLatest(w http.ResponseWriter, r *http.Request) {
-	q, err := s.latestOf(r, r.URL.Query(), latestParams[:3])
+	q, err := s.latestOf(r, r.URL.Query(), latestParams[:4])
 	if err == nil {
 		q.Series, err = s.series(r, r.PathValue("device"))
 	}
@@ -115,6 +115,9 @@ func (s *Server) latestOf(_ *http.Request, asked url.Values, params []string) (q
 		return q, varve.InvalidParam("query.by", "%s", err)
 	}
 	q.Fields = list(asked, "fields")
+	if q.SkipDamaged, err = skipDamaged(asked); err != nil {
+		return q, err
+	}
 	q.Consistent, err = boolean(asked, "consistent")
 	return q, err
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/rotator"
 )
 
@@ -21,7 +23,7 @@ type metrics struct {
 	refusals *prometheus.CounterVec
 }
 
-func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator) *metrics {
+func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *health.Conditions) *metrics {
 	m := &metrics{
 		rejects: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "varve_readings_rejected_total", Help: "Readings rejected, by code.",
@@ -54,7 +56,21 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator) *metrics {
 	gauge("varve_tables_ready_ahead", "Tables of the next month that there are.", func(h rotator.Health) float64 { return float64(h.Ready) })
 	gauge("varve_tables_needed_ahead", "Tables of the next month that there should be.", func(h rotator.Health) float64 { return float64(h.Needed) })
 	gauge("varve_tables", "Tables there are.", func(h rotator.Health) float64 { return float64(h.Tables) })
+	for _, name := range health.Names() {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "varve_condition", Help: "1 while the condition holds, else 0.",
+			ConstLabels: prometheus.Labels{"condition": string(name)},
+		}, func() float64 { return holds(conditions, name) }))
+	}
 	return m
+}
+
+// holds returns 1 if a condition holds, else 0.
+func holds(conditions *health.Conditions, name health.Name) float64 {
+	if slices.ContainsFunc(conditions.List(), func(c health.Condition) bool { return c.Name == name }) {
+		return 1
+	}
+	return 0
 }
 
 // route returns the observer of one route.

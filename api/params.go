@@ -159,6 +159,18 @@ func boolean(q url.Values, name string) (bool, error) {
 	}
 }
 
+// skipDamaged reads whether damaged rows are left out.
+func skipDamaged(q url.Values) (bool, error) {
+	switch text := q.Get("damaged"); text {
+	case "", "fail":
+		return false, nil
+	case "skip":
+		return true, nil
+	default:
+		return false, varve.InvalidParam("query.damaged", "%s is neither fail nor skip", quoted(text))
+	}
+}
+
 func integer(q url.Values, name string, least, most int) (int, error) {
 	text := q.Get(name)
 	if text == "" {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
@@ -91,6 +90,9 @@ func (s *Server) failWrite(w http.ResponseWriter, r *http.Request, err error, ta
 		s.failed(r, err)
 	}
 	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message, Tally: tally}
+	if e.Failure == varve.Damaged {
+		p.Code = wire.CodeDamaged
+	}
 	if e.Param != "" {
 		p.Errors = []wire.ProblemDetail{{Location: e.Param, Message: e.Message}}
 		p.Detail = e.Param + ": " + e.Message
@@ -104,7 +106,7 @@ func (s *Server) failWrite(w http.ResponseWriter, r *http.Request, err error, ta
 		w.Header().Set("Retry-After", "1")
 	}
 	// A Problem has nothing in it that cannot be marshalled.
-	body, _ := json.Marshal(p)
+	body, _ := wire.MarshalJSON(p)
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
 	s.write(w, append(body, '\n'))

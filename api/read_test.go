@@ -79,12 +79,12 @@ func TestAnswer(t *testing.T) {
 	r := s.get(readPath)
 	want := fmt.Sprintf(`{"readings":[
 {"time":"2026-11-18T12:00:00Z","id":"%s","arrived":"2026-11-18T12:00:00Z","fields":{"note":"n0","v":0}}
-],"coverage":{"read":["%s"],"expired":[],"missing":[],"failed":[]}}
+],"coverage":{"read":["%s"],"expired":[],"missing":[],"failed":[],"listed":"2026-11-18T12:00:00Z"}}
 `, decode[wire.ReadingsBody](r).Readings[0].ID, thisTable(s).Name())
 	if r.body != want {
 		t.Errorf("%s, want %s", r.body, want)
 	}
-	none := `{"readings":[],"coverage":{"read":["` + thisTable(s).Name() + `"],"expired":[],"missing":[],"failed":[]}}` + "\n"
+	none := `{"readings":[],"coverage":{"read":["` + thisTable(s).Name() + `"],"expired":[],"missing":[],"failed":[],"listed":"2026-11-18T12:00:00Z"}}` + "\n"
 	if r := s.get("/v1/streams/none/devices/d1/readings"); r.body != none || r.header.Get("Content-Length") != fmt.Sprint(len(none)) {
 		t.Errorf("%s", r.body)
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,12 +10,13 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/query"
 )
 
 const maxLimit = 1_000_000_000
 
-var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "consistent", "explain", "format", "precision", "timezone"}
+var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "consistent", "damaged", "explain", "format", "precision", "timezone"}
 
 // getReadings serves GET /v1/streams/{stream}/devices/{device}/readings.
 func (s *Server) getReadings(w http.ResponseWriter, r *http.Request) {
@@ -55,8 +55,12 @@ func (a *answer) release() {
 	answers.Put(a)
 }
 
-// flushAt is how much of an answer is gathered before it is sent.
-const flushAt = 128 << 10
+// An answer is sent when flushAt of it is gathered, a piece at a time: a client
+// that takes a piece within limits.stall goes on.
+const (
+	flushAt = 64 << 10
+	piece   = 128 << 10
+)
 
 func (a *answer) run() error {
 	var err error
@@ -79,12 +83,36 @@ func (a *answer) run() error {
 			return err
 		}
 	}
+	// An answer that meets damage after it has begun can only be cut off. So while
+	// there is damage, it is read once before.
+	if a.s.opts.Conditions.Holds(health.DataDamaged) && a.format != wire.CSV {
+		if err := a.scan(func(*varve.Reading) {}); err != nil {
+			return err
+		}
+	}
 	rows, err := a.s.opts.Query.Open(a.r.Context(), a.q)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	for {
+	for more := true; more; {
+		if more, err = a.page(rows); err != nil {
+			return err
+		}
+		if len(a.out) >= flushAt {
+			err = a.flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return a.end(rows)
+}
+
+// page adds the next page to the answer, when it is its turn, and keeps nothing
+// of it: the client may take its time with what flush sends.
+func (a *answer) page(rows *query.Rows) (more bool, err error) {
+	err = a.s.reads.inTurn(a.r.Context(), func() error {
 		readings, err := rows.Next(a.r.Context())
 		if err != nil {
 			return err
@@ -92,14 +120,12 @@ func (a *answer) run() error {
 		if !a.begun {
 			a.begin()
 		}
-		if len(readings) == 0 {
-			break
-		}
-		if err := a.add(readings); err != nil {
-			return err
-		}
-	}
-	return a.end(rows)
+		more = len(readings) > 0
+		err = a.add(readings)
+		rows.Release()
+		return err
+	})
+	return more, err
 }
 
 // queryOf reads what a request asks for.
@@ -122,6 +148,9 @@ func (s *Server) queryOf(r *http.Request, asked url.Values) (q query.Query, err 
 		}
 	}
 	if q.Consistent, err = boolean(asked, "consistent"); err != nil {
+		return q, err
+	}
+	if q.SkipDamaged, err = skipDamaged(asked); err != nil {
 		return q, err
 	}
 	q.Fields = list(asked, "fields")
@@ -162,25 +191,35 @@ func (a *answer) columns() error {
 		a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
 		return nil
 	}
+	var set wire.FieldSet
+	if err := a.scan(set.Add); err != nil {
+		return err
+	}
+	a.table.Fields = set.Sorted()
+	return nil
+}
+
+// scan reads all that is asked for, before the answer begins.
+func (a *answer) scan(do func(*varve.Reading)) error {
 	rows, err := a.s.opts.Query.Open(a.r.Context(), a.q)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	var set wire.FieldSet
-	for {
-		readings, err := rows.Next(a.r.Context())
+	for more := true; more; {
+		err := a.s.reads.inTurn(a.r.Context(), func() error {
+			readings, err := rows.Next(a.r.Context())
+			for i := range readings {
+				do(&readings[i])
+			}
+			more = len(readings) > 0
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		if len(readings) == 0 {
-			a.table.Fields = set.Sorted()
-			return nil
-		}
-		for i := range readings {
-			set.Add(&readings[i])
-		}
 	}
+	return nil
 }
 
 // begin sends the head.
@@ -217,11 +256,6 @@ func (a *answer) add(readings []varve.Reading) error {
 			}
 		}
 		a.n++
-		if len(a.out) >= flushAt {
-			if err := a.flush(); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
@@ -229,12 +263,13 @@ func (a *answer) add(readings []varve.Reading) error {
 // flush sends what was gathered.
 func (a *answer) flush() error {
 	a.sent = true
-	a.s.extend(a.w)
-	_, err := a.w.Write(a.out)
-	a.out = a.out[:0]
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNotTaken, err)
+	for part := range slices.Chunk(a.out, piece) {
+		a.s.extend(a.w)
+		if _, err := a.w.Write(part); err != nil {
+			return fmt.Errorf("%w: %w", errNotTaken, err)
+		}
 	}
+	a.out = a.out[:0]
 	return nil
 }
 
@@ -301,7 +336,7 @@ func (s *Server) extend(w http.ResponseWriter) {
 }
 
 func (s *Server) writeJSON(w http.ResponseWriter, v any) error {
-	body, err := json.Marshal(v)
+	body, err := wire.MarshalJSON(v)
 	if err != nil {
 		return err
 	}

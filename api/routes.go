@@ -14,6 +14,7 @@ func (s *Server) routeReadings() {
 		OperationID: "write-readings", Summary: "Write readings", Tags: []string{"readings"},
 		Description: "A JSON object or array, NDJSON, or CSV with a header; gzip and zstd are understood. " +
 			"Every reading gets a verdict. What is stored or a duplicate is durable when the answer comes; sending anything again is harmless. " +
+			"A reading whose id is stored with other values is rejected as a conflict, and the stored ones stay. " +
 			"200 if none was rejected, 207 if some were, 422 if all were, 503 if all were and may be stored later.",
 		Parameters: append([]*huma.Param{pathParam("stream", "the stream")},
 			queryParams(
@@ -35,7 +36,8 @@ func (s *Server) routeReadings() {
 		Responses: s.responses(reflect.TypeFor[wire.WriteAnswer](), "200", "207", "422", "503"),
 	})
 	series := []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
-	fields := queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before")
+	fields := queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before",
+		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")
 	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", s.getReadings, &huma.Operation{
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
 		Description: "Streamed, however many there are. With a limit, next leads to the following page, also after tables were rotated. " +

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
 )
 
@@ -28,6 +30,7 @@ var routes = []struct {
 	{"GET /v1/streams", "/v1/streams", "", 200, "application/json"},
 	{"PUT /v1/streams/{stream}/devices/{device}/shards", "/v1/streams/weather/devices/a/shards", `{"shards":4}`, 200, "application/json"},
 	{"GET /v1/tables", "/v1/tables", "", 200, "application/json"},
+	{"POST /v1/verify", "/v1/verify", "", 200, "application/x-ndjson"},
 	{"GET /v1/tables/plan", "/v1/tables/plan", "", 200, "application/json"},
 	{"POST /v1/tables/apply", "/v1/tables/apply", "", 200, "application/json"},
 	{"PUT /v1/tables/{name}/hold", "/v1/tables/{table}/hold", `{"reason":"audit"}`, 200, "application/json"},
@@ -44,9 +47,17 @@ var routes = []struct {
 	{"POST /v1/alert-rules", "/v1/alert-rules", `{"id":"hot","stream":"weather","field":"a","comparison":">","threshold":5,"severity":"critical"}`, 200, "application/json"},
 	{"GET /v1/alert-rules", "/v1/alert-rules", "", 200, "application/json"},
 	{"GET /v1/alert-rules/{rule}", "/v1/alert-rules/hot", "", 200, "application/json"},
+	{"PUT /v1/alert-rules/{rule}", "/v1/alert-rules/hot", `{"stream":"weather","field":"a","comparison":">","threshold":6,"severity":"critical"}`, 200, "application/json"},
+	{"POST /v1/alert-rules/{rule}/mute", "/v1/alert-rules/hot/mute", `{"for":"2h"}`, 200, "application/json"},
+	{"DELETE /v1/alert-rules/{rule}/mute", "/v1/alert-rules/hot/mute", "", 200, "application/json"},
 	{"DELETE /v1/alert-rules/{rule}", "/v1/alert-rules/hot", "", 200, "application/json"},
 	{"GET /v1/devices/{device}/alerts", "/v1/devices/d1/alerts", "", 200, "application/json"},
 	{"GET /v1/alerts", "/v1/alerts?severity=critical", "", 200, "application/json"},
+	{"GET /v1/alerts/{id}", "/v1/alerts/nothing", "", 404, "application/problem+json"},
+	{"POST /v1/alerts/resolve", "/v1/alerts/resolve", `{"all":true}`, 200, "application/json"},
+	{"POST /v1/alerts/{id}/acknowledge", "/v1/alerts/nothing/acknowledge", `{"by":"ann"}`, 404, "application/problem+json"},
+	{"POST /v1/alerts/{id}/mute", "/v1/alerts/nothing/mute", `{"for":"2h"}`, 404, "application/problem+json"},
+	{"DELETE /v1/alerts/{id}/mute", "/v1/alerts/nothing/mute", "", 404, "application/problem+json"},
 	{"POST /v1/alerts/{id}/resolve", "/v1/alerts/nothing/resolve", "", 404, "application/problem+json"},
 	{"GET /v1/keys", "/v1/keys", "", 200, "application/json"},
 	{"DELETE /v1/keys/{id}", "/v1/keys/aaaaaaaa", "", 404, "application/problem+json"},
@@ -161,7 +172,7 @@ func TestDescribedParameters(t *testing.T) {
 	values := map[string]string{
 		"precision": "ms", "timezone": "Europe/Berlin", "device": "d1", "columns": "time,a", "types": "a:number", "delimiter": "tab", "from": "-24h", "to": "now",
 		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d", "period": "daily",
-		"status": "active", "during": "2026-11", "severity": "critical", "state": "open",
+		"status": "active", "during": "2026-11", "severity": "critical", "state": "open", "damaged": "skip", "rate": "1",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }
@@ -232,6 +243,34 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// TestSecurityHeaders promises that no browser takes an answer for another type
+// than it says, whatever the answer, and that no page shows the documentation in
+// a frame.
+func TestSecurityHeaders(t *testing.T) {
+	s := newServer(t, nil)
+	for _, path := range []string{"/docs", "/", "/healthz", "/metrics", "/openapi.json", readPath, "/v1/devices", "/nothing", "/v1/keys?x=1"} {
+		for _, r := range []*reply{s.get(path), s.get(path, "Host", "elsewhere"), s.send("DELETE", path, ""), s.send("OPTIONS", path, "")} {
+			if r.header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: %d %v", path, r.status, r.header)
+			}
+		}
+	}
+	if got := s.get("/docs").header.Get("Content-Security-Policy"); !strings.Contains(got, "frame-ancestors 'none'") {
+		t.Error(got)
+	}
+}
+
+// TestMessages_AreNotEscapedForHTML promises that messages which quote addresses
+// can be read.
+func TestMessages_AreNotEscapedForHTML(t *testing.T) {
+	s := newServer(t, nil)
+	for _, path := range []string{"/v1/streams/weather/latest", readPath + "?from=%3C%26%3E", "/v1/devices?limit=%26"} {
+		if r := s.get(path); strings.Contains(r.body, `\u00`) || !strings.ContainsAny(r.body, "&<") {
+			t.Errorf("%s: %s", path, r.body)
+		}
+	}
+}
+
 // TestHealth promises that readiness follows the rotator, and that metrics
 // count what was done.
 func TestHealth(t *testing.T) {
@@ -266,5 +305,40 @@ func TestNotReady(t *testing.T) {
 	}
 	if got := s.get("/healthz").status; got != http.StatusOK {
 		t.Errorf("not healthy: %d", got)
+	}
+}
+
+// TestReadyz_ShowsConditions: each condition that holds is shown with its beginning
+// and message, and as a metric; those that refuse readings make the answer 503.
+func TestReadyz_ShowsConditions(t *testing.T) {
+	s := newServer(t, nil)
+	readiness := func() (status int, r wire.Readiness) {
+		reply := s.get("/readyz")
+		return reply.status, decode[wire.Readiness](reply)
+	}
+	if status, r := readiness(); status != http.StatusOK || len(r.Conditions) != 0 {
+		t.Errorf("%d %+v", status, r)
+	}
+	conditions := s.engine.Conditions
+	conditions.Set(health.RotationFailing, "tune varve_1_2_11_2026: refused")
+	status, r := readiness()
+	want := []wire.Condition{{Name: "rotation_failing", Since: noon, Message: "tune varve_1_2_11_2026: refused"}}
+	if status != http.StatusOK || !r.Ready || !slices.Equal(r.Conditions, want) {
+		t.Errorf("%d %+v", status, r)
+	}
+	conditions.Set(health.DiskLow, "/data has 3 MiB free")
+	if status, r = readiness(); status != http.StatusServiceUnavailable || r.Ready || r.Why != health.DiskLow.About() || len(r.Conditions) != 2 {
+		t.Errorf("%d %+v", status, r)
+	}
+	text := s.get("/metrics").body
+	for _, line := range []string{`varve_condition{condition="disk_low"} 1`, `varve_condition{condition="rotation_failing"} 1`, `varve_condition{condition="store_unreachable"} 0`} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no %s in the metrics", line)
+		}
+	}
+	conditions.Clear(health.DiskLow)
+	conditions.Clear(health.RotationFailing)
+	if status, r = readiness(); status != http.StatusOK || len(r.Conditions) != 0 {
+		t.Errorf("%d %+v", status, r)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -20,7 +21,12 @@ func (s *Server) routeRules() {
 	huma.Register(s.api, fleetOp(tag, "list-rules", http.MethodGet, all, "The alert rules, in the order of their ids", ""), s.listRules)
 	huma.Register(s.api, fleetOp(tag, "get-rule", http.MethodGet, one, "An alert rule", ""), s.getRule)
 	huma.Register(s.api, fleetOp(tag, "delete-rule", http.MethodDelete, one, "Delete an alert rule",
-		"Its alerts stay as they are; those that are open can be resolved by hand."), s.deleteRule)
+		"Its open alerts are resolved by rule_deleted: many at once, the rest within minutes."), s.deleteRule)
+	huma.Register(s.api, fleetOp(tag, "edit-rule", http.MethodPut, one, "Edit an alert rule",
+		"It replaces what the rule says. Another severity keeps its alerts as they are. Any other change makes it a new rule under its id: "+
+			"open alerts are resolved by rule_changed, and readings that arrive from then on are evaluated."), s.putRule)
+	huma.Register(s.api, fleetOp(tag, "mute-rule", http.MethodPost, one+"/mute", "Mute the alerts of a rule until a time", ""), s.muteRule)
+	huma.Register(s.api, fleetOp(tag, "unmute-rule", http.MethodDelete, one+"/mute", "Unmute the alerts of a rule", ""), s.unmuteRule)
 }
 
 type rulePost struct{ Body wire.RulePost }
@@ -52,8 +58,59 @@ func ruleFrom(b *wire.RulePost) (r fleet.Rule, err error) {
 			return r, varve.InvalidParam("for", "%s", err)
 		}
 	}
+	switch b.Gap {
+	case "":
+	case "none":
+		r.Gap = fleet.NoGap
+	default:
+		if r.Gap, err = retention.ParseDuration(b.Gap); err != nil || r.Gap == 0 {
+			return r, varve.InvalidParam("gap", "%q is not a duration: use one as in 10m, or none", b.Gap)
+		}
+	}
 	r.Threshold, err = threshold(b.Threshold)
 	return r, err
+}
+
+type rulePut struct {
+	Rule string `path:"rule" doc:"the rule's id"`
+	Body wire.RulePost
+}
+
+func (s *Server) putRule(ctx context.Context, in *rulePut) (*reply[wire.RuleBody], error) {
+	r, err := ruleFrom(&in.Body)
+	if err == nil && r.ID != "" && r.ID != in.Rule {
+		err = varve.InvalidParam("id", "%q is not the id in the path: leave it out", r.ID)
+	}
+	if err == nil {
+		r.Tenant, r.ID = s.owner(ctx), in.Rule
+		r, err = s.opts.Fleet.EditRule(ctx, r)
+	}
+	return s.ruleReply(r, err)
+}
+
+// ruleReply answers with a rule.
+func (s *Server) ruleReply(r fleet.Rule, err error) (*reply[wire.RuleBody], error) {
+	if err != nil {
+		return nil, s.problem(inPlace(err, "body", "rule"))
+	}
+	return &reply[wire.RuleBody]{ruleBody(&r)}, nil
+}
+
+type ruleMute struct {
+	Rule string `path:"rule" doc:"the rule's id"`
+	Body wire.Mute
+}
+
+func (s *Server) muteRule(ctx context.Context, in *ruleMute) (*reply[wire.RuleBody], error) {
+	until, err := s.muteEnd(&in.Body)
+	if err != nil {
+		return nil, s.problem(inPlace(err, "body"))
+	}
+	return s.ruleReply(s.opts.Fleet.MuteRule(ctx, s.owner(ctx), in.Rule, until))
+}
+
+func (s *Server) unmuteRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
+	return s.ruleReply(s.opts.Fleet.MuteRule(ctx, s.owner(ctx), in.Rule, time.Time{}))
 }
 
 // threshold reads a number, digit for digit, a string or a boolean.
@@ -112,7 +169,13 @@ func ruleBody(r *fleet.Rule) wire.RuleBody {
 	b := wire.RuleBody{RulePost: wire.RulePost{
 		ID: r.ID, Kind: string(r.Kind), Stream: r.Stream, Device: r.Device, Field: r.Field, Comparison: string(r.Comparison),
 		Threshold: rawJSON(r.Threshold), Severity: string(r.Severity),
-	}, CreatedAt: r.CreatedAt}
+	}, GapMeasured: r.GapMeasured, CreatedAt: r.CreatedAt, UpdatedAt: orNull(r.UpdatedAt), MutedUntil: orNull(r.MutedUntil)}
+	switch {
+	case r.Gap > 0:
+		b.Gap = retention.FormatDuration(r.Gap)
+	case r.Kind == fleet.OnValue:
+		b.Gap = "none"
+	}
 	if r.For != 0 {
 		b.For = retention.FormatDuration(r.For)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,6 +15,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
@@ -23,8 +25,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options are what the server serves. All but Rollups, Keys, KeysRequired, Limits,
-// Hosts and Events are required.
+// Options are what the server serves. All but Rollups, Keys, KeysRequired,
+// Conditions, Limits, Hosts and Events are required.
 type Options struct {
 	Router  *router.Router
 	Query   *query.Engine
@@ -39,10 +41,15 @@ type Options struct {
 	Keys *keys.Registry
 	// KeysRequired: nothing is answered without a key, also while there is none.
 	KeysRequired bool
-	Now          func() time.Time
-	Version      string
-	Metrics      *prometheus.Registry
-	Limits       Limits
+	// Conditions are what readiness and metrics show. If nil, no condition holds.
+	Conditions *health.Conditions
+	Now        func() time.Time
+	Version    string
+	// Verify reads all that is stored and reports damage. If nil, the store keeps
+	// nothing that can be damaged.
+	Verify  Verifier
+	Metrics *prometheus.Registry
+	Limits  Limits
 	// Hosts are the names, with a port or without, by which the server may be
 	// called besides localhost and the addresses of this machine alone.
 	Hosts  []string
@@ -60,6 +67,11 @@ type Limits struct {
 	// Stall is how long a client may leave a connection without progress.
 	// 0 is one minute.
 	Stall time.Duration
+	// Reads is how many reads may be under way; one more is refused. 0 is 512.
+	Reads int
+	// ReadsAtWork is how many of them may read from the store at a time; others
+	// wait. 0 suits a store without a network in between.
+	ReadsAtWork int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -71,6 +83,12 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Stall == 0 {
 		l.Stall = time.Minute
+	}
+	if l.Reads == 0 {
+		l.Reads = 512
+	}
+	if l.ReadsAtWork == 0 {
+		l.ReadsAtWork = defaultReadsAtWork()
 	}
 	return l
 }
@@ -110,6 +128,9 @@ type Server struct {
 	metrics *metrics
 	routes  []string
 	batches *wire.Budget // of all writes under way
+	reads   *reads
+	// verifying is held while a verification is under way.
+	verifying sync.Mutex
 }
 
 // batchMemory is what the batches of all writes may take together, beyond a
@@ -120,7 +141,10 @@ const batchMemory = 16 << 20
 func New(o Options) *Server {
 	o.Limits = o.Limits.withDefaults()
 	o.Events = o.Events.withDefaults()
-	s := &Server{opts: o, mux: http.NewServeMux(), metrics: newMetrics(o.Metrics, o.Rotator), batches: wire.NewBudget(batchMemory)}
+	s := &Server{
+		opts: o, mux: http.NewServeMux(), metrics: newMetrics(o.Metrics, o.Rotator, o.Conditions),
+		batches: wire.NewBudget(batchMemory), reads: newReads(o.Limits),
+	}
 	config := huma.DefaultConfig("Varve", o.Version)
 	config.Info.Description = "Device readings in time-bucketed tables."
 	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
@@ -132,6 +156,7 @@ func New(o Options) *Server {
 	s.api.UseMiddleware(s.onlyKnown, s.readable)
 	s.routeReadings()
 	s.routeRollups()
+	s.routeVerify()
 	s.routeTables()
 	s.routeStreams()
 	s.routeKeys()
@@ -145,6 +170,7 @@ func New(o Options) *Server {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	r, err := s.enter(r)
 	if err != nil {
 		s.metrics.refused(err)
@@ -155,9 +181,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // HandleFunc adds a route with everything that every route has: who may use it,
-// metrics, and a bound on its time. It is what huma adds its routes by, too.
+// metrics, and bounds on its time and on reads under way. It is what huma adds its routes by, too.
 func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
 	s.routes = append(s.routes, pattern)
+	if accesses[pattern] == reader {
+		handle = s.reads.limit(s, handle)
+	}
 	handle = s.only(accesses[pattern], handle)
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {

@@ -108,7 +108,7 @@ func TestLongWriteAfterItsBody(t *testing.T) {
 // TestWriteThatHangs promises an answer when the time of a request is over,
 // whatever the store does: one that says that all may be sent again.
 func TestWriteThatHangs(t *testing.T) {
-	const limit = 150 * time.Millisecond
+	const limit = 400 * time.Millisecond
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = limit })
 	for _, body := range []string{good(noon), lines(2000)} {
 		s.store.set(&s.store.write, func(bucket.Table) error { return errHangs })

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
@@ -105,8 +106,11 @@ type Retention struct {
 	MaxDrops int
 }
 
-// Rollups is whether readings are added up by the hour and the day.
-type Rollups struct{ Enabled bool }
+// Rollups is whether readings are added up by the hour and the day, and how.
+type Rollups struct {
+	Enabled bool
+	Resent  string // ignore or count
+}
 
 // Class is a retention class.
 type Class struct{ Retention time.Duration }
@@ -126,6 +130,9 @@ type Limits struct {
 	Stall    time.Duration
 	Requests int
 	Readings int
+	Reads    int
+	// SeriesFields is how many different fields a device has in a stream.
+	SeriesFields int
 }
 
 // Logs is what becomes of the logs of devices.
@@ -190,8 +197,8 @@ func Default() Config {
 		},
 		Classes: map[string]Class{retention.DefaultClass: {Retention: 365 * 24 * time.Hour}},
 		Streams: map[string]Stream{},
-		Rollups: Rollups{Enabled: true},
-		Limits:  Limits{Body: 1 << 30, Request: 15 * time.Minute, Stall: time.Minute, Requests: 4096, Readings: 65536},
+		Rollups: Rollups{Enabled: true, Resent: rollup.IgnoreResent.String()},
+		Limits:  Limits{Body: 1 << 30, Request: 15 * time.Minute, Stall: time.Minute, Requests: 4096, Readings: 65536, Reads: 512, SeriesFields: fields.DefaultLimit},
 		Logs:    Logs{Retention: fleet.DefaultLogRetention},
 		Log:     Log{Level: "info", Format: "console"},
 	}
@@ -239,3 +246,9 @@ func (c *Config) Rotation() rotator.Policy {
 	}
 	return p
 }
+
+// resents are the words for how resent readings count.
+var resents = map[string]rollup.Resent{"ignore": rollup.IgnoreResent, "count": rollup.CountResent}
+
+// Resent returns how roll-ups count what may be a copy of a reading that is gone.
+func (c *Config) Resent() rollup.Resent { return resents[c.Rollups.Resent] }

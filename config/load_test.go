@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rollup"
 )
 
 const day = 24 * time.Hour
@@ -114,12 +115,15 @@ retention:
   max_drops: 7
 rollups:
   enabled: false
+  resent: count
 limits:
   body: 1048576
   request: 10m
   stall: 30s
   requests: 10
   readings: 20
+  reads: 30
+  series_fields: 40
 logs:
   retention: 90d
 log:
@@ -147,7 +151,8 @@ func TestEverySetting(t *testing.T) {
 		Retention: config.Retention{Drop: true, Grace: 14 * day, Seal: 2 * time.Hour, Schedule: "@every 30m", MaxDrops: 7},
 		Classes:   map[string]config.Class{"default": {Retention: 30 * day}, "archive": {Retention: retention.Forever}},
 		Streams:   map[string]config.Stream{"weather": {Class: "archive"}, "weather.raw": {Retention: 7 * day}, "plain": {}, "nothing": {}},
-		Limits:    config.Limits{Body: 1 << 20, Request: 10 * time.Minute, Stall: 30 * time.Second, Requests: 10, Readings: 20},
+		Rollups:   config.Rollups{Resent: "count"},
+		Limits:    config.Limits{Body: 1 << 20, Request: 10 * time.Minute, Stall: 30 * time.Second, Requests: 10, Readings: 20, Reads: 30, SeriesFields: 40},
 		Logs:      config.Logs{Retention: 90 * day},
 		Log:       config.Log{Level: "debug", Format: "json"},
 		Metrics:   config.Metrics{CloudWatch: true},
@@ -167,6 +172,9 @@ func TestEverySetting(t *testing.T) {
 	if r.Grid != loaded.Grid() || r.Grid.Future != 2*day || r.Grid.Recent != 8 || r.Grid.Doubling != 3*365*day ||
 		!r.Drop || r.Grace != 14*day || r.Seal != 2*time.Hour || r.MaxDrops != 7 {
 		t.Errorf("the rotation is %+v", r)
+	}
+	if got, usual := loaded.Resent(), config.Default(); got != rollup.CountResent || usual.Resent() != rollup.IgnoreResent {
+		t.Errorf("resent readings: %s, by default %s", got, usual.Resent())
 	}
 	p := loaded.Policy()
 	if p.Prefix != "acme" || p.ClassOf("weather").Name != "archive" || p.Keep("weather.raw", "default") != 7*day || p.Keep("plain", "default") != 30*day {

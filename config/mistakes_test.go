@@ -113,6 +113,7 @@ func TestMistakes(t *testing.T) {
 		{"a seal longer than tables last", "retention: {seal: 8d}\n", "varve.yaml:1: retention.seal: 192h0m0s is not from 0 to 1w"},
 		{"no data folder", "store: {dir: ''}\n", "varve.yaml:1: store.dir: the data folder is empty"},
 		{"a port too large", "server: {listen: ':65536'}\n", `varve.yaml:1: server.listen: ":65536" is not an address and port, as in 127.0.0.1:8278`},
+		{"too many fields", "limits: {series_fields: 10001}\n", "varve.yaml:1: limits.series_fields: 10001 is too much: it must be at most 10000"},
 		{"a size of nothing", "limits: {body: 0KiB}\n", "varve.yaml:1: limits.body: 0 is too little: it must be more than 0"},
 		{"a time zone in the schedule", "retention: {schedule: 'TZ=UTC @daily'}\n", `varve.yaml:1: retention.schedule: schedule "TZ=UTC @daily": schedules are in UTC, leave the time zone out`},
 	}

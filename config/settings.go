@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 )
@@ -73,6 +74,18 @@ func positive(s setting) setting {
 	return s
 }
 
+// most refuses a whole number beyond a bound.
+func most(bound int, s setting) setting {
+	set := s.set
+	s.set = func(c *Config, text string) error {
+		if n, err := strconv.Atoi(text); err == nil && n > bound {
+			return fmt.Errorf("%d is too much: it must be at most %d", n, bound)
+		}
+		return set(c, text)
+	}
+	return s
+}
+
 func whole(key, doc string, least int, at func(*Config) *int) setting {
 	return setting{key, doc, func(c *Config) string { return strconv.Itoa(*at(c)) }, func(c *Config, s string) error {
 		n, err := strconv.Atoi(s)
@@ -118,7 +131,7 @@ var settings = []setting{
 	text("store.endpoint", "dynamodb: address of an emulator; empty: Amazon's", func(c *Config) *string { return &c.Store.Endpoint }, checkEndpoint),
 	text("store.region", "dynamodb: region; empty: as in AWS_REGION or the profile", func(c *Config) *string { return &c.Store.Region }, nil),
 	text("store.registry", "dynamodb: table of the registry; empty: <prefix>_registry", func(c *Config) *string { return &c.Store.Registry }, checkRegistry),
-	size("store.min_free", "local: what the disk must have free for writes to be taken", func(c *Config) *Size { return &c.Store.MinFree }),
+	size("store.min_free", "local: what the disk must have free for readings to be taken", func(c *Config) *Size { return &c.Store.MinFree }),
 	text("tables.prefix", "of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
 	duration("tables.future", "how far ahead of its arrival an event time may lie", func(c *Config) *time.Duration { return &c.Tables.Future }),
 	whole("tables.recent_weeks", "weeks before a write month that have a table each", 0, func(c *Config) *int { return &c.Tables.RecentWeeks }),
@@ -129,11 +142,14 @@ var settings = []setting{
 	text("retention.schedule", "when the rotator runs, as for cron, in UTC", func(c *Config) *string { return &c.Retention.Schedule }, checkSchedule),
 	whole("retention.max_drops", "how many tables one run may drop", 1, func(c *Config) *int { return &c.Retention.MaxDrops }),
 	truth("rollups.enabled", "add readings up by the hour and the day", func(c *Config) *bool { return &c.Rollups.Enabled }),
+	text("rollups.resent", "what may be a copy of readings that are gone: ignore (never twice) or count (never missing)", func(c *Config) *string { return &c.Rollups.Resent }, oneOf("ignore", "count")),
 	positive(size("limits.body", "length of a write's body, unpacked", func(c *Config) *Size { return &c.Limits.Body })),
 	positive(duration("limits.request", "how long a request may take", func(c *Config) *time.Duration { return &c.Limits.Request })),
 	positive(duration("limits.stall", "how long a client may leave a connection without progress", func(c *Config) *time.Duration { return &c.Limits.Stall })),
 	whole("limits.requests", "writes under way at a time", 1, func(c *Config) *int { return &c.Limits.Requests }),
 	whole("limits.readings", "readings on their way into the store at a time", 2, func(c *Config) *int { return &c.Limits.Readings }),
+	whole("limits.reads", "reads under way at a time", 1, func(c *Config) *int { return &c.Limits.Reads }),
+	most(fields.MaxLimit, whole("limits.series_fields", "different fields that a device may have in a stream", 1, func(c *Config) *int { return &c.Limits.SeriesFields })),
 	positive(duration("logs.retention", "how long entries of devices' logs live; those that there are keep what they were written with", func(c *Config) *time.Duration { return &c.Logs.Retention })),
 	text("log.level", "debug, info, warn or error", func(c *Config) *string { return &c.Log.Level }, oneOf("debug", "info", "warn", "error")),
 	text("log.format", "console or json", func(c *Config) *string { return &c.Log.Format }, oneOf("console", "json")),

@@ -12,9 +12,10 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
@@ -49,6 +50,8 @@ type Options struct {
 	// MaxRequests and MaxReadings bound what is under way; see router.Options.
 	MaxRequests int
 	MaxReadings int
+	// SeriesFields is how many different fields a series may have; see fields.New.
+	SeriesFields int
 	// Parallel is how many tables one query reads at a time, and one rotation
 	// makes; see query.Options and rotator.Options.
 	Parallel int
@@ -56,12 +59,17 @@ type Options struct {
 	Layouts map[string]store.Layout
 	// NoRollups: readings are not counted in roll-ups.
 	NoRollups bool
+	// Resent is how roll-ups count what may be a copy of a reading that is gone.
+	Resent rollup.Resent
 	// Holder names this process in leases; "" makes a name up. Processes that
 	// share a store must have different ones.
 	Holder string
 	// Now is the clock; nil is time.Now.
-	Now    func() time.Time
-	Events Events
+	Now func() time.Time
+	// Conditions receives the conditions of the parts; nil is a set of the
+	// engine's own.
+	Conditions *health.Conditions
+	Events     Events
 }
 
 // Events gathers the events of the parts.
@@ -71,6 +79,9 @@ type Events struct {
 	Fleet   fleet.Events
 	// Counted: marks of roll-ups were taken, or it failed. Nil is skipped.
 	Counted func(marks int, took time.Duration, err error)
+	// Mended: the registry lacked what tables hold of so many streams, and has it
+	// now; or they could not be compared. Nil is skipped.
+	Mended func(streams int, err error)
 	// Unclaimed: Open found tables of this deployment whose prefix belongs to
 	// no class that is configured; what is in them is neither found nor
 	// dropped. It is called once for each such prefix. Nil is skipped.
@@ -106,6 +117,12 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Conditions == nil {
+		o.Conditions = health.New(health.Options{Now: o.Now})
+	}
+	if o.Events.Mended == nil {
+		o.Events.Mended = func(int, error) {}
+	}
 	if o.Events.Counted == nil {
 		o.Events.Counted = func(int, time.Duration, error) {}
 	}
@@ -124,6 +141,8 @@ type Engine struct {
 	Rollups *rollup.Reader // nil: none are kept
 	Counter *rollup.Worker
 	Now     func() time.Time
+	// Conditions are those that hold now.
+	Conditions *health.Conditions
 
 	cron       *cron.Cron
 	first      sync.WaitGroup // what is done once, at the start
@@ -137,9 +156,9 @@ type Engine struct {
 }
 
 // Open wires the parts, runs the rotator once so that tables are there, and
-// starts its schedule. If the first run fails for a reason that may pass,
-// Open succeeds all the same: the router makes tables that are missing, and
-// the rotator's health tells of the failure.
+// starts its schedule. If the first run fails, Open succeeds all the same: the
+// router makes tables that are missing, the next run goes on with the others,
+// and the condition RotationFailing holds.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	o = o.withDefaults()
 	policy := rotator.Policy{
@@ -157,12 +176,12 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err = errors.Join(err, policy.Validate()); err != nil {
 		return nil, errors.Join(err, o.Store.Close())
 	}
-	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: keys.New(o.Store, o.Now), Now: o.Now}
+	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: keys.New(o.Store, o.Now), Now: o.Now, Conditions: o.Conditions}
 	e.wire(o, policy)
 	e.background, e.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := e.rotate(); err != nil && varve.FailureOf(err) == varve.Invalid {
-		return nil, errors.Join(err, e.Close())
-	}
+	// What goes wrong is in the rotator's events, its health and the conditions.
+	_ = e.rotate()
+	e.mendStreams(ctx, o.Events.Mended)
 	// What keeps it from looking has kept the rotator from running, and shows.
 	_ = tellUnclaimed(ctx, o)
 	e.cron = cron.New(cron.WithLocation(time.UTC))
@@ -170,7 +189,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		// What goes wrong is in the rotator's events and health.
 		_ = e.rotate()
 	}))
-	silence := e.checkSilence(o.Events.Fleet)
+	silence := e.checkAlerts(o.Events.Fleet)
 	e.cron.Schedule(cron.Every(time.Minute), cron.FuncJob(silence))
 	e.cron.Schedule(cron.Every(countEvery), cron.FuncJob(func() { e.count(e.background, o.Events.Counted) }))
 	e.cron.Start()
@@ -184,27 +203,41 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 		Items: o.Store, Source: source{e}, Policy: o.Retention, Now: o.Now,
 		Holder: o.Holder, LogRetention: o.LogRetention, Events: o.Events.Fleet,
 	})
+	if tables, ok := o.Store.(store.Surveyor); ok {
+		e.Streams.RecoverFrom(tables, func(prefix string) (string, bool) {
+			class, ok := o.Retention.ClassOfPrefix(prefix)
+			return class.Name, ok
+		})
+	}
 	e.Query = query.New(query.Options{
 		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Now: o.Now,
-		Keep: e.Fleet.Keep, Parallel: o.Parallel,
+		Keep: e.Fleet.Keep, Layouts: o.Layouts, Parallel: o.Parallel,
 	})
 	e.Counter = rollup.NewWorker(rollup.WorkerOptions{
-		Items: o.Store, Raw: e.Query, Now: o.Now, Holder: o.Holder, Parallel: o.Parallel,
+		Items: reserveOf(o.Store), Raw: e.Query, Now: o.Now, Holder: o.Holder, Parallel: o.Parallel, Resent: o.Resent,
 	})
 	routing := router.Options{
 		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
 		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Fleet.Watch, Events: o.Events.Router, Layouts: o.Layouts,
-		Expire: o.Drop, Grace: policy.WithDefaults().Grace,
+		Expire: o.Drop, Grace: policy.WithDefaults().Grace, Fields: fields.New(o.Store, o.SeriesFields),
 	}
 	if !o.NoRollups {
 		routing.Marker = rollup.NewMarker(o.Store, o.Now)
-		e.Rollups = rollup.NewReader(o.Store, e.Query)
+		e.Rollups = rollup.NewReader(o.Store, e.Query, o.Resent)
 	}
 	e.Router = router.New(routing)
 	e.Rotator = rotator.New(rotator.Options{
-		Catalog: o.Store, Creator: o.Store, Keeper: o.Store, Items: o.Store, Policy: policy, Now: o.Now,
-		Holder: o.Holder, Parallel: o.Parallel, Needed: e.needed(o.Events.Counted), Events: o.Events.Rotator,
+		Catalog: o.Store, Creator: o.Store, Keeper: o.Store, Items: reserveOf(o.Store), Policy: policy, Now: o.Now,
+		Holder: o.Holder, Parallel: o.Parallel, Needed: e.needed(o.Events.Counted), Events: e.rotatorEvents(o.Events.Rotator),
 	})
+}
+
+// reserveOf returns the registry for what makes room.
+func reserveOf(s store.Store) store.Items {
+	if r, ok := s.(store.Reserver); ok {
+		return r.Reserve()
+	}
+	return s
 }
 
 // rotate runs the rotator. If another process is doing so, it runs when that has
@@ -243,14 +276,17 @@ func (e *Engine) rotateLater() {
 // rotateAgain is about how long to wait for another process's rotation to end.
 const rotateAgain = 20 * time.Second
 
-// checkSilence returns what looks after deadman rules, which it does at the
-// start and every minute.
-func (e *Engine) checkSilence(events fleet.Events) func() {
-	return func() {
-		err := e.Fleet.CheckSilence(e.background)
+// checkAlerts returns what looks after deadman rules and the alerts of rules that
+// were deleted or changed, which it does at the start and every minute.
+func (e *Engine) checkAlerts(events fleet.Events) func() {
+	report := func(what string, err error) {
 		if err != nil && events.Failed != nil && e.background.Err() == nil {
-			events.Failed("deadman rules", err)
+			events.Failed(what, err)
 		}
+	}
+	return func() {
+		report("deadman rules", e.Fleet.CheckSilence(e.background))
+		report("alerts of retired rules", e.Fleet.ResolveRetired(e.background))
 	}
 }
 

@@ -30,12 +30,12 @@ func TestRuleMadeAgain(t *testing.T) {
 		then   []varve.Reading
 		want   string
 	}{
-		{"the same, and the condition holds on", above(5, 0), false, []varve.Reading{valued(1, 9)}, "0-0- 0-0-"},
+		{"the same, and the condition holds on", above(5, 0), false, []varve.Reading{valued(1, 9)}, "0-0- 0-0-deleted"},
 		{"the same, and the old alert was resolved", above(5, 0), true, []varve.Reading{valued(1, 9)}, "0-0- 0-0-hand"},
 		{"the same, and the condition holds anew", above(5, 0), true, []varve.Reading{valued(1, 1), valued(2, 9)}, "0-0-hand 2-2-"},
-		{"with another threshold", above(50, 0), false, []varve.Reading{valued(1, 9)}, "0-0-"},
-		{"with another threshold that is met", above(50, 0), false, []varve.Reading{valued(1, 9), valued(2, 55)}, "0-0- 2-2-"},
-		{"of another field", other, false, []varve.Reading{reading("d", noon.Add(time.Second), varve.Field{Name: "w", Value: varve.IntValue(9)})}, "0-0- 1-1-"},
+		{"with another threshold", above(50, 0), false, []varve.Reading{valued(1, 9)}, "0-0-deleted"},
+		{"with another threshold that is met", above(50, 0), false, []varve.Reading{valued(1, 9), valued(2, 55)}, "0-0-deleted 2-2-"},
+		{"of another field", other, false, []varve.Reading{reading("d", noon.Add(time.Second), varve.Field{Name: "w", Value: varve.IntValue(9)})}, "0-0-deleted 1-1-"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			w := newWorld(t)
@@ -103,11 +103,11 @@ func TestOldRuleRemembered(t *testing.T) {
 	w.send(valued(1, 55))
 	watch(valued(2, 1))
 	watch(valued(3, 9))
-	if got, want := strings.Join(unordered(w.shown()), " "), "0-0-2 1-1- 3-3-"; got != want {
+	if got, want := strings.Join(unordered(w.shown()), " "), "0-0-deleted 1-1- 3-3-"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	w.send(valued(4, 1))
-	if got, want := strings.Join(unordered(w.shown()), " "), "0-0-2 1-1-2 3-3-"; got != want {
+	if got, want := strings.Join(unordered(w.shown()), " "), "0-0-deleted 1-1-2 3-3-"; got != want {
 		t.Errorf("it ends: %q, want %q", got, want)
 	}
 }

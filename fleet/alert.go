@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,10 +11,14 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// How an alert was resolved.
+// Why an alert is resolved.
 const (
-	ByCondition = "condition" // it holds no more
-	ByHand      = "hand"
+	ByCondition   = "condition"    // a reading for which it does not hold
+	ByGap         = "gap"          // no reading for as long as the rule's gap, and then another one
+	ByHand        = "hand"         //
+	ByRuleDeleted = "rule_deleted" //
+	ByRuleChanged = "rule_changed" // the rule's condition is another one now
+	Withdrawn     = "withdrawn"    // late readings have shown that the condition did not hold for long enough
 )
 
 // AlertState says whether an alert is over.
@@ -46,11 +51,38 @@ type Alert struct {
 	Value          varve.Value // of the reading that raised it; none of a deadman rule
 	Since          time.Time   // the condition holds
 	OpenedAt       time.Time   // it has held as long as the rule says
-	ResolvedAt     time.Time   // zero: it is open
-	ResolvedBy     string      // ByCondition or ByHand; "": it is open
-	// Late: the reading that raised it arrived an hour or more after it
-	// happened, or after readings of a later time.
-	Late bool
+	ResolvedAt     time.Time   // zero if it is open
+	ResolvedBy     string      // why it is resolved; "" if it is open
+	// Late reports whether the reading that raised it arrived an hour or more after
+	// it happened.
+	Late         bool
+	Acknowledged Acknowledgement
+	MutedUntil   time.Time // zero if it is not muted
+
+	incarnation string    // of its rule; "" if it was written before that was recorded
+	moved       time.Time // when another alert took its place, or none; zero if it stands
+	extent      extent    // of one that has moved
+}
+
+// extent is the stretch of readings that an alert was raised by: from the first,
+// which its id is made of, to the one at which it opened.
+type extent struct {
+	start, opened varve.Position
+}
+
+// said returns what people said of the alert.
+func (a *Alert) said() said {
+	s := said{acknowledged: a.Acknowledged, mutedUntil: a.MutedUntil}
+	if a.ResolvedBy == ByHand {
+		s.resolved = a.ResolvedAt
+	}
+	return s
+}
+
+// settled reports whether it was resolved for a reason that readings do not
+// change.
+func (a *Alert) settled() bool {
+	return a.ResolvedBy == ByHand || a.ResolvedBy == ByRuleDeleted || a.ResolvedBy == ByRuleChanged
 }
 
 // Open reports whether the alert is not resolved.
@@ -93,34 +125,56 @@ func alertID(rule *Rule, s varve.Series, start varve.Position) string {
 // alertIDLen is the length of every alert's id: of its time, a hyphen and a hash.
 const alertIDLen = 16 + 1 + 11
 
+// item returns the alert as it is stored. One that has moved is found by its id,
+// and is in no list.
 func (a *Alert) item(version int64) store.Item {
 	it := store.Item{
 		Key:   alertKey(a.Tenant, a.Device, a.ID),
-		GSI1:  store.Key{PK: shardPK(severityKind, a.Tenant, string(a.Severity), a.Device), SK: alertPrefix + a.ID},
 		GSI2:  store.Key{PK: alertIDPK(a.Tenant, a.ID), SK: alertPrefix + a.ID},
 		Attrs: map[string]varve.Value{"version": varve.IntValue(version), "late": varve.BoolValue(a.Late)},
 	}
+	if a.moved.IsZero() {
+		it.GSI1 = store.Key{PK: shardPK(severityKind, a.Tenant, string(a.Severity), a.Device), SK: alertPrefix + a.ID}
+	} else {
+		putTime(it.Attrs, movedAttr, a.moved)
+		put(it.Attrs, "start", positionText(a.extent.start))
+		put(it.Attrs, "opened", positionText(a.extent.opened))
+	}
 	put(it.Attrs, "stream", a.Stream)
 	put(it.Attrs, "rule", a.Rule)
+	put(it.Attrs, "incarnation", a.incarnation)
 	put(it.Attrs, "severity", string(a.Severity))
 	put(it.Attrs, "message", a.Message)
 	put(it.Attrs, "resolvedBy", a.ResolvedBy)
 	putTime(it.Attrs, "since", a.Since)
 	putTime(it.Attrs, "openedAt", a.OpenedAt)
 	putTime(it.Attrs, "resolvedAt", a.ResolvedAt)
+	s := a.said()
+	s.put(it.Attrs, "")
 	if !a.Value.IsZero() {
 		it.Attrs["value"] = a.Value
 	}
 	return it
 }
 
+// movedAttr is the attribute that alerts have that are in no list.
+const movedAttr = "movedAt"
+
 func alertOf(tenant string, it *store.Item) (Alert, error) {
 	a := attrs{it: it}
+	s := a.said("")
 	alert := Alert{
 		Tenant: tenant, Device: strings.TrimPrefix(it.PK, devicePK(tenant, "")), ID: strings.TrimPrefix(it.SK, alertPrefix),
 		Stream: a.text("stream"), Rule: a.text("rule"), Severity: Severity(a.text("severity")), Message: a.text("message"),
 		Value: it.Attrs["value"], Since: a.time("since"), OpenedAt: a.time("openedAt"), ResolvedAt: a.time("resolvedAt"),
-		ResolvedBy: a.text("resolvedBy"), Late: it.Attrs["late"].Bool(),
+		ResolvedBy: a.text("resolvedBy"), Late: it.Attrs["late"].Bool(), Acknowledged: s.acknowledged, MutedUntil: s.mutedUntil,
+		incarnation: a.text("incarnation"), moved: a.time(movedAttr),
 	}
-	return alert, a.err
+	if alert.moved.IsZero() {
+		return alert, a.err
+	}
+	var errs [2]error
+	alert.extent.start, errs[0] = parsePosition(a.text("start"))
+	alert.extent.opened, errs[1] = parsePosition(a.text("opened"))
+	return alert, errors.Join(a.err, errs[0], errs[1])
 }

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/varvedb/varve"
@@ -16,6 +15,7 @@ type AlertList struct {
 	Device   string     // "": across devices
 	Severity Severity   // across devices; "": any
 	State    AlertState // "": any
+	Rule     string     // "": any
 	Limit    int        // of a page; 0: DefaultLimit
 	Cursor   string
 }
@@ -42,12 +42,15 @@ func (f *Fleet) Alerts(ctx context.Context, l AlertList) (page Page[Alert], err 
 		if err := checkAlertState(l.State); err != nil {
 			return page, err
 		}
-		s.keep = func(it *store.Item) bool { return stateOf(it.Attrs["resolvedBy"].Text()) == l.State }
 	}
+	s.keep = l.includes()
 	if s.limit, err = limitOf(l.Limit); err != nil {
 		return page, err
 	}
 	question := []string{"alerts", l.Tenant, l.Device, string(l.Severity), string(l.State)}
+	if l.Rule != "" {
+		question = append(question, l.Rule)
+	}
 	if l.Cursor != "" {
 		place, err := parseCursor(l.Cursor, question, 1)
 		if err != nil {
@@ -71,76 +74,19 @@ func (f *Fleet) Alerts(ctx context.Context, l AlertList) (page Page[Alert], err 
 	return page, nil
 }
 
-// ResolveAlert resolves an alert by hand, unless it is resolved, and returns it.
-// It stays resolved even if the condition holds on; when it holds anew, that is
-// another alert. It fails with NotFound.
-func (f *Fleet) ResolveAlert(ctx context.Context, tenant, id string) (Alert, error) {
-	if len(id) != alertIDLen {
-		return Alert{}, noAlert(id)
+// includes returns what tells the items that belong in the list from others; nil
+// if all do.
+func (l *AlertList) includes() func(*store.Item) bool {
+	if l.Device == "" && l.State == "" && l.Rule == "" {
+		return nil
 	}
-	page, err := f.opts.Items.Query(ctx, store.ItemQuery{Index: store.GSI2, PK: alertIDPK(tenant, id), Limit: 1})
-	if err != nil {
-		return Alert{}, fmt.Errorf("find alert %s: %w", id, err)
-	}
-	if len(page.Items) == 0 {
-		return Alert{}, noAlert(id)
-	}
-	for key := page.Items[0].Key; ; {
-		items, err := f.opts.Items.Get(ctx, []store.Key{key}, true)
-		if err != nil {
-			return Alert{}, fmt.Errorf("read alert %s: %w", id, err)
+	return func(it *store.Item) bool {
+		if _, moved := it.Attrs[movedAttr]; moved {
+			return false
 		}
-		if len(items) == 0 {
-			return Alert{}, varve.Errorf(varve.NotFound, "alert %q is gone: a late reading has shown that it began earlier, and another is in its place", id)
+		if l.Rule != "" && it.Attrs["rule"].Text() != l.Rule {
+			return false
 		}
-		a, err := alertOf(tenant, &items[0])
-		if err != nil || !a.Open() {
-			return a, err
-		}
-		a.ResolvedAt, a.ResolvedBy = f.now(), ByHand
-		err = f.opts.Items.Put(ctx, a.item(intOf(items[0].Attrs["version"])+1), store.IfEquals("version", items[0].Attrs["version"]))
-		if err == nil {
-			return a, nil
-		}
-		if !errors.Is(err, store.ErrCondition) {
-			return a, fmt.Errorf("write alert %s: %w", id, err)
-		}
-		// It has changed: look again.
-	}
-}
-
-func noAlert(id string) error {
-	return varve.Errorf(varve.NotFound, "there is no alert %s", quoted(id))
-}
-
-// alert returns an alert and its version; nil if there is none.
-func (f *Fleet) alert(ctx context.Context, tenant, device, id string) (*Alert, varve.Value, error) {
-	items, err := f.opts.Items.Get(ctx, []store.Key{alertKey(tenant, device, id)}, true)
-	if err != nil || len(items) == 0 {
-		return nil, varve.Value{}, err
-	}
-	a, err := alertOf(tenant, &items[0])
-	return &a, items[0].Attrs["version"], err
-}
-
-// raise writes what readings say of an alert. What people said of it stays.
-func (f *Fleet) raise(ctx context.Context, a Alert) error {
-	for {
-		old, version, err := f.alert(ctx, a.Tenant, a.Device, a.ID)
-		if err != nil {
-			return err
-		}
-		cond, next := store.IfAbsent(), int64(1)
-		if old != nil {
-			if a.Late = old.Late; old.ResolvedBy == ByHand {
-				a.ResolvedAt, a.ResolvedBy = old.ResolvedAt, old.ResolvedBy
-			}
-			cond, next = store.IfEquals("version", version), intOf(version)+1
-		}
-		err = f.opts.Items.Put(ctx, a.item(next), cond)
-		if !errors.Is(err, store.ErrCondition) {
-			return err
-		}
-		// It has changed: look again.
+		return l.State == "" || stateOf(it.Attrs["resolvedBy"].Text()) == l.State
 	}
 }

@@ -29,6 +29,15 @@ func above(threshold int64, held time.Duration) fleet.Rule {
 	return fleet.Rule{Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(threshold), For: held, Severity: fleet.Critical}
 }
 
+// gapped is above with a gap; 0 is none.
+func gapped(threshold int64, held, gap time.Duration) fleet.Rule {
+	r := above(threshold, held)
+	if r.Gap = gap; gap == 0 {
+		r.Gap = fleet.NoGap
+	}
+	return r
+}
+
 func valued(second int, v int64) varve.Reading {
 	return reading("d", noon.Add(time.Duration(second)*time.Second), varve.Field{Name: "v", Value: varve.IntValue(v)})
 }
@@ -59,8 +68,14 @@ func (w *world) shown() string {
 		switch a.ResolvedBy {
 		case fleet.ByCondition:
 			text += fmt.Sprint(sec(a.ResolvedAt))
+		case fleet.ByGap:
+			text += fmt.Sprintf("gap%d", sec(a.ResolvedAt))
 		case fleet.ByHand:
 			text += "hand"
+		case fleet.ByRuleDeleted:
+			text += "deleted"
+		case fleet.ByRuleChanged:
+			text += "changed"
 		}
 		if a.Late {
 			text += "L"
@@ -91,11 +106,11 @@ func TestAlerts(t *testing.T) {
 		{"too short", 3 * time.Second, []step{{valued(1, 9)}, {valued(3, 9)}, {valued(4, 1)}}, ""},
 		{"long enough", 3 * time.Second, []step{{valued(1, 9)}, {valued(3, 9)}, {valued(4, 9)}, {valued(5, 9)}, {valued(6, 1)}}, "1-4-6"},
 		{"all in one write, in any order", 3 * time.Second, []step{{valued(4, 9), valued(6, 1), valued(1, 9), valued(3, 9), valued(0, 1)}}, "1-4-6"},
-		{"late: over before it was known", 0, []step{{valued(9, 1)}, {valued(3, 9)}}, "3-3-9L"},
-		{"late, in one write", 0, []step{{valued(9, 1)}, {valued(3, 9), valued(4, 1)}}, "3-3-4L"},
+		{"late: over before it was known", 0, []step{{valued(9, 1)}, {valued(3, 9)}}, "3-3-9"},
+		{"late, in one write", 0, []step{{valued(9, 1)}, {valued(3, 9), valued(4, 1)}}, "3-3-4"},
 		{"late: begins a run earlier", 0, []step{{valued(5, 9)}, {valued(3, 9)}}, "3-3-"},
-		{"late: cuts a run in two", 0, []step{{valued(1, 9)}, {valued(5, 9)}, {valued(9, 1)}, {valued(3, 1)}}, "1-1-3 5-5-9L"},
-		{"late: cuts off too short a piece", 3 * time.Second, []step{{valued(1, 9)}, {valued(5, 9)}, {valued(9, 9)}, {valued(4, 1)}}, "5-9-L"},
+		{"late: cuts a run in two", 0, []step{{valued(1, 9)}, {valued(5, 9)}, {valued(9, 1)}, {valued(3, 1)}}, "1-1-3 5-5-9"},
+		{"late: cuts off too short a piece", 3 * time.Second, []step{{valued(1, 9)}, {valued(5, 9)}, {valued(9, 9)}, {valued(4, 1)}}, "5-9-"},
 		{"late: resolves sooner", 0, []step{{valued(1, 9)}, {valued(9, 1)}, {valued(4, 1)}}, "1-1-4"},
 		{"late: joins what was too short", 4 * time.Second, []step{{valued(1, 9)}, {valued(2, 1)}, {valued(4, 9)}, {valued(6, 9)}, {valued(7, 1)}, {valued(3, 9)}}, ""},
 		{"late: opens sooner", 3 * time.Second, []step{{valued(1, 9)}, {valued(9, 9)}, {valued(5, 9)}}, "1-5-"},
@@ -110,7 +125,7 @@ func TestAlerts(t *testing.T) {
 			w.rule(above(5, c.held))
 			for _, s := range c.steps {
 				for _, v := range w.send(s...) {
-					if v.Outcome == varve.Rejected {
+					if v.Code.Retryable() {
 						t.Error(v)
 					}
 				}
@@ -124,26 +139,25 @@ func TestAlerts(t *testing.T) {
 
 // expected is what the alerts of a rule must be, by brute force: runs among the
 // readings in order.
-func expected(readings []varve.Reading, threshold int64, held time.Duration) string {
+func expected(readings []varve.Reading, threshold int64, held, gap time.Duration) string {
 	var all []string
-	var start, opened, end *varve.Reading
-	flush := func() {
+	var start, opened, last *varve.Reading
+	flush := func(end string) {
 		if opened != nil {
-			text := fmt.Sprintf("%d-%d-", start.Time.Sub(noon)/time.Second, opened.Time.Sub(noon)/time.Second)
-			if end != nil {
-				text += fmt.Sprint(int(end.Time.Sub(noon) / time.Second))
-			}
-			all = append(all, text)
+			all = append(all, fmt.Sprintf("%d-%d-%s", start.Time.Sub(noon)/time.Second, opened.Time.Sub(noon)/time.Second, end))
 		}
-		start, opened, end = nil, nil, nil
+		start, opened, last = nil, nil, nil
 	}
 	for i := range readings {
 		r := &readings[i]
+		if last != nil && gap > 0 && r.Time.Sub(last.Time) > gap {
+			flush(fmt.Sprintf("gap%d", int(last.Time.Add(gap).Sub(noon)/time.Second)))
+		}
 		if r.Field("v").Number().Compare(varve.NumberFromInt(threshold)) <= 0 {
-			end = r
-			flush()
+			flush(fmt.Sprint(int(r.Time.Sub(noon) / time.Second)))
 			continue
 		}
+		last = r
 		if start == nil {
 			start = r
 		}
@@ -151,7 +165,7 @@ func expected(readings []varve.Reading, threshold int64, held time.Duration) str
 			opened = r
 		}
 	}
-	flush()
+	flush("")
 	return strings.Join(all, " ")
 }
 
@@ -162,11 +176,10 @@ func expected(readings []varve.Reading, threshold int64, held time.Duration) str
 // of their time.
 func TestShuffledArrivals(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t)
-		other := fleet.New(w.options)
-		defer other.Close()
+		w, processes := twoProcesses(rt, t)
 		held := time.Duration(rapid.IntRange(0, 4).Draw(rt, "for")) * time.Second
-		w.rule(above(5, held))
+		gap := time.Duration(rapid.IntRange(0, 5).Draw(rt, "gap")) * time.Second
+		w.rule(gapped(5, held, gap))
 		var all []varve.Reading
 		for range rapid.IntRange(1, 25).Draw(rt, "n") {
 			v := rapid.SampledFrom([]int64{1, 2, 8, 9}).Draw(rt, "v")
@@ -174,7 +187,7 @@ func TestShuffledArrivals(t *testing.T) {
 			if rapid.Bool().Draw(rt, "named") {
 				of = named // one for each second, whatever it says
 			}
-			all = append(all, of(rapid.IntRange(0, 12).Draw(rt, "at"), v))
+			all = append(all, of(rapid.IntRange(0, 20).Draw(rt, "at"), v))
 		}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		failures := rapid.IntRange(0, 30).Draw(rt, "failures")
@@ -187,25 +200,22 @@ func TestShuffledArrivals(t *testing.T) {
 			if rng.IntN(3) > 0 {
 				batch = append(batch, all[rng.IntN(len(all))])
 			}
-			to := w.Fleet
-			if rng.IntN(2) == 0 {
-				to = other
-			}
+			to := processes[rng.IntN(len(processes))]
 			verdicts := w.store(batch)
 			if err := to.Watch(t.Context(), w.now(), batch, verdicts); err != nil {
 				rt.Fatal(err)
 			}
 			var again []varve.Reading
 			for i, v := range verdicts {
-				if v.Outcome == varve.Rejected {
+				if v.Code.Retryable() {
 					again = append(again, batch[i])
 				}
 			}
 			left = append(slices.Clone(left[n:]), again...)
 		}
 		stored := w.readings[all[0].Series]
-		if got, want := strings.ReplaceAll(w.shown(), "L", ""), expected(stored, 5, held); !slices.Equal(unordered(got), unordered(want)) {
-			rt.Fatalf("for %s of %v:\n got %s\nwant %s", held, shownReadings(stored), got, want)
+		if got, want := strings.ReplaceAll(w.shown(), "L", ""), expected(stored, 5, held, gap); !slices.Equal(unordered(got), unordered(want)) {
+			rt.Fatalf("for %s, gap %s, of %v:\n got %s\nwant %s", held, gap, shownReadings(stored), got, want)
 		}
 		ids := map[string]bool{}
 		for _, a := range w.alerts(fleet.AlertList{}) {
@@ -219,7 +229,11 @@ func TestShuffledArrivals(t *testing.T) {
 
 // atTimes fails a third of the calls, until there were so many failures.
 func atTimes(rng *rand.Rand, failures int) func(store.Key) error {
+	var mu sync.Mutex
+	rng = rand.New(rand.NewPCG(rng.Uint64(), 1)) // of its own: writes go on at a time
 	return func(k store.Key) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if strings.HasPrefix(k.SK, "#") { // written by another goroutine
 			return nil
 		}
@@ -244,7 +258,8 @@ func TestConcurrentArrivals(t *testing.T) {
 	for round := range 20 {
 		w := newWorld(t)
 		other := fleet.New(w.options)
-		w.rule(above(5, time.Second))
+		gap := time.Duration(round%3) * time.Second
+		w.rule(gapped(5, time.Second, gap))
 		rng := rand.New(rand.NewPCG(uint64(round), 2))
 		batches := make([][]varve.Reading, 60)
 		for i := range batches {
@@ -261,14 +276,14 @@ func TestConcurrentArrivals(t *testing.T) {
 					if err := to.Watch(t.Context(), w.now(), batches[i], verdicts); err != nil {
 						t.Error(err)
 					}
-					again = slices.ContainsFunc(verdicts, func(v varve.Verdict) bool { return v.Outcome == varve.Rejected })
+					again = slices.ContainsFunc(verdicts, func(v varve.Verdict) bool { return v.Code.Retryable() })
 				}
 			})
 		}
 		wg.Wait()
 		other.Close()
 		stored := w.readings[batches[0][0].Series]
-		if got, want := strings.ReplaceAll(w.shown(), "L", ""), expected(stored, 5, time.Second); got != want {
+		if got, want := strings.ReplaceAll(w.shown(), "L", ""), expected(stored, 5, time.Second, gap); got != want {
 			t.Fatalf("round %d, %v:\n got %s\nwant %s", round, shownReadings(stored), got, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ var cuts = []cut{
 	{"began before, opened later, late", 9 * time.Second, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(70, 9), valued(55, 9), valued(52, 1)}, "0-50-hand 55-70-"},
 	{"begins earlier than it was known to", 0, []varve.Reading{valued(50, 9)}, []varve.Reading{valued(40, 9)}, "40-40-hand"},
 	{"of a device whose clock is ahead, begins earlier", 0, []varve.Reading{valued(500, 9)}, []varve.Reading{valued(400, 9)}, "400-400-hand"},
+	{"begins earlier, and has ended", 0, []varve.Reading{valued(50, 9), valued(55, 1)}, []varve.Reading{valued(40, 9)}, "40-40-55"},
 	{"three pieces", 0, []varve.Reading{valued(0, 9), valued(20, 9), valued(40, 9)}, []varve.Reading{valued(10, 1), valued(30, 1)}, "0-0-hand 20-20-hand 40-40-hand"},
 	{"the first piece is too short", 9 * time.Second, []varve.Reading{valued(0, 9), valued(10, 9), valued(30, 9)}, []varve.Reading{valued(5, 1)}, "10-30-hand"},
 	{"it goes on", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(30, 1), valued(70, 9)}, "0-0-hand 50-50-hand"},
@@ -51,8 +53,8 @@ var cuts = []cut{
 
 // resolved makes a world in which the alerts of a cut's first readings are
 // resolved.
-func (c *cut) resolved(t *testing.T) *world {
-	w := newWorld(t)
+func (c *cut) resolved(t *testing.T, change ...func(*fleet.Options)) *world {
+	w := newWorld(t, change...)
 	w.rule(above(5, c.held))
 	for _, r := range c.before {
 		w.send(r)
@@ -87,12 +89,17 @@ func TestCutAfterResolved(t *testing.T) {
 // the others.
 func TestCutThatFails(t *testing.T) {
 	for _, c := range cuts {
-		for _, atOnce := range []bool{true, false} {
+		for i := range 4 {
+			atOnce, alone := i%2 == 0, i < 2
 			for nth, hit := 1, true; hit; nth++ {
-				w := c.resolved(t)
+				var change []func(*fleet.Options)
+				if alone {
+					change = append(change, atomically)
+				}
+				w := c.resolved(t, change...)
 				w.items.failing(failNth(nth, &hit))
 				for left := slices.Clone(c.after); len(left) > 0; {
-					again := w.send(left[0])[0].Outcome == varve.Rejected
+					again := w.send(left[0])[0].Code.Retryable()
 					switch r := left[0]; {
 					case !again:
 						left = left[1:]
@@ -108,10 +115,16 @@ func TestCutThatFails(t *testing.T) {
 }
 
 // failNth fails one write of notes and alerts, and tells whether there was one.
-func failNth(nth int, hit *bool) func(store.Key) error {
+func failNth(nth int, hit *bool) func(store.Key) error { return failNthOf(nth, hit, "RUN#", "ALERT#") }
+
+// failNthOf fails one write of items whose sort keys begin with one of the texts.
+func failNthOf(nth int, hit *bool, prefixes ...string) func(store.Key) error {
 	*hit = false
+	var mu sync.Mutex
 	return func(k store.Key) error {
-		if strings.HasPrefix(k.SK, "RUN#") || strings.HasPrefix(k.SK, "ALERT#") {
+		mu.Lock()
+		defer mu.Unlock()
+		if failOn(prefixes...)(k) != nil {
 			if nth--; nth == 0 {
 				*hit = true
 				return errDisk
@@ -139,7 +152,7 @@ func begun(shown string) []string {
 func TestShuffledAroundResolving(t *testing.T) {
 	const moment = 20 // seconds from noon
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t)
+		w, _ := twoProcesses(rt, t)
 		held := time.Duration(rapid.IntRange(0, 4).Draw(rt, "for")) * time.Second
 		w.rule(above(5, held))
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
@@ -172,7 +185,7 @@ func TestShuffledAroundResolving(t *testing.T) {
 				rt.Fatalf("for %s of %v: %+v", held, shownReadings(stored), a)
 			}
 		}
-		if got, want := begun(w.shown()), begun(expected(stored, 5, held)); !slices.Equal(got, want) {
+		if got, want := begun(w.shown()), begun(expected(stored, 5, held, 0)); !slices.Equal(got, want) {
 			rt.Fatalf("for %s of %v:\n got %s\nwant %s", held, shownReadings(stored), got, want)
 		}
 	})
@@ -194,7 +207,7 @@ func (w *world) sendAll(rng *rand.Rand, left []varve.Reading) {
 	w.t.Helper()
 	for len(left) > 0 {
 		i := rng.IntN(len(left))
-		if w.send(left[i])[0].Outcome != varve.Rejected {
+		if !w.send(left[i])[0].Code.Retryable() {
 			left = slices.Delete(left, i, i+1)
 		}
 	}

@@ -62,7 +62,7 @@ func TestRulesChangeWhileRead(t *testing.T) {
 	s.do = func() { must(t, w.DeleteRule(t.Context(), tenant, "high")) }
 	w.send(valued(2, 9))
 	w.send(valued(3, 1))
-	if got := w.shown(); got != "1-1-" || s.do != nil {
+	if got := w.shown(); got != "1-1-deleted" || s.do != nil {
 		t.Errorf("a rule that was deleted: %q", got)
 	}
 }

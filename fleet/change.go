@@ -12,115 +12,126 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// change writes where the runs that there should be differ from those that are
-// known, and reports whether they do.
+// change writes where the episodes that there should be differ from those that
+// are recorded, and reports whether they do.
 //
-// What a run takes over from others is in its first note: whoever goes on behind
-// a look that was cut off may not find those others as they were.
+// What an episode takes over from others is in its first record: whoever goes on
+// after an evaluation that was cut off may not find those others as they were.
 //
-// The note of a run is written before its alert, and once more behind it; what
-// is to be gone goes alert first. So there is no alert without a note, and
-// wherever this is cut off, a note says so and the next look goes on.
-func (l *look) change(ctx context.Context, should []run) (changed bool, err error) {
-	gone := l.gone(should)
-	differ := l.differ(should, gone)
+// The record of an episode is written before its alert, and once more after it;
+// what is to be gone goes alert first. So there is no alert without a record, and
+// wherever this is cut off, a record says so and the next evaluation goes on.
+func (e *evaluation) change(ctx context.Context, should []run) (changed bool, err error) {
+	slices.SortFunc(should, func(a, b run) int { return a.start.Compare(b.start) })
+	gone := e.gone(should)
+	differ := e.differ(should, gone)
 	if len(differ) == 0 && len(gone) == 0 {
-		return false, l.mend(ctx, should)
+		return false, e.deleteOrphans(ctx, should)
 	}
-	err = l.write(ctx, differ, gone)
+	if e.f.atomic != nil {
+		err = e.writeAtOnce(ctx, differ, gone)
+	} else {
+		err = e.write(ctx, differ, gone)
+	}
 	if errors.Is(err, store.ErrCondition) {
-		// Somebody else was first: the next look tells if what that one wrote is
-		// right. An alert may have been written over in between.
+		// Another process was first: the next try tells if what it wrote is right. An
+		// alert may have been written over in between.
 		for _, r := range append(differ, gone...) {
-			l.lost[r.start] = true
+			e.lost[r.start] = true
 		}
 		return true, nil
 	}
 	for _, r := range append(differ, gone...) {
-		delete(l.lost, r.start)
+		delete(e.lost, r.start)
 	}
 	return true, err
 }
 
-// write writes the runs that differ, and deletes those that are gone.
-func (l *look) write(ctx context.Context, differ, gone []run) error {
-	for i := range differ {
-		if err := l.inherit(ctx, &differ[i]); err != nil {
+// write writes the episodes that differ, and deletes those that are gone. New
+// ones that share no time with others are written many at once.
+func (e *evaluation) write(ctx context.Context, differ, gone []run) error {
+	var alone, rest []run
+	for _, r := range differ {
+		if r.version.IsZero() && len(e.known.sharing(&r)) == 0 {
+			alone = append(alone, r)
+		} else {
+			rest = append(rest, r)
+		}
+	}
+	for i := range rest {
+		if err := e.inherit(ctx, &rest[i]); err != nil {
 			return err
 		}
-		if err := l.note(ctx, &differ[i], false); err != nil {
+		if err := e.record(ctx, &rest[i], false); err != nil {
 			return err
 		}
 	}
-	for i := range differ {
-		if err := l.raise(ctx, &differ[i]); err != nil {
+	for i := range rest {
+		if err := e.raise(ctx, &rest[i]); err != nil {
 			return err
 		}
 	}
 	for i := range gone {
-		if err := l.drop(ctx, &gone[i]); err != nil {
+		if err := e.drop(ctx, &gone[i]); err != nil {
 			return err
 		}
 	}
-	for i := range differ {
-		if err := l.note(ctx, &differ[i], true); err != nil {
+	for i := range rest {
+		if err := e.record(ctx, &rest[i], true); err != nil {
 			return err
 		}
 	}
-	return nil
+	return e.publishEach(ctx, alone)
 }
 
-// mend deletes alerts that this look has written of runs that another process
-// has found to be none.
-func (l *look) mend(ctx context.Context, should []run) error {
-	for start := range l.lost {
-		r := run{start: start}
-		notes, err := l.f.opts.Items.Get(ctx, []store.Key{r.key(l.rule, l.series)}, true)
+// deleteOrphans withdraws alerts that this evaluation has written of episodes
+// that another process has found to be none.
+func (e *evaluation) deleteOrphans(ctx context.Context, should []run) error {
+	for start := range e.lost {
+		r := run{start: start, opened: start}
+		notes, err := e.f.opts.Items.Get(ctx, []store.Key{r.key(e.rule, e.series)}, true)
 		if err != nil {
 			return err
 		}
-		if len(notes) > 0 || among(should, start) {
+		if len(notes) > 0 || startsAt(should, start) {
 			continue
 		}
-		id := alertID(l.rule, l.series, start)
-		if err := l.f.opts.Items.Delete(ctx, alertKey(l.series.Tenant, l.series.Device, id)); err != nil {
-			return fmt.Errorf("delete alert %s: %w", id, err)
+		if err := e.withdraw(ctx, &r); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// differ returns the runs of which something is to be written: those that are
-// not noted, or otherwise, and those of which a look that was cut off has not
-// told.
-func (l *look) differ(should, gone []run) (differ []run) {
+// differ returns the episodes of which something is to be written: those that
+// are not recorded, or otherwise, and those that are not published.
+func (e *evaluation) differ(should, gone []run) (differ []run) {
 	for _, r := range should {
-		old := l.noted(r.start)
+		old := e.known.at(r.start)
 		switch {
 		case old == nil:
-			r.raised.late = r.raised.late || l.beyond
-		case r.equal(old) && old.told && !l.lost[r.start]:
+		case r.equal(old) && old.told && !e.lost[r.start]:
 			continue
 		default:
-			r.version, r.raised.late, r.byHand = old.version, old.raised.late, old.byHand
+			r.version, r.said = old.version, old.said
 		}
 		differ = append(differ, r)
 	}
-	for _, k := range l.known {
-		// One that is not told, and begins where no reading is left, is as it was
-		// noted; one whose readings are there is found by a look at them.
-		expired := !k.told && !l.alive[k.start] && k.start.Compare(l.hi) <= 0
-		if (expired || l.lost[k.start]) && !among(should, k.start) && !among(gone, k.start) {
+	for _, k := range e.known.runs {
+		// One that is not published, and begins where no reading is left, is as it was
+		// recorded; one whose readings are stored is found from them.
+		expired := !k.told && !e.alive[k.start] && k.start.Compare(e.hi) <= 0
+		if (expired || e.lost[k.start]) && !startsAt(should, k.start) && !startsAt(gone, k.start) {
 			differ = append(differ, k)
 		}
 	}
-	// What is new goes first, from its end: a run that is cut is not shortened
-	// before the rest of it is noted.
+	// What is new goes first, from its end: an episode that is cut is not shortened
+	// before the rest of it is recorded.
 	slices.SortFunc(differ, func(a, b run) int { return cmp.Or(cmp.Compare(known(&a), known(&b)), b.start.Compare(a.start)) })
 	return differ
 }
 
-// known returns 1 for a run that is noted, else 0.
+// known returns 1 for an episode that is recorded, else 0.
 func known(r *run) int {
 	if r.version.IsZero() {
 		return 0
@@ -128,94 +139,99 @@ func known(r *run) int {
 	return 1
 }
 
-// among reports whether there is a run of that start.
-func among(runs []run, start varve.Position) bool {
-	return slices.ContainsFunc(runs, func(r run) bool { return r.start == start })
+// startsAt reports whether one of the episodes, in the order of time, begins
+// there.
+func startsAt(runs []run, start varve.Position) bool {
+	_, found := slices.BinarySearchFunc(runs, start, func(r run, p varve.Position) int { return r.start.Compare(p) })
+	return found
 }
 
-// note writes a run's note over the one that is known of it.
-func (l *look) note(ctx context.Context, r *run, told bool) error {
+// record writes an episode's record over the one that is known of it.
+func (e *evaluation) record(ctx context.Context, r *run, told bool) error {
 	cond := store.IfAbsent()
 	if !r.version.IsZero() {
 		cond = store.IfEquals("version", r.version)
 	}
 	r.told = told
-	it := r.item(l.rule, l.series)
-	if err := l.f.opts.Items.Put(ctx, it, cond); err != nil {
-		return fmt.Errorf("note a run of rule %s: %w", l.rule.ID, err)
+	it := r.item(e.rule, e.series)
+	if err := e.f.opts.Items.Put(ctx, it, cond); err != nil {
+		return fmt.Errorf("record an episode of rule %s: %w", e.rule.ID, err)
 	}
 	r.version = it.Attrs["version"]
 	return nil
 }
 
-// noted returns the known run of a start.
-func (l *look) noted(start varve.Position) *run {
-	for i := range l.known {
-		if l.known[i].start == start {
-			return &l.known[i]
-		}
-	}
-	return nil
-}
-
-// gone returns the known runs that are none any more: those at lo that have
-// become too short, those that lie in a run that begins earlier, and those whose
-// first reading is there and begins no run. Of a run whose readings have
-// expired, the note is all that is left.
-func (l *look) gone(should []run) (gone []run) {
-	for _, k := range l.known {
-		if among(should, k.start) {
+// gone returns the known episodes that are none any more: those at lo that have
+// become too short, those that lie in one that begins earlier, and those whose
+// first reading is stored and begins none. Of an episode whose readings are
+// deleted, the record is all that is left.
+func (e *evaluation) gone(should []run) (gone []run) {
+	line := timelineOf(should...)
+	for _, k := range e.known.runs {
+		if startsAt(should, k.start) {
 			continue
 		}
-		short := k.covers(l.lo) && k.start != l.lo
-		inside := slices.ContainsFunc(should, func(r run) bool { return r.covers(k.start) })
-		if short || inside || l.alive[k.start] && k.start.Compare(l.hi) <= 0 {
+		short := k.covers(e.lo) && k.start != e.lo
+		if short || line.covering(k.start) != nil || e.alive[k.start] && k.start.Compare(e.hi) <= 0 {
 			gone = append(gone, k)
 		}
 	}
 	return gone
 }
 
-// reach adds the runs to those known that lie behind hi in a run that there
-// should be.
-func (l *look) reach(ctx context.Context, should []run) error {
+// loadInside adds the recorded episodes to those that are known that lie behind
+// hi in an episode that there should be, and reports whether one of them goes on
+// beyond its end.
+func (e *evaluation) loadInside(ctx context.Context, should []run) (beyond bool, err error) {
 	if len(should) == 0 {
-		return nil
+		return false, nil
 	}
 	last, to := &should[len(should)-1], ""
 	if last.end != nil {
-		if last.end.Compare(l.hi) <= 0 {
-			return nil
+		if last.end.Compare(e.hi) <= 0 {
+			return false, nil
 		}
 		to = positionText(*last.end)
 	}
-	notes, err := l.f.notes(ctx, l.rule, l.series, behind(l.hi), to, varve.Ascending, 0)
+	notes, err := e.f.notes(ctx, e.rule, e.series, behind(e.hi), to, varve.Ascending, 0)
 	if err != nil {
-		return err
+		return false, err
 	}
+	runs := e.known.runs
 	for i := range notes {
-		if l.noted(notes[i].start) == nil {
-			l.known = append(l.known, notes[i])
+		if e.known.at(notes[i].start) == nil {
+			runs = append(runs, notes[i])
+			beyond = beyond || last.end != nil && notes[i].covers(*last.end)
 		}
 	}
-	return nil
+	e.known = timelineOf(runs...)
+	return beyond, nil
 }
 
-// raise writes a run's alert. What was resolved by hand stays so in what had
-// come of it by then.
-func (l *look) raise(ctx context.Context, r *run) error {
+// alert returns an episode's alert. What was resolved by hand stays so in what
+// had come of it by then.
+func (e *evaluation) alert(r *run) Alert {
 	a := Alert{
-		Tenant: l.series.Tenant, Device: l.series.Device, Stream: l.series.Stream,
-		ID: alertID(l.rule, l.series, r.start), Rule: l.rule.ID, Severity: l.rule.Severity, Message: l.rule.String(),
+		Tenant: e.series.Tenant, Device: e.series.Device, Stream: e.series.Stream,
+		ID: alertID(e.rule, e.series, r.start), Rule: e.rule.ID, Severity: e.rule.Severity, Message: e.rule.String(),
 		Value: r.raised.value, Since: instant(r.start), OpenedAt: instant(r.opened), Late: r.raised.late,
+		Acknowledged: r.said.acknowledged, MutedUntil: r.said.mutedUntil, incarnation: e.rule.incarnation,
 	}
 	switch {
-	case !r.byHand.IsZero():
-		a.ResolvedAt, a.ResolvedBy = r.byHand, ByHand
+	case !r.said.resolved.IsZero():
+		a.ResolvedAt, a.ResolvedBy = r.said.resolved, ByHand
+	case r.silent:
+		a.ResolvedAt, a.ResolvedBy = r.resolvedAt(), ByGap
 	case r.end != nil:
-		a.ResolvedAt, a.ResolvedBy = instant(*r.end), ByCondition
+		a.ResolvedAt, a.ResolvedBy = r.resolvedAt(), ByCondition
 	}
-	if err := l.f.raise(ctx, a); err != nil {
+	return a
+}
+
+// raise writes an episode's alert.
+func (e *evaluation) raise(ctx context.Context, r *run) error {
+	a := e.alert(r)
+	if err := e.f.raise(ctx, a); err != nil {
 		return fmt.Errorf("write alert %s: %w", a.ID, err)
 	}
 	return nil
@@ -223,50 +239,42 @@ func (l *look) raise(ctx context.Context, r *run) error {
 
 func instant(p varve.Position) time.Time { return time.Unix(0, p.Time).UTC() }
 
-// inherit lets a run take over from the alerts of known runs that it shares time
-// with: it was raised when they were, and resolved by hand if they were. Of a run
-// that is cut, that goes for what had opened by then: who resolved the alert did
-// not know of what opened later, and had the reading that cuts been there, that
-// would have been an alert of its own.
-func (l *look) inherit(ctx context.Context, r *run) error {
-	for i := range l.known {
-		k := &l.known[i]
-		if k.start == r.start || !k.covers(r.start) && !r.covers(k.start) {
-			continue
-		}
-		old, _, err := l.f.alert(ctx, l.series.Tenant, l.series.Device, alertID(l.rule, l.series, k.start))
+// inherit lets an episode take over what people said of the alerts of known ones
+// that it shares time with.
+func (e *evaluation) inherit(ctx context.Context, r *run) error {
+	for _, k := range e.known.sharing(r) {
+		old, _, err := e.f.alert(ctx, e.series.Tenant, e.series.Device, alertID(e.rule, e.series, k.start))
 		if err != nil {
 			return err
 		}
-		longer := r.covers(k.start)
-		if longer && old != nil {
-			r.raised.late = r.raised.late && old.Late
-		}
-		by := k.byHand
-		if old != nil && old.ResolvedBy == ByHand {
-			by = old.ResolvedAt
-		}
-		if !by.IsZero() && (longer || !by.Before(instant(r.opened))) {
-			r.byHand = by
-		}
+		r.inherit(k, old)
 	}
 	return nil
 }
 
-// drop deletes a run's alert, and then its note, which says in between that
-// there is no such alert.
-func (l *look) drop(ctx context.Context, r *run) error {
+// drop withdraws an episode's alert, and deletes its record, which says in
+// between that there is no such alert.
+func (e *evaluation) drop(ctx context.Context, r *run) error {
 	if r.told {
-		if err := l.note(ctx, r, false); err != nil {
+		if err := e.record(ctx, r, false); err != nil {
 			return err
 		}
 	}
-	id := alertID(l.rule, l.series, r.start)
-	if err := l.f.opts.Items.Delete(ctx, alertKey(l.series.Tenant, l.series.Device, id)); err != nil {
-		return fmt.Errorf("delete alert %s: %w", id, err)
+	if err := e.withdraw(ctx, r); err != nil {
+		return err
 	}
-	if err := l.f.opts.Items.Delete(ctx, r.key(l.rule, l.series), store.IfEquals("version", r.version)); err != nil {
-		return fmt.Errorf("delete the note of alert %s: %w", id, err)
+	if err := e.f.opts.Items.Delete(ctx, r.key(e.rule, e.series), store.IfEquals("version", r.version)); err != nil {
+		return fmt.Errorf("delete the record of an episode of rule %s: %w", e.rule.ID, err)
+	}
+	return nil
+}
+
+// withdraw lets the id of an episode's alert lead to what takes its place.
+func (e *evaluation) withdraw(ctx context.Context, r *run) error {
+	id := alertID(e.rule, e.series, r.start)
+	err := e.f.withdraw(ctx, e.series.Tenant, e.series.Device, id, e.rule.incarnation, extent{start: r.start, opened: r.opened})
+	if err != nil {
+		return fmt.Errorf("withdraw alert %s: %w", id, err)
 	}
 	return nil
 }

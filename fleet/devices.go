@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -120,6 +121,8 @@ func (f *Fleet) DeleteDevice(ctx context.Context, tenant, device string) error {
 
 // forgetSeen deletes when a device was last seen, in all streams and in each.
 func (f *Fleet) forgetSeen(ctx context.Context, tenant, device string) error {
+	o := owner{tenant, device}
+	defer f.seen.forget(sighting{owner: o})
 	q := store.ItemQuery{PK: devicePK(tenant, device), From: seenSK, To: store.PrefixEnd(seenSK), Consistent: true}
 	for {
 		page, err := f.opts.Items.Query(ctx, q)
@@ -130,7 +133,12 @@ func (f *Fleet) forgetSeen(ctx context.Context, tenant, device string) error {
 		for i := range page.Items {
 			keys[i] = page.Items[i].Key
 		}
-		if err := f.opts.Items.DeleteAll(ctx, keys); err != nil || !page.More {
+		err = f.opts.Items.DeleteAll(ctx, keys)
+		for _, k := range keys {
+			_, stream, _ := strings.Cut(k.SK, seenSK+"#")
+			f.seen.forget(sighting{o, stream})
+		}
+		if err != nil || !page.More {
 			return err
 		}
 		q.After = &page.Items[len(page.Items)-1]

@@ -55,6 +55,7 @@ const cacheFor = 10 * time.Second
 // Fleet is safe for concurrent use.
 type Fleet struct {
 	opts    Options
+	atomic  store.AtomicItems // Options.Items, if it is such; else nil
 	seen    seen
 	keeps   keeps
 	rules   rules
@@ -79,6 +80,7 @@ func New(o Options) *Fleet {
 		silence: silence{lease: lease.Keeper{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: silenceTTL}},
 		stop:    make(chan struct{}), stopped: make(chan struct{}),
 	}
+	f.atomic, _ = o.Items.(store.AtomicItems)
 	go f.writeSeen()
 	return f
 }

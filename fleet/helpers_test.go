@@ -30,8 +30,10 @@ type counted struct {
 	*mem.Store
 	mu   sync.Mutex
 	puts map[string]int // by sort key
-	fail func(store.Key) error
-	gets int
+	// batches is how many items each PutAbsent had.
+	batches []int
+	fail    func(store.Key) error
+	gets    int
 	// queries counts those of partitions; unreadable, if set, is what they fail
 	// with.
 	queries    int
@@ -72,6 +74,24 @@ func (c *counted) Put(ctx context.Context, it store.Item, conds ...store.Cond) e
 		}
 	}
 	return c.Store.Put(ctx, it, conds...)
+}
+
+func (c *counted) PutAbsent(ctx context.Context, items []store.Item) ([]bool, error) {
+	c.mu.Lock()
+	fail := c.fail
+	c.batches = append(c.batches, len(items))
+	for i := range items {
+		c.puts[items[i].SK]++
+	}
+	c.mu.Unlock()
+	for i := range items {
+		if fail != nil {
+			if err := fail(items[i].Key); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c.Store.PutAbsent(ctx, items)
 }
 
 func (c *counted) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
@@ -229,8 +249,9 @@ func (w *world) store(readings []varve.Reading) []varve.Verdict {
 		}
 		list := w.readings[r.Series]
 		at, found := slices.BinarySearchFunc(list, r.Position(), func(r varve.Reading, p varve.Position) int { return r.Position().Compare(p) })
-		verdicts[i] = varve.Verdict{Outcome: varve.Duplicate}
-		if !found {
+		if found {
+			verdicts[i] = varve.Repeat(r, &list[at])
+		} else {
 			verdicts[i].Outcome = varve.Stored
 			w.readings[r.Series] = slices.Insert(list, at, r.Clone())
 		}

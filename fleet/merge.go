@@ -19,6 +19,7 @@ type span struct {
 	after  string // only sort keys beyond prefix and this, in order; "": all
 	limit  int
 	keep   func(*store.Item) bool // those that count; nil: all
+	enough func() bool            // asked after each item, whether to go no further; nil: never
 }
 
 // source is what was read of one partition.
@@ -60,6 +61,9 @@ func (f *Fleet) merge(ctx context.Context, s span) (items []store.Item, more boo
 			items = append(items, first.page[0])
 		}
 		first.page = first.page[1:]
+		if s.enough != nil && s.enough() {
+			return items, true, nil
+		}
 		if err := first.fill(ctx, f.opts.Items); err != nil {
 			return nil, false, err
 		}

@@ -32,17 +32,18 @@ func TestResolveByHand(t *testing.T) {
 		{valued(6, 9), "5-5-hand"},
 		{valued(9, 9), "5-5-hand"},
 		{valued(3, 9), "3-3-hand"},
-		{valued(7, 1), "3-3-hand 9-9-handL"},
-		{valued(10, 1), "3-3-hand 9-9-handL"},
-		{valued(11, 9), "3-3-hand 9-9-handL 11-11-"},
+		{valued(7, 1), "3-3-hand 9-9-hand"},
+		{valued(10, 1), "3-3-hand 9-9-hand"},
+		{valued(11, 9), "3-3-hand 9-9-hand 11-11-"},
 	} {
 		w.send(c.r)
 		if got := w.shown(); got != c.want {
 			t.Errorf("after %s: %q, want %q", c.r.Time.Format("15:04:05"), got, c.want)
 		}
 	}
-	if _, err := w.ResolveAlert(ctx, tenant, id); varve.FailureOf(err) != varve.NotFound {
-		t.Errorf("it began earlier, and is there: %v", err)
+	now := w.alerts(fleet.AlertList{Device: "d"})
+	if moved, err := w.ResolveAlert(ctx, tenant, id); err != nil || moved != now[len(now)-1] || moved.ID == id {
+		t.Errorf("it began earlier: its id leads to %+v, %v", moved, err)
 	}
 	for _, bad := range [][2]string{{tenant, "nothing"}, {"other", w.alerts(fleet.AlertList{})[0].ID}} {
 		if _, err := w.ResolveAlert(ctx, bad[0], bad[1]); varve.FailureOf(err) != varve.NotFound {

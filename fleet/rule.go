@@ -1,14 +1,13 @@
 package fleet
 
 import (
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/retention"
-	"github.com/varvedb/varve/store"
 )
 
 // Kind says what a rule looks at.
@@ -60,12 +59,22 @@ type Rule struct {
 	Threshold      varve.Value
 	// For is how long the condition must hold, from one reading to another; of
 	// a deadman rule, how long there is no reading.
-	For       time.Duration
-	Severity  Severity
-	CreatedAt time.Time
-	// incarnation tells the rule from those that had its id and were deleted:
-	// what is noted of those, and their alerts, are not its own.
+	For time.Duration
+	// Gap is the longest time between two readings of an episode: a longer one
+	// ends it. NoGap means that none does; 0 is measured when the rule is made,
+	// and for a deadman rule nothing.
+	Gap         time.Duration
+	GapMeasured bool // Gap was not given
+	Severity    Severity
+	CreatedAt   time.Time
+	UpdatedAt   time.Time // zero if it was never edited
+	MutedUntil  time.Time // zero if it is not muted
+	// incarnation tells the rule from those that had its id before, or another
+	// condition: what is recorded of those, and their alerts, are not its own.
 	incarnation string
+	deletedAt   time.Time // only of one whose alerts are still to be resolved
+	retired     string    // its retirements
+	version     int64     // of the item
 }
 
 // name tells the rule from all others of its tenant that are or were.
@@ -141,6 +150,10 @@ func (r *Rule) checkValue() error {
 	if r.For < 0 || r.For > maxFor {
 		return varve.InvalidParam("for", "%s is not from 0s to %s", retention.FormatDuration(r.For), retention.FormatDuration(maxFor))
 	}
+	if r.Gap != 0 && r.Gap != NoGap && (r.Gap < leastGap || r.Gap > maxGap) {
+		return varve.InvalidParam("gap", "%s is not from %s to %s: use such a duration, or none", retention.FormatDuration(r.Gap),
+			retention.FormatDuration(leastGap), retention.FormatDuration(maxGap))
+	}
 	return nil
 }
 
@@ -160,27 +173,46 @@ func (r *Rule) checkDeadman() error {
 		return varve.InvalidParam("comparison", "a deadman rule compares nothing")
 	case !r.Threshold.IsZero():
 		return varve.InvalidParam("threshold", "a deadman rule has no threshold: say with for how long there is no reading")
+	case r.Gap != 0:
+		return varve.InvalidParam("gap", "a deadman rule has no gap: say with for how long there is no reading")
 	case r.For < leastSilence || r.For > 365*24*time.Hour:
 		return varve.InvalidParam("for", "%s is not from %s to 1y", retention.FormatDuration(r.For), retention.FormatDuration(leastSilence))
 	}
 	return nil
 }
 
-// contentID is the id of readings, of a rule's content.
+// contentID is the id of a rule's content, made as those of readings are. A gap
+// that was measured is not part of it.
 func (r *Rule) contentID() varve.ID {
-	var c varve.Reading
+	c := r.condition()
+	c.Fields = append(c.Fields, varve.Field{Name: "severity", Value: varve.StringValue(string(r.Severity))})
+	slices.SortFunc(c.Fields, func(a, b varve.Field) int { return strings.Compare(a.Name, b.Name) })
+	return c.ContentID()
+}
+
+// condition returns what says when alerts are raised, as fields in the order of
+// their names.
+func (r *Rule) condition() (c varve.Reading) {
 	add := func(name string, v varve.Value) { c.Fields = append(c.Fields, varve.Field{Name: name, Value: v}) }
 	add("comparison", varve.StringValue(string(r.Comparison)))
 	add("device", varve.StringValue(r.Device))
 	add("field", varve.StringValue(r.Field))
 	add("for", varve.IntValue(int64(r.For)))
+	if r.Gap != 0 && !r.GapMeasured {
+		add("gap", varve.IntValue(int64(r.Gap)))
+	}
 	add("kind", varve.StringValue(string(r.Kind)))
-	add("severity", varve.StringValue(string(r.Severity)))
 	add("stream", varve.StringValue(r.Stream))
 	if !r.Threshold.IsZero() {
 		add("threshold", r.Threshold)
 	}
-	return c.ContentID()
+	return c
+}
+
+// sameCondition reports whether two rules raise the same alerts.
+func (r *Rule) sameCondition(q *Rule) bool {
+	a, b := r.condition(), q.condition()
+	return a.ContentID() == b.ContentID()
 }
 
 // same reports whether two rules say the same.
@@ -221,48 +253,4 @@ func (r *Rule) String() string {
 		text += " for " + retention.FormatDuration(r.For)
 	}
 	return text
-}
-
-const rulePrefix = "RULE#"
-
-func ruleKey(tenant, id string) store.Key {
-	return store.Key{PK: "TENANT#" + tenant, SK: rulePrefix + id}
-}
-
-// deadmanPK is the partition of the first index in which the deadman rules of
-// all tenants lie, for the worker that looks after them.
-const deadmanPK = "DEADMAN_RULES"
-
-func (r *Rule) item() store.Item {
-	it := store.Item{Key: ruleKey(r.Tenant, r.ID), Attrs: map[string]varve.Value{"for": varve.IntValue(int64(r.For / time.Millisecond))}}
-	put(it.Attrs, "tenant", r.Tenant)
-	put(it.Attrs, "kind", string(r.Kind))
-	put(it.Attrs, "stream", r.Stream)
-	put(it.Attrs, "device", r.Device)
-	put(it.Attrs, "field", r.Field)
-	put(it.Attrs, "comparison", string(r.Comparison))
-	put(it.Attrs, "severity", string(r.Severity))
-	put(it.Attrs, "incarnation", r.incarnation)
-	putTime(it.Attrs, "createdAt", r.CreatedAt)
-	if !r.Threshold.IsZero() {
-		it.Attrs["threshold"] = r.Threshold
-	}
-	if r.Kind == Deadman {
-		it.GSI1 = store.Key{PK: deadmanPK, SK: r.Tenant + "/" + r.ID}
-	}
-	return it
-}
-
-func ruleOf(it *store.Item) (Rule, error) {
-	a := attrs{it: it}
-	r := Rule{
-		Tenant: a.text("tenant"), ID: it.SK[len(rulePrefix):], Kind: Kind(a.text("kind")), Stream: a.text("stream"), Device: a.text("device"),
-		Field: a.text("field"), Comparison: Comparison(a.text("comparison")), Threshold: it.Attrs["threshold"],
-		For: time.Duration(intOf(it.Attrs["for"])) * time.Millisecond, Severity: Severity(a.text("severity")), CreatedAt: a.time("createdAt"),
-		incarnation: a.text("incarnation"),
-	}
-	if a.err == nil && r.Kind == "" {
-		a.err = errors.New("item " + it.PK + " " + it.SK + " is no rule")
-	}
-	return r, a.err
 }

@@ -2,8 +2,8 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -12,47 +12,34 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// AddRule makes a rule. It is in force here at once, and in other processes
-// within ten seconds. A rule that is there already, with the same content, is a
-// Duplicate; with another, a Conflict. One that was deleted and is made again is
-// a new rule: it has nothing to do with the alerts of the one before.
-func (f *Fleet) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, error) {
-	if err := r.Validate(); err != nil {
-		return r, 0, err
-	}
-	r.CreatedAt, r.incarnation = f.now(), f.rules.incarnation(f.opts.Now())
-	err := f.opts.Items.Put(ctx, r.item(), store.IfAbsent())
-	f.rules.forget(r.Tenant) // also if it was there: its answer may have been lost
-	switch {
-	case err == nil:
-		return r, varve.Stored, nil
-	case !errors.Is(err, store.ErrCondition):
-		return r, 0, fmt.Errorf("write rule %s: %w", r.ID, err)
-	}
-	old, err := f.Rule(ctx, r.Tenant, r.ID)
-	if err != nil {
-		return r, 0, err
-	}
-	if !old.same(&r) {
-		return r, 0, varve.Errorf(varve.Conflict, "rule %s is there and says something else (%s): delete it first, or choose another id", r.ID, &old)
-	}
-	return old, varve.Duplicate, nil
-}
-
 // Rule returns a rule. It fails with NotFound, and with Invalid for what is no
 // id.
 func (f *Fleet) Rule(ctx context.Context, tenant, id string) (Rule, error) {
 	if err := checkRuleID(id); err != nil {
 		return Rule{}, err
 	}
-	items, err := f.opts.Items.Get(ctx, []store.Key{ruleKey(tenant, id)}, true)
-	switch {
-	case err != nil:
-		return Rule{}, fmt.Errorf("read rule %s: %w", id, err)
-	case len(items) == 0:
-		return Rule{}, noRule(id)
+	r, err := f.storedRule(ctx, tenant, id)
+	if err == nil && (r == nil || !r.deletedAt.IsZero()) {
+		err = noRule(id)
 	}
-	return ruleOf(&items[0])
+	if err != nil {
+		return Rule{}, err
+	}
+	return *r, nil
+}
+
+// storedRule returns a rule, also one that was deleted and has retirements; nil
+// if there is none.
+func (f *Fleet) storedRule(ctx context.Context, tenant, id string) (*Rule, error) {
+	items, err := f.opts.Items.Get(ctx, []store.Key{ruleKey(tenant, id)}, true)
+	if err != nil {
+		return nil, fmt.Errorf("read rule %s: %w", id, err)
+	}
+	if len(items) == 0 {
+		return nil, nil
+	}
+	r, err := ruleOf(&items[0])
+	return &r, err
 }
 
 // checkRuleID keeps what is no id out of the keys that are asked for: stores have
@@ -66,27 +53,11 @@ func checkRuleID(id string) error {
 
 func noRule(id string) error { return varve.Errorf(varve.NotFound, "there is no rule %q", id) }
 
-// DeleteRule takes a rule out of force; its alerts stay as they are. It fails
-// with NotFound, and with Invalid for what is no id.
-func (f *Fleet) DeleteRule(ctx context.Context, tenant, id string) error {
-	if err := checkRuleID(id); err != nil {
-		return err
-	}
-	err := f.opts.Items.Delete(ctx, ruleKey(tenant, id), store.IfExists())
-	f.rules.forget(tenant)
-	switch {
-	case errors.Is(err, store.ErrCondition):
-		return noRule(id)
-	case err != nil:
-		return fmt.Errorf("delete rule %s: %w", id, err)
-	}
-	return nil
-}
-
 // Rules returns the rules of a tenant in the order of their ids.
 func (f *Fleet) Rules(ctx context.Context, tenant string) ([]Rule, error) {
 	q := store.ItemQuery{PK: "TENANT#" + tenant, From: rulePrefix, To: store.PrefixEnd(rulePrefix), Consistent: true}
-	return f.readRules(ctx, q)
+	rules, err := f.readRules(ctx, q)
+	return slices.DeleteFunc(rules, func(r Rule) bool { return !r.deletedAt.IsZero() }), err
 }
 
 func (f *Fleet) readRules(ctx context.Context, q store.ItemQuery) (rules []Rule, err error) {

@@ -200,7 +200,7 @@ func TestNewRuleInForce(t *testing.T) {
 		t.Errorf("%d queries of the registry without a rule", w.items.queries)
 	}
 	rule := above(5, 0)
-	rule.Tenant = tenant
+	rule.Tenant, rule.Gap = tenant, fleet.NoGap
 	_, _, err := other.AddRule(t.Context(), rule)
 	must(t, err)
 	w.advance(10 * time.Second)
@@ -211,8 +211,8 @@ func TestNewRuleInForce(t *testing.T) {
 	must(t, other.DeleteRule(t.Context(), tenant, w.alerts(fleet.AlertList{})[0].Rule))
 	w.advance(10 * time.Second)
 	w.send(valued(2001, 1))
-	if got := w.alerts(fleet.AlertList{}); !got[0].Open() {
-		t.Error("a rule that is deleted resolves")
+	if got := w.alerts(fleet.AlertList{}); got[0].ResolvedBy != fleet.ByRuleDeleted {
+		t.Errorf("its alert is %s %q", got[0].State(), got[0].ResolvedBy)
 	}
 }
 

@@ -17,16 +17,34 @@ import (
 type run struct {
 	start  varve.Position  // the first of them
 	opened varve.Position  // the first at which it has held long enough
-	end    *varve.Position // the reading at which it holds no more; nil: none yet
+	end    *varve.Position // the first position after it; nil: it goes on
+	silent bool            // it ended by a gap: end is just after the gap had passed
 
 	seen bool // start was read, and is not what a note says
 
 	version varve.Value // of the note
 	told    bool        // the alert says what the note says
 	raised  raised      // of the reading at opened
-	// byHand is when an alert was resolved by hand that this one takes the place
-	// of, in whole or in part; zero: none was.
-	byHand time.Time
+	// said is what people said of alerts that this one takes the place of, in
+	// whole or in part.
+	said said
+}
+
+// afterGap returns the position at which an episode ends whose last reading has
+// that time: just after the gap.
+func afterGap(last int64, gap time.Duration) *varve.Position {
+	return &varve.Position{Time: last + int64(gap) + 1, ID: firstID}
+}
+
+// firstID sorts before the ids of readings.
+var firstID = varve.HashID(0)
+
+// resolvedAt returns when an episode that is over ended.
+func (r *run) resolvedAt() time.Time {
+	if r.silent {
+		return time.Unix(0, r.end.Time-1).UTC()
+	}
+	return instant(*r.end)
 }
 
 // raised is what an alert keeps of the reading that raised it.
@@ -42,10 +60,26 @@ func (r *run) covers(p varve.Position) bool {
 
 // equal reports whether two runs of one start are the same.
 func (r *run) equal(q *run) bool {
-	if r.opened != q.opened || (r.end == nil) != (q.end == nil) {
+	if r.opened != q.opened || r.silent != q.silent || (r.end == nil) != (q.end == nil) {
 		return false
 	}
 	return r.end == nil || *r.end == *q.end
+}
+
+// inherit takes over what people said of the alert of a recorded episode; nil if
+// it has none. Of an episode that is cut, only what had opened by then is resolved
+// by hand: who resolved the alert did not know of what opened later, and had the
+// reading that cuts been there, that would have been an alert of its own.
+func (r *run) inherit(k *run, old *Alert) {
+	from := k.said
+	if old != nil {
+		from = old.said()
+		from.add(k.said)
+	}
+	if !r.covers(k.start) && from.resolved.Before(instant(r.opened)) {
+		from.resolved = time.Time{}
+	}
+	r.said.add(from)
 }
 
 // runPrefix begins the sort keys of a rule's notes about a series.
@@ -81,7 +115,10 @@ func (r *run) item(rule *Rule, s varve.Series) store.Item {
 	if !r.raised.value.IsZero() {
 		it.Attrs["value"] = r.raised.value
 	}
-	putTime(it.Attrs, "byHand", r.byHand)
+	if r.silent {
+		it.Attrs["silent"] = varve.BoolValue(true)
+	}
+	r.said.put(it.Attrs, "byHand")
 	return it
 }
 
@@ -98,7 +135,7 @@ func runOf(it *store.Item, prefix string) (r run, err error) {
 		return r, fmt.Errorf("item %s %s: %w", it.PK, it.SK, err)
 	}
 	a := attrs{it: it}
-	r.byHand = a.time("byHand")
+	r.said, r.silent = a.said("byHand"), it.Attrs["silent"].Bool()
 	r.version, r.told = it.Attrs["version"], it.Attrs["told"].Bool()
 	r.raised = raised{value: it.Attrs["value"], late: it.Attrs["late"].Bool()}
 	return r, a.err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -77,11 +76,12 @@ func (l listened) has(s *varve.Series) bool {
 // seen is the devices that sent something in this minute. The first reading of
 // a minute counts: the others cost a look into a map.
 type seen struct {
-	mu      sync.RWMutex
-	minute  int64                  // since 1970
-	marked  map[string]marks       // by tenant
-	pending map[sighting]time.Time // to be written
-	wake    chan struct{}
+	mu         sync.RWMutex
+	minute     int64                  // since 1970
+	marked     map[string]marks       // by tenant; what is marked is registered
+	pending    map[sighting]time.Time // to be written
+	registered registered             // what has an item
+	wake       chan struct{}
 }
 
 // marks is what of a tenant was seen in this minute.
@@ -91,21 +91,21 @@ type marks struct {
 }
 
 func newSeen() seen {
-	return seen{marked: map[string]marks{}, pending: map[sighting]time.Time{}, wake: make(chan struct{}, 1)}
+	return seen{marked: map[string]marks{}, pending: map[sighting]time.Time{}, registered: registered{}, wake: make(chan struct{}, 1)}
 }
 
-// note takes in that readings of one tenant were written just now. It does not
-// wait for anything to be written.
-func (s *seen) note(now time.Time, tenant string, in listened, readings []varve.Reading, verdicts []varve.Verdict) {
+// fresh returns what readings of one tenant show for the first time in this
+// minute, perhaps several times over, in the memory of the readings.
+func (s *seen) fresh(now time.Time, tenant string, in listened, readings []varve.Reading, verdicts []varve.Verdict) (fresh []sighting) {
 	minute := now.Unix() / 60
-	var fresh []sighting
 	var last varve.Series
 	s.mu.RLock()
-	turned := minute > s.minute || minute < s.minute-1
+	defer s.mu.RUnlock()
+	turned := s.turned(minute)
 	was := s.marked[tenant]
 	for i := range readings {
 		r := &readings[i]
-		if verdicts[i].Outcome == varve.Rejected || r.Device == last.Device && (len(in) == 0 || r.Stream == last.Stream) {
+		if !isStored(&verdicts[i]) || r.Device == last.Device && (len(in) == 0 || r.Stream == last.Stream) {
 			continue
 		}
 		last = r.Series
@@ -121,30 +121,30 @@ func (s *seen) note(now time.Time, tenant string, in listened, readings []varve.
 			fresh = append(fresh, one)
 		}
 	}
-	s.mu.RUnlock()
-	if len(fresh) > 0 {
-		s.mark(minute, now, fresh)
-	}
+	return fresh
 }
 
-func (s *seen) mark(minute int64, now time.Time, fresh []sighting) {
+// turned reports whether a minute is another than the one that is marked. A
+// request that took the time in the minute before may come late; a clock that was
+// set back further starts over. The lock is held.
+func (s *seen) turned(minute int64) bool { return minute > s.minute || minute < s.minute-1 }
+
+// mark records that something was seen. What is recorded in the registry with
+// this very time need not be written.
+func (s *seen) mark(now time.Time, sightings map[sighting]recorded) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Who took the time in the minute before may come late; a clock that was set
-	// back further starts over.
-	if minute > s.minute || minute < s.minute-1 {
+	if minute := now.Unix() / 60; s.turned(minute) {
 		s.minute = minute
 		clear(s.marked)
 	}
-	for _, o := range fresh {
+	for o, written := range sightings {
 		of := s.marked[o.tenant]
 		_, device := of.devices[o.device]
 		_, series := of.series[o]
 		if device && o.stream == "" || series {
 			continue
 		}
-		// The caller's strings lie in memory that is used again.
-		o = sighting{owner{strings.Clone(o.tenant), strings.Clone(o.device)}, strings.Clone(o.stream)}
 		if of.devices == nil {
 			of = marks{map[string]struct{}{}, map[sighting]struct{}{}}
 			s.marked[o.tenant] = of
@@ -154,11 +154,25 @@ func (s *seen) mark(minute int64, now time.Time, fresh []sighting) {
 		} else {
 			of.series[o] = struct{}{}
 		}
-		s.pending[o] = now
+		if s.registered.add(o); !written {
+			s.pending[o] = now
+		}
 	}
 	select {
 	case s.wake <- struct{}{}:
 	default: // it is awake
+	}
+}
+
+// forget makes the next reading of a device, or the next one in a stream, count as
+// its first.
+func (s *seen) forget(o sighting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.registered.remove(o)
+	of := s.marked[o.tenant]
+	if delete(of.series, o); o.stream == "" {
+		delete(of.devices, o.device)
 	}
 }
 
@@ -230,7 +244,7 @@ func (f *Fleet) flushSeen() bool {
 // saw writes that a device was seen: one write. A device that is not registered
 // is registered by that.
 func (f *Fleet) saw(ctx context.Context, o sighting, at time.Time) error {
-	it := store.Item{Key: o.key(), Attrs: map[string]varve.Value{attrSeen: timeValue(at)}}
+	it := o.seenItem(at)
 	err := f.opts.Items.Put(ctx, it, store.IfLess(attrSeen, timeValue(at)))
 	if !errors.Is(err, store.ErrCondition) {
 		return err
@@ -254,7 +268,7 @@ func (f *Fleet) sawFirst(ctx context.Context, o owner, it store.Item, at time.Ti
 		return err
 	}
 	if !slices.ContainsFunc(items, func(it store.Item) bool { return it.SK == metadataSK }) {
-		return f.register(ctx, o, at)
+		return f.register(ctx, sighting{owner: o}, at)
 	}
 	if len(items) > 1 || items[0].Attrs[attrSeen].Text() >= timeText(at) {
 		return nil
@@ -268,12 +282,5 @@ func (f *Fleet) sawFirst(ctx context.Context, o owner, it store.Item, at time.Ti
 	if err != nil || len(items) > 0 {
 		return err
 	}
-	return f.register(ctx, o, at)
-}
-
-// register registers a device that was seen. Its own item says for the first
-// minute when that was.
-func (f *Fleet) register(ctx context.Context, o owner, at time.Time) error {
-	d := Device{Tenant: o.tenant, Device: o.device, Status: Active, CreatedAt: at, UpdatedAt: at, LastSeenAt: at}
-	return f.opts.Items.Put(ctx, d.item(1), store.IfAbsent())
+	return f.register(ctx, sighting{owner: o}, at)
 }

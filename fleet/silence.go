@@ -74,16 +74,18 @@ func (f *Fleet) hear(ctx context.Context, l *lease.Lease, r *Rule) error {
 // reports whether there was something to change, and if not, whether an alert is
 // open about this silence.
 func (f *Fleet) listen(ctx context.Context, r *Rule, d *Device, last time.Time, after time.Duration) (changed, open bool, err error) {
-	l := look{lost: map[varve.Position]bool{}, f: f, rule: r, series: varve.Series{Tenant: r.Tenant, Stream: r.Stream, Device: d.Device}}
+	l := evaluation{lost: map[varve.Position]bool{}, f: f, rule: r, series: varve.Series{Tenant: r.Tenant, Stream: r.Stream, Device: d.Device}}
 	// The last one, and the one before, which a look that was cut off may have
 	// left open.
-	if l.known, err = f.notes(ctx, r, l.series, "", "", varve.Descending, 2); err != nil {
+	recorded, err := f.notes(ctx, r, l.series, "", "", varve.Descending, 2)
+	if err != nil {
 		return false, false, err
 	}
+	l.known = timelineOf(recorded...)
 	at := varve.Position{Time: last.UnixNano(), ID: varve.HashID(0)}
 	var should []run
 	noted := false
-	for _, old := range l.known {
+	for _, old := range recorded {
 		// One that begins later is another process's, which is ahead.
 		if old.start.Compare(at) >= 0 {
 			noted, open = true, open || old.end == nil

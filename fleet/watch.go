@@ -10,9 +10,10 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Watch takes in that readings are stored, since now, all but those with a
-// rejecting verdict, and raises and resolves the alerts that they make due.
-// Readings for which that cannot be done are rejected for now: sent again, they
+// Watch takes in that readings are stored, since now, all but those that were
+// rejected. It registers their devices, and raises and resolves the alerts that
+// they make due. Of a conflict, the reading that is stored under its id is looked
+// at. Readings for which that cannot be done are rejected for now: sent again, they
 // are duplicates, and it is done then. An error is that of an ended context.
 func (f *Fleet) Watch(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error {
 	for len(readings) > 0 {
@@ -34,7 +35,7 @@ func ofOneTenant(readings []varve.Reading, verdicts []varve.Verdict) (tenant str
 	for ; n < len(readings); n++ {
 		of := readings[n].Tenant
 		switch {
-		case verdicts[n].Outcome == varve.Rejected:
+		case !isStored(&verdicts[n]):
 		case tenant == "":
 			tenant = of
 		case of != tenant:
@@ -44,23 +45,26 @@ func ofOneTenant(readings []varve.Reading, verdicts []varve.Verdict) (tenant str
 	return tenant, n
 }
 
+// isStored reports whether a reading of the same identity is stored.
+func isStored(v *varve.Verdict) bool {
+	return v.Outcome != varve.Rejected || v.Code == varve.CodeConflict
+}
+
 // watchTenant is Watch for readings of one tenant.
 func (f *Fleet) watchTenant(ctx context.Context, now time.Time, tenant string, readings []varve.Reading, verdicts []varve.Verdict) error {
 	set, err := f.inForce(ctx, tenant)
 	if err != nil {
-		// In which streams they were seen is noted when they are sent again.
-		f.seen.note(now, tenant, nil, readings, verdicts)
+		// That devices were seen is recorded when they are sent again.
 		rejectAll(verdicts, err)
 		return context.Cause(ctx)
 	}
-	f.seen.note(now, tenant, set.listened, readings, verdicts)
-	if set.empty() {
-		return nil
+	if err := f.touch(ctx, now, tenant, set.listened, readings, verdicts); err != nil || set.empty() {
+		return err
 	}
 	var groups map[varve.Series][]int
 	for i := range readings {
 		r := &readings[i]
-		if verdicts[i].Outcome != varve.Rejected && len(set.of(r.Series)) > 0 {
+		if isStored(&verdicts[i]) && len(set.of(r.Series)) > 0 {
 			if groups == nil {
 				groups = map[varve.Series][]int{}
 			}
@@ -84,7 +88,7 @@ func (f *Fleet) watchTenant(ctx context.Context, now time.Time, tenant string, r
 // rejectAll rejects for now what is stored.
 func rejectAll(verdicts []varve.Verdict, err error) {
 	for i := range verdicts {
-		if verdicts[i].Outcome != varve.Rejected {
+		if isStored(&verdicts[i]) {
 			verdicts[i] = unwatched(err)
 		}
 	}
@@ -116,11 +120,11 @@ func (f *Fleet) watchSeries(ctx context.Context, s varve.Series, readings []varv
 	defer lock.Unlock()
 	var errs []error
 	for _, rule := range set.of(s) {
-		l := look{f: f, rule: rule, series: s}
+		e := evaluation{f: f, rule: rule, series: s}
 		for _, i := range index {
-			l.came(&readings[i], verdicts[i].Outcome)
+			e.add(&readings[i], verdicts[i].Outcome)
 		}
-		if err := l.settle(ctx); err != nil {
+		if err := e.reconcile(ctx); err != nil {
 			errs = append(errs, err)
 		}
 	}

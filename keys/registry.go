@@ -83,12 +83,17 @@ func (r *Registry) turnOn(ctx context.Context, d *Draft, now time.Time) error {
 	if err := d.CheckFirst(); err != nil {
 		return err
 	}
-	it := store.Item{Key: keyOf(onKey), Attrs: map[string]varve.Value{attrSince: varve.StringValue(now.Format(timeForm))}}
-	if err := r.items.Put(ctx, it); err != nil {
+	if err := r.items.Put(ctx, OnMark(now)); err != nil {
 		return fmt.Errorf("note that there are keys: %w", err)
 	}
 	r.on.Store(true)
 	return nil
+}
+
+// OnMark returns the item that turns keys on. If damage may have taken it, it is put
+// back: whether there were keys is unknown then, and nobody is let in without one.
+func OnMark(now time.Time) store.Item {
+	return store.Item{Key: keyOf(onKey), Attrs: map[string]varve.Value{attrSince: varve.StringValue(now.UTC().Format(timeForm))}}
 }
 
 func (r *Registry) put(ctx context.Context, s *stored, cond store.Cond) error {

@@ -13,8 +13,8 @@ import (
 )
 
 // TestEach: all copies that are still in a table are there, whether they have
-// expired or not; the first counts, and no other that came before it expired. A
-// table that goes meanwhile makes an error.
+// expired or not; one of each reading is the first. A table that goes meanwhile
+// makes an error.
 func TestEach(t *testing.T) {
 	w := newWorld(t, 70*day, 70*day, 1)
 	long := start.AddDate(0, -2, 0)
@@ -28,8 +28,8 @@ func TestEach(t *testing.T) {
 		t.Fatalf("%d are alive: the test is wrong", len(got))
 	}
 	each := func(w *world, window varve.Window) (got []varve.Reading, err error) {
-		err = w.engine.Each(t.Context(), device("a"), window, func(r *varve.Reading, counts, _ bool) {
-			if counts {
+		err = w.engine.Each(t.Context(), device("a"), window, func(r *varve.Reading, first bool) {
+			if first {
 				got = append(got, r.Clone())
 			}
 		})
@@ -53,41 +53,36 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachCounts: a copy counts if all that arrived before had expired by the
-// retention of where it lies when the day began on which this one arrived.
-func TestEachCounts(t *testing.T) {
+// TestEach_NamesFirstCopy: of the copies of a reading in several tables, the one
+// that arrived first is the first, whether it has expired or not.
+func TestEach_NamesFirstCopy(t *testing.T) {
 	w := newWorld(t, day, 40*day, 1)
 	begin := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	for i, c := range []struct {
 		class   string
 		arrived time.Time
 	}{
-		{"default", begin},                           // counts; expires on 2 August at noon
-		{"old", begin.Add(36*time.Hour - 1)},         // expires right before 12 September
-		{"default", begin.Add(41*day + 5*time.Hour)}, // expires on 12 September
-		{"old", begin.Add(61 * day)},                 // counts; expires on 10 November
-		{"default", begin.Add(101*day + time.Hour)},  // expires on 11 November
-		{"old", begin.Add(103 * day)},                // counts
+		{"default", begin}, // expires on 2 August at noon
+		{"old", begin.Add(36*time.Hour - 1)},
+		{"default", begin.Add(41*day + 5*time.Hour)},
+		{"old", begin.Add(61 * day)},
 	} {
 		w.put(t, c.class, reading("a", begin, c.arrived, "x", int64(i+1)))
 	}
 	w.put(t, "default", reading("b", begin, begin, "x", 7))
-	// What users no longer see of a device tells copies from new readings yet.
+	// A device's own retention hides readings from users, and none from roll-ups.
 	e := query.New(query.Options{
 		Reader: w.store, Catalog: w.store, Streams: w.streams, Policy: w.policy, Now: w.now, Parallel: 1,
 		Keep: func(context.Context, string, string) (time.Duration, error) { return time.Hour, nil },
 	})
-	var seen, counting []string
-	err := e.Each(t.Context(), device("a"), varve.AllTime(), func(r *varve.Reading, counts, earlier bool) {
+	var copies, first []string
+	err := e.Each(t.Context(), device("a"), varve.AllTime(), func(r *varve.Reading, isFirst bool) {
 		v := r.Field("value").String()
-		if seen = append(seen, v); counts {
-			counting = append(counting, v)
-		}
-		if earlier != (v != "1") {
-			t.Errorf("%s has earlier copies: %v", v, earlier)
+		if copies = append(copies, v); isFirst {
+			first = append(first, v)
 		}
 	})
-	if err != nil || !slices.Equal(seen, []string{"1", "2", "3", "4", "5", "6"}) || !slices.Equal(counting, []string{"1", "4", "6"}) {
-		t.Errorf("%v, of which %v count, %v", seen, counting, err)
+	if err != nil || !slices.Equal(copies, []string{"1", "2", "3", "4"}) || !slices.Equal(first, []string{"1"}) {
+		t.Errorf("%v, of which %v are first, %v", copies, first, err)
 	}
 }

@@ -22,11 +22,18 @@ type LatestQuery struct {
 	Fields     []string // only these fields; none: all
 	Consistent bool
 	Expired    bool // also what has expired and is not dropped yet
+	// SkipDamaged is as in Query.
+	SkipDamaged bool
 }
 
 // all returns the query for the readings among which the latest is.
 func (q *LatestQuery) all() Query {
-	return Query{Series: q.Series, Window: varve.AllTime(), Consistent: q.Consistent, Expired: q.Expired}
+	return Query{Series: q.Series, Window: varve.AllTime(), Consistent: q.Consistent, Expired: q.Expired, SkipDamaged: q.SkipDamaged}
+}
+
+func (q *LatestQuery) validate() error {
+	all := q.all()
+	return all.Validate()
 }
 
 // LatestAnswer is the latest reading of one series, if it has any that is
@@ -43,19 +50,30 @@ type LatestAnswer struct {
 // newest tables are read first, and no more than can hold a later one than was
 // found.
 func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error) {
-	all := q.all()
-	if err := all.Validate(); err != nil {
+	if err := q.validate(); err != nil {
 		return LatestAnswer{}, err
 	}
-	p, err := e.plan(ctx, &all, q.Consistent)
+	k, err := e.look(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
+	if err != nil {
+		return LatestAnswer{}, err
+	}
+	return e.latest(ctx, q, &k)
+}
+
+// latest answers a valid query of a stream that is known.
+func (e *Engine) latest(ctx context.Context, q LatestQuery, k *known) (LatestAnswer, error) {
+	all := q.all()
+	p, err := e.plan(ctx, &all, k)
 	if err != nil {
 		return LatestAnswer{}, err
 	}
 	l := latest{e: e, q: q, plan: p, answer: LatestAnswer{Series: q.Series}}
-	l.answer.Coverage.Expired = p.expired
+	c := &l.answer.Coverage
+	c.Expired, c.Missing, c.Listed = p.expired, slices.Clone(p.lost), p.listed
 	if err := l.run(ctx); err != nil {
 		return l.answer, err
 	}
+	l.damage.addTo(&l.answer.Coverage)
 	if l.answer.Found && len(q.Fields) > 0 {
 		l.answer.Reading.Fields = slices.DeleteFunc(l.answer.Reading.Fields, func(f varve.Field) bool {
 			return !slices.Contains(q.Fields, f.Name)
@@ -66,6 +84,17 @@ func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error
 
 // LatestOf answers for many devices of a stream at once, in the order asked.
 func (e *Engine) LatestOf(ctx context.Context, q LatestQuery, devices []string) ([]LatestAnswer, error) {
+	for _, device := range devices {
+		one := q
+		one.Series.Device = device
+		if err := one.validate(); err != nil {
+			return nil, err
+		}
+	}
+	k, err := e.look(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
+	if err != nil {
+		return nil, err
+	}
 	answers := make([]LatestAnswer, len(devices))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(e.opts.Parallel)
@@ -73,7 +102,7 @@ func (e *Engine) LatestOf(ctx context.Context, q LatestQuery, devices []string) 
 		g.Go(func() (err error) {
 			one := q
 			one.Series.Device = device
-			answers[i], err = e.Latest(ctx, one)
+			answers[i], err = e.latest(ctx, one, &k)
 			return err
 		})
 	}
@@ -90,6 +119,7 @@ type latest struct {
 	plan   plan
 	answer LatestAnswer
 	table  bucket.Table // that the answer is from
+	damage damage
 }
 
 func (l *latest) run(ctx context.Context) error {
@@ -136,6 +166,7 @@ func (l *latest) ask(ctx context.Context, tables []planned) error {
 		r := &replies[i]
 		r.reading, r.found, r.cost, r.err = l.e.opts.Reader.Latest(ctx, store.Latest{
 			Table: tables[i].Table, Series: l.q.Series, By: l.q.By, Cutoff: tables[i].cutoff, Consistent: l.q.Consistent, Layout: l.plan.layout,
+			Damaged: l.damage.collect(l.q.SkipDamaged),
 		})
 	}
 	if len(tables) == 1 {
@@ -241,6 +272,7 @@ func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 // holds reports whether a table has a reading at a position that is asked for.
 func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Position) (bool, error) {
 	r := q.rangeOf(t.Table, l.plan.layout, nil, 0)
+	r.Damaged = l.damage.collect(l.q.SkipDamaged)
 	for {
 		page, err := l.e.opts.Reader.Read(ctx, r, nil)
 		l.answer.Cost.Add(page.Cost)

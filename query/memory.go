@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +18,49 @@ const (
 	firstReadings = 128
 	pageReadings  = 2048
 )
+
+// Answers whose clients take them slowly pile up. Only so many at a time have
+// pages of full size; each of the others holds no more than a small page.
+const (
+	largeAnswers  = 64
+	smallReadings = 256
+	smallBytes    = 64 << 10
+)
+
+// enlarge takes one of the engine's large shares, if one is free, for an answer
+// that holds no readings.
+func (r *Rows) enlarge() {
+	if !r.large && !r.holds() {
+		r.large = r.e.large.TryAcquire(1)
+	}
+}
+
+// shrink gives the large share back.
+func (r *Rows) shrink() {
+	if r.large {
+		r.e.large.Release(1)
+	}
+	r.large = false
+}
+
+// holds reports whether readings were read that Next has not returned.
+func (r *Rows) holds() bool {
+	return slices.ContainsFunc(r.sources, func(s *source) bool { return len(s.page) > 0 })
+}
+
+// room reports whether Next may gather more.
+func (r *Rows) room() bool {
+	readings, size := r.bounds()
+	return len(r.out) < min(batch, readings) && r.size < size
+}
+
+// bounds returns how many readings the answer may hold, and of what size.
+func (r *Rows) bounds() (readings, size int) {
+	if r.large {
+		return pageReadings, batchBytes
+	}
+	return smallReadings, smallBytes
+}
 
 // sizes remembers about how large the readings of series are, of those that
 // were queried of late. Each series has one slot, from which another may push
@@ -57,7 +101,8 @@ func (r *Rows) limit() int {
 	if size == 0 {
 		return firstReadings
 	}
-	return min(max(batchBytes/size, 1), pageReadings)
+	readings, most := r.bounds()
+	return min(max(most/size, 1), readings)
 }
 
 // noteSize takes the size of a page into what is known of the series.
@@ -104,7 +149,12 @@ func (r *Rows) page(ctx context.Context, s *source) (store.Cost, error) {
 	if s.begun {
 		after = &s.last
 	}
-	page, err := r.e.opts.Reader.Read(ctx, r.q.rangeOf(s.Table, r.plan.layout, after, limit), s.buf.readings[:0])
+	if s.buf == nil {
+		s.buf = buffers.Get().(*buffer)
+	}
+	rng := r.q.rangeOf(s.Table, r.plan.layout, after, limit)
+	rng.Damaged = r.damage.collect(r.q.SkipDamaged)
+	page, err := r.e.opts.Reader.Read(ctx, rng, s.buf.readings[:0])
 	if err != nil {
 		s.page, s.more = nil, false
 		return page.Cost, err
@@ -126,6 +176,21 @@ type buffer struct {
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
+// Release gives back the memory of what Next returned, which must not be used
+// any more. It is for those who wait before they call Next again.
+func (r *Rows) Release() {
+	r.out = r.out[:0]
+	r.giveBack()
+	for _, s := range r.sources {
+		if len(s.page) == 0 && s.buf != nil {
+			if !s.buf.large {
+				buffers.Put(s.buf)
+			}
+			s.buf, s.page = nil, nil
+		}
+	}
+}
+
 // giveBack gives back the memory of tables that were read to their end.
 func (r *Rows) giveBack() {
 	for _, b := range r.ended {
@@ -140,8 +205,11 @@ func (r *Rows) giveBack() {
 // any more.
 func (r *Rows) Close() {
 	for _, s := range r.sources {
-		r.ended = append(r.ended, s.buf)
+		if s.buf != nil {
+			r.ended = append(r.ended, s.buf)
+		}
 	}
 	r.giveBack()
+	r.shrink()
 	r.sources, r.opened = nil, len(r.plan.tables)
 }

@@ -18,34 +18,53 @@ import (
 // planned is a table that must be read.
 type planned struct {
 	bucket.Table
-	keep   time.Duration // how long readings in it live
-	cutoff time.Time     // readings with neither event time nor arrival after it have expired
+	cutoff time.Time // readings with neither event time nor arrival after it have expired
 }
 
 // plan is the tables of a query.
 type plan struct {
 	tables  []planned
 	expired []string
+	lost    []string     // somebody deleted them
 	layout  store.Layout // of the series
+	listed  time.Time    // all tables used until then are in the plan
+}
+
+// known is what a plan begins with: a stream, and how new the list of tables
+// must be.
+type known struct {
+	stream  streams.Stream
+	fresh   bool
+	version string
+	at      time.Time
+}
+
+// look finds out what plans of a stream begin with. It takes one request where
+// other processes may have used further tables, and none elsewhere.
+func (e *Engine) look(ctx context.Context, tenant, stream string, consistent bool) (k known, err error) {
+	k = known{fresh: consistent, at: e.opts.Now()}
+	if catalog, ok := e.opts.Catalog.(store.Versioned); ok && !consistent {
+		k.stream, k.version, err = e.opts.Streams.Current(ctx, tenant, stream, catalog.VersionKey())
+		return k, err
+	}
+	k.stream, err = e.opts.Streams.Get(ctx, tenant, stream, consistent)
+	return k, err
 }
 
 // plan finds the tables that overlap a window and can hold live readings of a
 // stream. That a table is retired says nothing: the clock or the retention may
 // have been another then.
-func (e *Engine) plan(ctx context.Context, q *Query, fresh bool) (plan, error) {
-	s, w := q.Series, q.Window
-	stream, err := e.opts.Streams.Get(ctx, s.Tenant, s.Stream, fresh)
-	if err != nil {
-		return plan{}, err
-	}
+func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
+	s := q.Series
 	most := retention.Forever
 	if e.opts.Keep != nil && !q.Expired {
+		var err error
 		if most, err = e.opts.Keep(ctx, s.Tenant, s.Device); err != nil {
 			return plan{}, err
 		}
 	}
-	keeps := e.keeps(&stream, most)
-	f := store.Filter{Window: w, SkipEmpty: true, Fresh: fresh}
+	keeps := e.keeps(&k.stream, most)
+	f := store.Filter{Window: q.Window, SkipEmpty: true, Lost: true, Fresh: k.fresh, Version: k.version}
 	for prefix := range keeps {
 		f.Prefixes = append(f.Prefixes, prefix)
 	}
@@ -54,7 +73,8 @@ func (e *Engine) plan(ctx context.Context, q *Query, fresh bool) (plan, error) {
 		return plan{}, fmt.Errorf("list tables: %w", err)
 	}
 	now := e.opts.Now()
-	p := plan{layout: stream.Layout(s.Device)}
+	configured := store.Layout{RowWindow: e.opts.Layouts[s.Stream].RowWindow}
+	p := plan{layout: k.stream.Layout(s.Device).Widen(configured), listed: k.at}
 	for i := range infos {
 		in := &infos[i]
 		if !in.Owned {
@@ -68,7 +88,13 @@ func (e *Engine) plan(ctx context.Context, q *Query, fresh bool) (plan, error) {
 			p.expired = append(p.expired, in.Name())
 			continue
 		}
-		p.tables = append(p.tables, planned{Table: in.Table, keep: keeps[in.Prefix], cutoff: cutoff})
+		if !in.Lost.IsZero() {
+			p.lost = append(p.lost, in.Name())
+		}
+		if in.Status == store.Gone {
+			continue
+		}
+		p.tables = append(p.tables, planned{Table: in.Table, cutoff: cutoff})
 	}
 	return p, nil
 }
@@ -122,7 +148,11 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	if err := q.Validate(); err != nil {
 		return Explanation{}, err
 	}
-	p, err := e.plan(ctx, &q, true)
+	k, err := e.look(ctx, q.Series.Tenant, q.Series.Stream, true)
+	if err != nil {
+		return Explanation{}, err
+	}
+	p, err := e.plan(ctx, &q, &k)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -139,6 +169,11 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 		}
 		x.Cost.Add(cost)
 		x.Tables = append(x.Tables, explained(t.Table, "read", "its event range overlaps the window", cost))
+	}
+	for _, name := range p.lost {
+		if t, ok := bucket.Parse(name); ok && !slices.ContainsFunc(p.tables, func(r planned) bool { return r.Table == t }) {
+			x.Tables = append(x.Tables, explained(t, "skip", "somebody deleted it", store.Cost{}))
+		}
 	}
 	for _, name := range p.expired {
 		if t, ok := bucket.Parse(name); ok {

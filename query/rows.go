@@ -32,13 +32,15 @@ type Rows struct {
 	sources  []*source
 	ended    []*buffer // of sources that are read to their end; out may still need them
 	out      []varve.Reading
-	left     int // readings that may be returned; -1: any number
-	size     int // of out
+	left     int  // readings that may be returned; -1: any number
+	size     int  // of out
+	large    bool // it has one of the engine's large shares
 	last     varve.Position
 	some     bool
 	more     bool
 	coverage Coverage
 	cost     store.Cost
+	damage   damage
 	err      error // that ended the answer
 }
 
@@ -57,7 +59,11 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	p, err := e.plan(ctx, &q, q.Consistent)
+	k, err := e.look(ctx, q.Series.Tenant, q.Series.Stream, q.Consistent)
+	if err != nil {
+		return nil, err
+	}
+	p, err := e.plan(ctx, &q, &k)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +72,7 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 	if q.Limit == 0 {
 		r.left, r.ahead = -1, e.opts.Parallel
 	}
-	r.coverage.Expired = p.expired
+	r.coverage.Expired, r.coverage.Listed = p.expired, p.listed
 	return r, nil
 }
 
@@ -79,7 +85,10 @@ func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 	}
 	r.out, r.size = r.out[:0], 0
 	r.giveBack()
-	for len(r.out) < batch && r.size < batchBytes && !r.more {
+	if !r.holds() {
+		r.shrink() // others have their turn
+	}
+	for r.room() && !r.more {
 		if len(r.out) > 0 && r.dry() {
 			break // reading on would reuse the memory of what is in out
 		}
@@ -134,7 +143,7 @@ func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
 	if r.left == 0 {
 		// The reading at hand is beyond the limit; if it is alive, there is
 		// more.
-		if pick := r.take(first); pick != nil {
+		if pick, _ := r.take(first); pick != nil {
 			r.more, r.some = true, false
 		}
 		return nil, nil
@@ -142,7 +151,10 @@ func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
 	if len(r.out) == 0 && r.alone(first) {
 		return r.run(first), nil
 	}
-	if pick := r.take(first); pick != nil {
+	if pick, conflict := r.take(first); pick != nil {
+		if conflict {
+			r.coverage.Conflicts++
+		}
 		r.out = append(r.out, *pick)
 		r.size += sizeOf(pick)
 		r.count(1)
@@ -163,8 +175,8 @@ func (r *Rows) run(s *source) []varve.Reading {
 	if r.left > 0 && len(page) > r.left {
 		page = page[:r.left]
 	}
-	if s.size > batchBytes {
-		page = page[:fitting(page, batchBytes)]
+	if _, most := r.bounds(); s.size > most {
+		page = page[:fitting(page, most)]
 	}
 	s.page = s.page[len(page):]
 	live := 0
@@ -191,20 +203,22 @@ func (r *Rows) alone(s *source) bool {
 
 // take takes the reading at which a source is out of all sources. Of copies in
 // several tables, the one that arrived first and lives is the reading; nil:
-// none lives.
-func (r *Rows) take(first *source) *varve.Reading {
+// none lives. A conflict is a living copy with other values.
+func (r *Rows) take(first *source) (pick *varve.Reading, conflict bool) {
 	at := first.page[0].Position()
-	var pick *varve.Reading
 	for _, s := range r.sources {
 		if len(s.page) == 0 || s.page[0].Position() != at {
 			continue
 		}
-		if c := &s.page[0]; retention.Alive(c, s.cutoff) && (pick == nil || c.Arrived.Before(pick.Arrived)) {
-			pick = c
+		if c := &s.page[0]; retention.Alive(c, s.cutoff) {
+			conflict = conflict || pick != nil && !c.SameFields(pick)
+			if pick == nil || c.Arrived.Before(pick.Arrived) {
+				pick = c
+			}
 		}
 		s.page = s.page[1:]
 	}
-	return pick
+	return pick, conflict
 }
 
 // first returns the source with the next reading; nil at the end. It opens the
@@ -280,12 +294,13 @@ func (r *Rows) refill(ctx context.Context) error {
 	if len(empty) == 0 {
 		return nil
 	}
+	r.enlarge()
 	if err := r.readAll(ctx, empty); err != nil {
 		return err
 	}
 	r.sources = slices.DeleteFunc(r.sources, func(s *source) bool {
 		ended := len(s.page) == 0 && !s.more
-		if ended {
+		if ended && s.buf != nil {
 			r.ended = append(r.ended, s.buf)
 		}
 		return ended
@@ -345,7 +360,12 @@ func (r *Rows) note(s *source, cost store.Cost, err error) error {
 func (r *Rows) More() (varve.Position, bool) { return r.last, r.more }
 
 // Coverage returns which tables the answer so far rests on.
-func (r *Rows) Coverage() Coverage { return r.coverage }
+func (r *Rows) Coverage() Coverage {
+	c := r.coverage
+	c.Missing = slices.Concat(r.plan.lost, c.Missing)
+	r.damage.addTo(&c)
+	return c
+}
 
 // Cost returns what reading has cost so far.
 func (r *Rows) Cost() store.Cost { return r.cost }

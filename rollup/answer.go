@@ -20,8 +20,10 @@ type answer struct {
 	part  span  // the hours that the page is about; it gets shorter
 	marks []mark
 	dirty map[slot]bool
-	rest  rest             // of hours, or of days
-	total map[int64]*tally // by period
+	rest  rest // of hours, or of days
+	// partials are those of all hours that are dirty, at rest or not.
+	partials rest
+	total    map[int64]*tally // by period
 }
 
 // page reads marks first, and then partials: what is not dirty is at rest. The
@@ -132,8 +134,10 @@ func (a *answer) addBut(partials map[slot]*Partial, n int64, but func(slot) bool
 func (a *answer) addRest(ctx context.Context) error {
 	isDirty := func(at slot) bool { return a.dirty[at] }
 	if a.q.Period == Hourly {
+		a.partials = a.rest
 		return a.addBut(a.rest, 1, isDirty)
 	}
+	a.partials = rest{}
 	hours := map[slot]bool{} // of days that are dirty
 	for at := range a.dirty {
 		for h := range a.n {
@@ -152,6 +156,7 @@ func (a *answer) addRest(ctx context.Context) error {
 		if err := a.addBut(there, a.n, isDirty); err != nil {
 			return err
 		}
+		maps.Copy(a.partials, there)
 	}
 	return nil
 }
@@ -161,7 +166,8 @@ func (a *answer) recount(ctx context.Context) error {
 	if len(a.dirty) == 0 {
 		return nil
 	}
-	counted, err := a.count(ctx, a.q.Series, a.dirty, a.only)
+	c := newRecount(a.resent, tally{only: a.only}, a.dirty, a.dirty, a.partials)
+	counted, err := a.count(ctx, a.q.Series, c)
 	if err != nil {
 		return err
 	}

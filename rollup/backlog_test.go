@@ -46,6 +46,6 @@ func TestBacklog(t *testing.T) {
 // nothing has no readings.
 type nothing struct{}
 
-func (nothing) Each(context.Context, varve.Series, varve.Window, func(*varve.Reading, bool, bool)) error {
+func (nothing) Each(context.Context, varve.Series, varve.Window, func(*varve.Reading, bool)) error {
 	return nil
 }

@@ -43,7 +43,7 @@ func BenchmarkDayAtRest(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := rollup.NewReader(s, w.raw(w.now))
+	r := rollup.NewReader(s, w.raw(w.now), w.resent)
 	q := rollup.Query{Series: w.reading("a", at).Series, Period: rollup.Hourly, Window: varve.Window{From: at, To: at.Add(24 * time.Hour)}, Fields: []string{"temperature"}}
 	for b.Loop() {
 		p, err := r.Read(b.Context(), q)

@@ -111,7 +111,7 @@ func TestCostOnDynamoDB(t *testing.T) {
 	if each > 0.1 || d.marks < 24 {
 		t.Errorf("%.4f units for each of %d readings, %d marks", each, sent, d.marks)
 	}
-	p, err := rollup.NewReader(d.store, d.raw).Read(t.Context(), rollup.Query{
+	p, err := rollup.NewReader(d.store, d.raw, d.resent).Read(t.Context(), rollup.Query{
 		Series: d.reading("a", begin).Series, Period: rollup.Daily, Window: varve.Window{From: begin.Add(-12 * time.Hour), To: d.clock},
 	})
 	total := int64(0)

@@ -15,10 +15,10 @@ import (
 // given is readings that all count.
 type given []varve.Reading
 
-func (g given) Each(_ context.Context, _ varve.Series, w varve.Window, each func(*varve.Reading, bool, bool)) error {
+func (g given) Each(_ context.Context, _ varve.Series, w varve.Window, each func(*varve.Reading, bool)) error {
 	for i := range g {
 		if w.Contains(g[i].Time) {
-			each(&g[i], true, false)
+			each(&g[i], true)
 		}
 	}
 	return nil
@@ -41,7 +41,7 @@ func counting(t testing.TB, over time.Duration, readings int, names func(i int) 
 	if _, err := rollup.NewMarker(items, clock).Mark(t.Context(), day, raw, make([]varve.Verdict, readings)); err != nil {
 		t.Fatal(err)
 	}
-	return rollup.NewReader(items, raw), rollup.Query{
+	return rollup.NewReader(items, raw, rollup.IgnoreResent), rollup.Query{
 		Series: raw[0].Series, Period: rollup.Daily, Window: varve.Window{From: day, To: day.Add(24 * time.Hour)},
 	}
 }

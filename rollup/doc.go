@@ -11,7 +11,9 @@
 // A partial holds the readings of a series and an hour that first arrived on one
 // day. It is always counted anew from the readings as a whole, and never added
 // to: counting twice changes nothing. What arrives on a later day is another
-// partial, so partials outlive the readings that they were counted from.
+// partial, so partials outlive the readings that they were counted from. A reading
+// counts in the partial of its first copy only: while that copy is in a table, the
+// table tells, and later the partial's fingerprints do, or its digests of minutes.
 //
 // A mark carries the time until which writers may rely on it. Writers give up a
 // minute before, by their clocks; the worker waits for a quarter of an hour

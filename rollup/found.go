@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/varvedb/varve"
@@ -12,11 +13,21 @@ type found struct{ list []one }
 type one struct {
 	arrived int64 // unix nanoseconds
 	digest  uint64
-	earlier bool // a copy of it had come before, and had expired
+	unclear bool // it may be a copy of a reading that was counted before
 }
 
-func (f *found) add(r *varve.Reading, earlier bool) {
-	f.list = append(f.list, one{r.Arrived.UnixNano(), digestOf(r.Position()), earlier})
+func (f *found) add(r *varve.Reading, digest uint64) {
+	f.list = append(f.list, one{arrived: r.Arrived.UnixNano(), digest: digest})
+}
+
+// doubt says of all of them that they are unclear.
+func (f *found) doubt() {
+	if f == nil {
+		return
+	}
+	for i := range f.list {
+		f.list[i].unclear = true
+	}
 }
 
 // state is how a slot's partial stands to what counts now.
@@ -32,52 +43,53 @@ const (
 // against compares what counts now with a partial; nil: there is none. Whoever
 // counts a slot counts all of it that is there, so what a partial is of arrived
 // before what it lacks.
-func (f *found) against(p *Partial) state {
-	if p == nil {
+func (a *aggregate) against(p *Partial) state {
+	none := p == nil
+	list := a.total.found.list
+	if none {
 		p = &Partial{}
-	} else if p.Readings > int64(len(f.list)) {
+	} else if p.Readings > int64(len(list)) {
 		return other
 	}
-	slices.SortStableFunc(f.list, func(a, b one) int { return int(min(max(a.arrived-b.arrived, -1), 1)) })
+	slices.SortStableFunc(list, func(a, b one) int { return cmp.Compare(a.arrived, b.arrived) })
 	digest := uint64(0)
-	for _, o := range f.list[:p.Readings] {
+	for _, o := range list[:p.Readings] {
 		digest += o.digest
 	}
-	rest := f.list[p.Readings:]
+	rest := list[p.Readings:]
 	switch {
 	case digest != p.digest:
 		return other
+	case len(rest) == 0 && none && a.unclear > 0, slices.ContainsFunc(rest, func(o one) bool { return o.unclear }):
+		return unsure
 	case len(rest) == 0:
 		return same
-	case p.again || p.Readings > 0:
-		if slices.ContainsFunc(rest, func(o one) bool { return o.earlier }) {
-			return unsure
-		}
 	}
 	return behind
 }
 
 // compare returns which slots are behind what counts now, and how many may be, of
 // which that cannot be told. Dirty ones are counted anyway.
-func compare(now map[slot]*found, there rest, dirty map[slot]bool) (list []slot, left int) {
-	states, lost := map[slot]state{}, map[int64]bool{}
-	for at, p := range there {
-		f := now[at]
-		if f == nil {
-			f = &found{}
+func compare(now map[slot]*aggregate, partials rest, dirty map[slot]bool) (list []slot, left int) {
+	states, lost := map[slot]state{}, map[int64]int64{}
+	for at, p := range partials {
+		a := now[at]
+		if a == nil {
+			a = &aggregate{total: &tally{found: &found{}}}
 		}
-		if states[at] = f.against(p); states[at] == other {
-			lost[at.hour] = true
+		if states[at] = a.against(p); states[at] == other {
+			lost[at.hour] = max(lost[at.hour], at.arrival)
 		}
 	}
-	for at, f := range now {
+	for at, a := range now {
 		s, ok := states[at]
 		if !ok {
-			s = f.against(nil)
+			s = a.against(nil)
 		}
+		_, gone := lost[at.hour]
 		switch {
-		case dirty[at] || s == same || len(f.list) == 0:
-		case s == behind && !lost[at.hour]:
+		case dirty[at] || s == same || len(a.total.found.list)+a.unclear == 0:
+		case s == behind && (!gone || lost[at.hour] < at.arrival):
 			list = append(list, at)
 		default:
 			left++

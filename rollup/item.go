@@ -16,6 +16,8 @@ const (
 	attrFields   = "fields"
 	attrParts    = "parts"
 	attrDigest   = "digest"
+	attrPrints   = "prints"
+	attrMinutes  = "minutes"
 )
 
 // partBytes is how many bytes of fields an item has at most: DynamoDB's have
@@ -37,8 +39,10 @@ func (p *Partial) items(k store.Key, most int) []store.Item {
 	if p.Readings > 0 {
 		first.Attrs[attrDigest] = varve.IntValue(int64(p.digest))
 	}
-	if texts[0] != "" {
-		first.Attrs[attrFields] = varve.StringValue(texts[0])
+	for name, text := range map[string]string{attrFields: texts[0], attrPrints: p.prints, attrMinutes: p.minutes} {
+		if text != "" {
+			first.Attrs[name] = varve.StringValue(text)
+		}
 	}
 	if len(texts) == 1 {
 		return []store.Item{first}
@@ -95,6 +99,7 @@ func parsePartial(it *store.Item, only wanted) (*Partial, error) {
 	p.again = p.Readings == 0
 	digest, _ := it.Attrs[attrDigest].Int()
 	p.digest = uint64(digest)
+	p.prints, p.minutes = it.Attrs[attrPrints].Text(), it.Attrs[attrMinutes].Text()
 	if v, some := it.Attrs[attrParts]; some {
 		if p.parts, ok = v.Int(); !ok || p.parts < 1 {
 			return nil, fmt.Errorf("item %s %s: %s is %s", it.PK, it.SK, attrParts, v)

@@ -167,7 +167,7 @@ func (w *world) there(table bucket.Table) bool {
 // TestComesAgainEveryDay: a device sends a reading of November again every day,
 // with a new one of the same hour. The first copy's table goes all the same, not
 // before what came again while it was alive is counted for good; and at every
-// moment the reading counts once for each time it came after it had expired.
+// moment the reading counts once.
 func TestComesAgainEveryDay(t *testing.T) {
 	m := turnOfMonth(t)
 	r := m.reading("a", m.clock)
@@ -193,13 +193,13 @@ func TestComesAgainEveryDay(t *testing.T) {
 	if gone.Before(due) || gone.After(due.Add(12*time.Hour)) {
 		t.Errorf("the table went at %s, want %s", gone, due)
 	}
-	if c := m.model[key(&r)]; len(c.copies) != 2 || len(c.counts()) != 1 {
-		t.Errorf("the test is wrong: %d copies, %d count", len(c.copies), len(c.counts()))
+	if c := m.model[key(&r)]; len(c.copies) != 2 {
+		t.Errorf("the test is wrong: %d copies", len(c.copies))
 	}
 }
 
-// TestComesAgainExpired: a reading that comes again after it expired counts as
-// new, whether the first copy is still there or not.
+// TestComesAgainExpired: a reading that is resent after it expired counts once,
+// whether the first copy is still there or not.
 func TestComesAgainExpired(t *testing.T) {
 	m := turnOfMonth(t)
 	r := m.reading("a", m.clock)
@@ -211,7 +211,7 @@ func TestComesAgainExpired(t *testing.T) {
 	m.check("a new one of its hour")
 	m.clock = m.clock.Add(2 * time.Hour)
 	m.send(0, nil, r)
-	if !m.there(first) || len(m.model[key(&r)].counts()) != 2 {
+	if !m.there(first) || len(m.model[key(&r)].copies) != 2 {
 		t.Fatal("the test is wrong")
 	}
 	m.check("the first copy is there")
@@ -224,5 +224,13 @@ func TestComesAgainExpired(t *testing.T) {
 	if m.there(first) {
 		t.Error("the table stays")
 	}
+	m.clock = m.clock.AddDate(0, 1, 0)
+	m.send(0, nil, r)
+	if len(m.model[key(&r)].copies) != 3 {
+		t.Fatal("the test is wrong")
+	}
+	m.check("the first copy is gone")
+	m.clock = m.clock.Add(4 * time.Hour)
+	m.finish()
 	m.atRest()
 }

@@ -18,8 +18,8 @@ const CountedFor = 3 * 24 * time.Hour
 // Needed returns what says of a retired table why it must not be dropped: hours
 // are yet to be counted from it; "" if none are. It is needed for what arrived in
 // later months, too, as it tells what of that had come before; but only for what
-// arrived until it was retired. What came later and is in it had expired when it
-// came again, and counts as new.
+// arrived until it was retired. Of what came later, partials tell whether it had
+// come before.
 func (w *Worker) Needed(ctx context.Context) (func(t bucket.Table, retired time.Time) string, error) {
 	type part struct{ day, arrival int64 }
 	needed := map[part]bool{}

@@ -14,6 +14,8 @@ type Partial struct {
 	Fields   []Field // those that had numbers, sorted by name
 
 	digest      uint64 // of which readings they are, in whatever order
+	prints      string // fingerprints of the readings, if there are few
+	minutes     string // summaries of their minutes, if there are many
 	again       bool   // copies were seen of readings that count elsewhere
 	parts, read int64  // items beyond the first that it was written as, and how many of them were read
 }

@@ -66,7 +66,7 @@ func checkWide(t *testing.T, what string, r *rollup.Reader, sent []varve.Reading
 // counted: its marks go, and no table is kept for it.
 func TestManyFieldsOnDynamoDB(t *testing.T) {
 	d := newOnDynamo(t, time.Date(2026, 11, 20, 9, 0, 30, 0, time.UTC))
-	reader := rollup.NewReader(d.store, d.raw)
+	reader := rollup.NewReader(d.store, d.raw, d.resent)
 	sent := d.sendWide(12)
 	checkWide(t, "marked", reader, sent)
 	d.clock = d.clock.Add(3 * time.Hour)
@@ -98,7 +98,7 @@ func TestPartsTorn(t *testing.T) {
 	const items = 4 // of an hour and of its day, with 2,560 fields
 	for torn := range 2 * items {
 		w := newWorld(t)
-		m, reader := &steps{world: w}, rollup.NewReader(w.store, w.raw(w.now))
+		m, reader := &steps{world: w}, rollup.NewReader(w.store, w.raw(w.now), w.resent)
 		sent := w.sendWide(5)
 		w.clock = w.clock.Add(3 * time.Hour)
 		m.finish()
@@ -124,7 +124,7 @@ func TestPartsTorn(t *testing.T) {
 // rather than a wrong one.
 func TestPartMissing(t *testing.T) {
 	w := newWorld(t)
-	reader := rollup.NewReader(w.store, w.raw(w.now))
+	reader := rollup.NewReader(w.store, w.raw(w.now), w.resent)
 	sent := w.sendWide(12)
 	w.clock = w.clock.Add(3 * time.Hour)
 	(&steps{world: w}).finish()

@@ -45,7 +45,9 @@ type Page struct {
 type Reader struct{ records }
 
 // NewReader returns a reader.
-func NewReader(items store.Items, raw Raw) *Reader { return &Reader{records{items: items, raw: raw}} }
+func NewReader(items store.Items, raw Raw, resent Resent) *Reader {
+	return &Reader{records{items: items, raw: raw, resent: resent}}
+}
 
 func (q *Query) validate() error {
 	if v := q.Series.Validate(); v.Outcome == varve.Rejected {

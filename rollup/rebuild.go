@@ -3,6 +3,7 @@ package rollup
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -23,12 +24,14 @@ func (w *Worker) Rebuild(ctx context.Context, s varve.Series, window varve.Windo
 	}
 	asked := Query{Period: Hourly, Window: window}
 	b := rebuilding{w: w, series: s, day: -1}
-	err = w.raw.Each(ctx, s, asked.span().window(), func(r *varve.Reading, counts, earlier bool) {
+	err = w.raw.Each(ctx, s, asked.span().window(), func(r *varve.Reading, first bool) {
 		if day := dayOf(r.Time.Unix()); day != b.day {
 			b.finish(ctx)
-			b.day, b.found = day, map[slot]*found{}
+			b.begin(ctx, day)
 		}
-		b.take(r, counts, earlier)
+		if b.err == nil {
+			b.now.add(r, first)
+		}
 	})
 	if b.finish(ctx); err == nil {
 		err = b.err
@@ -44,40 +47,45 @@ type rebuilding struct {
 	w            *Worker
 	series       varve.Series
 	day          int64
-	found        map[slot]*found // of the day
+	dirty        map[slot]bool // of the day, as are these
+	partials     rest
+	now          *recount
 	marked, left int
-	err          error // of an earlier day
+	err          error // that ended it
 }
 
-func (b *rebuilding) take(r *varve.Reading, counts, earlier bool) {
-	at := slot{hourOf(r.Time.Unix()), dayOf(r.Arrived.Unix())}
-	f := b.found[at]
-	if f == nil {
-		f = &found{}
-		b.found[at] = f
+func (b *rebuilding) span() span { return span{b.day * dayHours, (b.day + 1) * dayHours} }
+
+// begin reads the marks and the partials of a day, in this order: partials are at
+// rest where there was no mark.
+func (b *rebuilding) begin(ctx context.Context, day int64) {
+	if b.err != nil {
+		return
 	}
-	if counts {
-		f.add(r, earlier)
+	b.day = day
+	marks, err := b.w.marks(ctx, b.series, b.span())
+	if err == nil {
+		b.partials, err = b.w.hours(ctx, b.series, b.span(), noField)
 	}
+	b.dirty, b.err = slotsOf(marks, b.span()), err
+	b.now = newRecount(b.w.resent, tally{only: noField, found: &found{}}, nil, b.dirty, b.partials)
 }
 
 // finish marks what is behind of the day.
 func (b *rebuilding) finish(ctx context.Context) {
-	if b.err != nil || len(b.found) == 0 {
+	if b.err != nil || b.now == nil {
 		return
 	}
-	h := span{b.day * dayHours, (b.day + 1) * dayHours}
-	marks, err := b.w.marks(ctx, b.series, h)
+	if b.err = b.now.finish(); b.err != nil {
+		return
+	}
+	marks, err := b.w.marks(ctx, b.series, b.span())
 	if err != nil {
 		b.err = err
 		return
 	}
-	there, err := b.w.hours(ctx, b.series, h, noField)
-	if err != nil {
-		b.err = err
-		return
-	}
-	behind, left := compare(b.found, there, slotsOf(marks, h))
+	maps.Copy(b.dirty, slotsOf(marks, b.span())) // and what was written meanwhile
+	behind, left := compare(b.now.counts, b.partials, b.dirty)
 	round := int64(step / time.Second)
 	until := b.w.now().Unix()/round*round + 2*round
 	var items []store.Item

@@ -14,6 +14,31 @@ type tally struct {
 	sum   Partial
 	only  wanted         // the fields that are added up
 	index map[string]int // where fields are; nil while they are few
+	kept  *sketch        // of the readings, if it is asked for
+	found *found         // the readings, if they are asked for
+}
+
+// fresh returns an empty tally of the same kind.
+func (t *tally) fresh() *tally {
+	n := &tally{only: t.only}
+	if t.kept != nil {
+		n.kept = &sketch{}
+	}
+	if t.found != nil {
+		n.found = &found{}
+	}
+	return n
+}
+
+// absorb adds another tally of the same kind, of other readings.
+func (t *tally) absorb(o *tally) {
+	t.merge(&o.sum)
+	if t.kept != nil {
+		t.kept.merge(o.kept)
+	}
+	if t.found != nil {
+		t.found.list = append(t.found.list, o.found.list...)
+	}
 }
 
 // few is how many fields are looked through one by one.
@@ -38,7 +63,14 @@ func (w wanted) has(name string) bool { return w == nil || w[name] }
 func (t *tally) add(r *varve.Reading) {
 	t.sum.Readings++
 	at, i := r.Position(), -1
-	t.sum.digest += digestOf(at)
+	e := entryOf(at)
+	t.sum.digest += e.digest
+	if t.kept != nil {
+		t.kept.add(e)
+	}
+	if t.found != nil {
+		t.found.add(r, e.digest)
+	}
 	for j := range r.Fields {
 		f := &r.Fields[j]
 		if f.Value.Kind() != varve.KindNumber || !t.only.has(f.Name) {
@@ -106,6 +138,9 @@ func (t *tally) result() *Partial {
 	byName := func(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(t.sum.Fields, byName) {
 		slices.SortFunc(t.sum.Fields, byName)
+	}
+	if t.kept != nil {
+		t.sum.prints, t.sum.minutes = t.kept.prints(), t.kept.summaries()
 	}
 	return &t.sum
 }

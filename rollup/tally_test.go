@@ -63,12 +63,12 @@ type whoGivesUp struct {
 	cancel context.CancelFunc
 }
 
-func (w *whoGivesUp) Each(_ context.Context, _ varve.Series, _ varve.Window, each func(*varve.Reading, bool, bool)) error {
+func (w *whoGivesUp) Each(_ context.Context, _ varve.Series, _ varve.Window, each func(*varve.Reading, bool)) error {
 	for i := range 2 * w.after {
 		if i == w.after {
 			w.cancel()
 		}
-		each(&varve.Reading{Series: series, Fields: []varve.Field{{Name: "v", Value: varve.IntValue(1)}}}, true, false)
+		each(&varve.Reading{Series: series, Fields: []varve.Field{{Name: "v", Value: varve.IntValue(1)}}}, true)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func TestCountEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := records{raw: &whoGivesUp{after: 3, cancel: cancel}}
 	epoch := dayOf(time.Time{}.Unix())
-	if got, err := r.count(ctx, series, map[slot]bool{{hourOf(time.Time{}.Unix()), epoch}: true}, nil); !errors.Is(err, context.Canceled) {
+	if got, err := r.count(ctx, series, newRecount(IgnoreResent, tally{}, map[slot]bool{{hourOf(time.Time{}.Unix()), epoch}: true}, nil, nil)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -27,12 +27,14 @@ const (
 	perRun = 20_000
 )
 
-// WorkerOptions are what a worker works with. All but Parallel are required.
+// WorkerOptions are what a worker works with. Items, Raw, Now and Holder are
+// required.
 type WorkerOptions struct {
 	Items  store.Items
 	Raw    Raw
 	Now    func() time.Time
 	Holder string // names this process in the lease, uniquely
+	Resent Resent
 	// Parallel is how many days of devices are counted at a time. 0 is 1.
 	Parallel int
 }
@@ -49,7 +51,7 @@ type Worker struct {
 // NewWorker returns a worker.
 func NewWorker(o WorkerOptions) *Worker {
 	return &Worker{
-		records: records{items: o.Items, raw: o.Raw}, now: o.Now, parallel: max(1, o.Parallel),
+		records: records{items: o.Items, raw: o.Raw, resent: o.Resent}, now: o.Now, parallel: max(1, o.Parallel),
 		lease: lease.Keeper{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL},
 	}
 }
@@ -106,6 +108,13 @@ type group struct {
 	day, arrival int64
 }
 
+// mayRepeat reports whether tables may be gone of readings that are resent in the
+// group. Until its third day ends, those exist that had readings alive when it
+// began, and what happens on that day or later had not expired then.
+func (g group) mayRepeat(now time.Time) bool {
+	return g.arrival > g.day || now.After(Daily.start(g.arrival).Add(CountedFor-24*time.Hour))
+}
+
 func groupsOf(items []store.Item) (groups []group, err error) {
 	for i := range items {
 		s, m, err := parseMark(items[i].Key)
@@ -154,21 +163,35 @@ func (w *Worker) finish(ctx context.Context, g group, due int64) (int, error) {
 	}
 	// The index may be behind: what is no longer there has been taken, and
 	// what it was counted from may be gone.
-	all = slices.DeleteFunc(all, func(m mark) bool { return m.arrival != g.arrival })
+	whole := true // all hours of the group are counted now
 	var old []mark
 	for _, m := range all {
-		if m.until < due {
+		switch {
+		case m.arrival != g.arrival:
+		case m.until < due:
 			old = append(old, m)
+		default:
+			whole = false
 		}
 	}
 	if len(old) == 0 {
 		return 0, nil
 	}
-	counted, err := w.count(ctx, g.series, slotsOf(old, day), nil)
+	partials := rest{}
+	if whole || g.mayRepeat(w.now()) {
+		if partials, err = w.hours(ctx, g.series, day, nil); err != nil {
+			return 0, fmt.Errorf("roll-ups of %s: %w", g.series, err)
+		}
+	}
+	c := newRecount(w.resent, tally{kept: &sketch{}}, slotsOf(old, day), slotsOf(all, day), partials)
+	counted, err := w.count(ctx, g.series, c)
 	if err != nil {
 		return 0, err
 	}
-	if err := w.write(ctx, g, counted, len(old) == len(all)); err != nil {
+	if !whole {
+		partials = nil
+	}
+	if err := w.write(ctx, g, counted, partials); err != nil {
 		return 0, fmt.Errorf("roll-ups of %s: %w", g.series, err)
 	}
 	keys := make([]store.Key, len(old))

@@ -39,25 +39,6 @@ type stored struct {
 	tables []bucket.Table  // where they are, or were
 }
 
-// counts returns the copies that count: the first, and each that arrived on a day
-// on which all that had arrived before had already expired.
-func (c *stored) counts() (list []varve.Reading) {
-	for i, r := range c.copies {
-		again := false
-		for _, o := range c.copies[:i] {
-			end := o.Time
-			if o.Arrived.After(end) {
-				end = o.Arrived
-			}
-			again = again || end.Add(keep).After(r.Arrived.Truncate(24*time.Hour))
-		}
-		if !again {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
 // world is a fleet over one store, and the model of what it took in.
 type world struct {
 	t       TB
@@ -72,6 +53,7 @@ type world struct {
 	off     bool // routers that begin mark nothing
 	model   map[string]*stored
 	made    int // readings with a value of their own
+	resent  rollup.Resent
 }
 
 func newWorld(t TB) *world {
@@ -132,7 +114,7 @@ func (w *world) worker(skew time.Duration) *rollup.Worker {
 	w.runs++
 	now := w.at(skew)
 	return rollup.NewWorker(rollup.WorkerOptions{
-		Items: w.store, Raw: w.raw(now), Now: now, Holder: fmt.Sprint("worker ", w.runs),
+		Items: w.store, Raw: w.raw(now), Now: now, Holder: fmt.Sprint("worker ", w.runs), Resent: w.resent,
 	})
 }
 
@@ -180,19 +162,6 @@ func powerOfTwo(n int) varve.Number {
 	return v
 }
 
-// alive reports whether a reading that comes again within half an hour counts
-// only once.
-func (w *world) alive(r *varve.Reading) bool {
-	c := w.model[key(r)]
-	if c == nil {
-		return true
-	}
-	next := *r
-	next.Arrived = w.clock.Add(30 * time.Minute)
-	with := stored{copies: append(slices.Clone(c.copies), next)}
-	return len(with.counts()) == len(c.counts())
-}
-
 // send writes readings through a router, as a request that arrived before a
 // while.
 func (w *world) send(i int, while func(), readings ...varve.Reading) []varve.Verdict {
@@ -222,11 +191,9 @@ func (w *world) expected(device string, p rollup.Period) map[int64][]varve.Readi
 	}
 	periods := map[int64][]varve.Reading{}
 	for _, c := range w.model {
-		for _, r := range c.counts() {
-			if r.Device == device {
-				at := r.Time.Unix() / width * width
-				periods[at] = append(periods[at], r)
-			}
+		if r := c.copies[0]; r.Device == device {
+			at := r.Time.Unix() / width * width
+			periods[at] = append(periods[at], r)
 		}
 	}
 	for _, list := range periods {
@@ -293,7 +260,7 @@ func whole(n varve.Number) string {
 
 // read reads all roll-ups of a device, page by page.
 func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Rollup) {
-	r := rollup.NewReader(w.store, w.raw(w.now))
+	r := rollup.NewReader(w.store, w.raw(w.now), w.resent)
 	q := rollup.Query{
 		Series: varve.Series{Tenant: "acme", Stream: "weather", Device: device}, Period: p, Limit: limit, Window: varve.AllTime(),
 	}
@@ -362,4 +329,20 @@ var devices = []string{"a", "b/c"}
 // itemsOf asks for all that is kept of a device.
 func itemsOf(device string) store.ItemQuery {
 	return store.ItemQuery{PK: "ROLLUP#acme/weather/" + device, Consistent: true}
+}
+
+// dropSketches turns the partials of a device into those of older versions.
+func (w *world) dropSketches(device string) {
+	w.t.Helper()
+	page, err := w.store.Store.Query(context.Background(), itemsOf(device))
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	for _, it := range page.Items {
+		delete(it.Attrs, "prints")
+		delete(it.Attrs, "minutes")
+	}
+	if err := w.store.Store.PutAll(context.Background(), page.Items); err != nil {
+		w.t.Fatalf("%v", err)
+	}
 }

@@ -36,6 +36,8 @@ type Options struct {
 	// Layouts are those of streams by name that have one of their own: only
 	// RowWindow and Expect of each. Nil is none.
 	Layouts map[string]store.Layout
+	// Fields bounds the fields of series; nil: nobody does.
+	Fields Fields
 	// Marker is told of readings before they are written; nil: nobody is.
 	Marker Marker
 	// Expire allows the store to delete readings by itself, a grace after they
@@ -52,11 +54,18 @@ type Options struct {
 	// hold up fresh readings. 0 is 65,536.
 	MaxReadings int
 	// Watch, if not nil, is told of the readings of a write before its verdicts
-	// are handed out; those not Rejected are stored, since now. It may reject some
-	// for now: they are stored all the same, and are duplicates when they are sent
-	// again. It keeps no reference to them. An error is that of an ended context.
+	// are handed out; those not Rejected are stored, since now, and for each
+	// conflict, the reading that was first. It may reject some for now: they are
+	// stored all the same, and have the same verdict when they are sent again. It keeps no reference to them. An error is that of an ended context.
 	Watch  func(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
 	Events Events
+}
+
+// Fields bounds how many different fields a series has.
+type Fields interface {
+	// Admit rejects those of the readings without a verdict that have too many, or
+	// of whose fields it cannot say for now. It fails only if the context ended.
+	Admit(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error
 }
 
 // Marker notes that readings are about to be written, for those who count them.
@@ -90,6 +99,7 @@ type Router struct {
 	readings *semaphore.Weighted // of all writes
 	bulk     *semaphore.Weighted // of those that are not small
 	creating singleflight.Group
+	lanes    *lanes
 }
 
 // New returns a router.
@@ -108,6 +118,7 @@ func New(o Options) *Router {
 		requests: semaphore.NewWeighted(int64(o.MaxRequests)),
 		readings: semaphore.NewWeighted(int64(o.MaxReadings)),
 		bulk:     semaphore.NewWeighted(int64(o.MaxReadings) / 2),
+		lanes:    newLanes(o.Now),
 	}
 }
 

@@ -41,6 +41,11 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 	if err := q.note(ctx, readings, verdicts); err != nil {
 		return err
 	}
+	if fields := q.r.opts.Fields; fields != nil {
+		if err := fields.Admit(ctx, readings, verdicts); err != nil {
+			return err
+		}
+	}
 	batches := q.tables.place(q, readings, verdicts)
 	if len(batches) == 0 {
 		return nil
@@ -154,12 +159,13 @@ func (q *Request) layout(s varve.Series) store.Layout {
 const countWithin = 7 * 24 * time.Hour
 
 // create makes the tables of batches that are missing, and returns the batches
-// that can be written now. Those of a table that cannot be made are rejected.
+// that can be written now. Those of a table that cannot be made are rejected for
+// now, whatever the cause: it is never the readings'.
 func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []varve.Verdict) []store.Batch {
 	ready := missing[:0]
 	for _, b := range missing {
 		if err := q.r.ensure(ctx, b.Table); err != nil {
-			q.tables.reject(b.Table, verdicts, err)
+			q.tables.reject(b.Table, verdicts, varve.Errorf(varve.Unavailable, "%s", err))
 			continue
 		}
 		ready = append(ready, b)
@@ -196,6 +202,9 @@ func rejectFor(err error) varve.Verdict {
 	var e *varve.Error
 	if errors.As(err, &e) && e.Failure == varve.Invalid {
 		return varve.Reject(varve.CodeMalformed, "%s", err)
+	}
+	if errors.Is(err, store.ErrDamaged) {
+		return varve.Reject(varve.CodeDamaged, "%s", err)
 	}
 	return varve.Reject(varve.CodeUnavailable, "%s", err)
 }

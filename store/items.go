@@ -157,12 +157,27 @@ type Items interface {
 	// them are durable; after an error, any of them may be. Of items with one
 	// key, the last one stays. Many cost less than as many Puts.
 	PutAll(ctx context.Context, items []Item) error
+	// PutAbsent writes those of the items whose keys are absent, durably, and
+	// returns for each whether it was written. An item that exists stays as it is,
+	// whoever writes it, also at the same time. Of items with one key, only the
+	// first can be written. After an error, any of them may be. Many cost less than
+	// as many Puts.
+	PutAbsent(ctx context.Context, items []Item) (written []bool, err error)
 	// DeleteAll removes items in the same way; it is no error if some are absent.
 	DeleteAll(ctx context.Context, keys []Key) error
 	// Query returns the items of one partition in the order of their sort key
 	// in the index. Ties, which only secondary indexes have, are in an order of
 	// the store's own, the same on every page.
 	Query(ctx context.Context, q ItemQuery) (ItemPage, error)
+}
+
+// Reserver is an extra power of stores that refuse writes while they can still
+// clean up.
+type Reserver interface {
+	// Reserve returns the registry for what makes room: rotation, and the roll-ups
+	// that tables wait for before they are dropped. Its writes are taken also while
+	// others are refused.
+	Reserve() Items
 }
 
 // PrefixEnd returns the smallest string greater than every string that begins
@@ -177,4 +192,20 @@ func PrefixEnd(prefix string) string {
 		}
 	}
 	return ""
+}
+
+// Change is one write of several, under conditions on what is stored.
+type Change struct {
+	Item   Item // written whole
+	Delete bool // Item, of which only the key matters, is removed instead
+	Conds  []Cond
+}
+
+// AtomicItems is a registry of which this process is the only writer, and that
+// carries out several writes as one.
+type AtomicItems interface {
+	Items
+	// Apply makes all changes, durably, or none. No two are of one key. It fails
+	// with ErrCondition if a condition of any does not hold.
+	Apply(ctx context.Context, changes []Change) error
 }

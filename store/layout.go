@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -24,6 +25,25 @@ type Layout struct {
 	// after both their event time and arrival, before it may delete them by
 	// itself. 0 is for ever.
 	Keep time.Duration
+}
+
+// Survey is what tables themselves say of a stream in them.
+type Survey struct {
+	Tenant   string
+	Stream   string
+	Prefixes []string       // of the tables that have or had readings of it, sorted
+	Window   time.Duration  // finds its rows in all of them; 0 if there are none
+	Shards   map[string]int // by device, of those that are spread
+}
+
+// Surveyor is a store whose tables say how the streams in them lie, so that a
+// registry that lost a stream can be mended.
+type Surveyor interface {
+	// Survey returns what all tables of this deployment say of a stream. It may
+	// be a minute old.
+	Survey(ctx context.Context, tenant, stream string) (Survey, error)
+	// SurveyAll returns what all tables say now of all streams, by tenant and name.
+	SurveyAll(ctx context.Context) ([]Survey, error)
 }
 
 // Bounds of a layout.

@@ -21,6 +21,9 @@ var (
 	ErrRefused = errors.New("refused")
 	// ErrCondition: an item's condition did not hold; nothing was written.
 	ErrCondition = errors.New("condition does not hold")
+	// ErrDamaged: stored data is missing, or cannot be read as it was written; see
+	// DamageError and DamagedRow.
+	ErrDamaged = errors.New("data is damaged")
 	// ErrClosed: the store has been closed.
 	ErrClosed = errors.New("store is closed")
 )
@@ -67,10 +70,10 @@ type Result struct {
 // Writer stores readings.
 type Writer interface {
 	// Write stores batches and returns a result for each, in order. Per
-	// reading: Stored if it is new in its table, Duplicate if the table holds
-	// a reading of the same identity (whose first values and arrival stay),
+	// reading: Stored if it is new in its table, what varve.Repeat says if the
+	// table holds a reading of the same identity (whose values and arrival stay),
 	// Rejected with a retryable code if it could not be stored. A reading that
-	// occurs twice in one call is Stored once and then Duplicate.
+	// occurs twice in one call is Stored once; the second one is a repeat of it.
 	//
 	// What is Stored or Duplicate is durable when Write returns, and seen by
 	// every later consistent read. A reading is stored whole or not at all.
@@ -105,6 +108,9 @@ type Range struct {
 	Limit      int             // at most so many; 0: as many as the store likes
 	Consistent bool            // see every reading acknowledged before
 	Layout     Layout          // as wide as any that the series was written with
+	// Damaged, if not nil, is called with each damaged row, which is skipped.
+	// Otherwise reading fails with it. Several goroutines may call it at once.
+	Damaged func(*DamagedRow)
 }
 
 // Page is a run of readings in the order asked for.
@@ -125,7 +131,8 @@ type Latest struct {
 	// arrival after it.
 	Cutoff     time.Time
 	Consistent bool
-	Layout     Layout // as wide as any that the series was written with
+	Layout     Layout            // as wide as any that the series was written with
+	Damaged    func(*DamagedRow) // as in Range
 }
 
 // Reader reads one series in one table at a time.

@@ -40,6 +40,7 @@ const (
 	Active Status = iota + 1
 	Creating
 	Deleting
+	Gone // somebody deleted it
 )
 
 func (s Status) String() string {
@@ -50,6 +51,8 @@ func (s Status) String() string {
 		return "creating"
 	case Deleting:
 		return "deleting"
+	case Gone:
+		return "gone"
 	default:
 		return "unknown"
 	}
@@ -62,6 +65,7 @@ type Info struct {
 	Status  Status
 	Retired time.Time // when it was retired; zero if it is not
 	Owned   bool      // it is this deployment's: its readings may be read
+	Lost    time.Time // since when readings are lost with the table, which somebody deleted; zero if none are
 
 	Tier     Tier      // (detail)
 	Created  time.Time // (detail)
@@ -85,6 +89,11 @@ type Filter struct {
 	SkipEmpty bool
 	// Fresh: a table is listed even if another process made it just now.
 	Fresh bool
+	// Lost: also tables that somebody deleted with their readings, of status Gone.
+	Lost bool
+	// Version: the list is at least as new as this version of a [Versioned]
+	// catalog. "" asks for no version.
+	Version string
 }
 
 // Catalog lists tables.
@@ -93,6 +102,22 @@ type Catalog interface {
 	// never among them.
 	Tables(ctx context.Context, f Filter) ([]Info, error)
 }
+
+// Versioned is a Catalog whose lists may lack tables that other processes use
+// for the first time.
+type Versioned interface {
+	Catalog
+	// VersionKey returns the key of the item with the catalog's version, in
+	// [VersionAttr]. The version changes before the first reading of a table is
+	// written. Without the item, it is [NoVersion].
+	VersionKey() Key
+}
+
+// The catalog's version in its item, and without one.
+const (
+	VersionAttr = "tables"
+	NoVersion   = "none"
+)
 
 // Creator makes tables.
 type Creator interface {

@@ -63,6 +63,12 @@ type Registry struct {
 
 	mu    sync.RWMutex
 	known map[id]entry
+
+	surveyor store.Surveyor // nil: tables do not say what is in them
+	classOf  func(prefix string) (class string, ok bool)
+
+	flying  sync.Mutex
+	flights map[id]*flights
 }
 
 type id struct{ tenant, stream string }
@@ -74,7 +80,31 @@ type entry struct {
 
 // New returns the registry that is kept in items.
 func New(items store.Items, now func() time.Time) *Registry {
-	return &Registry{items: items, now: now, known: map[id]entry{}}
+	return &Registry{
+		items: items, now: now, known: map[id]entry{}, flights: map[id]*flights{},
+		classOf: func(string) (string, bool) { return "", false },
+	}
+}
+
+// RecoverFrom makes the registry take a stream that it has no item of from the
+// tables; classOf returns the class of a table's prefix. It is called before
+// the registry is used.
+func (r *Registry) RecoverFrom(s store.Surveyor, classOf func(prefix string) (class string, ok bool)) {
+	r.surveyor, r.classOf = s, classOf
+}
+
+// recover returns a stream without an item, as the tables have it.
+func (r *Registry) recover(ctx context.Context, k id) (Stream, error) {
+	st := Stream{Tenant: k.tenant, Name: k.stream}
+	if r.surveyor == nil {
+		return st, nil
+	}
+	found, err := r.surveyor.Survey(ctx, k.tenant, k.stream)
+	if err != nil {
+		return st, fmt.Errorf("find stream %s of tenant %s in tables: %w", k.stream, k.tenant, err)
+	}
+	st.merge(&found, r.classOf)
+	return st, nil
 }
 
 func (k id) key() store.Key {
@@ -95,10 +125,7 @@ func (r *Registry) Note(ctx context.Context, tenant, stream, class string, windo
 	st, err := r.change(ctx, k, func(st *Stream) error {
 		if !st.notes(class, window) {
 			st.Window = store.Layout{RowWindow: st.Window}.Widen(store.Layout{RowWindow: window}).RowWindow
-			if !slices.Contains(st.Classes, class) {
-				st.Classes = append(slices.Clone(st.Classes), class)
-				slices.Sort(st.Classes)
-			}
+			st.addClass(class)
 		}
 		return nil
 	})
@@ -110,8 +137,7 @@ func (r *Registry) Note(ctx context.Context, tenant, stream, class string, windo
 
 // notes reports whether a stream is noted for a class and a window.
 func (s *Stream) notes(class string, window time.Duration) bool {
-	wide := store.Layout{RowWindow: s.Window}.Window()
-	return slices.Contains(s.Classes, class) && wide%store.Layout{RowWindow: window}.Window() == 0
+	return slices.Contains(s.Classes, class) && s.covers(window)
 }
 
 // Spread sets over how many keys a device's series in a stream is spread, from
@@ -122,7 +148,7 @@ func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, sh
 	return r.change(ctx, id{tenant, stream}, func(st *Stream) error {
 		now := max(st.Shards[device], 1)
 		switch {
-		case st.version == 0:
+		case len(st.Classes) == 0:
 			return varve.Errorf(varve.NotFound, "there is no stream %s: nothing was written to it", stream)
 		case shards < now || shards > store.MaxShards:
 			return varve.InvalidParam("shards", "%d is not from %d, what it is now, to %d", shards, now, store.MaxShards)
@@ -149,7 +175,7 @@ func (r *Registry) change(ctx context.Context, k id, do func(*Stream) error) (St
 		if err := do(&next); err != nil {
 			return st, err
 		}
-		if next.equal(&st) {
+		if next.equal(&st) && st.version > 0 {
 			r.remember(k, st)
 			return st, nil
 		}
@@ -181,7 +207,8 @@ func (r *Registry) read(ctx context.Context, k id) (Stream, store.Cond, error) {
 		return Stream{}, store.Cond{}, fmt.Errorf("read stream %s of tenant %s: %w", k.stream, k.tenant, err)
 	}
 	if len(items) == 0 {
-		return Stream{Tenant: k.tenant, Name: k.stream}, store.IfAbsent(), nil
+		st, err := r.recover(ctx, k)
+		return st, store.IfAbsent(), err
 	}
 	st, err := decode(k, &items[0])
 	if _, ok := items[0].Attrs[attrVersion]; !ok { // before there were versions, there were classes only

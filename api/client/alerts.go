@@ -20,12 +20,30 @@ func (c *Client) Rules(ctx context.Context) (wire.RuleList, error) {
 
 // Rule returns an alert rule. It fails with varve.NotFound.
 func (c *Client) Rule(ctx context.Context, id string) (wire.RuleBody, error) {
-	return getJSON[wire.RuleBody](ctx, c, request{method: http.MethodGet, path: "/v1/alert-rules/" + url.PathEscape(id)})
+	return getJSON[wire.RuleBody](ctx, c, request{method: http.MethodGet, path: rulePath(id)})
 }
 
-// DeleteRule deletes an alert rule. It fails with varve.NotFound.
+// EditRule replaces what an alert rule says. It fails with varve.NotFound.
+func (c *Client) EditRule(ctx context.Context, id string, r wire.RulePost) (wire.RuleBody, error) {
+	return getJSON[wire.RuleBody](ctx, c, sendJSON(http.MethodPut, rulePath(id), r))
+}
+
+// MuteRule mutes the alerts of a rule. It fails with varve.NotFound.
+func (c *Client) MuteRule(ctx context.Context, id string, m wire.Mute) (wire.RuleBody, error) {
+	return getJSON[wire.RuleBody](ctx, c, sendJSON(http.MethodPost, rulePath(id)+"/mute", m))
+}
+
+// UnmuteRule unmutes the alerts of a rule. It fails with varve.NotFound.
+func (c *Client) UnmuteRule(ctx context.Context, id string) (wire.RuleBody, error) {
+	return getJSON[wire.RuleBody](ctx, c, request{method: http.MethodDelete, path: rulePath(id) + "/mute"})
+}
+
+func rulePath(id string) string { return "/v1/alert-rules/" + url.PathEscape(id) }
+
+// DeleteRule deletes an alert rule, and resolves its alerts. It fails with
+// varve.NotFound.
 func (c *Client) DeleteRule(ctx context.Context, id string) error {
-	_, err := getJSON[wire.Deleted](ctx, c, request{method: http.MethodDelete, path: "/v1/alert-rules/" + url.PathEscape(id)})
+	_, err := getJSON[wire.Deleted](ctx, c, request{method: http.MethodDelete, path: rulePath(id)})
 	return err
 }
 
@@ -52,7 +70,37 @@ func (c *Client) alerts(ctx context.Context, r request, state string) (wire.Aler
 	return getJSON[wire.AlertList](ctx, c, r)
 }
 
+// Alert returns an alert. An id of which late readings have given the place to
+// another alert leads to that one. It fails with varve.NotFound.
+func (c *Client) Alert(ctx context.Context, id string) (wire.AlertBody, error) {
+	return getJSON[wire.AlertBody](ctx, c, request{method: http.MethodGet, path: alertPath(id)})
+}
+
 // ResolveAlert resolves an alert by hand. It fails with varve.NotFound.
 func (c *Client) ResolveAlert(ctx context.Context, id string) (wire.AlertBody, error) {
-	return getJSON[wire.AlertBody](ctx, c, request{method: http.MethodPost, path: "/v1/alerts/" + url.PathEscape(id) + "/resolve"})
+	return getJSON[wire.AlertBody](ctx, c, request{method: http.MethodPost, path: alertPath(id) + "/resolve"})
 }
+
+// ResolveAlerts resolves a page of a choice of alerts by hand. Repeat it with
+// Cursor set to Next of the answer, until that is "".
+func (c *Client) ResolveAlerts(ctx context.Context, choice wire.AlertChoice) (wire.ResolvedAlerts, error) {
+	return getJSON[wire.ResolvedAlerts](ctx, c, sendJSON(http.MethodPost, "/v1/alerts/resolve", choice))
+}
+
+// AcknowledgeAlert records who has taken notice of an alert. It fails with
+// varve.NotFound.
+func (c *Client) AcknowledgeAlert(ctx context.Context, id string, a wire.Acknowledgement) (wire.AlertBody, error) {
+	return getJSON[wire.AlertBody](ctx, c, sendJSON(http.MethodPost, alertPath(id)+"/acknowledge", a))
+}
+
+// MuteAlert mutes an alert. It fails with varve.NotFound.
+func (c *Client) MuteAlert(ctx context.Context, id string, m wire.Mute) (wire.AlertBody, error) {
+	return getJSON[wire.AlertBody](ctx, c, sendJSON(http.MethodPost, alertPath(id)+"/mute", m))
+}
+
+// UnmuteAlert unmutes an alert. It fails with varve.NotFound.
+func (c *Client) UnmuteAlert(ctx context.Context, id string) (wire.AlertBody, error) {
+	return getJSON[wire.AlertBody](ctx, c, request{method: http.MethodDelete, path: alertPath(id) + "/mute"})
+}
+
+func alertPath(id string) string { return "/v1/alerts/" + url.PathEscape(id) }

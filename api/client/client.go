@@ -207,6 +207,9 @@ func problem(resp *http.Response) error {
 		p.Detail = fmt.Sprintf("%s: %.200s", resp.Status, text) // from something in between
 	}
 	e := &varve.Error{Failure: failureOf(resp.StatusCode), Message: p.Detail}
+	if p.Code == wire.CodeDamaged {
+		e.Failure = varve.Damaged
+	}
 	if len(p.Errors) > 0 {
 		e.Param = p.Errors[0].Location
 		e.Message = strings.TrimPrefix(e.Message, e.Param+": ")

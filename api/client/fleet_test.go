@@ -111,3 +111,48 @@ func TestAlerts(t *testing.T) {
 		t.Errorf("%+v %v", list, err)
 	}
 }
+
+// TestAlertsOfPeople promises that an alert is got, acknowledged, muted and
+// resolved among others, and that a rule is edited and muted.
+func TestAlertsOfPeople(t *testing.T) {
+	c, ctx := newClient(t), t.Context()
+	post := wire.RulePost{ID: "hot", Device: device, Field: "v", Comparison: ">=", Threshold: json.RawMessage(`1`), Severity: "critical"}
+	if _, err := c.AddRule(ctx, post); err != nil {
+		t.Fatal(err)
+	}
+	write(t, c, readings(3))
+	list, err := c.Alerts(ctx, "", "", client.List{})
+	if err != nil || len(list.Alerts) != 1 {
+		t.Fatalf("%+v %v", list, err)
+	}
+	id := list.Alerts[0].ID
+	if a, err := c.AcknowledgeAlert(ctx, id, wire.Acknowledgement{By: "ann"}); err != nil || a.Acknowledged == nil || a.Acknowledged.By != "ann" {
+		t.Errorf("%+v %v", a, err)
+	}
+	until := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	if a, err := c.MuteAlert(ctx, id, wire.Mute{Until: &until}); err != nil || a.MutedUntil == nil || !a.MutedUntil.Equal(until) {
+		t.Errorf("%+v %v", a, err)
+	}
+	if a, err := c.UnmuteAlert(ctx, id); err != nil || a.MutedUntil != nil {
+		t.Errorf("%+v %v", a, err)
+	}
+	if r, err := c.ResolveAlerts(ctx, wire.AlertChoice{Rule: "hot"}); err != nil || len(r.Resolved) != 1 || r.Next != "" {
+		t.Errorf("%+v %v", r, err)
+	}
+	if a, err := c.Alert(ctx, id); err != nil || a.ResolvedBy != "hand" {
+		t.Errorf("%+v %v", a, err)
+	}
+	if _, err := c.Alert(ctx, "no/thing"); varve.FailureOf(err) != varve.NotFound {
+		t.Errorf("%v", err)
+	}
+	post.Severity = "info"
+	if r, err := c.EditRule(ctx, "hot", post); err != nil || r.Severity != "info" || r.UpdatedAt == nil {
+		t.Errorf("%+v %v", r, err)
+	}
+	if r, err := c.MuteRule(ctx, "hot", wire.Mute{For: "2h"}); err != nil || r.MutedUntil == nil {
+		t.Errorf("%+v %v", r, err)
+	}
+	if r, err := c.UnmuteRule(ctx, "hot"); err != nil || r.MutedUntil != nil {
+		t.Errorf("%+v %v", r, err)
+	}
+}

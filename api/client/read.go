@@ -28,6 +28,7 @@ type Query struct {
 	Fields         []string
 	Cursor         string
 	Consistent     bool
+	SkipDamaged    bool // leave damaged rows out; they are in the coverage
 }
 
 func (q *Query) values() url.Values {
@@ -50,6 +51,9 @@ func (q *Query) values() url.Values {
 	set("cursor", q.Cursor)
 	if q.Consistent {
 		v.Set("consistent", "true")
+	}
+	if q.SkipDamaged {
+		v.Set("damaged", "skip")
 	}
 	return v
 }

@@ -15,13 +15,54 @@ type RulePost struct {
 	Comparison string          `json:"comparison,omitempty" enum:">,>=,<,<=,==,!=" doc:"value: how; strings and booleans are == or != only"`
 	Threshold  json.RawMessage `json:"threshold,omitempty" doc:"value: with what: a number, string or boolean"`
 	For        string          `json:"for,omitempty" doc:"how long the condition must hold, or how long there is no reading, as in 5m; default 0s"`
+	Gap        string          `json:"gap,omitempty" doc:"value: the longest time between two readings of an alert: a longer one ends it. A duration from 1s, as in 10m, or none; default: ten times the usual interval, measured when the rule is made"`
 	Severity   string          `json:"severity" enum:"info,warning,critical"`
 }
 
 // RuleBody is an alert rule.
 type RuleBody struct {
 	RulePost
-	CreatedAt time.Time `json:"createdAt"`
+	GapMeasured bool       `json:"gapMeasured,omitempty" doc:"gap was not given, but measured"`
+	CreatedAt   time.Time  `json:"createdAt"`
+	UpdatedAt   *time.Time `json:"updatedAt,omitempty" doc:"absent if it was never edited"`
+	MutedUntil  *time.Time `json:"mutedUntil,omitempty" doc:"its alerts are muted until then; absent if they are not"`
+}
+
+// Mute says until when to mute. One of the two is set.
+type Mute struct {
+	Until *time.Time `json:"until,omitempty" doc:"the end, in RFC 3339"`
+	For   string     `json:"for,omitempty" doc:"how long from now, as in 2h"`
+}
+
+// Acknowledgement says who has taken notice of an alert.
+type Acknowledgement struct {
+	By   string `json:"by,omitempty" doc:"who; default: the id of the API key"`
+	Note string `json:"note,omitempty" doc:"at most 1024 bytes"`
+}
+
+// AcknowledgedBody is an acknowledgement that was recorded.
+type AcknowledgedBody struct {
+	Acknowledgement
+	At time.Time `json:"at"`
+}
+
+// AlertChoice says which open alerts to resolve: those with all that is set. IDs
+// and All stand alone.
+type AlertChoice struct {
+	IDs      []string `json:"ids,omitempty" maxItems:"1000" doc:"alerts, by id"`
+	Rule     string   `json:"rule,omitempty" doc:"alerts of this rule"`
+	Device   string   `json:"device,omitempty" doc:"alerts of this device"`
+	Severity string   `json:"severity,omitempty" enum:"info,warning,critical" doc:"alerts of this severity"`
+	All      bool     `json:"all,omitempty" doc:"all alerts"`
+	Limit    int      `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"at most so many at a time; default 100"`
+	Cursor   string   `json:"cursor,omitempty" doc:"next of the answer before; the other parameters must be the same"`
+}
+
+// ResolvedAlerts is what became of a choice of alerts.
+type ResolvedAlerts struct {
+	Resolved []AlertBody `json:"resolved" doc:"those that were open until now"`
+	Missing  []string    `json:"missing,omitempty" doc:"ids that no alert ever had"`
+	Next     string      `json:"next,omitempty" doc:"send it as cursor to go on; absent at the end"`
 }
 
 // RuleAnswer says what became of a rule.
@@ -48,8 +89,11 @@ type AlertBody struct {
 	Since      time.Time       `json:"since" doc:"the condition holds, by event time"`
 	OpenedAt   time.Time       `json:"openedAt" doc:"it has held as long as the rule says, by event time"`
 	ResolvedAt *time.Time      `json:"resolvedAt" doc:"null: it is open"`
-	ResolvedBy string          `json:"resolvedBy,omitempty" enum:"condition,hand" doc:"condition: it holds no more"`
-	Late       bool            `json:"late" doc:"the reading that raised it arrived an hour or more after it happened, or after readings of a later time"`
+	ResolvedBy string          `json:"resolvedBy,omitempty" enum:"condition,gap,hand,rule_deleted,rule_changed,withdrawn" doc:"condition: a reading for which it fails; gap: no reading for the rule's gap, and then another one; withdrawn: late readings have shown that it did not hold for long enough"`
+	Late       bool            `json:"late" doc:"the reading that raised it arrived an hour or more after it happened"`
+
+	Acknowledged *AcknowledgedBody `json:"acknowledged,omitempty" doc:"who has taken notice of it; absent if nobody has"`
+	MutedUntil   *time.Time        `json:"mutedUntil,omitempty" doc:"it is muted until then; absent if it is not. Its rule may be muted, too"`
 }
 
 // AlertList is a page of alerts, the newest first.

@@ -114,11 +114,12 @@ func (a *array) peek() (byte, error) {
 	for {
 		for i, c := range w.buf[w.from:w.to] {
 			if !isBlank(c) {
-				w.take(i)
-				return c, nil
+				return c, w.skip(i)
 			}
 		}
-		w.take(w.to - w.from)
+		if err := w.skip(w.to - w.from); err != nil {
+			return 0, err
+		}
 		if errors.Is(w.err, io.EOF) {
 			return 0, errEndsEarly
 		}
@@ -152,7 +153,9 @@ func (a *array) element() ([]byte, error) {
 		}
 		at += n
 		if at > maxElement {
-			w.take(at)
+			if err := w.skip(at); err != nil {
+				return nil, err
+			}
 			at, long = 0, true
 		}
 		switch {

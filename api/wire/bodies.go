@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/varvedb/varve/query"
@@ -62,6 +63,8 @@ type Reject struct {
 	Line    int64  `json:"line,omitempty" doc:"on which it begins, in NDJSON and CSV"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	// Stored is the fields of the reading that is stored under the id.
+	Stored json.RawMessage `json:"stored,omitempty" doc:"of a conflict: the fields that are stored, if they are not longer than 1 KiB"`
 }
 
 // TableInfo is a table as the API shows it.
@@ -165,4 +168,13 @@ type Readiness struct {
 	LastRotation  *time.Time `json:"last_rotation"`
 	RotationError string     `json:"rotation_error,omitempty"`
 	Version       string     `json:"version"`
+	// Conditions are those that hold.
+	Conditions []Condition `json:"conditions"`
+}
+
+// Condition is something that keeps the service from its work, or will.
+type Condition struct {
+	Name    string    `json:"name"`
+	Since   time.Time `json:"since"`
+	Message string    `json:"message"`
 }

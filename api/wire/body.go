@@ -47,6 +47,7 @@ func (j *jsonBody) Read(b *Batch) error {
 func (j *jsonBody) begin() error {
 	w := &j.mem.window
 	w.reset(j.body)
+	w.bounded = true
 	w.skipMark()
 	j.array = array{window: w}
 	c, err := j.array.peek()

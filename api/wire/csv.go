@@ -78,6 +78,7 @@ func newCSV(mem *Memory, body io.Reader, d Defaults, c Columns) (*csvReader, err
 		return nil, varve.InvalidParam("delimiter", "%q cannot separate columns", comma)
 	}
 	mem.window.reset(body)
+	mem.window.bounded = true
 	return &csvReader{Defaults: d, Columns: c, in: rowReader{window: &mem.window, comma: []byte(string(comma))}}, nil
 }
 

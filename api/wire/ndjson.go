@@ -17,6 +17,9 @@ type ndjson struct {
 // Read implements Reader.
 func (n *ndjson) Read(b *Batch) error {
 	for !b.Full() {
+		if err := n.window.skipBlankLines(); err != nil {
+			return err
+		}
 		line := n.window.line
 		text, err := n.window.first()
 		switch {

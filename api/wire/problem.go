@@ -11,6 +11,7 @@ type Problem struct {
 	Title  string          `json:"title"`
 	Status int             `json:"status"`
 	Detail string          `json:"detail"`
+	Code   string          `json:"code,omitempty"` // damaged; else none
 	Errors []ProblemDetail `json:"errors,omitempty"`
 	// What became of the readings before a write failed.
 	*varve.Tally
@@ -33,8 +34,17 @@ var statuses = map[varve.Failure]int{
 	varve.Unavailable: http.StatusServiceUnavailable,
 }
 
+// CodeDamaged is the code of a failure by damaged data. It tells that failure
+// from others of its status.
+const CodeDamaged = "damaged"
+
 // StatusOf returns the status of a kind of failure.
-func StatusOf(f varve.Failure) int { return statuses[f] }
+func StatusOf(f varve.Failure) int {
+	if f == varve.Damaged {
+		return http.StatusInternalServerError
+	}
+	return statuses[f]
+}
 
 // FailureOfStatus maps a status back to the kind of failure that it was.
 func FailureOfStatus(status int) varve.Failure {

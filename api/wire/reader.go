@@ -110,6 +110,7 @@ func NewReader(mem *Memory, f Format, body io.Reader, d Defaults, columns Column
 
 func (mem *Memory) lines(body io.Reader) *ndjson {
 	mem.window.reset(body)
+	mem.window.bounded = true
 	mem.ndjson = ndjson{window: &mem.window, object: &mem.object}
 	return &mem.ndjson
 }

@@ -29,6 +29,9 @@ type rowReader struct {
 // is io.EOF, and there is no row.
 func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error) {
 	for {
+		if err := r.window.skipBlankLines(); err != nil {
+			return nil, r.window.line, nil, err
+		}
 		line = r.window.line
 		text, err := r.window.first()
 		switch {

@@ -23,7 +23,13 @@ type window struct {
 	err      error
 	line     int   // the number of the first line in the window, from 1
 	offset   int64 // of the window in the body: what was taken
+	skipped  int64 // of that, what gave no reading
+	bounded  bool  // that must not be most of the body
 }
+
+// maxSkipped is how much of a bounded body may be blank or too long, beyond as
+// much as its readings are.
+const maxSkipped = 16 << 20
 
 // reset begins a body. The window keeps its memory.
 func (w *window) reset(r io.Reader) {
@@ -105,6 +111,38 @@ func (w *window) take(n int) {
 	w.offset += int64(n)
 }
 
+// skip takes n bytes out of the window that give no reading. It fails if the
+// body has too many of them.
+func (w *window) skip(n int) error {
+	w.take(n)
+	w.skipped += int64(n)
+	if w.bounded && w.skipped > maxSkipped+w.offset/2 {
+		return bodyErrorf("most of the body is blank, or lines longer than %d bytes: send readings alone", maxLine)
+	}
+	return nil
+}
+
+// skipBlankLines takes the blank lines that the window begins with out of it.
+func (w *window) skipBlankLines() error {
+	for {
+		text := w.buf[w.from:w.to]
+		n := 0
+		for n < len(text) && isBlank(text[n]) {
+			n++
+		}
+		if err := w.skip(bytes.LastIndexByte(text[:n], '\n') + 1); err != nil {
+			return err
+		}
+		if n < len(text) || w.to-w.from > maxLine {
+			return nil
+		}
+		if w.err != nil {
+			return nil //nolint:nilerr // who takes the rest of the body meets its error
+		}
+		w.fill()
+	}
+}
+
 // byteOrderMark is what some programs begin a text with. Where such texts were
 // put together, it is before later lines, too.
 var byteOrderMark = []byte("\ufeff")
@@ -148,10 +186,11 @@ func (w *window) skipMark() {
 func (w *window) skipLine() error {
 	for {
 		if i := bytes.IndexByte(w.buf[w.from:w.to], '\n'); i >= 0 {
-			w.take(i + 1)
-			return nil
+			return w.skip(i + 1)
 		}
-		w.take(w.to - w.from)
+		if err := w.skip(w.to - w.from); err != nil {
+			return err
+		}
 		if w.err != nil {
 			return w.err
 		}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +11,8 @@ import (
 )
 
 func alertsCommand(a *app) *cobra.Command {
-	return group("alerts", "See the alerts, and resolve them", a.alertsList(), a.alertResolve())
+	return group("alerts", "See the alerts, resolve, acknowledge and mute them",
+		a.alertsList(), a.alertGet(), a.alertResolve(), a.alertAcknowledge(), a.alertMute(), a.alertUnmute())
 }
 
 var severities = []string{"info", "warning", "critical"}
@@ -60,8 +61,18 @@ func (a *app) showAlerts(list []wire.AlertBody) error {
 	}
 	for _, one := range list {
 		state := one.State
-		if one.ResolvedBy == "hand" {
+		switch one.ResolvedBy {
+		case "", "condition":
+		case "hand":
 			state += " by hand"
+		default:
+			state += ", " + strings.ReplaceAll(one.ResolvedBy, "_", " ")
+		}
+		if one.Acknowledged != nil {
+			state += ", acknowledged"
+		}
+		if one.MutedUntil != nil {
+			state += ", muted until " + moment(*one.MutedUntil)
 		}
 		if one.Late {
 			state += ", late"
@@ -73,27 +84,4 @@ func (a *app) showAlerts(list []wire.AlertBody) error {
 		g.add(exact(one.Since), one.Severity, one.Device, state, one.Message, string(one.Value), exact(one.OpenedAt), resolved, one.Stream, one.Rule, one.ID)
 	}
 	return a.show(&g, list)
-}
-
-func (a *app) alertResolve() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "resolve ID", Short: "Resolve an alert by hand", Args: takes(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			one, err := c.ResolveAlert(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			by := "by hand"
-			if one.ResolvedBy != "hand" {
-				by = "already: its condition holds no more"
-			}
-			_, err = fmt.Fprintf(a.out, "%s is resolved %s.\n", one.ID, by)
-			return err
-		},
-	}
-	return a.remote(cmd)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,7 +12,11 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/store/local"
 )
@@ -28,7 +33,7 @@ func doctorCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "See whether the service can work with this configuration here", Args: cobra.NoArgs,
 		Long: "See whether the service can work with this configuration, on this machine, with these credentials: the registry and the\n" +
-			"table template, permissions, the clock, quotas; or the data folder; the address and the certificate. It changes nothing. The exit code is 1 if something is wrong.",
+			"table template, permissions, the clock, quotas; or the data folder; the address and the certificate. A service that runs already is asked for its conditions. It changes nothing. The exit code is 1 if something is wrong.",
 		Example: "  varve doctor --config varve.json\n  varve doctor --store dynamodb -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := f.load(a)
@@ -39,7 +44,7 @@ func doctorCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.report(append(findings, examineServer(cmd.Context(), &loaded.Config)...))
+			return a.report(append(findings, examineServer(cmd.Context(), a, &loaded.Config)...))
 		},
 	}
 	f.add(cmd)
@@ -79,8 +84,8 @@ func examine(ctx context.Context, c *config.Config) ([]dynamo.Finding, error) {
 		options.Client = dynamodb.New(options.Client.Options(), func(o *dynamodb.Options) {
 			o.Retryer = retry.AddWithMaxAttempts(o.Retryer, doctorAttempts)
 		})
-		x := dynamo.Examination{Options: options}
 		policy := c.Policy()
+		x := dynamo.Examination{Options: options, Expired: expiredBy(policy)}
 		for _, class := range policy.Classes {
 			x.Prefixes = append(x.Prefixes, policy.TablePrefix(class.Name))
 		}
@@ -91,6 +96,16 @@ func examine(ctx context.Context, c *config.Config) ([]dynamo.Finding, error) {
 	return []dynamo.Finding{{Check: "store", State: dynamo.Good, Found: "in memory only: there is nothing to check"}}, nil
 }
 
+// expiredBy returns what reports whether all that a table can have held has
+// expired.
+func expiredBy(p *retention.Policy) func(bucket.Table) bool {
+	return func(t bucket.Table) bool {
+		class, ok := p.ClassOfPrefix(t.Prefix)
+		cutoff := retention.Cutoff(now(), class.Retention)
+		return ok && !t.Month.End().After(cutoff) && !time.Unix(t.End, 0).After(cutoff)
+	}
+}
+
 // examineFolder checks the data folder and its disk.
 func examineFolder(s config.Store) []dynamo.Finding {
 	f, err := local.Examine(s.Dir)
@@ -99,6 +114,9 @@ func examineFolder(s config.Store) []dynamo.Finding {
 	case err != nil:
 		folder.State, folder.Found = dynamo.Wrong, strings.TrimPrefix(err.Error(), "data folder ")
 		folder.Remedy = "choose another folder with store.dir, or let the user that runs varve write to it"
+		if errors.Is(err, store.ErrDamaged) {
+			folder.Remedy = "mount what is missing, restore a backup, or save the rest with varve repair"
+		}
 	case !f.There:
 		folder.Found += " is not there yet: varve serve makes it"
 	case f.Held != nil:
@@ -109,7 +127,7 @@ func examineFolder(s config.Store) []dynamo.Finding {
 
 // examineServer checks that the server could listen. If it does already, the data
 // folder says so.
-func examineServer(ctx context.Context, c *config.Config) []dynamo.Finding {
+func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Finding {
 	address := dynamo.Finding{Check: "address", State: dynamo.Good, Found: c.Server.Listen}
 	l, err := listen(ctx, c.Server.Listen)
 	if err == nil {
@@ -120,6 +138,9 @@ func examineServer(ctx context.Context, c *config.Config) []dynamo.Finding {
 		address.Remedy = "if that is not this service already, choose another with server.listen"
 	}
 	findings := []dynamo.Finding{address}
+	if err != nil {
+		findings = append(findings, examineRunning(ctx, a, c)...)
+	}
 	if !c.Server.Loopback() {
 		findings = append(findings, dynamo.Finding{
 			Check: "API keys", State: dynamo.NotChecked, Found: c.Server.Listen + " can be reached from other machines",
@@ -132,6 +153,39 @@ func examineServer(ctx context.Context, c *config.Config) []dynamo.Finding {
 			cert.State, cert.Found, cert.Remedy = dynamo.Wrong, err.Error(), "set server.tls_cert and server.tls_key"
 		}
 		findings = append(findings, cert)
+	}
+	return findings
+}
+
+// askWithin is how long a service that runs may take to tell its conditions.
+const askWithin = 5 * time.Second
+
+// examineRunning asks the service that listens already for its conditions. Whoever
+// has no key is told only whether it is ready.
+func examineRunning(ctx context.Context, a *app, c *config.Config) []dynamo.Finding {
+	options, err := a.access.options()
+	if err != nil {
+		return []dynamo.Finding{{Check: "service", State: dynamo.NotChecked, Found: err.Error()}}
+	}
+	asked, err := client.New(c.Server.URL(c.Server.Listen), append(options, client.WithRetries(0))...)
+	if err != nil {
+		return []dynamo.Finding{{Check: "service", State: dynamo.NotChecked, Found: err.Error()}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	r, err := asked.Ready(ctx)
+	if err != nil {
+		return []dynamo.Finding{{Check: "service", State: dynamo.NotChecked, Found: "no answer to /readyz: " + err.Error()}}
+	}
+	findings := []dynamo.Finding{{Check: "service", State: dynamo.Good, Found: strings.TrimSuffix("ready, version "+r.Version, ", version ")}}
+	if !r.Ready {
+		findings[0] = dynamo.Finding{Check: "service", State: dynamo.Wrong, Found: "not ready: " + r.Why, Remedy: "see its log"}
+	}
+	for _, cond := range r.Conditions {
+		findings = append(findings, dynamo.Finding{
+			Check: "condition " + cond.Name, State: dynamo.Wrong, Remedy: "see docs/operations.md, What to watch",
+			Found: "since " + cond.Since.Format(time.RFC3339) + ": " + cond.Message,
+		})
 	}
 	return findings
 }

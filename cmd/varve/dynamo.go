@@ -6,11 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
@@ -19,24 +15,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// A request is sent so often before its failure is reported, and the pauses
-// between are no longer than that: some seconds in all.
-const (
-	dynamoAttempts = 8
-	dynamoBackoff  = 2 * time.Second
-)
-
 // openDynamo opens the store on DynamoDB.
-func openDynamo(ctx context.Context, c *config.Config) (store.Store, error) {
+func openDynamo(ctx context.Context, c *config.Config, conditions *health.Conditions) (store.Store, error) {
 	options, err := dynamoOptions(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	options.Conditions = conditions
 	return dynamo.Open(ctx, options)
 }
 
@@ -46,12 +37,7 @@ func dynamoOptions(ctx context.Context, c *config.Config) (o dynamo.Options, err
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithHTTPClient(dynamo.HTTPClient()),
 		awsconfig.WithLogger(logging.Nop{}), // what goes wrong is in the errors
-		awsconfig.WithRetryer(func() aws.Retryer {
-			return retry.NewStandard(func(o *retry.StandardOptions) {
-				o.MaxAttempts, o.MaxBackoff = dynamoAttempts, dynamoBackoff
-				o.RateLimiter = ratelimit.None // readings that wait are bounded by the router
-			})
-		}),
+		awsconfig.WithRetryer(dynamo.NewRetryer),
 	}
 	if c.Store.Region != "" {
 		options = append(options, awsconfig.WithRegion(c.Store.Region))

@@ -19,6 +19,13 @@ import (
 // engineEvents logs what the parts report.
 func engineEvents(log zerolog.Logger) engine.Events {
 	return engine.Events{
+		Mended: func(streams int, err error) {
+			if err != nil {
+				log.Warn().Err(err).Msg("streams not compared with tables, retrying")
+				return
+			}
+			log.Warn().Int("streams", streams).Msg("streams recovered from tables")
+		},
 		Unclaimed: func(prefix string, tables int, readings int64) {
 			log.Warn().Str("prefix", prefix).Int("tables", tables).Int64("readings", readings).
 				Msg("tables belong to no class: nothing in them is found or dropped until tables.prefix or the class is put back")
@@ -67,15 +74,37 @@ func engineEvents(log zerolog.Logger) engine.Events {
 
 func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 	return local.Events{
-		Recovered: func(readings, torn int64, took time.Duration) {
-			log.Info().Int64("readings", readings).Int64("torn_bytes", torn).Stringer("took", rounded(took)).Msg("journal read")
+		Recovered: func(r local.Recovery) { recovered(log, r) },
+		Restricted: func(files int) {
+			log.Warn().Int("files", files).Msg("data folder was readable by other users and is closed to them now")
 		},
 		Flushed: func(readings, bytes int64, took time.Duration) {
 			log.Debug().Int64("readings", readings).Int64("bytes", bytes).Stringer("took", rounded(took)).Msg("readings became chunks")
 		},
-		Failed: newFailures(log, time.Now).failed,
-		Fatal:  fatal,
+		Failed:   newFailures(log, time.Now).failed,
+		Lost:     func(lost []local.Loss) { logLosses(log, lost) },
+		Damaged:  damageFound(log),
+		SetAside: damageSetAside(log),
+		Fatal:    fatal,
 	}
+}
+
+// recovered logs what was found in the journal. What was cut off its end is a
+// warning: mostly a write that the crash cut short, but perhaps an acknowledged
+// one.
+func recovered(log zerolog.Logger, r local.Recovery) {
+	for _, n := range r.Notes {
+		log.Warn().Stringer("found", n).Msg("journal repaired")
+	}
+	bytes, frames := r.TornBytes()
+	if bytes > 0 {
+		texts := make([]string, len(r.Torn))
+		for i, t := range r.Torn {
+			texts[i] = t.String()
+		}
+		log.Warn().Int64("torn_bytes", bytes).Int("torn_frames", frames).Strs("torn", texts).Msg("end of the journal cut off")
+	}
+	log.Info().Int64("readings", r.Readings).Int("changes", r.Changes).Int64("torn_bytes", bytes).Stringer("took", rounded(r.Took)).Msg("journal read")
 }
 
 // rounded is a duration for people: no more than three digits matter.

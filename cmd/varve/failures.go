@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/health"
 )
 
 // repeatEvery is how often the same failure of the store is logged at the most.
@@ -30,20 +33,46 @@ func newFailures(log zerolog.Logger, now func() time.Time) *failures {
 }
 
 func (f *failures) failed(what string, err error) {
+	if leftOut, due := f.due(what); due {
+		counted(f.log.Error().Err(err).Str("what", what), leftOut).Msg("store: will be tried again")
+	}
+}
+
+// changed logs that a condition was set or cleared.
+func (f *failures) changed(c health.Condition, holds bool) {
+	ev, msg := f.log.Error(), "condition set"
+	if !holds {
+		ev, msg = f.log.Info(), "condition cleared"
+	}
+	if leftOut, due := f.due(msg + " " + string(c.Name)); due {
+		counted(ev.Str("condition", string(c.Name)).Str("detail", c.Message), leftOut).Msg(msg)
+	}
+}
+
+// due reports whether an event is to be logged now, and how many of its kind were
+// left out since the last one that was.
+func (f *failures) due(what string) (leftOut int, due bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at, r := f.now(), f.last[what]
 	if r != nil && at.Sub(r.at) < repeatEvery {
 		r.leftOut++
-		return
+		return 0, false
 	}
-	ev := f.log.Error().Err(err).Str("what", what)
-	if r != nil && r.leftOut > 0 {
-		ev = ev.Int("left_out", r.leftOut)
+	if r != nil {
+		leftOut = r.leftOut
 	}
-	ev.Msg("store: will be tried again")
 	f.forget(at)
 	f.last[what] = &repeated{at: at}
+	return leftOut, true
+}
+
+// counted adds to an event how many of its kind were left out.
+func counted(ev *zerolog.Event, leftOut int) *zerolog.Event {
+	if leftOut > 0 {
+		ev = ev.Int("left_out", leftOut)
+	}
+	return ev
 }
 
 // forget drops what has not failed for long: there are as many kinds of failure
@@ -56,9 +85,17 @@ func (f *failures) forget(now time.Time) {
 	}
 }
 
-// requestFailed logs a request that failed through no fault of its own.
-func requestFailed(log zerolog.Logger, r *http.Request, err error) {
-	ev := log.Error().Err(err)
+// request logs a request that failed through no fault of its own. While the store
+// takes nothing, each one does: those of a route are logged now and then.
+func (f *failures) request(r *http.Request, err error) {
+	leftOut := 0
+	if r != nil && varve.FailureOf(err) == varve.Unavailable {
+		var due bool
+		if leftOut, due = f.due("request " + r.Pattern); !due {
+			return
+		}
+	}
+	ev := counted(f.log.Error().Err(err), leftOut)
 	if r != nil {
 		ev = ev.Str("method", r.Method).Str("path", r.URL.Path)
 	}

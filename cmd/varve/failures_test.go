@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store/lease"
 )
@@ -38,6 +42,41 @@ func TestRepeatedFailures(t *testing.T) {
 	f.failed("pack c", errors.New("disk full"))
 	if len(f.last) != 1 {
 		t.Errorf("%d failures are remembered, and one is recent", len(f.last))
+	}
+}
+
+// TestConditionsLogged: a condition is logged when it is set and when it is cleared,
+// each at most every ten seconds.
+func TestConditionsLogged(t *testing.T) {
+	var out bytes.Buffer
+	at := time.Unix(0, 0)
+	c := health.New(health.Options{Changed: newFailures(zerolog.New(&out), func() time.Time { return at }).changed})
+	for range 30 {
+		c.Set(health.DiskLow, "3 MiB free")
+		c.Clear(health.DiskLow)
+		at = at.Add(time.Second)
+	}
+	for _, want := range []string{`"level":"error","condition":"disk_low","detail":"3 MiB free"`, `"level":"info","condition":"disk_low"`} {
+		if n := strings.Count(out.String(), want); n != 3 {
+			t.Errorf("%s is there %d times, want 3:\n%s", want, n, out.String())
+		}
+	}
+}
+
+// TestUnavailableLogged: requests that a store turns away are logged now and then,
+// other failures each time.
+func TestUnavailableLogged(t *testing.T) {
+	var out bytes.Buffer
+	at := time.Unix(0, 0)
+	f := newFailures(zerolog.New(&out), func() time.Time { return at })
+	r := httptest.NewRequest(http.MethodPost, "/v1/streams/s/readings", nil)
+	for range 20 {
+		f.request(r, varve.Errorf(varve.Unavailable, "the disk is full"))
+		f.request(r, errors.New("broken"))
+		at = at.Add(time.Second)
+	}
+	if full, broken := strings.Count(out.String(), "the disk is full"), strings.Count(out.String(), "broken"); full != 2 || broken != 20 {
+		t.Errorf("%d and %d lines, want 2 and 20:\n%s", full, broken, out.String())
 	}
 }
 

@@ -39,8 +39,8 @@ func ingestCommand(a *app) *cobra.Command {
 		Long: "Send files of readings, or folders of them, or - for standard input.\n\n" +
 			"The stream is the name of the file's folder, unless --stream says otherwise. The device is what each reading says; of\n" +
 			"readings that say nothing, the name of the file. Files ending in .gz and .zst are unpacked.\n\n" +
-			"Sending anything again is harmless: what is there already is a duplicate. The exit code is 0 if nothing was rejected, 3 if\n" +
-			"something was, 1 if sending failed.",
+			"Sending anything again is harmless: what is there already is a duplicate. A reading whose id is stored with other values\n" +
+			"is rejected as a conflict. The exit code is 0 if nothing was rejected, 3 if something was, 1 if sending failed.",
 		Example: "  varve ingest weather/sensor_01.csv\n" +
 			"  varve ingest --stream weather --time-column ts --precision s readings.csv\n" +
 			"  varve ingest --stream weather --format ndjson - < readings.ndjson\n" +
@@ -271,7 +271,7 @@ func (u *upload) file(ctx context.Context, g *errgroup.Group, in *input) (err er
 func (u *upload) goOn(in *input, r *file, s *wire.Splitter) error {
 	at, changed, ok := u.marks.place(in)
 	if changed != "" {
-		u.say(fmt.Sprintf("%s: sent from its beginning: %s\n", in.path, changed))
+		u.say(fmt.Sprintf("%s: sent from its beginning: %s", in.path, changed))
 	}
 	if !ok {
 		return nil

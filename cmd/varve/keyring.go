@@ -57,7 +57,7 @@ func (a *app) keyring(cmd *cobra.Command, f *configFlags, fresh func() error) (k
 	if err := mustBeThere(c, fresh); err != nil {
 		return nil, err
 	}
-	st, _, err := openStore(cmd.Context(), c, a.logger(config.Log{Level: "error"}), a.fatal)
+	st, _, err := openStore(cmd.Context(), c, a.logger(config.Log{Level: "error"}), nil, a.fatal)
 	switch {
 	case err == nil:
 		return kept{st, keys.New(st, now), placeOf(c)}, nil

@@ -43,11 +43,20 @@ func (a *app) show(g *grid, value any) error {
 		return err
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.ToUpper(strings.Join(g.header, "\t")))
+	fmt.Fprintln(w, strings.ToUpper(cells(g.header)))
 	for _, row := range g.rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+		fmt.Fprintln(w, cells(row))
 	}
 	return w.Flush()
+}
+
+// cells returns a row of a table, each cell on one line.
+func cells(row []string) string {
+	shown := make([]string, len(row))
+	for i, cell := range row {
+		shown[i] = printable(cell)
+	}
+	return strings.Join(shown, "\t")
 }
 
 func writeJSON(w io.Writer, value any) error {

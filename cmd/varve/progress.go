@@ -21,7 +21,7 @@ func newProgress(a *app, total int64, show bool) *progress {
 	if !show {
 		return p
 	}
-	p.all = mpb.New(mpb.WithOutput(a.err), mpb.WithWidth(64))
+	p.all = mpb.New(mpb.WithOutput(a.console), mpb.WithWidth(64))
 	p.bar = p.all.AddBar(total,
 		mpb.PrependDecorators(decor.Percentage(decor.WC{W: 5})),
 		mpb.AppendDecorators(decor.CountersKibiByte("% .1f / % .1f"), decor.Name("  "), decor.AverageETA(decor.ET_STYLE_GO)))
@@ -37,6 +37,7 @@ func (p *progress) add(bytes int64) {
 
 // print prints a line above the bar.
 func (p *progress) print(line string) {
+	line = printable(line) + "\n"
 	if p.all != nil {
 		// Without the bar there is nothing to print above.
 		_, _ = p.all.Write([]byte(line))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/query"
 )
 
 func queryCommand(a *app) *cobra.Command {
@@ -56,6 +58,7 @@ func queryCommand(a *app) *cobra.Command {
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
 	f.StringVar(&q.Cursor, "cursor", "", "go on where an earlier page ended")
 	f.BoolVar(&q.Consistent, "consistent", false, "see every reading acknowledged before")
+	f.BoolVar(&q.SkipDamaged, "skip-damaged", false, "leave damaged rows out, and say so, rather than fail")
 	f.BoolVar(&explain, "explain", false, "print which tables would be read and what it would cost, and read nothing")
 	a.words(cmd, "order", "asc", "desc")
 	return a.remote(cmd, "table", "json", "ndjson", "csv")
@@ -82,6 +85,13 @@ func (a *app) readings(cmd *cobra.Command, c *client.Client, q client.Query) (er
 	if next := resp.Trailer.Get("Varve-Next"); next != "" {
 		a.sayMore(next)
 	}
+	var cover query.Coverage
+	if text := resp.Trailer.Get("Varve-Coverage"); text != "" {
+		if err := json.Unmarshal([]byte(text), &cover); err != nil {
+			return fmt.Errorf("coverage: %w", err)
+		}
+	}
+	a.saySkipped(&cover)
 	return nil
 }
 
@@ -120,6 +130,17 @@ func (a *app) needStream(cmd *cobra.Command, c *client.Client, stream string) er
 	return fmt.Errorf("there is no stream %s: varve streams lists those that there are", stream)
 }
 
+// saySkipped names damaged rows that were left out.
+func (a *app) saySkipped(c *query.Coverage) {
+	for i := range c.Damaged {
+		d := &c.Damaged[i]
+		fmt.Fprintf(a.err, "Left out as damaged: row %q at ts %s of table %s: %s\n", d.Series, d.TS, d.Table, d.Problem)
+	}
+	if c.MoreDamaged > 0 {
+		fmt.Fprintf(a.err, "Left out as damaged: %s more\n", count(c.MoreDamaged, "row"))
+	}
+}
+
 func (a *app) sayMore(cursor string) {
 	fmt.Fprintf(a.err, "There are more: go on with --cursor %s\n", cursor)
 }
@@ -137,7 +158,7 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 		}
 		n++
 		missing = slices.DeleteFunc(missing, func(name string) bool { return r.Field(name).Kind() != 0 })
-		fmt.Fprintf(w, "%s\t%s\n", wire.AppendTime(nil, r.Time), fieldsText(r.Fields))
+		fmt.Fprintf(w, "%s\t%s\n", wire.AppendTime(nil, r.Time), printable(fieldsText(r.Fields)))
 		if n%1000 == 0 {
 			if err := w.Flush(); err != nil {
 				return err
@@ -147,6 +168,7 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	a.saySkipped(&answer.Coverage)
 	if n == 0 {
 		return a.sayNone(cmd, c, q)
 	}
@@ -157,6 +179,9 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 	fmt.Fprintf(a.out, "\n%s%s\n", count(n, "reading"), from)
 	if len(missing) > 0 {
 		fmt.Fprintf(a.out, "None of them has a field %s.\n", strings.Join(missing, " or "))
+	}
+	if n := answer.Coverage.Conflicts; n > 0 {
+		fmt.Fprintf(a.out, "%s arrived again in a later month with other values, which are not shown.\n", count(n, "reading"))
 	}
 	if answer.Next != "" {
 		a.sayMore(answer.Next)

@@ -40,12 +40,18 @@ func versionText() string {
 type std struct {
 	in       io.Reader
 	out, err io.Writer
-	terminal bool // err is one
+	shown    bool      // out is a terminal
+	terminal bool      // err is one
+	console  io.Writer // err, for those who colour what they write, or draw
 }
 
 func streamsOf(in io.Reader, out, err *os.File) std {
-	info, statErr := err.Stat()
-	return std{in: in, out: out, err: err, terminal: statErr == nil && info.Mode()&os.ModeCharDevice != 0}
+	return std{in: in, out: out, err: err, shown: isTerminal(out), terminal: isTerminal(err)}
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // usageError is a mistake on the command line.
@@ -60,6 +66,10 @@ func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, s std) int {
+	s.console, s.err = s.err, &printer{w: s.err}
+	if s.shown {
+		s.out = &printer{w: s.out}
+	}
 	root := rootCommand(&s)
 	root.SetArgs(args)
 	root.SetIn(s.in)
@@ -125,6 +135,7 @@ func rootCommand(s *std) *cobra.Command {
 	}
 	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), rollupsCommand(a), streamsCommand(a),
 		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
+	root.AddCommand(verifyCommand(a), repairCommand(a))
 	root.SetVersionTemplate("varve {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{flagError(cmd, err)}
@@ -164,6 +175,9 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if a.output = output; !contains(outputs, output) {
 			return usageError{fmt.Errorf("output %q is unknown: use %s", output, strings.Join(outputs, ", "))}
+		}
+		if p, ok := a.out.(*printer); ok {
+			p.csv = output == "csv"
 		}
 		return run(cmd, args)
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 func rulesCommand(a *app) *cobra.Command {
-	return group("rules", "See and change what raises alerts", a.rulesList(), a.ruleAdd(), a.ruleDeadman(), a.ruleDelete())
+	return group("rules", "See and change what raises alerts", a.rulesList(),
+		a.ruleAdd(), a.ruleDeadman(), a.ruleEdit(), a.ruleMute(), a.ruleUnmute(), a.ruleDelete())
 }
 
 func (a *app) rulesList() *cobra.Command {
@@ -26,10 +27,13 @@ func (a *app) rulesList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := grid{header: []string{"id", "severity", "stream", "device", "condition", "for"}, empty: "There are no rules: varve rules add makes one."}
+			g := grid{header: []string{"id", "severity", "stream", "device", "condition", "for", "gap", "muted until"}, empty: "There are no rules: varve rules add makes one."}
 			for i := range list.Rules {
-				r := &list.Rules[i]
-				g.add(r.ID, r.Severity, r.Stream, r.Device, condition(r), r.For)
+				r, muted := &list.Rules[i], ""
+				if r.MutedUntil != nil {
+					muted = moment(*r.MutedUntil)
+				}
+				g.add(r.ID, r.Severity, r.Stream, r.Device, condition(r), r.For, r.Gap, muted)
 			}
 			return a.show(&g, list)
 		},
@@ -71,6 +75,7 @@ func (a *app) ruleAdd() *cobra.Command {
 	}
 	a.scope(cmd, &r)
 	cmd.Flags().StringVar(&r.For, "for", "", "how long the condition must hold, as in 5m (default: not at all)")
+	cmd.Flags().StringVar(&r.Gap, "gap", "", "the longest time between two readings of an alert, as in 10m, or none (default: ten times the usual interval)")
 	return a.remote(cmd, "table", "json")
 }
 
@@ -124,7 +129,7 @@ func (a *app) addRule(cmd *cobra.Command, r *wire.RulePost) error {
 
 func (a *app) ruleDelete() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "delete ID", Short: "Delete a rule; its alerts stay as they are", Args: takes(1, 1),
+		Use: "delete ID", Short: "Delete a rule, and resolve its alerts", Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {

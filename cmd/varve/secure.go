@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/store"
 )
 
 // mayListen refuses to listen where others reach it while there are no keys.
@@ -19,6 +21,9 @@ func mayListen(ctx context.Context, c *config.Config, registry *keys.Registry) e
 		return nil
 	}
 	on, err := registry.On(ctx)
+	if errors.Is(err, store.ErrDamaged) {
+		return nil // whether there are keys is lost: no request is let in without one
+	}
 	if err == nil && !on {
 		return usageError{fmt.Errorf("%s can be reached from other machines, and there are no API keys yet: make the first one with %s keys create --scope admin, "+
 			"on the same store, or listen on 127.0.0.1", c.Server.Listen, selfCommand())}

@@ -21,6 +21,7 @@ import (
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
@@ -68,16 +69,23 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.openEngine(ctx, c, log)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	measured, stopMetrics := a.publish(ctx, c, e, log)
-	srv := newServer(c, e, log, measured)
+	conditions := health.New(health.Options{Now: now, Changed: newFailures(log, now).changed})
+	handler := &switched{}
+	handler.set(api.Starting(conditions))
+	srv := newServer(c, log, handler)
 	srv.TLSConfig = secured
-	warnOfClear(c, log)
 	failed := make(chan error, 1)
 	go func() { failed <- serve(srv, listener) }()
+	e, err := a.openUntil(ctx, c, log, conditions)
+	if ctx.Err() != nil && err != nil { // told to stop
+		return srv.Close()
+	}
+	if err != nil {
+		return errors.Join(err, srv.Close())
+	}
+	measured, stopMetrics := a.publish(ctx, c, e, log)
+	handler.set(newHandler(c, e, log, measured))
+	warnOfClear(c, log)
 	keysOn, err := e.Keys.On(ctx)
 	a.greet(c, listener.Addr(), keysOn || err != nil)
 	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("ready")
@@ -135,14 +143,14 @@ func (a *app) logger(c config.Log) zerolog.Logger {
 		level = zerolog.InfoLevel // the configuration has been checked
 	}
 	if c.Format == "json" {
-		return zerolog.New(a.err).Level(level).With().Timestamp().Logger()
+		return zerolog.New(a.console).Level(level).With().Timestamp().Logger()
 	}
-	w := zerolog.ConsoleWriter{Out: a.err, TimeFormat: time.TimeOnly, NoColor: !a.terminal || os.Getenv("NO_COLOR") != ""}
+	w := zerolog.ConsoleWriter{Out: a.console, TimeFormat: time.TimeOnly, NoColor: !a.terminal || os.Getenv("NO_COLOR") != ""}
 	return zerolog.New(w).Level(level).With().Timestamp().Logger()
 }
 
-func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logger) (*engine.Engine, error) {
-	st, holder, err := openStore(ctx, c, log, a.fatal)
+func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions) (*engine.Engine, error) {
+	st, holder, err := openStore(ctx, c, log, conditions, a.fatal)
 	if err != nil {
 		return nil, err
 	}
@@ -153,9 +161,10 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 	return engine.Open(ctx, engine.Options{
 		Store: st, Retention: c.Policy(), Grid: &grid,
 		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
-		Layouts: c.Layouts(), Parallel: parallel(c), LogRetention: c.Logs.Retention, NoRollups: !c.Rollups.Enabled,
+		Layouts: c.Layouts(), Parallel: parallel(c), LogRetention: c.Logs.Retention, NoRollups: !c.Rollups.Enabled, Resent: c.Resent(),
 		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
-		Holder: holder, Now: now, Events: engineEvents(log),
+		SeriesFields: c.Limits.SeriesFields,
+		Holder:       holder, Now: now, Conditions: conditions, Events: engineEvents(log),
 	})
 }
 
@@ -168,48 +177,69 @@ func parallel(c *config.Config) int {
 	return 1
 }
 
+// readsAtWork returns how many reads may read from the store at a time: many where
+// they mostly wait for a network; 0 is as many as keep the processors busy.
+func readsAtWork(c *config.Config) int {
+	if c.Store.Kind == "dynamodb" {
+		return 256
+	}
+	return 0
+}
+
 // openStore opens the store, and returns who this process is for leases. The
 // embedded store is this process's alone, so its leases need not tell processes
 // apart; the engine finds a name for one of many.
-func openStore(ctx context.Context, c *config.Config, log zerolog.Logger, fatal func(msg string)) (st store.Store, holder string, err error) {
+func openStore(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions, fatal func(msg string)) (st store.Store, holder string, err error) {
 	switch c.Store.Kind {
 	case "mem":
 		return mem.New(now), "", nil
 	case "dynamodb":
-		st, err = openDynamo(ctx, c)
+		st, err = openDynamo(ctx, c, conditions)
 		return st, "", err
 	}
 	minFree := int64(c.Store.MinFree)
 	if minFree == 0 {
 		minFree = -1
 	}
-	st, err = local.Open(local.Options{
+	embedded, err := local.Open(local.Options{
 		Dir: c.Store.Dir, Now: now, TailBytes: int64(c.Store.Memory), CacheBytes: int64(c.Store.Cache), MinFree: minFree,
-		Events: localEvents(log, fatal),
+		Conditions: conditions, Events: localEvents(log, fatal),
 	})
-	return st, "embedded", err
+	if err != nil {
+		return nil, "", err
+	}
+	logLosses(log, embedded.Losses())
+	return embedded, "embedded", nil
 }
 
-func newServer(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *http.Server {
+// newHandler returns the handler of an engine that is open.
+func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) http.Handler {
 	reg := prometheus.NewRegistry()
 	switch st := e.Store.(type) {
 	case *dynamo.Store:
 		registerUsage(reg, st)
 	case *local.Store:
 		registerDisk(reg, c.Store.Dir)
+		registerDamage(reg, st)
 	}
-	handler := api.New(api.Options{
+	return api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Fleet: e.Fleet,
-		Rollups: e.Rollups, Counter: e.Counter, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Now: e.Now,
-		Version: versionText(), Metrics: reg, Hosts: c.Server.HostList(),
-		Limits: api.Limits{Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall},
+		Rollups: e.Rollups, Counter: e.Counter, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
+		Version: versionText(), Verify: verifierOf(e.Store), Metrics: reg, Hosts: c.Server.HostList(),
+		Limits: api.Limits{
+			Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall,
+			Reads: c.Limits.Reads, ReadsAtWork: readsAtWork(c),
+		},
 		Events: api.Events{
-			Failed:     func(r *http.Request, err error) { requestFailed(log, r, err) },
+			Failed:     newFailures(log, now).request,
 			Judged:     judged,
 			KeyCreated: func(k keys.Key, by string) { keyChanged(log, "API key made", &k, by) },
 			KeyRevoked: func(k keys.Key, by string) { keyChanged(log, "API key revoked", &k, by) },
 		},
 	})
+}
+
+func newServer(c *config.Config, log zerolog.Logger, handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: quiet(log),

@@ -22,12 +22,13 @@ type upload struct {
 	marks  *marks
 	bar    *progress
 
-	mu      sync.Mutex
-	tally   varve.Tally
-	before  int64 // readings that an earlier run has sent
-	shown   int   // rejections that were printed
-	rejects *os.File
-	unkept  error // the first rejection that could not be written to the file
+	mu        sync.Mutex
+	tally     varve.Tally
+	conflicts int64 // of the rejected
+	before    int64 // readings that an earlier run has sent
+	shown     int   // rejections that were printed
+	rejects   *os.File
+	unkept    error // the first rejection that could not be written to the file
 }
 
 // rejection is a line of the file of rejections.
@@ -38,6 +39,8 @@ type rejection struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Reading string `json:"reading,omitempty"` // as it stands in the file
+	// Stored is the fields that are stored, of a conflict.
+	Stored json.RawMessage `json:"stored,omitempty"`
 }
 
 // maxShown is how many rejections are printed.
@@ -110,7 +113,7 @@ func (u *upload) verdicts(in *input, p *wire.Piece, a wire.WriteAnswer, again bo
 			t.Rejected--
 			continue
 		}
-		rej := rejection{Code: r.Code, Message: r.Message}
+		rej := rejection{Code: r.Code, Message: r.Message, Stored: r.Stored}
 		if i < p.Len() {
 			rej.Index, rej.Line = p.Where(i)
 			rej.Reading = string(p.Text(i))
@@ -130,19 +133,22 @@ func (u *upload) reject(in *input, r rejection) {
 	r.File, r.Message = in.path, flagHints(r.Message)
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if varve.Code(r.Code) == varve.CodeConflict {
+		u.conflicts++
+	}
 	if u.shown < maxShown && u.app.output != "json" {
 		place := r.File
 		if r.Line > 0 {
 			place = fmt.Sprintf("%s:%d", r.File, r.Line)
 		}
-		u.bar.print(fmt.Sprintf("%s: %s: %s\n", place, r.Code, r.Message))
+		u.bar.print(fmt.Sprintf("%s: %s: %s", place, r.Code, r.Message))
 	}
 	if u.shown++; u.shown == maxShown+1 && u.app.output != "json" {
 		hint := "--rejects FILE writes all of them to a file"
 		if u.rejects != nil {
 			hint = u.flags.rejects + " has all of them"
 		}
-		u.bar.print(fmt.Sprintf("… and more: %s\n", hint))
+		u.bar.print(fmt.Sprintf("… and more: %s", hint))
 	}
 	if u.rejects != nil {
 		line, _ := json.Marshal(r) // a rejection is strings and numbers: it marshals
@@ -159,12 +165,15 @@ func (u *upload) report(took time.Duration, failed error) error {
 	t := u.tally
 	if u.app.output == "json" {
 		return writeJSON(u.app.out, map[string]any{
-			"read": t.Total(), "stored": t.Stored, "duplicates": t.Duplicates, "rejected": t.Rejected,
+			"read": t.Total(), "stored": t.Stored, "duplicates": t.Duplicates, "rejected": t.Rejected, "conflicts": u.conflicts,
 			"before": u.before, "files": len(u.inputs), "seconds": took.Seconds(), "complete": failed == nil,
 		})
 	}
 	line := fmt.Sprintf("%s read, %s stored, %s, %s rejected", thousands(t.Total()), thousands(t.Stored),
 		count(int(t.Duplicates), "duplicate"), thousands(t.Rejected))
+	if u.conflicts > 0 {
+		line += fmt.Sprintf(" (%s)", count(int(u.conflicts), "conflict"))
+	}
 	if u.before > 0 {
 		line += fmt.Sprintf(" (%s were sent by an earlier run)", thousands(u.before))
 	}

@@ -19,7 +19,7 @@ const (
 	closedFor = 10 * time.Minute
 	// What a row and a key take in memory besides their texts, about.
 	closedRowBytes = 300
-	closedKeyBytes = 48
+	closedKeyBytes = 56
 )
 
 // closedRows remembers the keys of closed rows, those used last: what belongs
@@ -43,13 +43,18 @@ type rowAt struct {
 
 type closedRow struct {
 	at     rowAt
-	keys   map[string]bool
+	keys   contents
 	bytes  int
 	learnt time.Time
 }
 
-// keysOf returns the keys of a row that is known to be closed; nil if it is not.
-func (c *closedRows) keysOf(at rowAt) map[string]bool {
+// contents are the hashes of readings' fields, by key. 0 means that the hash is
+// not known: the id stands for it, or the row was not seen as a whole.
+type contents map[string]uint64
+
+// contentsOf returns what a row holds that is known to be closed; nil if it is
+// not.
+func (c *closedRows) contentsOf(at rowAt) contents {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.rows[at]
@@ -78,8 +83,8 @@ func (c *closedRows) learn(epoch int, at rowAt, r *row) {
 	if r.bytes < closedBytes {
 		return
 	}
-	size := closedRowBytes
-	for key := range r.keys {
+	keys, size := r.contents(), closedRowBytes
+	for key := range keys {
 		size += closedKeyBytes + len(key)
 	}
 	c.mu.Lock()
@@ -93,7 +98,7 @@ func (c *closedRows) learn(epoch int, at rowAt, r *row) {
 	if c.rows == nil {
 		c.rows = map[rowAt]*list.Element{}
 	}
-	c.rows[at] = c.used.PushFront(&closedRow{at: at, keys: r.keys, bytes: size, learnt: time.Now()})
+	c.rows[at] = c.used.PushFront(&closedRow{at: at, keys: keys, bytes: size, learnt: time.Now()})
 	for c.bytes += size; len(c.rows) > closedRowsMost || c.bytes > closedBytesMost; {
 		c.remove(c.used.Back())
 	}

@@ -23,7 +23,7 @@ func TestClosedRowsAreBounded(t *testing.T) {
 		at, r := closedAt(n)
 		c.learn(c.now(), at, r)
 		first, _ := closedAt(0)
-		if c.keysOf(first) == nil {
+		if c.contentsOf(first) == nil {
 			t.Fatalf("the first one, which is used all the time, is forgotten after %d", n)
 		}
 	}
@@ -51,20 +51,20 @@ func TestClosedRowsAreForgotten(t *testing.T) {
 		var c closedRows
 		at, r := closedAt(1)
 		r.bytes--
-		if c.learn(c.now(), at, r); c.keysOf(at) != nil {
+		if c.learn(c.now(), at, r); c.contentsOf(at) != nil {
 			t.Error("an open row is remembered")
 		}
 		r.bytes++
-		if c.learn(c.now(), at, r); !c.keysOf(at)["id1"] {
+		if c.learn(c.now(), at, r); c.contentsOf(at) == nil {
 			t.Error("a closed row is not remembered")
 		}
 		<-time.After(closedFor + time.Second)
-		if c.keysOf(at) != nil || len(c.rows) != 0 || c.bytes != 0 {
+		if c.contentsOf(at) != nil || len(c.rows) != 0 || c.bytes != 0 {
 			t.Error("it is remembered for ever")
 		}
 		epoch := c.now()
 		c.forget(at.table)
-		if c.learn(epoch, at, r); c.keysOf(at) != nil {
+		if c.learn(epoch, at, r); c.contentsOf(at) != nil {
 			t.Error("a row of a table that has gone is remembered")
 		}
 	})

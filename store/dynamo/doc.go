@@ -16,6 +16,9 @@
 // A stream may have rows of up to an hour; then keys begin with the millisecond
 // in the row. docs/data-model.md has the form in full, and a test that it is so.
 //
+// Rows under the hash key #streams say how each stream in the table lies: they
+// are written before its first reading, so that a lost registry loses nothing.
+//
 // # Writing
 //
 // At most two requests a row, and never torn: an id and all of its values

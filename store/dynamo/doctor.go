@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/store"
 )
 
@@ -42,6 +43,9 @@ type Examination struct {
 	Options
 	// Prefixes are those of the time tables, of all classes.
 	Prefixes []string
+	// Expired reports whether all that a table can have held has expired; nil:
+	// nothing expires.
+	Expired func(bucket.Table) bool
 }
 
 // maxSkew is how far the clock may be from DynamoDB's. Requests are refused from
@@ -58,13 +62,14 @@ func Examine(ctx context.Context, x Examination) []Finding {
 	if x.Owner == "" {
 		x.Owner = x.Registry
 	}
-	e := &examiner{Store: &Store{opts: x.Options, client: x.Client}, prefixes: x.Prefixes}
+	e := &examiner{Store: &Store{opts: x.Options, client: retryCut(x.Client)}, prefixes: x.Prefixes, expired: x.Expired}
 	if !e.registry(ctx) {
 		return e.findings // nothing else would say more than that
 	}
 	e.timeToLive(ctx)
 	e.owner(ctx)
 	e.tableTemplate(ctx)
+	e.lostTables(ctx)
 	e.permissions(ctx)
 	e.quotas(ctx)
 	return e.findings
@@ -73,6 +78,7 @@ func Examine(ctx context.Context, x Examination) []Finding {
 type examiner struct {
 	*Store
 	prefixes []string
+	expired  func(bucket.Table) bool
 	table    *types.TableDescription // of the registry
 	findings []Finding
 }

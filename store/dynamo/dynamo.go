@@ -7,12 +7,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
 )
 
 // Options are what a store works with. Client and Registry are required.
 type Options struct {
-	// Client talks to DynamoDB. Its retryer retries what can be retried.
+	// Client talks to DynamoDB. Its retryer retries what can be retried; answers
+	// that are cut short are retried, too. See NewRetryer.
 	Client *dynamodb.Client
 	// Registry is the name of the registry's table. Open makes it if it is not
 	// there.
@@ -27,9 +29,11 @@ type Options struct {
 	Now func() time.Time
 	// Parallel is how many requests one call may have under way; 0 is 32.
 	Parallel int
-	// CacheFor is how long a list of tables serves reads that need not see
-	// what other processes did just now; 0 is 10 seconds.
+	// CacheFor is how long a list of tables serves if its version is current;
+	// 0 is 10 seconds.
 	CacheFor time.Duration
+	// Conditions receives health.StoreUnreachable; nil is nobody.
+	Conditions *health.Conditions
 }
 
 // OwnerTag is the tag that tables of Varve's carry.
@@ -51,13 +55,23 @@ type Store struct {
 	life   sync.RWMutex // held for reading by every call
 	closed bool
 
+	reach  reach
+	stop   context.CancelFunc // of the probe
+	probes sync.WaitGroup
+
 	list    tableList
 	noted   noted
+	laid    laid
+	surveys surveys
 	closes  closedRows
 	expects expectations
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store     = (*Store)(nil)
+	_ store.Versioned = (*Store)(nil)
+	_ store.Surveyor  = (*Store)(nil)
+)
 
 // Open returns the store, with its registry ready.
 func Open(ctx context.Context, o Options) (*Store, error) {
@@ -76,10 +90,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.CacheFor <= 0 {
 		o.CacheFor = defaultCacheFor
 	}
-	s := &Store{opts: o, client: o.Client}
+	s := &Store{opts: o, reach: reach{conditions: o.Conditions}}
+	s.client = retryCut(s.reach.watched(o.Client))
 	if err := s.openRegistry(ctx); err != nil {
 		return nil, err
 	}
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.probes.Go(func() { s.probe(ctx) })
 	return s, nil
 }
 
@@ -101,6 +118,8 @@ func (s *Store) leave() { s.life.RUnlock() }
 
 // Close waits for calls under way.
 func (s *Store) Close() error {
+	s.stop()
+	s.probes.Wait()
 	s.life.Lock()
 	defer s.life.Unlock()
 	s.closed = true

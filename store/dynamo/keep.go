@@ -23,7 +23,7 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 	}
 	defer s.leave()
 	defer s.list.forget()
-	s.noted.forget(t)
+	s.forgetTable(t)
 	defer s.closes.forget(t)
 	r, err := s.recordOf(ctx, t)
 	if err != nil {
@@ -91,6 +91,9 @@ func (s *Store) begin(ctx context.Context, t bucket.Table, tier store.Tier, old 
 	cond := store.IfAbsent()
 	if old != nil {
 		r.Version, r.Used, r.Hold = old.Version+1, old.Used, old.Hold
+		if r.Lost = old.Lost; r.Lost.IsZero() && old.Used && old.Phase == usable {
+			r.Lost = r.Created
+		}
 		cond = store.IfEquals("version", varve.IntValue(old.Version))
 	}
 	err := s.put(ctx, r.item(t), cond)
@@ -154,7 +157,7 @@ func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
 	}
 	defer s.leave()
 	defer s.list.forget()
-	s.noted.forget(t)
+	s.forgetTable(t)
 	defer s.closes.forget(t)
 	d, err := s.describe(ctx, t.Name())
 	if err != nil {

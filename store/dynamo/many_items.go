@@ -2,9 +2,12 @@ package dynamo
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve/store"
 )
@@ -28,6 +31,58 @@ func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
 		requests[items[i].Key] = types.WriteRequest{PutRequest: &types.PutRequest{Item: raw}}
 	}
 	return s.writeAll(ctx, requests)
+}
+
+// PutAbsent implements store.Items. What exists is read first, many items a
+// request, because that costs less than conditions that fail. No request writes
+// many items with a condition on each, so the rest are written side by side.
+func (s *Store) PutAbsent(ctx context.Context, items []store.Item) ([]bool, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	known, err := s.existing(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	written := make([]bool, len(items))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(s.opts.Parallel)
+	for i := range items {
+		if known[items[i].Key] {
+			continue
+		}
+		known[items[i].Key] = true // of two with one key, the first counts
+		g.Go(func() error {
+			err := s.put(ctx, items[i], store.IfAbsent())
+			written[i] = err == nil
+			if errors.Is(err, store.ErrCondition) {
+				return nil // another process wrote it meanwhile
+			}
+			return err
+		})
+	}
+	return written, g.Wait()
+}
+
+// existing returns the keys of the items that exist.
+func (s *Store) existing(ctx context.Context, items []store.Item) (map[store.Key]bool, error) {
+	keys := make([]store.Key, len(items))
+	for i := range items {
+		keys[i] = items[i].Key
+	}
+	slices.SortFunc(keys, store.Key.Compare)
+	known := map[store.Key]bool{}
+	for some := range slices.Chunk(slices.Compact(keys), batchGet) {
+		found, err := s.getSome(ctx, some, true, nil)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			known[found[i].Key] = true
+		}
+	}
+	return known, nil
 }
 
 // DeleteAll implements store.Items.

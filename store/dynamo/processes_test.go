@@ -35,6 +35,7 @@ type process struct {
 	store   *dynamo.Store
 	router  *router.Router
 	query   *query.Engine
+	streams *streams.Registry
 	rotator *rotator.Rotator
 }
 
@@ -53,7 +54,7 @@ func launch(t *testing.T, url, registry string, way http.RoundTripper) *process 
 	policy := &retention.Policy{Prefix: "t", Classes: []retention.Class{{Name: retention.DefaultClass, Retention: 365 * 24 * time.Hour}}}
 	known, grid := streams.New(s, now), bucket.Policy{Future: 24 * time.Hour}
 	return &process{
-		t: t, store: s,
+		t: t, store: s, streams: known,
 		router: router.New(router.Options{Writer: s, Creator: s, Streams: known, Policy: policy, Grid: grid, Now: now}),
 		query:  query.New(query.Options{Reader: s, Catalog: s, Streams: known, Policy: policy, Now: now, Parallel: 8}),
 		rotator: rotator.New(rotator.Options{

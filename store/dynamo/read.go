@@ -50,7 +50,7 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (best varve.Reading,
 	defer s.leave()
 	r := store.Range{
 		Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending,
-		Consistent: l.Consistent, Layout: l.Layout,
+		Consistent: l.Consistent, Layout: l.Layout, Damaged: l.Damaged,
 	}
 	if l.By == varve.ByEvent {
 		r.Limit = 1

@@ -42,8 +42,10 @@ type record struct {
 	Created time.Time
 	Retired time.Time
 	Hold    string
-	Used    bool  // something has been written to it, or is about to be
-	Version int64 // raised by every change
+	Used    bool      // something has been written to it, or is about to be
+	Lost    time.Time // when the table was made in place of one that somebody deleted
+	Listed  bool      // the catalog's version has changed since it is used
+	Version int64     // raised by every change
 }
 
 // info describes a table that has a record; or none, if it is not ours.
@@ -53,7 +55,7 @@ func (r *record) info(t bucket.Table, ours bool) store.Info {
 	}
 	return store.Info{
 		Table: t, Status: r.Phase.status(), Owned: true,
-		Tier: r.Tier, Created: r.Created, Retired: r.Retired, Hold: r.Hold,
+		Tier: r.Tier, Created: r.Created, Retired: r.Retired, Hold: r.Hold, Lost: r.Lost,
 	}
 }
 
@@ -71,6 +73,12 @@ func (r *record) item(t bucket.Table) store.Item {
 	}
 	if r.Used {
 		it.Attrs["used"] = varve.BoolValue(true)
+	}
+	if !r.Lost.IsZero() {
+		it.Attrs["lost"] = varve.IntValue(r.Lost.UnixNano())
+	}
+	if r.Listed {
+		it.Attrs["listed"] = varve.BoolValue(true)
 	}
 	if r.Hold != "" {
 		it.Attrs["hold"] = varve.StringValue(r.Hold)
@@ -95,8 +103,14 @@ func parseRecord(it *store.Item) (record, error) {
 	if at := number("retired"); at != 0 {
 		r.Retired = time.Unix(0, at).UTC()
 	}
+	if at := number("lost"); at != 0 {
+		r.Lost = time.Unix(0, at).UTC()
+	}
 	if v, ok := it.Attrs["used"]; ok {
 		r.Used = v.Bool()
+	}
+	if v, ok := it.Attrs["listed"]; ok {
+		r.Listed = v.Bool()
 	}
 	if v, ok := it.Attrs["hold"]; ok {
 		r.Hold = v.Text()

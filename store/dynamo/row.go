@@ -39,11 +39,12 @@ type row struct {
 	bytes int   // of a row: its size; of what it is to get: what that adds
 	sized bool  // the row says its size itself
 	ttl   int64 // from when it may be deleted, in unix seconds; 0: never
+	whole bool  // maps have all members
 }
 
 // newRow returns the attributes of a row with the given readings.
 func newRow(entries []entry) (row, error) {
-	r := row{keys: map[string]bool{}, maps: map[string]item{}}
+	r := row{keys: map[string]bool{}, maps: map[string]item{}, whole: true}
 	for i := range entries {
 		if err := r.add(&entries[i]); err != nil {
 			return r, err
@@ -109,19 +110,22 @@ func parseSeconds(text string) (time.Time, error) {
 	return time.UnixMilli(r.Num().Int64()).UTC(), nil
 }
 
-// parseRow reads what a row holds.
+// parseRow reads what a row holds, or as much of it as an update returned.
 func parseRow(it item) (row, error) {
 	r := row{keys: map[string]bool{}, maps: map[string]item{}, bytes: sizeOf(it)}
 	ids, ok := it[attrIDs].(*setV)
 	if !ok {
-		return r, fmt.Errorf("a row has no %s", attrIDs)
+		return r, fmt.Errorf("it has no %s", attrIDs)
 	}
 	for _, key := range ids.Value {
 		r.keys[key] = true
 	}
 	for attr, av := range it {
-		if m, ok := av.(*mapV); ok {
+		m, ok := av.(*mapV)
+		if ok {
 			r.maps[attr] = m.Value
+		} else if _, field := fieldName(attr); field || attr == attrAt || attr == attrScale {
+			return r, fmt.Errorf("attribute %s is no map", attr)
 		}
 	}
 	size, sized, err := wholeNumber(it, attrSize)
@@ -158,7 +162,7 @@ func (r *row) readings(series varve.Series, ms int64) ([]varve.Reading, error) {
 	for key := range r.keys {
 		reading, err := r.reading(series, ms, key)
 		if err != nil {
-			return nil, fmt.Errorf("%s at %d, %q: %w", series, ms, key, err)
+			return nil, fmt.Errorf("reading %q: %w", key, err)
 		}
 		list = append(list, reading)
 	}
@@ -198,6 +202,9 @@ func (r *row) reading(series varve.Series, ms int64, key string) (out varve.Read
 			return out, fmt.Errorf("field %s: %w", name, err)
 		}
 		out.Fields = append(out.Fields, varve.Field{Name: name, Value: v})
+	}
+	if len(out.Fields) == 0 {
+		return out, fmt.Errorf("it has no fields")
 	}
 	slices.SortFunc(out.Fields, func(a, b varve.Field) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil

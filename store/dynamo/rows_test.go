@@ -46,7 +46,7 @@ func handmade() []attrs {
 }
 
 // TestRowsByHand: rows that something else wrote, as docs/data-model.md has
-// them, are read; and what is in them is a duplicate.
+// them, are read; and what is in them is a duplicate, or a conflict.
 func TestRowsByHand(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -83,7 +83,7 @@ func TestRowsByHand(t *testing.T) {
 	}
 	again := sensor(someTime, "temperature", varve.IntValue(1))
 	again.ID = got[0].ID
-	if verdicts := send(t, s, tb, again); verdicts != "d" {
-		t.Errorf("one that is in a row: %s", verdicts)
+	if verdicts := send(t, s, tb, got[0], again); verdicts != "dr" {
+		t.Errorf("one that is in a row, and one with other values: %s, want dr", verdicts)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/store"
 )
 
@@ -153,23 +154,18 @@ func (sc *scanner) start() int64 {
 }
 
 // take holds a row's readings that lie in the range, and returns the edge after
-// it.
+// it. A damaged row is an error, or skipped if the range says so.
 func (sc *scanner) take(it item) (edge int64, err error) {
-	ts, ok := it[attrTS].(*numV)
-	if !ok {
-		return 0, fmt.Errorf("a row of %s in %s has no %s", sc.r.Series, sc.r.Table, attrTS)
-	}
-	ms, below, ok := msOf(ts.Value)
-	if !ok {
-		return 0, fmt.Errorf("a row of %s in %s has the %s %.40q", sc.r.Series, sc.r.Table, attrTS, ts.Value)
-	}
-	r, err := parseRow(it)
+	ms, below, list, err := rowReadings(sc.r.Series, it)
 	if err != nil {
-		return 0, fmt.Errorf("%s in %s at %d: %w", sc.r.Series, sc.r.Table, ms, err)
-	}
-	list, err := r.readings(sc.r.Series, ms)
-	if err != nil {
-		return 0, err
+		damaged := damagedRow(sc.r.Table, it, err)
+		if sc.r.Damaged == nil {
+			return 0, damaged
+		}
+		sc.r.Damaged(damaged)
+		if ms < 0 {
+			return sc.start(), nil
+		}
 	}
 	for i := range list {
 		if sc.wants(&list[i]) {
@@ -184,6 +180,35 @@ func (sc *scanner) take(it item) (edge int64, err error) {
 		return block, nil // the last row of its window: what follows ends here
 	}
 	return block + sc.window, nil
+}
+
+// rowReadings returns the first millisecond of a row, -1 if that cannot be read,
+// whether it is below another row, and the readings in it.
+func rowReadings(series varve.Series, it item) (ms int64, below bool, list []varve.Reading, err error) {
+	ts, ok := it[attrTS].(*numV)
+	if !ok {
+		return -1, false, nil, fmt.Errorf("it has no %s", attrTS)
+	}
+	if ms, below, ok = msOf(ts.Value); !ok || ms < 0 {
+		return -1, false, nil, fmt.Errorf("its %s is not a millisecond", attrTS)
+	}
+	r, err := parseRow(it)
+	if err == nil {
+		list, err = r.readings(series, ms)
+	}
+	return ms, below, list, err
+}
+
+// damagedRow names a row and what is wrong with it.
+func damagedRow(t bucket.Table, it item, problem error) *store.DamagedRow {
+	d := &store.DamagedRow{Table: t.Name(), Problem: problem.Error()}
+	if series, ok := it[attrSeries].(*strV); ok {
+		d.Series = series.Value
+	}
+	if ts, ok := it[attrTS].(*numV); ok {
+		d.TS = ts.Value
+	}
+	return d
 }
 
 // ready returns how many of the readings held no further row can precede.

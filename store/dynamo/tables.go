@@ -24,6 +24,13 @@ type tableList struct {
 	of    selection
 	infos []listed
 	epoch int // raised by forget
+	// version of the catalog, which the list is as new as.
+	version string
+}
+
+// newEnough reports whether the list serves a filter. The lock is held.
+func (l *tableList) newEnough(f *store.Filter, sel *selection, most time.Duration) bool {
+	return !f.Fresh && l.of.equal(sel) && time.Since(l.read) < most && (f.Version == "" || f.Version == l.version)
 }
 
 // listed is a table, and whether it is known that nothing is in it.
@@ -67,7 +74,7 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 	}
 	var infos []store.Info
 	for i := range all {
-		if all[i].Overlaps(f.Window) && !(f.SkipEmpty && all[i].empty) {
+		if all[i].Overlaps(f.Window) && !(f.SkipEmpty && all[i].empty) && (f.Lost || all[i].Status != store.Gone) {
 			infos = append(infos, all[i].Info)
 		}
 	}
@@ -81,7 +88,7 @@ func (s *Store) listed(ctx context.Context, f *store.Filter) ([]listed, error) {
 	sel := selectionOf(f)
 	l := &s.list
 	l.mu.Lock()
-	if !f.Fresh && l.of.equal(&sel) && time.Since(l.read) < s.opts.CacheFor {
+	if l.newEnough(f, &sel, s.opts.CacheFor) {
 		defer l.mu.Unlock()
 		return l.infos, nil
 	}
@@ -96,6 +103,9 @@ func (s *Store) listed(ctx context.Context, f *store.Filter) ([]listed, error) {
 	defer l.mu.Unlock()
 	if l.epoch == epoch {
 		l.read, l.of, l.infos = at, sel, infos
+		if f.Version != "" { // else it is newer than the version that it had
+			l.version = f.Version
+		}
 	}
 	return infos, nil
 }
@@ -129,18 +139,26 @@ func (s *Store) load(ctx context.Context, sel *selection) (infos []listed, err e
 	return infos, nil
 }
 
-// unlisted returns the tables of a prefix that have a record, and are there, but
-// are not in DynamoDB's list yet.
+// unlisted returns the tables of a prefix that have a record, and are not in
+// DynamoDB's list: those that are not in it yet, and those that somebody deleted
+// after they were used.
 func (s *Store) unlisted(ctx context.Context, prefix string, records map[string]record) (infos []listed, err error) {
 	for name, r := range records {
 		t, ok := bucket.Parse(name)
-		if !ok || t.Prefix != prefix || r.Phase != usable {
+		if !ok || t.Prefix != prefix || r.Phase != usable && r.Lost.IsZero() {
 			continue
 		}
-		if _, err := s.describe(ctx, name); err == nil {
-			infos = append(infos, listed{r.info(t, true), !r.Used})
-		} else if !isNoTable(err) {
+		_, err := s.describe(ctx, name)
+		switch in := r.info(t, true); {
+		case err == nil && r.Phase == usable:
+			infos = append(infos, listed{in, !r.Used})
+		case err != nil && !isNoTable(err):
 			return nil, err
+		case err != nil && r.Used:
+			if in.Status = store.Gone; in.Lost.IsZero() {
+				in.Lost = s.opts.Now().UTC() // when exactly, nobody knows
+			}
+			infos = append(infos, listed{in, false})
 		}
 	}
 	return infos, nil
@@ -197,6 +215,9 @@ func (s *Store) adopt(ctx context.Context, in *store.Info, d *types.TableDescrip
 	if err := s.put(ctx, r.item(in.Table), store.IfAbsent()); err != nil && !errors.Is(err, store.ErrCondition) {
 		return err
 	}
+	if err := s.changeVersion(ctx); err != nil {
+		return err
+	}
 	readings, bytes := in.Readings, in.Bytes
 	*in = r.info(in.Table, true)
 	in.Readings, in.Bytes = readings, bytes
@@ -227,7 +248,7 @@ func (s *Store) records(ctx context.Context) (map[string]record, error) {
 }
 
 // detailed adds what DynamoDB says of the tables. Its count is of rows, and
-// hours old.
+// hours old; rows of streams are taken off.
 func (s *Store) detailed(ctx context.Context, infos []store.Info) ([]store.Info, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.opts.Parallel)
@@ -242,7 +263,7 @@ func (s *Store) detailed(ctx context.Context, infos []store.Info) ([]store.Info,
 			if err != nil {
 				return err
 			}
-			infos[i].Readings, infos[i].Bytes = aws.ToInt64(d.ItemCount), aws.ToInt64(d.TableSizeBytes)
+			infos[i].Readings, infos[i].Bytes = max(aws.ToInt64(d.ItemCount)-s.laid.in(infos[i].Table), 0), aws.ToInt64(d.TableSizeBytes)
 			if !infos[i].Owned && s.tags {
 				return s.adopt(ctx, &infos[i], d)
 			}

@@ -88,11 +88,7 @@ func TestTemplate(t *testing.T) {
 			}
 			do(s.Create(t.Context(), before, store.Hot))
 			is("without a template", "on demand, protected", before.Name())
-			template := templateText
-			if e.Name == dynamotest.Local.Name { // which knows no classes
-				template = strings.Replace(template, `"table_class": {"cold": "standard_infrequent_access"},`, "", 1)
-			}
-			putTemplate(t, s, template)
+			putTemplate(t, s, templateText)
 			is("made before there was one", "on demand, protected", before.Name())
 			do(s.Create(t.Context(), tb, store.Hot))
 			is("hot", "provisioned 40/50, protected", tb.Name())
@@ -104,7 +100,7 @@ func TestTemplate(t *testing.T) {
 			is("on demand from before", "on demand, protected", before.Name())
 			do(s.Tune(t.Context(), tb, store.Cold))
 			want := "on demand, infrequent access, protected"
-			if e.Name == dynamotest.Local.Name {
+			if e.Name == dynamotest.Local.Name { // which has no table classes
 				want = "on demand, protected"
 			}
 			is("cold", want, tb.Name())

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/bucket"
@@ -76,7 +77,8 @@ func classOf(word string) types.TableClass {
 
 // Tune implements store.Keeper: a provisioned table gets the tier's capacity, or
 // goes on demand if there is none; and a table gets the tier's class. A table
-// that is on demand stays so.
+// that is on demand stays so. DynamoDB bounds changes of class and of capacity
+// apart, so if one fails, the other is made all the same.
 func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -94,10 +96,8 @@ func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error
 		return err
 	}
 	settings := template.Of(s.opts.ClassOf(t.Prefix))
-	if err := s.tuneClass(ctx, t.Name(), r.Tier, tier, &settings); err != nil {
-		return err
-	}
-	if err := s.tuneCapacity(ctx, t.Name(), tier, &settings); err != nil {
+	classErr := s.tuneClass(ctx, t.Name(), r.Tier, tier, &settings)
+	if err := errors.Join(classErr, s.tuneCapacity(ctx, t.Name(), tier, &settings)); err != nil {
 		return err
 	}
 	return s.alter(ctx, t, func(r *record) error { r.Tier = tier; return nil })
@@ -120,7 +120,18 @@ func (s *Store) tuneClass(ctx context.Context, name string, from, to store.Tier,
 	if is == classOf(want) {
 		return nil
 	}
-	return s.updateTable(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), TableClass: classOf(want)})
+	err = s.updateTable(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), TableClass: classOf(want)})
+	if isUnknownClass(err) {
+		return nil
+	}
+	return err
+}
+
+// isUnknownClass reports whether an update of the class alone was refused by
+// DynamoDB Local, which knows no table classes and finds the request empty.
+func isUnknownClass(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" && api.ErrorMessage() == "Nothing to update"
 }
 
 // tuneCapacity changes the capacity of a table that is provisioned.

@@ -109,12 +109,13 @@ func (s *Store) putMore(ctx context.Context, g *group, at place, seen *row, entr
 
 // with returns a row to which another one's readings were added.
 func (r *row) with(more *row) *row {
-	sum := &row{keys: maps.Clone(r.keys), maps: maps.Clone(r.maps), bytes: r.bytes + more.bytes, sized: true, ttl: more.ttl}
+	sum := &row{keys: maps.Clone(r.keys), maps: maps.Clone(r.maps), bytes: r.bytes + more.bytes, sized: true, ttl: more.ttl, whole: r.whole}
 	maps.Copy(sum.keys, more.keys)
 	for attr, m := range more.maps {
-		if sum.maps[attr] == nil {
-			sum.maps[attr] = m // which attributes there are is all that matters
+		if sum.maps[attr] = maps.Clone(sum.maps[attr]); sum.maps[attr] == nil {
+			sum.maps[attr] = item{}
 		}
+		maps.Copy(sum.maps[attr], m)
 	}
 	return sum
 }
@@ -185,7 +186,7 @@ func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.Upd
 		return s.refused(g, at, "UpdateItem", epoch, err)
 	}
 	s.usage.writes.add(halves(out.ConsumedCapacity))
-	r, err := s.seen(g, at, epoch, out.Attributes)
+	r, err := s.seen(g, at, epoch, out.Attributes, false)
 	return reply{stored: true, row: r}, err
 }
 
@@ -200,18 +201,21 @@ func (s *Store) refused(g *group, at place, action string, epoch int, err error)
 		return reply{}, err
 	}
 	s.usage.writes.refused(failed.Item)
-	r, err := s.seen(g, at, epoch, failed.Item)
+	r, err := s.seen(g, at, epoch, failed.Item, true)
 	return reply{row: r}, err
 }
 
-// seen reads what a row holds; nil if nothing was returned.
-func (s *Store) seen(g *group, at place, epoch int, it item) (*row, error) {
+// seen reads what a row holds, if it was returned as a whole; nil if nothing was.
+func (s *Store) seen(g *group, at place, epoch int, it item, whole bool) (*row, error) {
 	if len(it) == 0 {
 		return nil, nil
 	}
 	r, err := parseRow(it)
-	if err == nil {
-		s.closes.learn(epoch, g.at(at), &r)
+	r.whole = whole
+	if err != nil {
+		damaged := damagedRow(g.table, g.key(at), err)
+		return nil, damaged
 	}
-	return &r, err
+	s.closes.learn(epoch, g.at(at), &r)
+	return &r, nil
 }

@@ -2,10 +2,12 @@ package dynamo
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/store"
 )
@@ -17,6 +19,7 @@ type noted struct {
 	mu   sync.Mutex
 	at   map[bucket.Table]time.Time
 	seen map[bucket.Table]time.Time // when tables were known to be there
+	made map[bucket.Table]time.Time // when tables were made, by their records
 }
 
 // notedFor is how long a look at a record serves.
@@ -29,13 +32,17 @@ func (n *noted) has(t bucket.Table) bool {
 	return ok && time.Since(at) < notedFor
 }
 
-func (n *noted) add(t bucket.Table) {
+// add remembers a look at a record, and reports whether its table is another one
+// than it was at the last look.
+func (n *noted) add(t bucket.Table, made time.Time) (another bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.at == nil {
-		n.at = map[bucket.Table]time.Time{}
+		n.at, n.made = map[bucket.Table]time.Time{}, map[bucket.Table]time.Time{}
 	}
-	n.at[t] = time.Now()
+	before, known := n.made[t]
+	n.at[t], n.made[t] = time.Now(), made
+	return known && !before.Equal(made)
 }
 
 // metFor is how long a table that was there is taken to be there, by writes that
@@ -63,6 +70,7 @@ func (n *noted) forget(t bucket.Table) {
 	defer n.mu.Unlock()
 	delete(n.at, t)
 	delete(n.seen, t)
+	delete(n.made, t)
 }
 
 // use makes sure that a table's record says that something may be in it, before
@@ -77,13 +85,39 @@ func (s *Store) use(ctx context.Context, t bucket.Table) error {
 		return err
 	case r == nil || r.Phase != usable:
 		return fmt.Errorf("%s: %w", t, store.ErrNoTable)
-	case !r.Used:
+	case !r.Used || !r.Listed:
+		if err := s.announce(ctx, t, r); err != nil {
+			return err
+		}
+	}
+	if s.noted.add(t, r.Created) {
+		s.laid.forget(t)
+	}
+	return nil
+}
+
+// announce makes lists of tables everywhere include one that nobody has used.
+// Whoever finds it used and not listed goes on where another process died.
+func (s *Store) announce(ctx context.Context, t bucket.Table, r *record) error {
+	if !r.Used {
 		if err := s.alter(ctx, t, func(r *record) error { r.Used = true; return nil }); err != nil {
 			return err
 		}
 	}
-	s.noted.add(t)
-	return nil
+	if err := s.changeVersion(ctx); err != nil {
+		return err
+	}
+	return s.alter(ctx, t, func(r *record) error { r.Listed = true; return nil })
+}
+
+// VersionKey implements store.Versioned.
+func (s *Store) VersionKey() store.Key { return store.Key{PK: "CATALOG", SK: tablesPK} }
+
+// changeVersion changes the catalog's version to one that there never was.
+func (s *Store) changeVersion(ctx context.Context) error {
+	return s.put(ctx, store.Item{Key: s.VersionKey(), Attrs: map[string]varve.Value{
+		store.VersionAttr: varve.StringValue(rand.Text()),
+	}})
 }
 
 // useAll prepares the tables of groups for being written to, and returns the

@@ -20,6 +20,7 @@ type group struct {
 	layout   store.Layout
 	existing bool // the row is expected to be there
 	entries  []entry
+	stored   map[string]*varve.Reading // by key: what entries are in conflict with
 }
 
 // lot is where a group's rows lie: that of whole milliseconds, and those below
@@ -48,18 +49,17 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 	}
 	defer s.leave()
 	groups := s.groupRows(batches, results)
-	failed := make([]error, len(groups))
+	failed := s.prepare(ctx, groups)
 	var g errgroup.Group
 	g.SetLimit(s.opts.Parallel)
-	unusable := s.useAll(ctx, groups)
 	for i := range groups {
-		if failed[i] = unusable[groups[i].table]; failed[i] != nil {
+		if failed[i] != nil {
 			continue
 		}
 		g.Go(func() error {
 			failed[i] = s.writeApart(ctx, &groups[i])
 			if errors.Is(failed[i], store.ErrNoTable) {
-				s.noted.forget(groups[i].table)
+				s.forgetTable(groups[i].table)
 			}
 			return nil
 		})
@@ -189,10 +189,8 @@ func (s *Store) writeGroup(ctx context.Context, g *group) error {
 			return err
 		}
 	}
-	for i := range g.entries {
-		if e := &g.entries[i]; e.verdict.Outcome == 0 { // its twin in the group has been written
-			*e.verdict = varve.Verdict{Outcome: varve.Duplicate}
-		}
+	if len(entries) < len(g.entries) {
+		g.compareTwins()
 	}
 	return nil
 }
@@ -228,8 +226,8 @@ func (s *Store) confirm(ctx context.Context, g *group) error {
 // returns what belongs below the row, because that is closed; and whether
 // DynamoDB was asked.
 func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entry) (rest []entry, asked bool, err error) {
-	if keys := s.closes.keysOf(g.at(at)); keys != nil {
-		return without(entries, keys), false, nil
+	if known := s.closes.contentsOf(g.at(at)); known != nil && known.settle(entries) {
+		return known.without(entries), false, nil
 	}
 	r, n, err := s.first(ctx, g, at, entries)
 	for {
@@ -241,7 +239,9 @@ func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entr
 			entries = entries[n:]
 		}
 		if r.row != nil {
-			entries = without(entries, r.row.keys)
+			if entries, err = g.without(entries, r.row); err != nil {
+				return nil, true, err
+			}
 		}
 		if len(entries) == 0 || r.row != nil && r.row.bytes >= closedBytes {
 			return entries, true, nil
@@ -296,17 +296,6 @@ func addable(entries []entry) bool {
 // holds reports whether all entries are in a row.
 func (r *row) holds(entries []entry) bool {
 	return !slices.ContainsFunc(entries, func(e entry) bool { return !r.keys[e.key] })
-}
-
-// without gives those that are there already their verdict, and returns the
-// others.
-func without(entries []entry, keys map[string]bool) []entry {
-	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
-		if keys[e.key] {
-			*e.verdict = varve.Verdict{Outcome: varve.Duplicate}
-		}
-		return keys[e.key]
-	})
 }
 
 func mark(entries []entry, o varve.Outcome) {

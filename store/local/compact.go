@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -25,7 +26,9 @@ func (s *Store) mergeTails(ctx context.Context, done []made) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.mergeSeries(m.tail.table, m.tail.series); err != nil {
+		if err := s.mergeSeries(m.tail.table, m.tail.series); isDamage(err) {
+			continue // what is left of it is merged when the damage is set aside and accepted
+		} else if err != nil {
 			return fmt.Errorf("merge chunks of %s in %s: %w", m.tail.series, m.tail.table.Table, err)
 		}
 	}
@@ -48,7 +51,9 @@ func (s *Store) pack(ctx context.Context, t bucket.Table) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.mergeSeries(tb, sr); err != nil {
+		if err := s.mergeSeries(tb, sr); isDamage(err) {
+			continue
+		} else if err != nil {
 			return fmt.Errorf("merge chunks of %s: %w", sr, err)
 		}
 	}
@@ -82,12 +87,15 @@ func (s *Store) smallSeries(t *table) (found []varve.Series, err error) {
 // 1: each of their readings into the chunk that it follows there, or into the
 // first.
 func (s *Store) mergeSeries(t *table, series varve.Series) (err error) {
-	f, err := newFinder(s.db)
+	f, err := newFinder(s)
 	if err != nil {
 		return err
 	}
 	defer func() { err = closing(err, f.iter) }()
 	f.turn(t, series)
+	if err := f.intact(f.space, after(f.space)); err != nil {
+		return err
+	}
 	m := merger{finder: f, cutter: cutter{s: s, batch: s.db.NewBatch()}}
 	defer func() { err = closing(err, m.batch) }()
 	if err := m.loadSmalls(); err != nil || len(m.smalls) == 0 {
@@ -114,21 +122,17 @@ func (s *Store) commitMerge(t *table, series varve.Series, batch *pebble.Batch, 
 	if t.dropped {
 		return nil
 	}
-	record := t.record
-	record.Bytes += grown
-	if err := record.put(batch, t.Table); err != nil {
+	stats := t.stats
+	stats.bytes += grown
+	if err := errors.Join(stats.put(batch, t.number), putNextChunk(batch, s.nextChunk.Load())); err != nil {
 		return err
 	}
-	next := counters{table: s.nextTable, chunk: s.nextChunk.Load()}
-	if err := batch.Set(keyNext, next.encode(), nil); err != nil {
-		return err
-	}
-	if err := batch.Commit(pebble.NoSync); err != nil {
+	if err := s.apply(batch); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.record = record
+	t.stats = stats
 	if tl := t.tails[series]; tl != nil {
 		tl.smalls = 0
 	}
@@ -152,7 +156,7 @@ func (m *merger) remove(data []byte) error {
 func (m *merger) loadSmalls() error {
 	return m.eachSmall(func(_ chunk.Header, data []byte) error {
 		c := new(chunk.Chunk)
-		if err := c.Decode(m.series, data); err != nil {
+		if err := m.broken(c.Decode(m.series, data)); err != nil {
 			return err
 		}
 		m.smalls = append(m.smalls, c)
@@ -188,7 +192,7 @@ func (m *merger) mergeUnit(from int64) (end int64, err error) {
 	for _, c := range m.smalls {
 		mg.cursors = append(mg.cursors, newCursor(c, &late))
 	}
-	m.begin(m.finder.space, levelMain, m.s.opts.ChunkReadings)
+	m.begin(m.finder.space, levelMain, m.cutter.s.opts.ChunkReadings)
 	var r varve.Reading
 	var arena chunk.Arena
 	for {
@@ -215,7 +219,7 @@ func (m *merger) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
 	// It belongs to the last chunk that begins at its time or before; else to
 	// the first.
 	ok := m.iter.SeekLT(appendChunkKey(nil, m.finder.space, levelMain, from+1, 0)) && m.at(levelMain)
-	if !ok {
+	if !ok && m.iter.Error() == nil {
 		ok = m.seekMainFirst() && m.at(levelMain)
 	}
 	// Go back to the first of those that share event times.
@@ -225,6 +229,9 @@ func (m *merger) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
 			return nil, 0, err
 		}
 		if !m.iter.Prev() || !m.at(levelMain) {
+			if err := m.iter.Error(); err != nil {
+				return nil, 0, err
+			}
 			m.seekMainFirst()
 			break
 		}
@@ -243,7 +250,7 @@ func (m *merger) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
 			return nil, 0, err
 		}
 		c := new(chunk.Chunk)
-		if err := c.Decode(m.series, value); err != nil {
+		if err := m.broken(c.Decode(m.series, value)); err != nil {
 			return nil, 0, err
 		}
 		if n := len(unit); n > 0 && unit[n-1].MaxTime < c.MinTime {

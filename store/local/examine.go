@@ -40,13 +40,8 @@ func Examine(dir string) (Folder, error) {
 		return f, nil
 	}
 	in := &folder{fs: vfs.Default, dir: abs}
-	if empty, err := in.ours(); err != nil || empty {
+	if err := in.identify(); err != nil || in.state == folderNew {
 		return f, err
-	}
-	for _, name := range []string{"journal", "pebble"} {
-		if info, err := os.Stat(in.path(name)); err == nil && !info.IsDir() {
-			return f, fmt.Errorf("data folder %s: %s in it is not a folder", abs, name)
-		}
 	}
 	if _, err := os.Stat(in.path("LOCK")); errors.Is(err, fs.ErrNotExist) {
 		return f, nil // and to lock it would make it

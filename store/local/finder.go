@@ -3,7 +3,7 @@ package local
 import (
 	"bytes"
 	"cmp"
-	"fmt"
+	"errors"
 	"math"
 	"slices"
 	"sort"
@@ -16,6 +16,7 @@ import (
 
 // finder looks single readings up in chunks, as they were when it was made.
 type finder struct {
+	s      *Store
 	iter   *pebble.Iterator
 	series varve.Series
 	space  []byte
@@ -24,13 +25,13 @@ type finder struct {
 	key    []byte         // its key
 }
 
-func newFinder(db *pebble.DB) (*finder, error) {
+func newFinder(s *Store) (*finder, error) {
 	space := []byte{spaceChunk}
-	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
 	if err != nil {
 		return nil, err
 	}
-	return &finder{iter: iter}, nil
+	return &finder{s: s, iter: iter}, nil
 }
 
 // turn turns to a series of a table.
@@ -52,14 +53,20 @@ func (f *finder) edge() (edge int64, smalls int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	if f.iter.SeekLT(appendChunkKey(nil, f.space, levelMain+1, 0, 0)) && f.at(levelMain) {
+	end := appendChunkKey(nil, f.space, levelMain+1, 0, 0)
+	last := f.mainStart()
+	if f.iter.SeekLT(end) && f.at(levelMain) {
 		h, err := f.header()
 		if err != nil {
 			return 0, 0, err
 		}
 		edge = max(edge, h.MaxTime)
+		last = f.iter.Key()
 	}
-	return edge, smalls, f.iter.Error()
+	if err := f.iter.Error(); err != nil {
+		return 0, 0, err
+	}
+	return edge, smalls, f.intact(last, end)
 }
 
 // at reports whether the iterator is at a chunk of the series of a level.
@@ -77,15 +84,15 @@ func (f *finder) header() (chunk.Header, error) {
 		return chunk.Header{}, err
 	}
 	h, err := chunk.ReadHeader(value)
-	if err != nil {
-		return h, fmt.Errorf("%s: %w", f.series, err)
-	}
-	return h, nil
+	return h, f.broken(err)
 }
 
 // eachSmall calls do for every chunk of level 0 of the series.
 func (f *finder) eachSmall(do func(h chunk.Header, data []byte) error) error {
 	first := appendChunkKey(nil, f.space, levelSmall, 0, 0)
+	if err := f.intact(first, f.mainStart()); err != nil {
+		return err
+	}
 	for ok := f.iter.SeekGE(first); ok && f.at(levelSmall); ok = f.iter.Next() {
 		h, err := f.header()
 		if err != nil {
@@ -111,7 +118,7 @@ func (f *finder) load(first, last int64) error {
 		}
 		c := new(chunk.Chunk)
 		f.smalls = append(f.smalls, c)
-		return c.Decode(f.series, data)
+		return f.broken(c.Decode(f.series, data))
 	})
 }
 
@@ -124,19 +131,29 @@ func (f *finder) eachMain(at int64, do func(c *chunk.Chunk)) error {
 	// Level 1 is disjoint: the reading can be in the last chunk that begins at
 	// its time or before, and in those before it that reach up to its time.
 	seek := appendChunkKey(nil, f.space, levelMain, at+1, 0)
-	for ok := f.iter.SeekLT(seek); ok && f.at(levelMain); ok = f.iter.Prev() {
+	behind := seek
+	for ok := f.iter.SeekLT(seek); ; ok = f.iter.Prev() {
+		if !ok || !f.at(levelMain) {
+			if err := f.iter.Error(); err != nil {
+				return err
+			}
+			return f.intact(f.mainStart(), behind)
+		}
+		if err := f.intact(f.iter.Key(), behind); err != nil {
+			return err
+		}
+		behind = slices.Clone(f.iter.Key())
 		if err := f.decodeMain(); err != nil {
 			return err
 		}
 		if f.main.MaxTime < at {
-			break
+			return nil
 		}
 		do(&f.main)
 		if f.main.MinTime < at {
-			break
+			return nil
 		}
 	}
-	return f.iter.Error()
 }
 
 func (f *finder) decodeMain() error {
@@ -150,30 +167,34 @@ func (f *finder) decodeMain() error {
 	f.key = slices.Clone(f.iter.Key())
 	if err := f.main.Decode(f.series, value); err != nil {
 		f.key = nil
-		return fmt.Errorf("%s: %w", f.series, err)
+		return f.broken(err)
 	}
 	return nil
 }
 
-// has reports whether a chunk has a reading at a position.
-func has(c *chunk.Chunk, p varve.Position) bool {
+// find returns where a chunk has a reading at a position.
+func find(c *chunk.Chunk, p varve.Position) (int, bool) {
 	compare := func(i int) int {
 		if t := c.Time(i); t != p.Time {
 			return cmp.Compare(p.Time, t)
 		}
 		return p.ID.Compare(c.ID(i))
 	}
-	_, found := sort.Find(c.Len(), compare)
-	return found
+	return sort.Find(c.Len(), compare)
 }
 
 // askChunks asks chunks for the late readings of a write, series by series.
 func (w *writer) askChunks() (err error) {
-	f, err := newFinder(w.s.db)
+	f, err := newFinder(w.s)
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, f.iter) }()
+	defer func() {
+		// The iterator repeats damage, for which readings were refused.
+		if closed := f.iter.Close(); !isDamage(closed) {
+			err = errors.Join(err, closed)
+		}
+	}()
 	slices.SortFunc(w.late, func(a, b *entry) int {
 		if a.tail != b.tail {
 			if c := a.table.Table.Compare(b.table.Table); c != 0 {
@@ -200,19 +221,19 @@ func (w *writer) askChunks() (err error) {
 func (w *writer) askSeries(f *finder, late []*entry) error {
 	t := late[0].tail
 	f.turn(t.table, t.series)
-	if err := w.s.learn(f, t, late[0].cleared); err != nil {
-		return err
+	if err := w.s.learn(f, t, late[0].cleared); err != nil && !isDamage(err) {
+		return err // without an edge, chunks are asked for every reading
 	}
 	first, last := late[0].reading.Time.UnixNano(), late[len(late)-1].reading.Time.UnixNano()
 	if err := f.load(first, last); err != nil {
-		return err
+		return refuse(late, err)
 	}
 	for from := 0; from < len(late); {
 		to := from + 1
 		for to < len(late) && late[to].reading.Time.Equal(late[from].reading.Time) {
 			to++
 		}
-		if err := f.ask(late[from:to]); err != nil {
+		if err := refuse(late[from:to], f.ask(late[from:to])); err != nil {
 			return err
 		}
 		from = to
@@ -225,20 +246,19 @@ func (w *writer) askSeries(f *finder, late []*entry) error {
 // asked for those ids that it can have.
 func (f *finder) ask(late []*entry) error {
 	for _, e := range late {
-		e.asked, e.inChunk = true, false
+		e.asked, e.inChunk = true, varve.Verdict{}
 		for _, c := range f.smalls {
-			e.inChunk = e.inChunk || has(c, e.reading.Position())
+			e.lookInto(c)
 		}
 	}
 	return f.eachMain(late[0].reading.Time.UnixNano(), func(c *chunk.Chunk) {
 		first, last := positionIn(c, 0), positionIn(c, c.Len()-1)
 		begin := sort.Search(len(late), func(i int) bool { return late[i].reading.Position().Compare(first) >= 0 })
 		for _, e := range late[begin:] {
-			p := e.reading.Position()
-			if p.Compare(last) > 0 {
+			if e.reading.Position().Compare(last) > 0 {
 				break
 			}
-			e.inChunk = e.inChunk || has(c, p)
+			e.lookInto(c)
 		}
 	})
 }

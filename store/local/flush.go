@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,26 +12,32 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store/local/chunk"
-	"github.com/varvedb/varve/store/local/journal"
 )
 
-// retryFlush is how long a failed flush waits before it is tried again.
-const retryFlush = 5 * time.Second
+// A failed flush is retried after a second, and after twice as long each time
+// that it fails again, up to half a minute.
+const (
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+)
 
 // flushLoop turns tails into chunks when they have grown large, and packs
 // tables that are not written to any more.
 func (s *Store) flushLoop() {
 	retry := time.NewTimer(0)
 	<-retry.C
+	pause := time.Duration(0) // until the next try; 0: the last one succeeded
 	for {
-		var err error
+		tried, err := false, error(nil)
 		select {
 		case <-s.background.Done():
 			return
 		case <-s.work:
-			err = s.flushIfFull()
+			if pause == 0 { // else the retry does it: every write asks for one
+				tried, err = true, s.flushIfFull()
+			}
 		case <-retry.C:
-			err = s.flushIfFull()
+			tried, err = true, s.flushIfFull()
 		case <-s.crowd:
 			s.forgetTails()
 		case t := <-s.cold:
@@ -38,9 +45,13 @@ func (s *Store) flushLoop() {
 				s.opts.Events.Failed("pack "+t.Name(), err)
 			}
 		}
-		if err != nil && s.background.Err() == nil {
+		switch {
+		case tried && err == nil:
+			pause = 0
+		case tried && s.background.Err() == nil:
 			s.opts.Events.Failed("turn readings into chunks", err)
-			retry.Reset(retryFlush)
+			pause = min(max(firstRetry, 2*pause), lastRetry)
+			retry.Reset(pause)
 		}
 	}
 }
@@ -49,7 +60,7 @@ func (s *Store) flushIfFull() error {
 	s.mu.RLock()
 	due := s.active.bytes >= s.opts.TailBytes || s.frozen != nil
 	s.mu.RUnlock()
-	if !due {
+	if !due && s.journal.Size() < s.opts.JournalBytes {
 		return nil
 	}
 	return s.flush(s.background)
@@ -71,18 +82,18 @@ func (s *Store) flush(ctx context.Context) error {
 	return err
 }
 
-// freeze makes the active head the frozen one, if there is anything in it, and
-// begins a new segment of the journal.
+// freeze makes the active head the frozen one and begins a new segment of the
+// journal, if there is anything in this one. No change is between its append
+// and its application then.
 func (s *Store) freeze() error {
-	s.mu.RLock()
-	empty := s.active.readings == 0
-	s.mu.RUnlock()
-	if empty {
+	if s.journal.Size() == 0 {
 		return nil
 	}
 	if err := s.journal.Prepare(); err != nil {
 		return err
 	}
+	s.changes.barrier.Lock()
+	defer s.changes.barrier.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.frozen = s.active
@@ -124,10 +135,17 @@ func (s *Store) flushFrozen(ctx context.Context) (err error) {
 		return err
 	}
 	s.thaw(h, done)
-	if err := journal.Remove(s.opts.FS, s.folder.path("journal"), h.segment); err != nil {
+	if err := s.makeDurable(ctx); err != nil {
 		return err
 	}
-	s.opts.Events.Flushed(h.readings, bytes, time.Since(begin))
+	if s.journal != nil {
+		if err := s.journal.Remove(h.segment); err != nil {
+			return err
+		}
+	}
+	if h.readings > 0 {
+		s.opts.Events.Flushed(h.readings, bytes, time.Since(begin))
+	}
 	if err := s.mergeTails(ctx, done); err != nil {
 		return err
 	}
@@ -195,66 +213,74 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 	return m, nil
 }
 
-// commitFlush commits the chunks together with the number of the segment that
-// they hold.
+// commitFlush applies the chunks together with the number of the segment that
+// they hold, after the changes of that segment.
 func (s *Store) commitFlush(h *head, done []made, batch *pebble.Batch) error {
 	s.catalog.Lock()
 	defer s.catalog.Unlock()
-	records := s.recordsAfter(h, done)
-	for t, record := range records {
+	if err := s.applyDurable(); err != nil {
+		return err
+	}
+	stats := s.statsAfter(h, done)
+	for t, st := range stats {
+		var err error
 		if t.dropped {
 			space := chunkSpace(t.number)
-			if err := batch.DeleteRange(space, after(space), nil); err != nil {
-				return err
-			}
-			continue
+			err = batch.DeleteRange(space, after(space), nil)
+		} else {
+			err = st.put(batch, t.number)
 		}
-		if err := record.put(batch, t.Table); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	if err := batch.Set(keyFlushed, binary.BigEndian.AppendUint64(nil, h.segment), nil); err != nil {
+	flushed := binary.BigEndian.AppendUint64(nil, h.segment)
+	if err := errors.Join(batch.Set(keyFlushed, flushed, nil), putNextChunk(batch, s.nextChunk.Load())); err != nil {
 		return err
 	}
-	if err := s.commit(batch); err != nil {
+	if err := s.apply(batch); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for t, record := range records {
-		t.record = record
+	for t, st := range stats {
+		t.stats = st
 		t.heads[h.parity] = headCount{}
 	}
 	return nil
 }
 
-// recordsAfter returns the records of the tables of a head as they will be
-// when it is in chunks. The catalog is locked.
-func (s *Store) recordsAfter(h *head, done []made) map[*table]tableRecord {
+// statsAfter returns what the tables of a head will have in chunks when it is in
+// chunks. The catalog is locked.
+func (s *Store) statsAfter(h *head, done []made) map[*table]tableStats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	records := map[*table]tableRecord{}
+	stats := map[*table]tableStats{}
 	for _, m := range done {
 		t := m.tail.table
-		record, ok := records[t]
+		st, ok := stats[t]
 		if !ok {
-			record = t.record
-			record.Readings += t.heads[h.parity].readings
+			st = t.stats
+			st.readings += t.heads[h.parity].readings
 		}
-		record.Bytes += m.bytes
-		records[t] = record
+		st.bytes += m.bytes
+		stats[t] = st
 	}
-	return records
+	return stats
 }
 
-// commit commits a batch that made chunks or a table, durably. The catalog is
-// locked.
-func (s *Store) commit(batch *pebble.Batch) error {
-	next := counters{table: s.nextTable, chunk: s.nextChunk.Load()}
-	if err := batch.Set(keyNext, next.encode(), nil); err != nil {
+// makeDurable waits until all that was applied to Pebble is in its tables.
+func (s *Store) makeDurable(ctx context.Context) error {
+	flushed, err := s.db.AsyncFlush()
+	if err != nil {
 		return err
 	}
-	return batch.Commit(pebble.Sync)
+	select {
+	case <-flushed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // thawAtOnce is how many tails are cleared under one lock.

@@ -93,8 +93,8 @@ func TestFolderReadOnly(t *testing.T) {
 	}
 }
 
-// TestFolderDamaged: a store that was written over is an error, never an empty
-// store, and never a panic.
+// TestFolderDamaged: a store that was written over is reported, as an error or as
+// damage, never an empty store, and never a panic.
 func TestFolderDamaged(t *testing.T) {
 	tests := []struct{ name, glob string }{
 		{"Pebble's manifest", "pebble/MANIFEST-*"},
@@ -123,7 +123,11 @@ func TestFolderDamaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			damage(t, filepath.Join(copied, tt.glob))
-			damaged, err := local.Open(local.Options{Dir: copied, Events: local.Events{Fatal: func(msg string) { t.Log(msg) }}})
+			reported := false
+			damaged, err := local.Open(local.Options{Dir: copied, Events: local.Events{
+				Fatal:   func(msg string) { t.Log(msg) },
+				Damaged: func(string, error) { reported = true },
+			}})
 			if err != nil {
 				if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), copied) {
 					t.Errorf("the error is not one line with the folder's name: %v", err)
@@ -131,8 +135,8 @@ func TestFolderDamaged(t *testing.T) {
 				return
 			}
 			defer func() { _ = damaged.Close() }() // it is damaged
-			if _, err := readAll(t, damaged, tb, "d"); err == nil {
-				t.Errorf("%s was written over, and nobody noticed", tt.name)
+			if list, err := readAll(t, damaged, tb, "d"); err == nil && (!reported || len(list) != 1000) {
+				t.Errorf("%s was written over: %d readings, reported: %v", tt.name, len(list), reported)
 			}
 		})
 	}
@@ -157,4 +161,16 @@ func damage(t *testing.T, glob string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestOpen_UsesMountedFolders: a new store is made in folders that are there and
+// empty, as disks that were just mounted.
+func TestOpen_UsesMountedFolders(t *testing.T) {
+	dir := t.TempDir()
+	for _, part := range []string{"journal/lost+found", "pebble"} {
+		if err := os.MkdirAll(filepath.Join(dir, part), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	putItem(t, open(t, local.Options{Dir: dir}), "x")
 }

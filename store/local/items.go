@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"sync"
@@ -15,17 +14,45 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// itemLocks makes conditions and writes of one item one step.
+// itemLocks makes conditions and writes of items one step.
 type itemLocks struct {
-	locks [64]sync.Mutex
+	locks [itemSlots]itemLock
 }
+
+const itemSlots = 64
+
+// itemLock guards the items whose keys fall into one slot.
+type itemLock struct {
+	sync.Mutex
+	open *change // the last change, if its outcome is open
+}
+
+// heldItems are the slots that a writer has locked.
+type heldItems [itemSlots]bool
 
 var itemSeed = maphash.MakeSeed()
 
-func (l *itemLocks) of(k store.Key) *sync.Mutex { return &l.locks[l.slot(k)] }
+func itemSlot(k store.Key) int { return int(maphash.Comparable(itemSeed, k) % itemSlots) }
 
-func (l *itemLocks) slot(k store.Key) int {
-	return int(maphash.Comparable(itemSeed, k) % uint64(len(l.locks)))
+// lock locks the items with the keys, in one order for everybody.
+func (l *itemLocks) lock(keys []store.Key) (held heldItems) {
+	for _, k := range keys {
+		held[itemSlot(k)] = true
+	}
+	for i := range held {
+		if held[i] {
+			l.locks[i].Lock()
+		}
+	}
+	return held
+}
+
+func (l *itemLocks) unlock(held heldItems) {
+	for i := range held {
+		if held[i] {
+			l.locks[i].Unlock()
+		}
+	}
 }
 
 func itemKey(k store.Key) []byte {
@@ -45,50 +72,73 @@ func indexSpace(ix store.Index) byte {
 	return spaceGSI2
 }
 
-// itemRecord is what Pebble holds of an item, as JSON.
-type itemRecord struct {
-	GSI1    *store.Key      `json:"gsi1,omitempty"`
-	GSI2    *store.Key      `json:"gsi2,omitempty"`
-	Expires int64           `json:"expires,omitempty"` // unix seconds
-	Attrs   map[string]attr `json:"attrs,omitempty"`
-}
-
-// attr is a value: its text under the first letter of its kind.
-type attr struct {
-	N *string `json:"n,omitempty"`
-	S *string `json:"s,omitempty"`
-	B *bool   `json:"b,omitempty"`
-	J *string `json:"j,omitempty"`
-}
-
+// encodeItem writes what Pebble holds of an item, as JSON: gsi1, gsi2, expires in
+// unix seconds, and attrs, each a value's text under the first letter of its kind.
+// Alerts and roll-ups write many items at once, so it does without reflection.
 func encodeItem(it *store.Item) ([]byte, error) {
-	rec := itemRecord{Attrs: map[string]attr{}}
-	if !it.GSI1.IsZero() {
-		rec.GSI1 = &it.GSI1
-	}
-	if !it.GSI2.IsZero() {
-		rec.GSI2 = &it.GSI2
-	}
-	if !it.Expires.IsZero() {
-		rec.Expires = it.Expires.Unix()
-	}
-	for name, v := range it.Attrs {
-		text := v.String()
-		switch v.Kind() {
-		case varve.KindNumber:
-			rec.Attrs[name] = attr{N: &text}
-		case varve.KindString:
-			rec.Attrs[name] = attr{S: &text}
-		case varve.KindJSON:
-			rec.Attrs[name] = attr{J: &text}
-		case varve.KindBool:
-			b := v.Bool()
-			rec.Attrs[name] = attr{B: &b}
-		default:
-			return nil, fmt.Errorf("item %s %s: attribute %s has no value", it.PK, it.SK, name)
+	var e jx.Encoder
+	e.ObjStart()
+	for _, ix := range []struct {
+		name string
+		in   store.Key
+	}{{"gsi1", it.GSI1}, {"gsi2", it.GSI2}} {
+		if !ix.in.IsZero() {
+			e.FieldStart(ix.name)
+			encodeKey(&e, ix.in)
 		}
 	}
-	return json.Marshal(rec)
+	if !it.Expires.IsZero() {
+		e.FieldStart("expires")
+		e.Int64(it.Expires.Unix())
+	}
+	if len(it.Attrs) > 0 {
+		e.FieldStart("attrs")
+		e.ObjStart()
+		for name, v := range it.Attrs {
+			e.FieldStart(name)
+			if !encodeAttr(&e, v) {
+				return nil, fmt.Errorf("item %s %s: attribute %s has no value", it.PK, it.SK, name)
+			}
+		}
+		e.ObjEnd()
+	}
+	e.ObjEnd()
+	return e.Bytes(), nil
+}
+
+func encodeKey(e *jx.Encoder, k store.Key) {
+	e.ObjStart()
+	e.FieldStart("PK")
+	e.Str(k.PK)
+	e.FieldStart("SK")
+	e.Str(k.SK)
+	e.ObjEnd()
+}
+
+// encodeAttr writes a value, and reports whether there is one.
+func encodeAttr(e *jx.Encoder, v varve.Value) bool {
+	var letter string
+	switch v.Kind() {
+	case varve.KindNumber:
+		letter = "n"
+	case varve.KindString:
+		letter = "s"
+	case varve.KindJSON:
+		letter = "j"
+	case varve.KindBool:
+		letter = "b"
+	default:
+		return false
+	}
+	e.ObjStart()
+	e.FieldStart(letter)
+	if letter == "b" {
+		e.Bool(v.Bool())
+	} else {
+		e.Str(v.String())
+	}
+	e.ObjEnd()
+	return true
 }
 
 // decodeItem reads what encodeItem wrote. Roll-ups read many items at once, so it
@@ -169,9 +219,13 @@ func decodeAttr(d *jx.Decoder) (v varve.Value, err error) {
 
 // load returns an item as it is stored; nil if there is none.
 func (s *Store) load(k store.Key) (*store.Item, error) {
-	data, err := get(s.db, itemKey(k))
+	key := itemKey(k)
+	data, err := get(s.db, key)
+	if err == nil {
+		err = s.ledger.findKey(key).err()
+	}
 	if err != nil || data == nil {
-		return nil, err
+		return nil, damagedItem(err)
 	}
 	return decodeItem(k, data)
 }
@@ -205,7 +259,11 @@ func (s *Store) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item
 
 // Put implements store.Items.
 func (s *Store) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	return s.writeItem(ctx, it.Key, conds, func(b *pebble.Batch) error { return putItem(b, &it) })
+	return s.putItem(ctx, s.space.checkSpare, it, conds)
+}
+
+func (s *Store) putItem(ctx context.Context, room func() error, it store.Item, conds []store.Cond) error {
+	return s.writeItems(ctx, room, []store.Key{it.Key}, func(int) []store.Cond { return conds }, func(b *pebble.Batch) error { return putItem(b, &it) })
 }
 
 // putItem adds an item, and its places in the indexes, to a batch.
@@ -226,40 +284,7 @@ func putItem(b *pebble.Batch, it *store.Item) error {
 
 // Delete implements store.Items.
 func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
-	return s.writeItem(ctx, k, conds, func(b *pebble.Batch) error { return b.Delete(itemKey(k), nil) })
-}
-
-// writeItem checks the conditions, takes the old item out of the indexes, and
-// lets do add the rest.
-func (s *Store) writeItem(ctx context.Context, k store.Key, conds []store.Cond, do func(*pebble.Batch) error) (err error) {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.leave()
-	if err := s.space.checkSpare(); err != nil {
-		return err
-	}
-	lock := s.items.of(k)
-	lock.Lock()
-	defer lock.Unlock()
-	old, err := s.load(k)
-	if err != nil {
-		return err
-	}
-	for _, c := range conds {
-		if !c.Holds(s.live(old)) {
-			return fmt.Errorf("item %s %s: %w", k.PK, k.SK, store.ErrCondition)
-		}
-	}
-	batch := s.db.NewBatch()
-	defer func() { err = closing(err, batch) }()
-	if err := leaveIndexes(batch, old); err != nil {
-		return err
-	}
-	if err := do(batch); err != nil {
-		return err
-	}
-	return batch.Commit(pebble.Sync)
+	return s.writeItems(ctx, s.space.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch) error { return b.Delete(itemKey(k), nil) })
 }
 
 // leaveIndexes takes an item, which may be nil, out of the indexes.

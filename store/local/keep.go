@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/varvedb/varve/bucket"
@@ -14,6 +15,9 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 		return nil, err
 	}
 	defer s.leave()
+	if err := s.catalogIntact(); err != nil {
+		return nil, err
+	}
 	infos, numbers, packed := s.list(&f)
 	if !f.Details {
 		return infos, nil
@@ -21,6 +25,9 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 	for i, number := range numbers {
 		space := chunkSpace(number)
 		bytes, err := s.db.EstimateDiskUsage(space, after(space))
+		if isDamage(err) {
+			bytes, err = 0, nil // what was packed is about as much
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +48,7 @@ func (s *Store) list(f *store.Filter) (infos []store.Info, numbers []uint32, pac
 		if t.End <= first || !time.Unix(t.Start, 0).Before(last) || !f.Window.From.Before(last) {
 			continue
 		}
-		if f.SkipEmpty && t.readings() == 0 || !f.Any && !contains(f.Prefixes, t.Prefix) {
+		if f.SkipEmpty && t.readings() == 0 && !s.hasChunks(t) || !f.Any && !contains(f.Prefixes, t.Prefix) {
 			continue
 		}
 		infos = append(infos, store.Info{
@@ -50,7 +57,7 @@ func (s *Store) list(f *store.Filter) (infos []store.Info, numbers []uint32, pac
 			Readings: t.readings(), Bytes: t.heads[0].bytes + t.heads[1].bytes,
 		})
 		numbers = append(numbers, t.number)
-		packed = append(packed, t.record.Bytes)
+		packed = append(packed, t.stats.bytes)
 	}
 	return infos, numbers, packed
 }
@@ -65,20 +72,23 @@ func contains(list []string, s string) bool {
 }
 
 // Create implements store.Creator.
-func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) (err error) {
+func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
-	s.catalog.Lock()
-	defer s.catalog.Unlock()
+	unlock, err := s.lockCatalog(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	s.mu.RLock()
 	there := s.tables.byName[t] != nil
 	s.mu.RUnlock()
 	if there {
 		return nil
 	}
-	if err := s.space.check(); err != nil {
+	if err := errors.Join(s.catalogIntact(), s.space.checkReserve()); err != nil {
 		return err
 	}
 	tb := newTable(t)
@@ -86,49 +96,41 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) (er
 	tb.record = tableRecord{Number: tb.number, Tier: tier, Created: s.opts.Now().UTC()}
 	s.nextTable++
 	batch := s.db.NewBatch()
-	defer func() { err = closing(err, batch) }()
-	if err := tb.record.put(batch, t); err != nil {
-		return err
+	if err := errors.Join(tb.record.put(batch, t), putNextTable(batch, s.nextTable)); err != nil {
+		return closing(err, batch)
 	}
-	if err := s.commit(batch); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tables.add(tb)
-	return nil
+	return s.commitCatalog(ctx, batch, func() { s.tables.add(tb) })
 }
 
 // change changes a table's record, durably, unless do fails.
-func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord) error) (err error) {
+func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
-	s.catalog.Lock()
-	defer s.catalog.Unlock()
+	unlock, err := s.lockCatalog(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	s.mu.RLock()
 	tb, err := s.table(t)
 	s.mu.RUnlock()
 	if err != nil {
 		return err
 	}
+	if err := s.catalogIntact(); err != nil {
+		return err
+	}
 	changed := tb.record
-	if err := do(&changed); err != nil {
+	if err := errors.Join(s.space.checkReserve(), do(&changed)); err != nil {
 		return err
 	}
 	batch := s.db.NewBatch()
-	defer func() { err = closing(err, batch) }()
 	if err := changed.put(batch, t); err != nil {
-		return err
+		return closing(err, batch)
 	}
-	if err := s.commit(batch); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	tb.record = changed
-	return nil
+	return s.commitCatalog(ctx, batch, func() { tb.record = changed })
 }
 
 // Tune implements store.Keeper. A table that has become cold is packed, in the
@@ -176,7 +178,7 @@ func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
 		return err
 	}
 	defer s.leave()
-	number, err := s.drop(t)
+	number, err := s.drop(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -189,36 +191,37 @@ func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
 	return nil
 }
 
-func (s *Store) drop(t bucket.Table) (number uint32, err error) {
-	s.catalog.Lock()
-	defer s.catalog.Unlock()
+func (s *Store) drop(ctx context.Context, t bucket.Table) (number uint32, err error) {
+	unlock, err := s.lockCatalog(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
 	s.mu.RLock()
 	tb, err := s.table(t)
 	s.mu.RUnlock()
 	if err != nil {
 		return 0, err
 	}
-	if err := store.Droppable(tb.record.info(t)); err != nil {
+	if err := errors.Join(s.catalogIntact(), store.Droppable(tb.record.info(t)), s.space.checkReserve()); err != nil {
 		return 0, err
 	}
 	batch := s.db.NewBatch()
-	defer func() { err = closing(err, batch) }()
 	space := chunkSpace(tb.number)
-	if err := batch.Delete(tableKey(t), nil); err != nil {
+	err = errors.Join(batch.Delete(tableKey(t), nil), batch.Delete(statsKey(tb.number), nil), batch.DeleteRange(space, after(space), nil))
+	if err != nil {
+		return 0, closing(err, batch)
+	}
+	err = s.commitCatalog(ctx, batch, func() {
+		tb.dropped = true
+		s.tables.remove(tb)
+		s.tails -= len(tb.tails)
+	})
+	if err != nil {
 		return 0, err
 	}
-	if err := batch.DeleteRange(space, after(space), nil); err != nil {
-		return 0, err
-	}
-	if err := s.commit(batch); err != nil {
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	tb.dropped = true
-	s.tables.remove(tb)
-	s.tails -= len(tb.tails)
-	return tb.number, nil
+	// The losses of a dropped table no longer matter.
+	return tb.number, s.ledger.remove(space, after(space))
 }
 
 // reclaimLoop gives back the disk of dropped tables.

@@ -12,9 +12,12 @@ import (
 
 // Pebble's keys begin with the byte of what they hold:
 //
-//	f                                        the last journal segment that is in chunks, 8 bytes
-//	n                                        the next table's number and the next chunk's, 4 and 8 bytes
+//	f                                        the last journal segment that is in Pebble, 8 bytes
+//	g                                        the generation of the catalog, 8 bytes
+//	n                                        the next table's number, 4 bytes
+//	q                                        the next chunk's number, 8 bytes
 //	t name                                   a table; see tableRecord
+//	s number                                 what it has in chunks: readings and bytes, 8 bytes each
 //	c number tenant 0 stream 0 device 0 …    a chunk
 //	    … level first sequence               1, 8 and 8 bytes: 0 or 1, its first event time, what tells it apart
 //	i pk sk                                  an item, both parts escaped
@@ -23,19 +26,29 @@ import (
 //
 // Integers are big-endian, so keys sort as numbers. Tables have numbers so that
 // one made again after a drop shares nothing with the one before.
+//
+// Changes that are in the journal write g, n, t, i, 1, 2, and when a table is
+// dropped delete s and c. Flushes and merges, which are not, write f, q, s and
+// c. No key but those of a dropped table is written by both: replaying the
+// journal over a Pebble that is ahead of it restores every key.
 const (
-	spaceFlushed = 'f'
-	spaceNext    = 'n'
-	spaceTable   = 't'
-	spaceChunk   = 'c'
-	spaceItem    = 'i'
-	spaceGSI1    = '1'
-	spaceGSI2    = '2'
+	spaceFlushed    = 'f'
+	spaceGeneration = 'g'
+	spaceTables     = 'n'
+	spaceChunks     = 'q'
+	spaceStats      = 's'
+	spaceTable      = 't'
+	spaceChunk      = 'c'
+	spaceItem       = 'i'
+	spaceGSI1       = '1'
+	spaceGSI2       = '2'
 )
 
 var (
-	keyFlushed = []byte{spaceFlushed}
-	keyNext    = []byte{spaceNext}
+	keyFlushed    = []byte{spaceFlushed}
+	keyGeneration = []byte{spaceGeneration}
+	keyNextTable  = []byte{spaceTables}
+	keyNextChunk  = []byte{spaceChunks}
 )
 
 // The levels of chunks.
@@ -45,6 +58,10 @@ const (
 )
 
 func tableKey(t bucket.Table) []byte { return append([]byte{spaceTable}, t.Name()...) }
+
+func statsKey(number uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{spaceStats}, number)
+}
 
 // chunkSpace is the beginning of the keys of all chunks of a table.
 func chunkSpace(number uint32) []byte {

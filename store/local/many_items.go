@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -10,11 +11,15 @@ import (
 
 // PutAll implements store.Items: one batch, one sync.
 func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
+	return s.putAll(ctx, s.space.checkSpare, items)
+}
+
+func (s *Store) putAll(ctx context.Context, room func() error, items []store.Item) error {
 	last := make(map[store.Key]int, len(items))
 	for i := range items {
 		last[items[i].Key] = i
 	}
-	return s.writeItems(ctx, keysOf(items), func(b *pebble.Batch) error {
+	return s.writeItems(ctx, room, keysOf(items), nil, func(b *pebble.Batch) error {
 		for i := range items {
 			if last[items[i].Key] != i {
 				continue
@@ -27,6 +32,54 @@ func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
 	})
 }
 
+// PutAbsent implements store.Items: one batch, one sync; none of either if all
+// items exist.
+func (s *Store) PutAbsent(ctx context.Context, items []store.Item) (written []bool, err error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	held := s.items.lock(keysOf(items))
+	defer s.items.unlock(held)
+	if err := s.resolveItems(ctx, held); err != nil {
+		return nil, err
+	}
+	batch := s.db.NewBatch()
+	if written, err = s.addAbsent(batch, items); err != nil {
+		return nil, closing(err, batch)
+	}
+	if !batch.Empty() {
+		if err := s.space.checkSpare(); err != nil {
+			return nil, closing(err, batch)
+		}
+	}
+	return written, s.commitItems(ctx, held, keysOf(items), batch)
+}
+
+// addAbsent adds the items that are absent to a batch. Their keys are locked.
+func (s *Store) addAbsent(batch *pebble.Batch, items []store.Item) (added []bool, err error) {
+	added = make([]bool, len(items))
+	inBatch := map[store.Key]bool{}
+	for i := range items {
+		it := &items[i]
+		old, err := s.load(it.Key)
+		if err != nil {
+			return nil, err
+		}
+		if inBatch[it.Key] || s.live(old) != nil {
+			continue
+		}
+		if err := leaveIndexes(batch, old); err != nil {
+			return nil, err
+		}
+		if err := putItem(batch, it); err != nil {
+			return nil, err
+		}
+		added[i], inBatch[it.Key] = true, true
+	}
+	return added, nil
+}
+
 func keysOf(items []store.Item) []store.Key {
 	keys := make([]store.Key, len(items))
 	for i := range items {
@@ -37,7 +90,7 @@ func keysOf(items []store.Item) []store.Key {
 
 // DeleteAll implements store.Items.
 func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
-	return s.writeItems(ctx, keys, func(b *pebble.Batch) error {
+	return s.writeItems(ctx, s.space.checkReserve, keys, nil, func(b *pebble.Batch) error {
 		for _, k := range keys {
 			if err := b.Delete(itemKey(k), nil); err != nil {
 				return err
@@ -47,22 +100,76 @@ func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
 	})
 }
 
-// writeItems takes the items that have the keys out of the indexes, and lets do
-// add the rest.
-func (s *Store) writeItems(ctx context.Context, keys []store.Key, do func(*pebble.Batch) error) (err error) {
+// Apply implements store.AtomicItems: one batch, one sync.
+func (s *Store) Apply(ctx context.Context, changes []store.Change) error {
+	keys := make([]store.Key, len(changes))
+	for i := range changes {
+		keys[i] = changes[i].Item.Key
+	}
+	conds := func(i int) []store.Cond { return changes[i].Conds }
+	return s.writeItems(ctx, s.space.checkSpare, keys, conds, func(b *pebble.Batch) error {
+		for i := range changes {
+			var err error
+			if changes[i].Delete {
+				err = b.Delete(itemKey(keys[i]), nil)
+			} else {
+				err = putItem(b, &changes[i].Item)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writeItems checks the room and the conditions on each item, takes the items
+// that have the keys out of the indexes, and lets do add the rest. If conds is
+// nil, there are no conditions.
+func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(*pebble.Batch) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
-	if err := s.space.checkSpare(); err != nil {
+	if err := room(); err != nil {
 		return err
 	}
-	unlock := s.items.ofAll(keys)
-	defer unlock()
+	held := s.items.lock(keys)
+	defer s.items.unlock(held)
+	if err := s.resolveItems(ctx, held); err != nil {
+		return err
+	}
 	batch := s.db.NewBatch()
-	defer func() { err = closing(err, batch) }()
-	for _, k := range keys {
+	if err := s.replaceItems(batch, keys, conds, do); err != nil {
+		return closing(err, batch)
+	}
+	return s.commitItems(ctx, held, keys, batch)
+}
+
+// resolveItems waits for the outcome of the changes before.
+func (s *Store) resolveItems(ctx context.Context, held heldItems) error {
+	for i := range held {
+		if !held[i] {
+			continue
+		}
+		if err := s.resolve(ctx, s.items.locks[i].open); err != nil {
+			return err
+		}
+		s.items.locks[i].open = nil
+	}
+	return nil
+}
+
+// replaceItems adds a change of items to a batch, if the conditions hold.
+func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i int) []store.Cond, do func(*pebble.Batch) error) error {
+	for i, k := range keys {
 		old, err := s.load(k)
+		if err != nil {
+			return err
+		}
+		if conds != nil {
+			err = s.checkConds(old, k, conds(i))
+		}
 		if err != nil {
 			return err
 		}
@@ -70,29 +177,29 @@ func (s *Store) writeItems(ctx context.Context, keys []store.Key, do func(*pebbl
 			return err
 		}
 	}
-	if err := do(batch); err != nil {
-		return err
-	}
-	return batch.Commit(pebble.Sync)
+	return do(batch)
 }
 
-// ofAll locks the items with the keys, in one order for everybody, and returns
-// what unlocks them.
-func (l *itemLocks) ofAll(keys []store.Key) (unlock func()) {
-	var held [len(l.locks)]bool
-	for _, k := range keys {
-		held[l.slot(k)] = true
-	}
-	for i := range held {
-		if held[i] {
-			l.locks[i].Lock()
+// checkConds returns an ErrCondition unless all conditions hold for an item,
+// which may be nil.
+func (s *Store) checkConds(it *store.Item, k store.Key, conds []store.Cond) error {
+	for _, c := range conds {
+		if !c.Holds(s.live(it)) {
+			return fmt.Errorf("item %s %s: %w", k.PK, k.SK, store.ErrCondition)
 		}
 	}
-	return func() {
+	return nil
+}
+
+// commitItems commits a change of items that are locked.
+func (s *Store) commitItems(ctx context.Context, held heldItems, keys []store.Key, batch *pebble.Batch) error {
+	open, err := s.commitChange(ctx, batch, keys, nil)
+	if open != nil {
 		for i := range held {
 			if held[i] {
-				l.locks[i].Unlock()
+				s.items.locks[i].open = open
 			}
 		}
 	}
+	return err
 }

@@ -7,14 +7,27 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// openPebble opens the database of a folder. Its own log holds only chunks
-// that were just made, tables and items; readings come through the journal.
-func openPebble(f *folder, o Options) (*pebble.DB, error) {
-	cache := pebble.NewCache(o.CacheBytes)
-	defer cache.Unref()
+// openPebble opens the database for writing. Its files are written only while the
+// disk has room.
+func (s *Store) openPebble() (err error) {
+	opts := s.pebble.Clone()
+	opts.FS = s.space.hold(s.background, s.opts.FS)
+	opts.ErrorIfNotExists = s.folder.state != folderNew && !s.emptied
+	opts.Cache = pebble.NewCache(s.opts.CacheBytes)
+	defer opts.Cache.Unref()
+	s.db, err = pebble.Open(s.folder.path("pebble"), opts)
+	return err
+}
+
+// blockBytes is the size of Pebble's blocks: what one damaged bit takes.
+var blockBytes = 32 << 10
+
+// pebbleOptions returns the options of the database, without its cache. It has no
+// log of its own: changes that are not in its files yet are in the journal.
+func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	opts := &pebble.Options{
 		FS:                          o.FS,
-		Cache:                       cache,
+		DisableWAL:                  true,
 		Logger:                      logger{o.Events},
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                8 << 20,
@@ -27,9 +40,23 @@ func openPebble(f *folder, o Options) (*pebble.DB, error) {
 	// where data stays, and none of it on the way there.
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionGood })
 	for i := range opts.Levels {
-		opts.Levels[i].BlockSize = 32 << 10
+		opts.Levels[i].BlockSize = blockBytes
 	}
-	return pebble.Open(f.path("pebble"), opts)
+	// A file that is missing or has another size is set aside like one that is
+	// damaged, instead of keeping the store from opening.
+	opts.DisableConsistencyCheck = true
+	// What replaces a damaged range must be in place when that is reported done.
+	opts.Experimental.DisableIngestAsFlushable = func() bool { return true }
+	opts.EventListener = &pebble.EventListener{
+		DataCorruption: w.corrupted, // by default, it ends the process
+		BackgroundError: func(err error) {
+			if !pebble.IsCorruptionError(err) { // that is reported already
+				o.Events.Failed("pebble", err)
+			}
+		},
+	}
+	opts.EnsureDefaults()
+	return opts
 }
 
 // logger passes on what Pebble cannot survive and drops its reports of

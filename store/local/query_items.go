@@ -2,7 +2,9 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -16,11 +18,13 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPa
 		return page, err
 	}
 	defer s.leave()
+	defer func() { err = damagedItem(err) }()
 	page.Cost.Requests = 1
 	// A snapshot, so that an index and its items belong together.
 	snap := s.db.NewSnapshot()
 	defer func() { err = closing(err, snap) }()
-	iter, err := snap.NewIter(itemBounds(&q))
+	bounds := itemBounds(&q)
+	iter, err := snap.NewIter(bounds)
 	if err != nil {
 		return page, err
 	}
@@ -30,7 +34,7 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPa
 		first, next = iter.Last, iter.Prev
 	}
 	for ok := first(); ok; ok = next() {
-		it, err := itemAt(snap, iter, q.Index)
+		it, err := s.itemAt(snap, iter, q.Index)
 		if err != nil {
 			return page, err
 		}
@@ -39,11 +43,23 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPa
 		}
 		if q.Limit > 0 && len(page.Items) == q.Limit {
 			page.More = true
+			// What lies beyond is for the next page.
+			if q.Order == varve.Descending {
+				bounds.LowerBound = slices.Clone(iter.Key())
+			} else {
+				bounds.UpperBound = slices.Clone(iter.Key())
+			}
 			break
 		}
 		page.Items = append(page.Items, *it)
 	}
-	return page, iter.Error()
+	if err := iter.Error(); err != nil {
+		return store.ItemPage{}, err
+	}
+	if err := s.ledger.find(bounds.LowerBound, bounds.UpperBound).err(); err != nil {
+		return store.ItemPage{}, err
+	}
+	return page, nil
 }
 
 // itemBounds returns the bounds of the keys that a query is about.
@@ -80,19 +96,11 @@ func itemBounds(q *store.ItemQuery) *pebble.IterOptions {
 func withoutEnd(key []byte) []byte { return key[:len(key)-2] }
 
 // itemAt returns the item that an iterator over an index is at.
-func itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.Index) (*store.Item, error) {
-	skip := 0
+func (s *Store) itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.Index) (*store.Item, error) {
+	k, ok := cutKey(iter.Key()[1:])
 	if ix != store.Primary {
-		skip = 2
+		k, ok = entryOf(iter.Key())
 	}
-	rest := iter.Key()[1:]
-	for range skip {
-		var ok bool
-		if _, rest, ok = cutPart(rest); !ok {
-			return nil, errItemKey(iter.Key())
-		}
-	}
-	k, ok := cutKey(rest)
 	if !ok {
 		return nil, errItemKey(iter.Key())
 	}
@@ -103,7 +111,16 @@ func itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.Index) (*stor
 		}
 		return decodeItem(k, data)
 	}
-	data, closer, err := snap.Get(itemKey(k))
+	key := itemKey(k)
+	data, closer, err := snap.Get(key)
+	if err == nil || errors.Is(err, pebble.ErrNotFound) {
+		if gone := s.ledger.findKey(key).err(); gone != nil {
+			if err == nil {
+				gone = closing(gone, closer)
+			}
+			return nil, gone
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("item %s %s, which an index names: %w", k.PK, k.SK, err)
 	}

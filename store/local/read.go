@@ -2,7 +2,9 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +25,7 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (p
 		return store.Page{}, err
 	}
 	defer s.leave()
+	defer func() { err = damaged(err, r.Table, r.Series) }()
 	want := r.Limit
 	if want <= 0 {
 		want = pageReadings
@@ -47,7 +50,7 @@ func (s *Store) merge(r *store.Range, want int) (*merge, error) {
 		return nil, err
 	}
 	if chunks {
-		if err := m.addChunks(s.db, number, r.Series); err != nil {
+		if err := m.addChunks(s, number, r.Series); err != nil {
 			return nil, closing(err, m)
 		}
 	}
@@ -64,7 +67,7 @@ func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks
 	if err != nil {
 		return 0, false, err
 	}
-	chunks = tb.record.Readings > 0
+	chunks = s.hasChunks(tb)
 	t := tb.tails[r.Series]
 	if t == nil {
 		return tb.number, chunks, nil
@@ -89,9 +92,9 @@ func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks
 }
 
 // addChunks adds the chunks of a series that overlap the span.
-func (m *merge) addChunks(db *pebble.DB, number uint32, series varve.Series) (err error) {
-	f := finder{series: series, space: appendSeriesSpace(nil, number, series)}
-	f.iter, err = db.NewIter(&pebble.IterOptions{LowerBound: f.space, UpperBound: after(f.space)})
+func (m *merge) addChunks(s *Store, number uint32, series varve.Series) (err error) {
+	f := finder{s: s, series: series, space: appendSeriesSpace(nil, number, series)}
+	f.iter, err = s.db.NewIter(&pebble.IterOptions{LowerBound: f.space, UpperBound: after(f.space)})
 	if err != nil {
 		return err
 	}
@@ -101,7 +104,7 @@ func (m *merge) addChunks(db *pebble.DB, number uint32, series varve.Series) (er
 			return nil
 		}
 		c := m.chunk()
-		if err := c.Decode(series, data); err != nil {
+		if err := f.broken(c.Decode(series, data)); err != nil {
 			return err
 		}
 		m.cursors = append(m.cursors, newCursor(c, &m.span))
@@ -118,6 +121,10 @@ func (m *merge) addChunks(db *pebble.DB, number uint32, series varve.Series) (er
 func (m *merge) mainChunks(f *finder) func() (rows, error) {
 	c := m.chunk()
 	begun := false
+	seen := f.mainStart() // the chunk before, or where the first can be
+	if m.desc {
+		seen = appendChunkKey(nil, f.space, levelMain, m.span.last, ^uint64(0))
+	}
 	return func() (rows, error) {
 		var ok bool
 		switch {
@@ -129,18 +136,22 @@ func (m *merge) mainChunks(f *finder) func() (rows, error) {
 			ok = f.iter.SeekLT(appendChunkKey(nil, f.space, levelMain, m.span.last, ^uint64(0)))
 		default:
 			ok = f.seekMain(m.span.first)
+			if ok && f.at(levelMain) && f.isBefore(f.iter.Key(), m.span.first) {
+				seen = slices.Clone(f.iter.Key())
+			}
 		}
 		begun = true
-		if !ok || !f.at(levelMain) {
-			return nil, f.iter.Error()
+		ok = ok && f.at(levelMain)
+		if err := f.intactBetween(&seen, ok, &m.span); err != nil || !ok {
+			return nil, errors.Join(err, f.iter.Error())
 		}
 		value, err := f.iter.ValueAndErr()
 		if err != nil {
 			return nil, err
 		}
 		m.cost.Units++
-		if err := c.Decode(f.series, value); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.series, err)
+		if err := f.broken(c.Decode(f.series, value)); err != nil {
+			return nil, err
 		}
 		if m.desc && c.MaxTime < m.span.first || !m.desc && c.MinTime > m.span.last {
 			return nil, nil
@@ -155,6 +166,9 @@ func (f *finder) seekMain(first int64) bool {
 	key := appendChunkKey(nil, f.space, levelMain, first, 0)
 	if f.iter.SeekLT(key) && f.at(levelMain) {
 		return true
+	}
+	if f.iter.Error() != nil {
+		return false // a second seek would forget it
 	}
 	return f.iter.SeekGE(key)
 }
@@ -277,6 +291,7 @@ func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Rea
 	if err != nil {
 		return best, false, cost, err
 	}
+	defer func() { err = damaged(err, l.Table, l.Series) }()
 	a := arrivals{cutoff: l.Cutoff, best: &best}
 	for i := range m.cursors {
 		if err := a.look(m.cursors[i].rows); err != nil {
@@ -284,7 +299,7 @@ func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Rea
 		}
 	}
 	if chunks {
-		units, err := a.lookInChunks(s.db, number, l.Series)
+		units, err := a.lookInChunks(s, number, l.Series)
 		cost.Units += units
 		if err != nil {
 			return best, false, cost, err
@@ -321,65 +336,38 @@ func (a *arrivals) look(rs rows) error {
 	return nil
 }
 
-func (a *arrivals) lookInChunks(db *pebble.DB, number uint32, series varve.Series) (units float64, err error) {
+func (a *arrivals) lookInChunks(s *Store, number uint32, series varve.Series) (units float64, err error) {
 	space := appendSeriesSpace(nil, number, series)
-	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = closing(err, iter) }()
+	f := finder{s: s, iter: iter, series: series, space: space}
+	if err := f.intact(space, after(space)); err != nil {
+		return 0, err
+	}
 	var c chunk.Chunk
 	for ok := iter.Last(); ok; ok = iter.Prev() { // the newest first: most likely the last to arrive
 		value, err := iter.ValueAndErr()
 		if err != nil {
 			return units, err
 		}
-		h, err := chunk.ReadHeader(value)
+		h, err := f.header()
 		if err != nil {
-			return units, fmt.Errorf("%s: %w", series, err)
+			return units, err
 		}
 		arrived := time.UnixMilli(h.MaxArrived)
 		if a.found && arrived.Before(a.best.Arrived) || !arrived.After(a.cutoff) && !time.Unix(0, h.MaxTime).After(a.cutoff) {
 			continue
 		}
 		units++
-		if err := c.Decode(series, value); err != nil {
-			return units, fmt.Errorf("%s: %w", series, err)
+		if err := f.broken(c.Decode(series, value)); err != nil {
+			return units, err
 		}
 		if err := a.look(&c); err != nil {
 			return units, err
 		}
 	}
 	return units, iter.Error()
-}
-
-// Estimate implements store.Reader: one request, and the chunks to be read.
-func (s *Store) Estimate(ctx context.Context, r store.Range) (cost store.Cost, err error) {
-	if err := s.enter(ctx); err != nil {
-		return cost, err
-	}
-	defer s.leave()
-	m, err := s.merge(&r, 1)
-	cost.Requests = 1
-	if err != nil || m == nil {
-		return cost, err
-	}
-	defer func() { err = closing(err, m) }()
-	if m.iter == nil {
-		return cost, nil
-	}
-	for ok := m.iter.First(); ok; ok = m.iter.Next() {
-		value, err := m.iter.ValueAndErr()
-		if err != nil {
-			return cost, err
-		}
-		h, err := chunk.ReadHeader(value)
-		if err != nil {
-			return cost, fmt.Errorf("%s: %w", r.Series, err)
-		}
-		if h.MaxTime >= m.span.first && h.MinTime <= m.span.last {
-			cost.Units++
-		}
-	}
-	return cost, m.iter.Error()
 }

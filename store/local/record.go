@@ -2,6 +2,8 @@ package local
 
 import (
 	"encoding/binary"
+	"errors"
+	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store/local/chunk"
@@ -78,10 +80,10 @@ type replayer struct {
 	shapes [][]string
 }
 
-// replay puts the readings of a record into their tails again. Those of tables
-// that were dropped since are gone. It is called before anything else uses the
-// store.
-func (s *Store) replay(payload []byte) error {
+// replayReadings puts the readings of a record into their tails again. Those of
+// tables that were dropped since are gone. It is called before anything else
+// uses the store.
+func (s *Store) replayReadings(payload []byte) (err error) {
 	rp := replayer{bodyReader: bodyReader{data: payload}}
 	if rp.byte() != recordVersion {
 		rp.fail()
@@ -101,12 +103,42 @@ func (s *Store) replay(payload []byte) error {
 			return err
 		}
 		place, found := t.runs[s.active.parity].find(varve.Position{Time: at, ID: r.ID})
+		if !found && s.flushedLost {
+			r.Time = time.Unix(0, at)
+			if found, err = s.inChunks(t, &r); err != nil {
+				return err
+			}
+		}
 		if !found {
 			w := row{time: at, hash: hashOf(r.ID), shape: s.active.shape(r.Fields, 0)}
 			s.active.add(t, place, w, body)
 		}
 	}
 	return rp.err
+}
+
+// inChunks reports whether chunks have a reading. Of what damage hides, a copy does
+// no harm.
+func (s *Store) inChunks(t *tail, r *varve.Reading) (found bool, err error) {
+	f, err := newFinder(s)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if closed := f.iter.Close(); !isDamage(closed) {
+			err = errors.Join(err, closed)
+		}
+	}()
+	f.turn(t.table, t.series)
+	at := r.Time.UnixNano()
+	e := entry{reading: r}
+	if err = f.load(at, at); err == nil {
+		err = f.ask([]*entry{&e})
+	}
+	if err != nil && !isDamage(err) {
+		return false, err
+	}
+	return e.inChunk.Outcome != 0, nil
 }
 
 func (rp *replayer) tail(s *Store) *tail {

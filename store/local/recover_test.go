@@ -2,7 +2,6 @@ package local_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -30,10 +29,7 @@ func TestTornTwice(t *testing.T) {
 		}
 		create(t, s, tb)
 		write(t, s, tb, readings(t, tb, device(life), 10), varve.Stored)
-		left := t.TempDir() // what a kill leaves
-		if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
-			t.Fatal(err)
-		}
+		left := copyOf(t, dir) // what a kill leaves
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -51,19 +47,10 @@ func TestTornTwice(t *testing.T) {
 // tear puts the beginning of a frame behind the last one of the journal.
 func tear(t *testing.T, dir string) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "journal", "*"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("there is no journal, %v", err)
-	}
-	path := paths[len(paths)-1]
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = append([]byte(strings.TrimRight(string(text), "\x00")), 0, 0, 0, 0x40, 0, 0, 0, 't', 'o', 'r', 'n')
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, only(t, filepath.Join(dir, "journal", "*.journal")), func(data []byte) []byte {
+		copy(data[used(data):], "\x00\x00\x00\x40\x00\x00\x00\x00torn")
+		return data
+	})
 }
 
 // TestDuplicateIsDurable: nothing is called a duplicate of what a power cut can

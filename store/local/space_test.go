@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -59,6 +60,122 @@ func TestDiskFull(t *testing.T) {
 	eventually(t, "a disk with room is noticed", func() bool {
 		return s.Write(t.Context(), []store.Batch{{Table: kept, Readings: more}})[0].Err == nil
 	})
+}
+
+// TestReserve: with less than half of the least room, items are refused, and what
+// makes room is not: rotation, drops, deletes, and a start. The condition says so
+// until there is room, also while nobody writes.
+func TestReserve(t *testing.T) {
+	disk := &diskFS{FS: vfs.NewMem()}
+	disk.free.Store(1 << 30)
+	conditions := health.New(health.Options{})
+	low := func() bool { return len(conditions.List()) == 1 && conditions.List()[0].Name == health.DiskLow }
+	o := local.Options{FS: disk, MinFree: 64 << 20, Conditions: conditions}
+	s := open(t, o)
+	kept, dropped := week(t, 0), week(t, 1)
+	create(t, s, kept, dropped)
+	write(t, s, kept, readings(t, kept, "d", 10), varve.Stored)
+	item := store.Item{Key: store.Key{PK: "a", SK: "b"}}
+	if err := s.Put(t.Context(), item); err != nil {
+		t.Fatal(err)
+	}
+	disk.free.Store(16 << 20)
+	eventually(t, "a disk without room is noticed while nobody writes", low)
+	if msg := conditions.List()[0].Message; !strings.Contains(msg, "has 16 MiB free, and 64 MiB are kept free: make room") {
+		t.Error(msg)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, o) // a restart is not refused
+	if _, err := s.PutAbsent(t.Context(), []store.Item{{Key: store.Key{PK: "new"}}}); varve.FailureOf(err) != varve.Unavailable {
+		t.Errorf("absent items: %v", err)
+	}
+	if err := errors.Join(s.Put(t.Context(), item), s.PutAll(t.Context(), []store.Item{item})); varve.FailureOf(err) != varve.Unavailable {
+		t.Errorf("items: %v", err)
+	}
+	reserve := s.Reserve()
+	if err := errors.Join(
+		reserve.Put(t.Context(), store.Item{Key: store.Key{PK: "LEASE", SK: "rotator"}}),
+		reserve.PutAll(t.Context(), []store.Item{{Key: store.Key{PK: "ROLLUP#d", SK: "H#"}}}),
+		s.Create(t.Context(), week(t, 2), store.Hot), s.Retire(t.Context(), dropped, arrived), s.Drop(t.Context(), dropped),
+		s.Delete(t.Context(), item.Key), s.DeleteAll(t.Context(), []store.Key{item.Key}),
+	); err != nil {
+		t.Errorf("what makes room: %v", err)
+	}
+	if n := len(all(t, s, kept, "d")); n != 10 {
+		t.Errorf("%d readings can be read, want 10", n)
+	}
+	disk.free.Store(1 << 30)
+	eventually(t, "the condition is cleared", func() bool { return !low() })
+	if err := s.Put(t.Context(), item); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFullDisk_HoldsPebble: while the disk is full and nothing is kept free, Pebble
+// does not retry its flush again and again, the process does not end, and writes are
+// refused. With room, all goes on by itself, and nothing acknowledged is lost.
+func TestFullDisk_HoldsPebble(t *testing.T) {
+	var full atomic.Bool
+	var tries atomic.Int64
+	disk := &diskFS{}
+	disk.free.Store(1 << 30)
+	disk.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if !full.Load() || !strings.Contains(op.Path, "pebble") || op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpRemove {
+			return nil
+		}
+		tries.Add(1)
+		return syscall.ENOSPC
+	}))
+	conditions := health.New(health.Options{})
+	var fatal atomic.Pointer[string]
+	s := open(t, local.Options{FS: disk, MinFree: -1, TailBytes: 64 << 10, Conditions: conditions, Events: local.Events{
+		Fatal: func(msg string) { fatal.Store(&msg) },
+	}})
+	tb := week(t, 0)
+	create(t, s, tb)
+	acked := 0
+	send := func() error {
+		err := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings(t, tb, device(acked), 1000)}})[0].Err
+		if err == nil {
+			acked++
+		}
+		return err
+	}
+	if err := send(); err != nil {
+		t.Fatal(err)
+	}
+	full.Store(true)
+	disk.free.Store(0)
+	eventually(t, "writes are refused", func() bool { return varve.FailureOf(send()) == varve.Unavailable })
+	begun := tries.Load()
+	if held := conditions.List(); len(held) != 1 || !strings.Contains(held[0].Message, "is full") {
+		t.Errorf("conditions %+v", held)
+	}
+	if err := s.Reserve().Put(t.Context(), store.Item{Key: store.Key{PK: "LEASE"}}); varve.FailureOf(err) != varve.Unavailable {
+		t.Errorf("an item on a disk without any room: %v", err)
+	}
+	for range 50 {
+		_ = send() // refused
+	}
+	if n := tries.Load() - begun; n > 10 {
+		t.Errorf("%d writes were tried on a full disk", n)
+	}
+	full.Store(false)
+	disk.free.Store(1 << 30)
+	eventually(t, "writes go on", func() bool { return send() == nil })
+	if msg := fatal.Load(); msg != nil {
+		t.Errorf("the process would have ended: %s", *msg)
+	}
+	if held := conditions.List(); len(held) != 0 {
+		t.Errorf("conditions %+v", held)
+	}
+	for i := range acked {
+		if n := len(all(t, s, tb, device(i))); n != 1000 {
+			t.Errorf("%d of 1000 readings of %s", n, device(i))
+		}
+	}
 }
 
 // TestCloseOnFullDisk: a full disk does not hold up the end, and what was

@@ -2,13 +2,11 @@ package local
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/pebble/v2"
@@ -23,17 +21,31 @@ type Store struct {
 	opts    Options
 	folder  *folder
 	db      *pebble.DB
-	journal *journal.Writer
-	space   *space
+	pebble  *pebble.Options // of db
+	emptied bool            // Pebble was missing, and is made again
+	// flushedLost: chunks may have readings that are in the journal, too.
+	flushedLost bool
+	watcher     *watcher
+	ledger      *ledger
+	journal     *journal.Writer
+	space       *space
 
 	// life is held for reading by every call and for writing by Close.
 	life   sync.RWMutex
 	closed bool
 
+	// repair is held for reading by what commits to Pebble, and for writing while
+	// damaged files are set aside. It is taken after all other locks.
+	repair sync.RWMutex
+
 	// catalog serializes what changes tables and chunks in Pebble.
-	catalog   sync.Mutex
-	nextTable uint32 // guarded by catalog
-	nextChunk atomic.Uint64
+	catalog        sync.Mutex
+	generation     uint64  // of the catalog; guarded by catalog
+	catalogUnsaved bool    // CATALOG lacks the last change; guarded by catalog
+	nextTable      uint32  // guarded by catalog
+	catalogChange  *change // the last one, if its outcome is open; guarded by catalog
+	nextChunk      atomic.Uint64
+	changes        changes
 
 	// mu guards tables, tails and heads. It is never held during I/O.
 	mu       sync.RWMutex
@@ -58,8 +70,9 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the store in a folder, making it if it is not there, and reads
-// its journal. It fails with a Conflict if another process has the folder.
+// Open opens the store in a folder, making it if it is missing, and reads its
+// journal. It fails with a Conflict if another process has the folder, and with
+// store.ErrDamaged if anything of the store is missing or damaged.
 func Open(opts Options) (*Store, error) {
 	s := &Store{
 		opts:   opts.withDefaults(),
@@ -73,6 +86,7 @@ func Open(opts Options) (*Store, error) {
 		reclaim: make(chan uint32, 1024),
 	}
 	s.background, s.stop = context.WithCancel(context.Background())
+	s.watcher = newWatcher(s.background, s.opts.Events)
 	if err := s.open(); err != nil {
 		s.stop()
 		return nil, errors.Join(err, s.release())
@@ -80,82 +94,37 @@ func Open(opts Options) (*Store, error) {
 	s.workers.Go(s.flushLoop)
 	s.workers.Go(s.reclaimLoop)
 	s.workers.Go(s.sweepLoop)
+	s.workers.Go(func() { s.space.watch(s.background) })
+	s.workers.Go(s.repairLoop)
 	return s, nil
 }
 
 func (s *Store) open() error {
 	var err error
-	if s.folder, err = openFolder(s.opts.FS, s.opts.Dir); err != nil {
+	if s.folder, err = openFolder(s.opts); err != nil {
 		return err
+	}
+	restricted, err := s.folder.restrict()
+	if err != nil {
+		return fmt.Errorf("data folder %s: %w", s.opts.Dir, plain(err))
+	}
+	if restricted > 0 {
+		s.opts.Events.Restricted(restricted)
 	}
 	s.space = newSpace(s.opts)
-	if err = s.space.checkSpare(); err != nil {
+	if s.ledger, err = openLedger(s.folder, s.opts.Conditions); err != nil {
 		return err
 	}
-	if s.db, err = openPebble(s.folder, s.opts); err != nil {
-		return fmt.Errorf("data folder %s: %w", s.opts.Dir, plain(err))
-	}
-	if s.tables, err = loadTables(s.db); err != nil {
-		return fmt.Errorf("data folder %s: %w", s.opts.Dir, err)
-	}
-	next, err := loadCounters(s.db)
-	if err != nil {
-		return fmt.Errorf("data folder %s: %w", s.opts.Dir, err)
-	}
-	s.nextTable = next.table
-	s.nextChunk.Store(next.chunk)
-	return s.recover()
-}
-
-// recover turns what is in the journal into chunks, and begins a new segment of
-// it: the last one may end in a write that was cut short, behind which nothing
-// may be written.
-func (s *Store) recover() error {
-	begin := time.Now()
-	flushed, err := s.flushedSegment()
-	if err != nil {
-		return err
-	}
-	dir := s.folder.path("journal")
-	rep, err := journal.Replay(s.opts.FS, dir, flushed, s.replay)
-	if err != nil {
-		return fmt.Errorf("data folder %s: %w", s.opts.Dir, err)
-	}
-	readings := s.active.readings
-	if rep.Last > flushed {
-		if err := s.flushReplayed(rep.Last); err != nil {
-			return fmt.Errorf("data folder %s: %w", s.opts.Dir, plain(err))
+	if err = s.openDatabase(); err != nil {
+		if errors.Is(err, store.ErrDamaged) {
+			return err
 		}
-		flushed = rep.Last
+		return s.folder.failed(err)
 	}
-	if err := journal.Remove(s.opts.FS, dir, flushed); err != nil {
-		return err
-	}
-	if s.journal, err = journal.Open(s.opts.FS, dir, flushed+1); err != nil {
+	if err = s.recover(); err != nil {
 		return fmt.Errorf("data folder %s: %w", s.opts.Dir, plain(err))
 	}
-	s.opts.Events.Recovered(readings, rep.Torn, time.Since(begin))
 	return nil
-}
-
-// flushReplayed turns what was read from the journal into chunks, and notes the
-// last segment that it was in. Nobody else uses the store yet.
-func (s *Store) flushReplayed(segment uint64) error {
-	h := s.active
-	h.segment = segment
-	s.active, s.frozen = newHead(1-h.parity), h
-	return s.flushFrozen(context.Background())
-}
-
-func (s *Store) flushedSegment() (uint64, error) {
-	data, err := get(s.db, keyFlushed)
-	if err != nil || data == nil {
-		return 0, err
-	}
-	if len(data) != 8 {
-		return 0, fmt.Errorf("the number of the flushed segment has %d bytes, not 8", len(data))
-	}
-	return binary.BigEndian.Uint64(data), nil
 }
 
 // enter begins a call; leave ends it.
@@ -188,8 +157,7 @@ func (s *Store) Close() error {
 	if s.space.checkSpare() != nil {
 		return s.release() // the journal has it all; a full disk would only hold up the end
 	}
-	// Chunks, too, leave their log: the next start reads nothing again.
-	return errors.Join(s.flush(context.Background()), s.db.Flush(), s.release())
+	return errors.Join(s.flush(context.Background()), s.makeDurable(context.Background()), s.release())
 }
 
 // release closes what open opened.
@@ -211,6 +179,9 @@ func (s *Store) release() error {
 func (s *Store) table(t bucket.Table) (*table, error) {
 	tb, ok := s.tables.byName[t]
 	if !ok {
+		if err := s.catalogIntact(); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("%s: %w", t, store.ErrNoTable)
 	}
 	return tb, nil

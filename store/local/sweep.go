@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -28,6 +29,9 @@ func (s *Store) sweepLoop() {
 	}
 }
 
+// sweepAtOnce is how many items one change deletes.
+const sweepAtOnce = 100
+
 // sweep deletes the items whose time has come, and returns how many.
 func (s *Store) sweep(ctx context.Context) (n int, err error) {
 	bounds := &pebble.IterOptions{LowerBound: []byte{spaceItem}, UpperBound: []byte{spaceItem + 1}}
@@ -36,38 +40,50 @@ func (s *Store) sweep(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	defer func() { err = closing(err, iter) }()
+	var expired []store.Key
 	for ok := iter.First(); ok && ctx.Err() == nil; ok = iter.Next() {
-		it, err := itemAt(nil, iter, store.Primary)
+		it, err := s.itemAt(nil, iter, store.Primary)
 		if err != nil {
 			return n, err
 		}
 		if s.live(it) != nil {
 			continue
 		}
-		if err := s.sweepItem(it.Key); err != nil {
+		if expired = append(expired, it.Key); len(expired) < sweepAtOnce {
+			continue
+		}
+		if err := s.sweepItems(ctx, expired); err != nil {
 			return n, err
 		}
-		n++
+		n += len(expired)
+		expired = expired[:0]
 	}
-	return n, iter.Error()
+	return n + len(expired), errors.Join(s.sweepItems(ctx, expired), iter.Error())
 }
 
-// sweepItem deletes an item, if it has not been put again meanwhile.
-func (s *Store) sweepItem(k store.Key) (err error) {
-	lock := s.items.of(k)
-	lock.Lock()
-	defer lock.Unlock()
-	it, err := s.load(k)
-	if err != nil || it == nil || s.live(it) != nil {
+// sweepItems deletes those of some items that have not been put again meanwhile.
+// It is a change like others: a later one relies on what it took out of the
+// indexes.
+func (s *Store) sweepItems(ctx context.Context, keys []store.Key) error {
+	held := s.items.lock(keys)
+	defer s.items.unlock(held)
+	if err := s.resolveItems(ctx, held); err != nil {
 		return err
 	}
 	batch := s.db.NewBatch()
-	defer func() { err = closing(err, batch) }()
-	if err := leaveIndexes(batch, it); err != nil {
-		return err
+	intact := make([]store.Key, 0, len(keys))
+	for _, k := range keys {
+		it, err := s.load(k)
+		if isDamage(err) {
+			continue // what was lost is refused all the same
+		}
+		intact = append(intact, k)
+		if err == nil && it != nil && s.live(it) == nil {
+			err = errors.Join(leaveIndexes(batch, it), batch.Delete(itemKey(k), nil))
+		}
+		if err != nil {
+			return closing(err, batch)
+		}
 	}
-	if err := batch.Delete(itemKey(k), nil); err != nil {
-		return err
-	}
-	return batch.Commit(pebble.NoSync) // if it comes back, it is swept again
+	return s.commitItems(ctx, held, intact, batch)
 }

@@ -15,13 +15,14 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// table is one table. What changes of it is guarded by Store.mu; its record and
-// dropped are changed only with Store.catalog locked too.
+// table is one table. What changes of it is guarded by Store.mu; its
+// record, stats and dropped are changed only with Store.catalog locked too.
 type table struct {
 	bucket.Table
 	name    string
 	number  uint32
 	record  tableRecord
+	stats   tableStats
 	tails   map[varve.Series]*tail
 	heads   [2]headCount
 	dropped bool
@@ -35,7 +36,7 @@ func (t *table) base() int64 { return t.Month.Start().UnixMilli() }
 
 // readings returns the number of distinct readings in the table.
 func (t *table) readings() int64 {
-	return t.record.Readings + t.heads[0].readings + t.heads[1].readings
+	return t.stats.readings + t.heads[0].readings + t.heads[1].readings
 }
 
 // cloneSeries frees names from the buffers that they were cut from.
@@ -43,15 +44,39 @@ func cloneSeries(s varve.Series) varve.Series {
 	return varve.Series{Tenant: strings.Clone(s.Tenant), Stream: strings.Clone(s.Stream), Device: strings.Clone(s.Device)}
 }
 
-// tableRecord is what Pebble holds of a table, as JSON.
+// tableRecord is what Pebble holds of a table, as JSON. Only changes that are in
+// the journal write it, so that replaying them restores it.
 type tableRecord struct {
-	Number   uint32     `json:"number"`
-	Tier     store.Tier `json:"tier"`
-	Created  time.Time  `json:"created"`
-	Retired  time.Time  `json:"retired,omitzero"`
-	Hold     string     `json:"hold,omitempty"`
-	Readings int64      `json:"readings"` // in chunks
-	Bytes    int64      `json:"bytes"`    // of chunks, before compression
+	Number  uint32     `json:"number"`
+	Tier    store.Tier `json:"tier"`
+	Created time.Time  `json:"created"`
+	Retired time.Time  `json:"retired,omitzero"`
+	Hold    string     `json:"hold,omitempty"`
+}
+
+// tableStats is what a table has in chunks. It is written with the chunks, and
+// never in the journal.
+type tableStats struct {
+	readings int64
+	bytes    int64 // before compression
+}
+
+func (st tableStats) put(b *pebble.Batch, number uint32) error {
+	value := binary.BigEndian.AppendUint64(nil, uint64(st.readings))
+	return b.Set(statsKey(number), binary.BigEndian.AppendUint64(value, uint64(st.bytes)), nil)
+}
+
+func loadStats(db *pebble.DB, number uint32) (st tableStats, err error) {
+	data, err := get(db, statsKey(number))
+	if err != nil || data == nil {
+		return st, err
+	}
+	if len(data) != 16 {
+		return st, fmt.Errorf("the statistics of table number %d have %d bytes, not 16", number, len(data))
+	}
+	st.readings = int64(binary.BigEndian.Uint64(data))
+	st.bytes = int64(binary.BigEndian.Uint64(data[8:]))
+	return st, nil
 }
 
 // info is what keeping the table is decided by.
@@ -116,6 +141,9 @@ func loadTables(db *pebble.DB) (ts *tables, err error) {
 			return nil, fmt.Errorf("table %s: %w", name, err)
 		}
 		t.number = t.record.Number
+		if t.stats, err = loadStats(db, t.number); err != nil {
+			return nil, err
+		}
 		ts.add(t)
 	}
 	return ts, iter.Error()
@@ -125,23 +153,38 @@ func newTable(t bucket.Table) *table {
 	return &table{Table: t, name: t.Name(), tails: map[varve.Series]*tail{}}
 }
 
-// counters number tables and chunks. They are guarded by Store.catalog.
-type counters struct {
-	table uint32
-	chunk uint64
+// loadCounters returns the numbers of the next table and of the next chunk.
+func loadCounters(db *pebble.DB) (table uint32, chunk uint64, err error) {
+	data, err := get(db, keyNextTable)
+	if err != nil {
+		return 0, 0, err
+	}
+	if table = 1; data != nil {
+		if len(data) != 4 {
+			return 0, 0, fmt.Errorf("the number of the next table has %d bytes, not 4", len(data))
+		}
+		table = binary.BigEndian.Uint32(data)
+	}
+	if data, err = get(db, keyNextChunk); err != nil {
+		return 0, 0, err
+	}
+	if chunk = 1; data != nil {
+		if len(data) != 8 {
+			return 0, 0, fmt.Errorf("the number of the next chunk has %d bytes, not 8", len(data))
+		}
+		chunk = binary.BigEndian.Uint64(data)
+	}
+	return table, chunk, nil
 }
 
-func (c counters) encode() []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, c.table), c.chunk)
+func putGeneration(b *pebble.Batch, generation uint64) error {
+	return b.Set(keyGeneration, binary.BigEndian.AppendUint64(nil, generation), nil)
 }
 
-func loadCounters(db *pebble.DB) (counters, error) {
-	data, err := get(db, keyNext)
-	if err != nil || data == nil {
-		return counters{table: 1, chunk: 1}, err
-	}
-	if len(data) != 12 {
-		return counters{}, fmt.Errorf("the counters have %d bytes, not 12", len(data))
-	}
-	return counters{table: binary.BigEndian.Uint32(data), chunk: binary.BigEndian.Uint64(data[4:])}, nil
+func putNextTable(b *pebble.Batch, next uint32) error {
+	return b.Set(keyNextTable, binary.BigEndian.AppendUint32(nil, next), nil)
+}
+
+func putNextChunk(b *pebble.Batch, next uint64) error {
+	return b.Set(keyNextChunk, binary.BigEndian.AppendUint64(nil, next), nil)
 }

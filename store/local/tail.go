@@ -51,7 +51,7 @@ func (s *Store) makeTail(t *table, series varve.Series) *tail {
 	if !ok {
 		series = cloneSeries(series)
 		// A table without chunks has none of this series.
-		tl = &tail{table: t, series: series, edge: noTime, known: t.record.Readings == 0, cleared: s.clears}
+		tl = &tail{table: t, series: series, edge: noTime, known: !s.hasChunks(t), cleared: s.clears}
 		t.tails[series] = tl
 		s.tails++
 	}

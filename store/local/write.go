@@ -65,6 +65,7 @@ type writer struct {
 	entries []entry
 	bodies  []byte
 	late    []*entry
+	met     []*entry // those with seen
 	record  record
 }
 
@@ -76,9 +77,11 @@ type entry struct {
 	tail    *tail
 	from    uint32 // of its body in writer.bodies
 	to      uint32
-	cleared uint64 // tail.cleared when chunks were asked for it
-	asked   bool   // chunks were asked for it
-	inChunk bool   // and have it
+	cleared uint64        // tail.cleared when chunks were asked for it
+	asked   bool          // chunks were asked for it
+	ownID   bool          // its id is not that of its content
+	inChunk varve.Verdict // if chunks have it, or are damaged: what is to be said of it
+	seen    *view         // if its id is its own: the one that the tail has
 }
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
@@ -86,7 +89,8 @@ var writers = sync.Pool{New: func() any { return new(writer) }}
 func (w *writer) release() {
 	clear(w.entries)
 	clear(w.late)
-	*w = writer{entries: w.entries[:0], bodies: w.bodies[:0], late: w.late[:0], record: w.record}
+	clear(w.met)
+	*w = writer{entries: w.entries[:0], bodies: w.bodies[:0], late: w.late[:0], met: w.met[:0], record: w.record}
 	if cap(w.bodies) <= 4<<20 {
 		writers.Put(w)
 	}
@@ -111,7 +115,7 @@ func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) 
 			from := len(w.bodies)
 			w.bodies = appendBody(w.bodies, r, tb.base())
 			w.entries = append(w.entries, entry{
-				reading: r, verdict: &verdicts[j], table: tb,
+				reading: r, verdict: &verdicts[j], table: tb, ownID: w.bodies[from] != idDerived,
 				from: uint32(from), to: uint32(len(w.bodies)),
 			})
 		}
@@ -129,8 +133,11 @@ func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
 			return nil, err
 		}
 		commit, done, err := w.insert()
-		if done || err != nil {
-			return commit, err
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			return commit, w.compareMet()
 		}
 	}
 }
@@ -228,13 +235,16 @@ func (w *writer) insert() (commit *journal.Commit, done bool, err error) {
 		switch {
 		case e.table.dropped:
 			// Its batch is marked below.
-		case e.inChunk:
-			e.verdict.Outcome = varve.Duplicate
+		case e.inChunk.Outcome != 0:
+			*e.verdict = e.inChunk
 		case s.insert(e, w.bodies[e.from:e.to], &w.record):
 			e.verdict.Outcome = varve.Stored
 		default:
 			e.verdict.Outcome = varve.Duplicate
 			waits = true
+			if e.seen != nil {
+				w.met = append(w.met, e)
+			}
 		}
 	}
 	w.markDropped()
@@ -243,7 +253,7 @@ func (w *writer) insert() (commit *journal.Commit, done bool, err error) {
 	}
 	switch {
 	case w.record.rows > 0:
-		return s.journal.Append(w.record.buf), true, nil
+		return s.journal.Append(journal.Readings, w.record.buf), true, nil
 	case waits:
 		// The one it is a duplicate of may not be durable yet.
 		return s.journal.Pending(), true, nil
@@ -254,11 +264,13 @@ func (w *writer) insert() (commit *journal.Commit, done bool, err error) {
 // insert puts a reading into its tail and the record; false if the tail has it.
 func (s *Store) insert(e *entry, body []byte, rec *record) bool {
 	t, p := e.tail, e.reading.Position()
-	if _, found := t.runs[1-s.active.parity].find(p); found {
+	if at, found := t.runs[1-s.active.parity].find(p); found {
+		e.meet(s.frozen, at)
 		return false
 	}
 	at, found := t.runs[s.active.parity].find(p)
 	if found {
+		e.meet(s.active, at)
 		return false
 	}
 	rec.shape = s.active.shape(e.reading.Fields, rec.shape)

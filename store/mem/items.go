@@ -65,6 +65,23 @@ func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
 	return nil
 }
 
+// PutAbsent implements store.Items.
+func (s *Store) PutAbsent(ctx context.Context, items []store.Item) ([]bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
+	written := make([]bool, len(items))
+	for i := range items {
+		if s.item(items[i].Key) == nil {
+			s.items[items[i].Key] = clone(&items[i])
+			written[i] = true
+		}
+	}
+	return written, nil
+}
+
 // DeleteAll implements store.Items.
 func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
 	s.mu.Lock()

@@ -91,7 +91,7 @@ func (e *env) create(t *testing.T, tables ...bucket.Table) {
 }
 
 // write writes readings to one table and returns the outcomes, a letter each:
-// s, d or r.
+// s, d, c (a conflict) or r.
 func (e *env) write(t *testing.T, tb bucket.Table, readings ...varve.Reading) string {
 	t.Helper()
 	res := e.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})
@@ -104,7 +104,11 @@ func (e *env) write(t *testing.T, tb bucket.Table, readings ...varve.Reading) st
 func letters(verdicts []varve.Verdict) string {
 	var s []byte
 	for _, v := range verdicts {
-		s = append(s, v.Outcome.String()[0])
+		letter := v.Outcome.String()[0]
+		if v.Code == varve.CodeConflict {
+			letter = 'c'
+		}
+		s = append(s, letter)
 	}
 	return string(s)
 }

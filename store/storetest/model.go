@@ -59,6 +59,7 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, 
 			"put":        m.put,
 			"delete":     m.delete,
 			"put all":    m.putAll,
+			"put absent": m.putAbsent,
 			"delete all": m.deleteAll,
 			"query":      m.query,
 			"advance": func(t *rapid.T) {
@@ -122,9 +123,9 @@ func (m *machine) write(t *rapid.T) {
 	}
 	want, got := m.model.Write(context.Background(), batches), m.subject.Write(context.Background(), batches)
 	for i := range batches {
-		if letters(got[i].Verdicts) != letters(want[i].Verdicts) || !sameError(got[i].Err, want[i].Err) {
+		if !slices.Equal(got[i].Verdicts, want[i].Verdicts) || !sameError(got[i].Err, want[i].Err) {
 			t.Fatalf("write to %s:\n got %s %v\nwant %s %v", batches[i].Table,
-				letters(got[i].Verdicts), got[i].Err, letters(want[i].Verdicts), want[i].Err)
+				got[i].Verdicts, got[i].Err, want[i].Verdicts, want[i].Err)
 		}
 	}
 }

@@ -27,6 +27,10 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 	}{
 		{"write/verdicts", testVerdicts},
 		{"write/same timestamp", testSameTimestamp},
+		{"write/conflicts", testConflicts},
+		{"write/conflicts in every layout", testConflictsInLayouts},
+		{"write/conflicts of every kind of value", testConflictsOfValues},
+		{"write/concurrent conflicts", testConcurrentConflicts},
 		{"write/many tables", testManyTables},
 		{"write/no table", testNoTable},
 		{"write/nothing kept of the caller's", testCallersBuffers},
@@ -53,6 +57,8 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 		{"items/indexes", testItemsIndexes},
 		{"items/expiry", testItemsExpiry},
 		{"items/many", testItemsMany},
+		{"items/absent", testItemsAbsent},
+		{"items/absent, at once", testItemsAbsentAtOnce},
 		{"items/one winner", testItemsOneWinner},
 		{"closed", testClosed},
 	}

@@ -223,6 +223,7 @@ func testClosed(t *testing.T, e *env) {
 	_, tablesErr := e.Tables(ctx, store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime()})
 	_, getErr := e.Get(ctx, []store.Key{{PK: "a", SK: "b"}}, false)
 	_, queryErr := e.Query(ctx, store.ItemQuery{PK: "a"})
+	_, absentErr := e.PutAbsent(ctx, []store.Item{{Key: store.Key{PK: "a", SK: "b"}}})
 	for name, err := range map[string]error{
 		"write":    e.Write(ctx, []store.Batch{{Table: grid(), Readings: []varve.Reading{reading("a", start, "1")}}})[0].Err,
 		"read":     readErr,
@@ -236,6 +237,7 @@ func testClosed(t *testing.T, e *env) {
 		"put":      e.Put(ctx, store.Item{Key: store.Key{PK: "a", SK: "b"}}),
 		"delete":   e.Delete(ctx, store.Key{PK: "a", SK: "b"}),
 		"put all":  e.PutAll(ctx, []store.Item{{Key: store.Key{PK: "a", SK: "b"}}}),
+		"absent":   absentErr,
 		"del. all": e.DeleteAll(ctx, []store.Key{{PK: "a", SK: "b"}}),
 	} {
 		if !errors.Is(err, store.ErrClosed) {

@@ -38,10 +38,8 @@ func testSameTimestamp(t *testing.T, e *env) {
 	if got := e.write(t, grid(), x, y, z); got != "sss" {
 		t.Fatalf("got %s, want sss", got)
 	}
-	// Same id, other values: the id names the reading, and the first stays.
-	again := named(reading("a", start, "99"), "client-1")
-	if got := e.write(t, grid(), again); got != "d" {
-		t.Fatalf("same id again: %s, want d", got)
+	if got := e.write(t, grid(), z, y); got != "dd" {
+		t.Fatalf("again: %s, want dd", got)
 	}
 	want := []varve.Reading{x, y, z}
 	sortReadings(want)

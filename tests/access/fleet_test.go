@@ -60,6 +60,12 @@ func ofFleet() []pattern {
 				t.Fatal(err)
 			}
 		}},
+		{"0.7", func(t *testing.T, w *world, i int) {
+			first := reading(varve.Series{Tenant: varve.DefaultTenant, Stream: sensor.Stream, Device: fmt.Sprintf("new_%d", i)}, noon)
+			if err := w.Fleet.Watch(t.Context(), noon, []varve.Reading{first}, make([]varve.Verdict, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}},
 	}
 }
 

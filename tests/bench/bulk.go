@@ -72,7 +72,7 @@ func send(addr, contentType string, bodies [][]byte, conns int) (time.Duration, 
 			}
 			defer c.close()
 			for body := range queue {
-				answer, err := c.post(path, contentType, body)
+				answer, err := c.post(contentType, body)
 				if err == nil && !bytes.Contains(answer, []byte(`"duplicates":0,"rejected":0`)) {
 					err = fmt.Errorf("not all were stored: %.200s", answer)
 				}

@@ -29,8 +29,8 @@ func dial(addr string) (*conn, error) {
 
 func (c *conn) close() { _ = c.c.Close() }
 
-// post sends a body and returns the answer's.
-func (c *conn) post(path, contentType string, body []byte) ([]byte, error) {
+// post sends a body of readings and returns the answer's.
+func (c *conn) post(contentType string, body []byte) ([]byte, error) {
 	c.head = fmt.Appendf(c.head[:0], "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", path, contentType, len(body))
 	if len(body) < 4<<10 {
 		c.head = append(c.head, body...)

@@ -65,7 +65,7 @@ func trickle(ctx context.Context, addr string, at time.Time, sent *atomic.Int64)
 			body = ndjson(body, s, next+int64(i/devices)*1000)
 			i++
 		}
-		if _, err := c.post(path, "application/x-ndjson", body); err != nil {
+		if _, err := c.post("application/x-ndjson", body); err != nil {
 			return err
 		}
 		sent.Add(100)

@@ -67,7 +67,7 @@ func (b *bench) device(addr string, i, each int, lat *[]time.Duration) error {
 		dev.step()
 		body = ndjson(body[:0], dev, b.end.Add(time.Duration(j)*time.Second).UnixMilli()-3600_000)
 		t := time.Now()
-		if _, err := c.post(path, "application/json", body); err != nil {
+		if _, err := c.post("application/json", body); err != nil {
 			return err
 		}
 		*lat = append(*lat, time.Since(t))

@@ -76,7 +76,7 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 			})
 			p.UpdateScripts = false
 			for _, script := range []string{
-				"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "keys", "tenants", "dynamodb/apart",
+				"ingest", "query", "rejects", "checkpoint", "rows", "hold", "retention", "forms", "keys", "tenants", "dynamodb/apart", "dynamodb/repair",
 				"devices", "logs", "alerts", "rollups",
 			} {
 				p.Files = append(p.Files, filepath.Join("testdata", script+".txtar"))

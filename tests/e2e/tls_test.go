@@ -118,6 +118,13 @@ func TestTLS(t *testing.T) {
 	if strings.Contains(s.Output(), "in the clear") {
 		t.Errorf("keys are said to travel in the clear:\n%s", s.Output())
 	}
+	cbc := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA,
+	}}
+	if conn, err := tls.Dial("tcp", strings.TrimPrefix(s.URL, "https://"), cbc); err == nil {
+		conn.Close()
+		t.Error("a cipher suite with CBC is taken")
+	}
 	write(t, filepath.Join(dir, "ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: first.Raw}))
 	write(t, filepath.Join(dir, "r.ndjson"), []byte(`{"device":"d","time":"2026-01-01T00:00:00Z","fields":{"a":1}}`+"\n"))
 	remote := []string{"--server", s.URL, "--key-file", "admin.key", "--ca-file", "ca.pem"}

@@ -16,7 +16,8 @@ const (
 	packings
 )
 
-var errDamaged = errors.New("chunk is damaged")
+// ErrDamaged is the error of decoding what no chunk was encoded to.
+var ErrDamaged = errors.New("chunk is damaged")
 
 // appendInts appends vals in the packing that takes the fewest bytes. The
 // number of values is not written: the reader knows it.
@@ -109,7 +110,7 @@ type source struct {
 }
 
 func (s *source) fail() {
-	s.err = errDamaged
+	s.err = ErrDamaged
 	s.data = nil
 }
 

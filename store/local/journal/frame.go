@@ -3,54 +3,137 @@ package journal
 import (
 	"encoding/binary"
 	"hash/crc32"
+
+	"github.com/varvedb/varve/store/local/meta"
+)
+
+// MaxPayload bounds a frame.
+const MaxPayload = 1 << 30
+
+// Kind says what a frame holds.
+type Kind byte
+
+const (
+	// Readings is a record of readings.
+	Readings Kind = 1
+	// Batch is a batch of changes to items or tables.
+	Batch Kind = 2
+	// end is the last frame of a segment that another one follows.
+	end Kind = 3
 )
 
 const (
-	magic       = "varve-j1"
-	headerBytes = 16 // of a segment
-	frameBytes  = 16 // before a frame's payload
-	// MaxPayload bounds a frame.
-	MaxPayload = 1 << 30
+	magic       = "varve-j2"
+	headerBytes = 8 + 8 + 16 + 8 + 4
+	frameBytes  = 4 + 4 + 8 + 8 + 1 // before a frame's payload
+
+	// Of format 1.
+	magic1       = "varve-j1"
+	headerBytes1 = 8 + 8
+	frameBytes1  = 4 + 4 + 8
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func appendHeader(dst []byte, segment uint64) []byte {
-	dst = append(dst, magic...)
-	return binary.LittleEndian.AppendUint64(dst, segment)
+// layout is how the frames of one segment are written.
+type layout struct {
+	first int    // where the first frame begins
+	frame int    // bytes before a payload
+	seed  uint32 // checksum of what a frame's checksum covers and it does not hold
 }
 
-func appendFrame(dst []byte, segment uint64, synced int64, payload []byte) []byte {
+// layoutOf returns the layout of a store's segment. The checksums cover store
+// and number, so that a frame of a file that was used before does not check.
+func layoutOf(id meta.ID, number uint64) layout {
+	seed := crc32.Checksum(binary.LittleEndian.AppendUint64(id[:], number), castagnoli)
+	return layout{first: headerBytes, frame: frameBytes, seed: seed}
+}
+
+// layoutOf1 returns the layout of a segment of format 1.
+func layoutOf1(number uint64) layout {
+	seed := crc32.Checksum(binary.LittleEndian.AppendUint64(nil, number), castagnoli)
+	return layout{first: headerBytes1, frame: frameBytes1, seed: seed}
+}
+
+// header is the beginning of a segment.
+type header struct {
+	number uint64
+	id     meta.ID
+	length int64 // of the file, before its first frame
+}
+
+// bytes returns the header as it is written.
+func (h header) bytes() []byte {
+	dst := append(make([]byte, 0, headerBytes), magic...)
+	dst = binary.LittleEndian.AppendUint64(dst, h.number)
+	dst = append(dst, h.id[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.length))
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst, castagnoli))
+}
+
+// parseHeader reads the beginning of a segment; false if it does not check.
+// What format 1 does not record is zero.
+func parseHeader(data []byte) (h header, l layout, ok bool) {
+	if len(data) >= headerBytes1 && string(data[:8]) == magic1 {
+		h.number = binary.LittleEndian.Uint64(data[8:])
+		return h, layoutOf1(h.number), true
+	}
+	if len(data) < headerBytes {
+		return h, l, false
+	}
+	h.number = binary.LittleEndian.Uint64(data[8:])
+	h.id = meta.ID(data[16:32])
+	h.length = int64(binary.LittleEndian.Uint64(data[32:]))
+	return h, layoutOf(h.id, h.number), string(h.bytes()) == string(data[:headerBytes])
+}
+
+// Frame is one write.
+type Frame struct {
+	Kind    Kind
+	Payload []byte
+
+	synced int64 // bytes of the segment that were durable when it was appended
+	length int64 // of the file then; 0 if not recorded
+	size   int   // of the frame
+}
+
+// appendTo appends the frame as it is written.
+func (f *Frame) appendTo(dst []byte, l layout) []byte {
 	at := len(dst)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(payload)))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(f.Payload)))
 	dst = append(dst, 0, 0, 0, 0)
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(synced))
-	dst = append(dst, payload...)
-	binary.LittleEndian.PutUint32(dst[at+4:], checksum(segment, dst[at+8:]))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(f.synced))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(f.length))
+	dst = append(dst, byte(f.Kind))
+	dst = append(dst, f.Payload...)
+	binary.LittleEndian.PutUint32(dst[at+4:], crc32.Update(l.seed, castagnoli, dst[at+8:]))
 	return dst
 }
 
-// checksum covers everything of a frame behind the checksum, and the segment's
-// number, so that a frame of a file that was used before does not check.
-func checksum(segment uint64, rest []byte) uint32 {
-	var num [8]byte
-	binary.LittleEndian.PutUint64(num[:], segment)
-	return crc32.Update(crc32.Checksum(num[:], castagnoli), castagnoli, rest)
-}
-
-// parseFrame reads the frame at the beginning of data; false if it does not
-// check.
-func parseFrame(data []byte, segment uint64) (payload []byte, synced int64, ok bool) {
-	if len(data) < frameBytes {
-		return nil, 0, false
+// claimed returns the size that the frame at the beginning of data claims to
+// have, whether it checks or not; 0 if data is too short for it.
+func (l layout) claimed(data []byte) int {
+	if len(data) < l.frame {
+		return 0
 	}
 	n := binary.LittleEndian.Uint32(data)
-	if n > MaxPayload || int(n) > len(data)-frameBytes {
-		return nil, 0, false
+	if n > MaxPayload || int(n) > len(data)-l.frame {
+		return 0
 	}
-	rest := data[8 : frameBytes+int(n)]
-	if checksum(segment, rest) != binary.LittleEndian.Uint32(data[4:]) {
-		return nil, 0, false
+	return l.frame + int(n)
+}
+
+// parse reads the frame at the beginning of data; false if it does not check.
+func (l layout) parse(data []byte) (f Frame, ok bool) {
+	f.size = l.claimed(data)
+	if f.size == 0 || crc32.Update(l.seed, castagnoli, data[8:f.size]) != binary.LittleEndian.Uint32(data[4:]) {
+		return f, false
 	}
-	return rest[8:], int64(binary.LittleEndian.Uint64(rest)), true
+	f.Kind, f.Payload = Readings, data[l.frame:f.size]
+	f.synced = int64(binary.LittleEndian.Uint64(data[8:]))
+	if l.frame == frameBytes {
+		f.length = int64(binary.LittleEndian.Uint64(data[16:]))
+		f.Kind = Kind(data[24])
+	}
+	return f, true
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,14 +14,18 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/varvedb/varve/store/local/meta"
 )
+
+var testID = meta.ID{1, 2, 3}
 
 func open(t *testing.T, fs vfs.FS, number uint64) *Writer {
 	t.Helper()
 	if err := fs.MkdirAll("j", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w, err := Open(fs, "j", number)
+	w, err := Open(fs, "j", testID, number)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +33,22 @@ func open(t *testing.T, fs vfs.FS, number uint64) *Writer {
 	return w
 }
 
-func replay(fs vfs.FS, after uint64) (frames []string, rep Replayed, err error) {
-	rep, err = Replay(fs, "j", after, func(p []byte) error {
-		frames = append(frames, string(p))
+// frames replays the segments after one, and returns the payloads.
+func frames(fs vfs.FS, after uint64) (payloads []string, rep Report, err error) {
+	return framesOf(Source{FS: fs, Dir: "j", Store: testID, After: after})
+}
+
+// salvage replays the whole journal around damage.
+func salvage(fs vfs.FS) (payloads []string, rep Report, err error) {
+	return framesOf(Source{FS: fs, Dir: "j", Store: testID, Salvage: true})
+}
+
+func framesOf(src Source) (payloads []string, rep Report, err error) {
+	rep, err = src.Replay(func(f Frame) error {
+		payloads = append(payloads, string(f.Payload))
 		return nil
 	})
-	return frames, rep, err
+	return payloads, rep, err
 }
 
 func rotate(t *testing.T, w *Writer) uint64 {
@@ -51,7 +65,7 @@ func TestReplayInOrder(t *testing.T) {
 	var want []string
 	for i := range 100 {
 		want = append(want, fmt.Sprint("frame ", i))
-		c := w.Append([]byte(want[i]))
+		c := w.Append(Readings, []byte(want[i]))
 		if i%10 == 0 {
 			if err := c.Wait(t.Context()); err != nil {
 				t.Fatal(err)
@@ -66,14 +80,14 @@ func TestReplayInOrder(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got, rep, err := replay(fs, 0)
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || rep.Last != 2 || rep.Torn != 0 {
+	got, rep, err := frames(fs, 0)
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || rep.Last != 2 || len(rep.Torn) != 0 {
 		t.Fatalf("got %v %+v %v", got, rep, err)
 	}
-	if got, _, _ = replay(fs, 1); len(got) != 49 {
+	if got, _, _ = frames(fs, 1); len(got) != 49 {
 		t.Fatalf("after segment 1: %d frames, want 49", len(got))
 	}
-	if !errors.Is(w.Append(nil).Wait(t.Context()), ErrClosed) || !errors.Is(w.Ready(), ErrClosed) {
+	if !errors.Is(w.Append(Readings, nil).Wait(t.Context()), ErrClosed) || !errors.Is(w.Ready(), ErrClosed) {
 		t.Fatal("append after close")
 	}
 }
@@ -81,38 +95,17 @@ func TestReplayInOrder(t *testing.T) {
 func TestRemove(t *testing.T) {
 	fs := vfs.NewMem()
 	w := open(t, fs, 1)
-	w.Append([]byte("old"))
+	w.Append(Readings, []byte("old"))
 	old := rotate(t, w)
-	c := w.Append([]byte("new"))
+	c := w.Append(Readings, []byte("new"))
 	if err := c.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Remove(old); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := replay(fs, old); err != nil || fmt.Sprint(got) != "[new]" {
+	if got, _, err := frames(fs, old); err != nil || fmt.Sprint(got) != "[new]" {
 		t.Fatal(got, err)
-	}
-}
-
-// TestMissing: a segment that is not there, and should be, is damage.
-func TestMissing(t *testing.T) {
-	fs := vfs.NewMem()
-	w := open(t, fs, 1)
-	for _, frame := range []string{"a", "b", "c"} {
-		if err := w.Append([]byte(frame)).Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		rotate(t, w)
-	}
-	if err := fs.Remove("j/" + fileName(2)); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := replay(fs, 0); !errors.Is(err, ErrDamaged) {
-		t.Errorf("segment 2 is missing: %v", err)
-	}
-	if got, _, err := replay(fs, 2); err != nil || fmt.Sprint(got) != "[c]" {
-		t.Errorf("after segment 2: %v, %v", got, err)
 	}
 }
 
@@ -123,13 +116,13 @@ func TestCrash(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		fs := vfs.NewCrashableMem()
 		w := open(t, fs, 1)
-		if err := syncDir(fs, ""); err != nil { // the directory itself
+		if err := meta.SyncFolder(fs, ""); err != nil { // the directory itself
 			t.Fatal(err)
 		}
 		durable, appended := 0, rng.IntN(60)
 		for i := range appended {
 			payload := bytes.Repeat([]byte{byte(i)}, 1+rng.IntN(200))
-			if c := w.Append(payload); rng.IntN(4) == 0 {
+			if c := w.Append(Readings, payload); rng.IntN(4) == 0 {
 				if err := c.Wait(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +133,7 @@ func TestCrash(t *testing.T) {
 			}
 		}
 		crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
-		got, _, err := replay(crashed, 0)
+		got, _, err := frames(crashed, 0)
 		if err != nil || len(got) < durable || len(got) > appended {
 			t.Fatalf("seed %d: %d frames, %d durable of %d, %v", seed, len(got), durable, appended, err)
 		}
@@ -150,82 +143,6 @@ func TestCrash(t *testing.T) {
 			}
 		}
 		w.Close()
-	}
-}
-
-// file returns a segment's bytes, without the zeros at its end; put replaces
-// them.
-func file(t *testing.T, fs vfs.FS, number uint64) []byte {
-	data, err := readAll(fs, fs.PathJoin("j", fileName(number)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.TrimRight(data, "\x00")
-}
-
-func put(t *testing.T, fs vfs.FS, number uint64, data []byte) {
-	f, err := fs.Create(fs.PathJoin("j", fileName(number)), category)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(f, bytes.NewReader(data)); err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-}
-
-func TestDamage(t *testing.T) {
-	write := func() (vfs.FS, []byte) {
-		fs := vfs.NewMem()
-		w := open(t, fs, 1)
-		for i := range 3 {
-			if err := w.Append([]byte{byte('a' + i), 'x', 'y', 'z'}).Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.Close()
-		return fs, file(t, fs, 1)
-	}
-	const frame = frameBytes + 4
-	cases := []struct {
-		reason string
-		harm   func(data []byte) []byte
-		frames int
-		err    error
-	}{
-		{"whole", func(d []byte) []byte { return d }, 3, nil},
-		{"cut in the last frame", func(d []byte) []byte { return d[:len(d)-1] }, 2, nil},
-		{"zeros behind", func(d []byte) []byte { return append(d, make([]byte, 5000)...) }, 3, nil},
-		{"last frame flipped: may be a torn write", func(d []byte) []byte { d[len(d)-1] ^= 1; return d }, 2, nil},
-		{"first frame flipped: was durable", func(d []byte) []byte { d[headerBytes+frameBytes] ^= 1; return d }, 0, ErrDamaged},
-		{"second frame's length flipped", func(d []byte) []byte { d[headerBytes+frame] ^= 0x80; return d }, 1, ErrDamaged},
-		{"header flipped", func(d []byte) []byte { d[0] ^= 1; return d }, 0, ErrDamaged},
-		{"file just made", func(d []byte) []byte { return d[:5] }, 0, nil},
-		{"empty", func(d []byte) []byte { return nil }, 0, nil},
-	}
-	for _, c := range cases {
-		t.Run(c.reason, func(t *testing.T) {
-			fs, data := write()
-			put(t, fs, 1, c.harm(data))
-			got, _, err := replay(fs, 0)
-			if len(got) != c.frames || !errors.Is(err, c.err) || (err != nil) != (c.err != nil) {
-				t.Fatalf("%d frames, %v; want %d, %v", len(got), err, c.frames, c.err)
-			}
-		})
-	}
-}
-
-func TestDamageBeforeLaterSegment(t *testing.T) {
-	fs := vfs.NewMem()
-	w := open(t, fs, 1)
-	w.Append([]byte("one"))
-	rotate(t, w)
-	w.Append([]byte("two"))
-	w.Close()
-	data := file(t, fs, 1)
-	put(t, fs, 1, data[:len(data)-1])
-	if _, _, err := replay(fs, 0); !errors.Is(err, ErrDamaged) {
-		t.Fatalf("a segment cut short before a written one: %v", err)
 	}
 }
 
@@ -241,11 +158,11 @@ func TestFailedWrites(t *testing.T) {
 		return nil
 	}))
 	w := open(t, fs, 1)
-	if err := w.Append([]byte("a")).Wait(t.Context()); err != nil {
+	if err := w.Append(Readings, []byte("a")).Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	failing.Store(true)
-	if err := w.Append([]byte("b")).Wait(t.Context()); err == nil {
+	if err := w.Append(Readings, []byte("b")).Wait(t.Context()); err == nil {
 		t.Fatal("a failed write was acknowledged")
 	}
 	if w.Ready() == nil {
@@ -263,11 +180,11 @@ func TestFailedWrites(t *testing.T) {
 			}
 		}
 	}
-	if err := w.Append([]byte("c")).Wait(t.Context()); err != nil {
+	if err := w.Append(Readings, []byte("c")).Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.Close()
-	if got, _, err := replay(mem, 0); err != nil || fmt.Sprint(got) != "[a b c]" {
+	if got, _, err := frames(mem, 0); err != nil || fmt.Sprint(got) != "[a b c]" {
 		t.Fatal(got, err)
 	}
 }
@@ -279,7 +196,7 @@ func TestConcurrentAppends(t *testing.T) {
 	for i := range 16 {
 		wg.Go(func() {
 			for j := range 50 {
-				if err := w.Append(fmt.Appendf(nil, "%d %d", i, j)).Wait(t.Context()); err != nil {
+				if err := w.Append(Readings, fmt.Appendf(nil, "%d %d", i, j)).Wait(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -290,7 +207,7 @@ func TestConcurrentAppends(t *testing.T) {
 		t.Fatal("pending after all were waited for")
 	}
 	w.Close()
-	got, _, err := replay(fs, 0)
+	got, _, err := frames(fs, 0)
 	if err != nil || len(got) != 800 {
 		t.Fatal(len(got), err)
 	}
@@ -317,23 +234,28 @@ func TestWaitEndsWithContext(t *testing.T) {
 	w := open(t, fs, 1)
 	ctx, cancel := contextWithTimeout(t, 10*time.Millisecond)
 	defer cancel()
-	if err := w.Append([]byte("a")).Wait(ctx); err == nil {
+	if err := w.Append(Readings, []byte("a")).Wait(ctx); err == nil {
 		t.Fatal("acknowledged before the sync")
 	}
 	close(block)
 }
 
 func FuzzReplay(f *testing.F) {
-	f.Add(appendFrame(appendHeader(nil, 1), 1, headerBytes, []byte("x")))
+	whole := Frame{Kind: Readings, Payload: []byte("x"), synced: headerBytes}
+	f.Add(whole.appendTo(header{number: 1, id: testID}.bytes(), layoutOf(testID, 1)))
 	f.Add([]byte(magic))
+	f.Add(append([]byte(magic1), 1, 0, 0, 0, 0, 0, 0, 0))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fs := vfs.NewMem()
 		if err := fs.MkdirAll("j", 0o755); err != nil {
 			t.Fatal(err)
 		}
 		put(t, fs, 1, data)
-		if _, _, err := replay(fs, 0); err != nil && !errors.Is(err, ErrDamaged) {
-			t.Fatal(err)
+		for _, src := range []Source{{Store: testID}, {Unchained: true}, {Salvage: true}} {
+			src.FS, src.Dir = fs, "j"
+			if _, err := src.Replay(func(Frame) error { return nil }); err != nil && !errors.Is(err, ErrDamaged) && !strings.Contains(err.Error(), "unknown kind") {
+				t.Fatal(err)
+			}
 		}
 	})
 }

@@ -1,147 +1,197 @@
 package journal
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve/store/local/meta"
 )
 
-// ErrDamaged means that frames that had been durable do not check any more.
-var ErrDamaged = errors.New("the journal is damaged")
-
-const suffix = ".journal"
-
-func fileName(number uint64) string { return fmt.Sprintf("%010d%s", number, suffix) }
-
-// segments lists the numbers of the segments in dir, in order. Files with
-// other names are left alone.
-func segments(fs vfs.FS, dir string) ([]uint64, error) {
-	names, err := fs.List(dir)
-	if err != nil {
-		return nil, fmt.Errorf("list journal: %w", err)
-	}
-	var numbers []uint64
-	for _, name := range names {
-		n, err := strconv.ParseUint(strings.TrimSuffix(name, suffix), 10, 64)
-		if err == nil && fileName(n) == name {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	return numbers, nil
+// Source is a journal to be read.
+type Source struct {
+	FS  vfs.FS
+	Dir string
+	// Store is whose journal it must be. If zero, any store's.
+	Store meta.ID
+	// After is the last segment that is not needed any more.
+	After uint64
+	// Unchained says that the journal may be of format 1 or be about to be made:
+	// it may have no chain.
+	Unchained bool
+	// Salvage goes on after damage with the next frame that checks.
+	Salvage bool
 }
 
-// Replayed is what Replay found.
-type Replayed struct {
-	Last   uint64 // the number of the last segment, whether replayed or not
-	Frames int
-	Torn   int64 // bytes of writes that were cut short, and not replayed
+// Check reads a whole journal, changes nothing and reports everything that is
+// wrong with it.
+func Check(fs vfs.FS, dir string) (Report, error) {
+	return Source{FS: fs, Dir: dir, Salvage: true}.Replay(func(Frame) error { return nil })
 }
 
-// Replay calls do with the payload of each frame in the segments after the
-// given one, in order. It fails with ErrDamaged if acknowledged frames cannot
-// be read, and with the first error of do. Payloads are not kept.
+// Replay calls do with each frame in the segments after the given one, in
+// order. It fails with the first error of do, and with ErrDamaged at the first
+// problem, unless it is to salvage what it can. Payloads must not be kept.
 //
-// The last segment may end in a write that was cut short. So what was replayed
-// must be kept elsewhere, and the segments be removed, before a Writer is
-// opened: behind one that begins another segment, the end would be damage.
-func Replay(fs vfs.FS, dir string, after uint64, do func(payload []byte) error) (Replayed, error) {
-	var rep Replayed
-	numbers, err := segments(fs, dir)
-	if err != nil {
-		return rep, err
-	}
-	want := after + 1
-	for _, n := range numbers {
-		rep.Last = n
-		if n <= after {
-			continue
-		}
-		if n != want {
-			return rep, fmt.Errorf("journal segment %s is missing: %w", fs.PathJoin(dir, fileName(want)), ErrDamaged)
-		}
-		want++
-		torn := rep.Torn
-		frames := rep.Frames
-		if err := rep.segment(fs, dir, n, do); err != nil {
-			return rep, fmt.Errorf("journal segment %s: %w", fs.PathJoin(dir, fileName(n)), err)
-		}
-		if torn > 0 && rep.Frames > frames {
-			// The next segment is written only when this one is durable; and one
-			// that a crash left is never followed by another: see the caller.
-			return rep, fmt.Errorf("journal segment before %s ends early: %w", fileName(n), ErrDamaged)
-		}
-	}
-	return rep, nil
+// The last segment may end in a write that was cut short. So another one must
+// be begun before anything is appended: after frames that do not check, the
+// rest would be damage.
+func (src Source) Replay(do func(Frame) error) (Report, error) {
+	r := replay{Source: src, do: do}
+	err := r.run()
+	return r.rep, err
 }
 
-func (rep *Replayed) segment(fs vfs.FS, dir string, number uint64, do func([]byte) error) error {
-	data, err := readAll(fs, fs.PathJoin(dir, fileName(number)))
+// replay is one reading of a journal.
+type replay struct {
+	Source
+	do    func(Frame) error
+	rep   Report
+	last  uint64 // by the files' names
+	begun uint64 // the last segment whose header was durable
+	// tail is the end of the last segment that had anything in it, if it has no
+	// end frame.
+	tail *Problem
+}
+
+func (r *replay) run() error {
+	chain, notes, problems, err := ReadChain(r.FS, r.Dir)
 	if err != nil {
 		return err
 	}
-	if len(data) < headerBytes || string(data[:headerBytes]) != string(appendHeader(nil, number)) {
-		// The file was being made: nothing in it was acknowledged.
-		if at := lastSynced(data, number); at > 0 {
-			return fmt.Errorf("its header does not check: %w", ErrDamaged)
+	r.rep.Notes = notes
+	chained := len(problems) == 0
+	if !chained && !r.Unchained {
+		for _, p := range problems {
+			if err := r.found(p); err != nil {
+				return err
+			}
 		}
-		rep.Torn += int64(len(data))
-		return nil
 	}
-	at := headerBytes
-	for at < len(data) {
-		payload, _, ok := parseFrame(data[at:], number)
-		if !ok {
-			if data = bytes.TrimRight(data, "\x00"); len(data) <= at {
-				return nil // zeros that were to be overwritten
-			}
-			if lastSynced(data[at:], number) > int64(at) {
-				return fmt.Errorf("the frame at byte %d does not check: %w", at, ErrDamaged)
-			}
-			rep.Torn += int64(len(data) - at)
-			return nil
-		}
-		if err := do(payload); err != nil {
+	if chained {
+		if err := r.checkChain(chain); err != nil {
 			return err
 		}
-		rep.Frames++
-		at += frameBytes + len(payload)
+	}
+	files, err := r.files()
+	if err != nil {
+		return err
+	}
+	if !chained && len(files) > 0 {
+		chain = Chain{Store: r.Store, First: max(files[0].number, r.After+1), Last: files[len(files)-1].number}
+	}
+	r.rep.Store, r.rep.First, r.rep.Last = chain.Store, chain.First, max(chain.Last, r.last)
+	r.begun = chain.Last
+	if !chained && r.Unchained {
+		r.begun = 0
+	}
+	return r.segments(files, max(chain.First, r.After+1), chain.Last)
+}
+
+// checkChain compares the chain with what the journal must be.
+func (r *replay) checkChain(c Chain) error {
+	if r.Store.IsZero() {
+		r.Store = c.Store
+	}
+	if c.Store != r.Store {
+		return r.found(Problem{File: "journal", Text: fmt.Sprintf("is of store %s, not of %s", c.Store, r.Store)})
 	}
 	return nil
 }
 
-// lastSynced looks for frames in what follows a frame that does not check, and
-// returns how many bytes of the segment the last of them knew to be durable.
-func lastSynced(data []byte, number uint64) int64 {
-	var synced int64
-	for at := 1; at+frameBytes <= len(data); at++ {
-		// A quick look first: most bytes are not the beginning of a frame.
-		if s := binary.LittleEndian.Uint64(data[at+8:]); s < headerBytes || s > maxSegment {
-			continue
+// segments replays the segments from first to last, which the chain names, and
+// what follows them without a gap.
+func (r *replay) segments(files []file, first, last uint64) error {
+	want := first
+	for _, f := range files {
+		if f.number < first {
+			continue // in Pebble, and about to be removed
 		}
-		if payload, s, ok := parseFrame(data[at:], number); ok {
-			synced = s
-			at += frameBytes + len(payload) - 1
+		if err := r.missing(want, f.number); err != nil {
+			return err
+		}
+		want = f.number + 1
+		if err := r.segment(f); err != nil {
+			return err
 		}
 	}
-	return synced
+	if err := r.missing(want, last+1); err != nil {
+		return err
+	}
+	return nil
 }
 
-// maxSegment is more than any segment's length.
-const maxSegment = 1 << 40
+// missing reports the segments from one number up to another.
+func (r *replay) missing(from, to uint64) error {
+	for n := from; n < to; n++ {
+		if err := r.found(Problem{Segment: n, File: fileName(n), Text: "is missing"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-func readAll(fs vfs.FS, name string) (data []byte, err error) {
-	f, err := fs.Open(name, vfs.SequentialReadsOption)
+// found records a problem; it fails unless the rest is to be salvaged.
+func (r *replay) found(p Problem) error {
+	r.rep.Problems = append(r.rep.Problems, p)
+	if r.Salvage {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", p, ErrDamaged)
+}
+
+// file is a segment's file.
+type file struct {
+	number uint64 // by its header; by its name if the header does not check
+	name   string
+	layout layout
+	header header
+	whole  bool // the header checks
+}
+
+// files returns the segments after the one that is not needed any more, in the
+// order of their numbers.
+func (r *replay) files() ([]file, error) {
+	numbers, err := segments(r.FS, r.Dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return io.ReadAll(f)
+	var files []file
+	for _, n := range numbers {
+		f, err := r.file(n)
+		if err != nil {
+			return nil, err
+		}
+		r.last = max(r.last, n)
+		if f.number <= r.After {
+			continue
+		}
+		if f.whole && f.number != n {
+			err := r.found(Problem{Segment: n, File: f.name, Text: fmt.Sprintf("is segment %d: files were swapped", f.number)})
+			if err != nil {
+				return nil, err
+			}
+		}
+		files = append(files, f)
+	}
+	slices.SortStableFunc(files, func(a, b file) int { return int(a.number) - int(b.number) })
+	return files, nil
+}
+
+func (r *replay) file(number uint64) (f file, err error) {
+	f = file{number: number, name: fileName(number)}
+	head, err := readStart(r.FS, r.FS.PathJoin(r.Dir, f.name), headerBytes)
+	if err != nil {
+		return f, err
+	}
+	if f.header, f.layout, f.whole = parseHeader(head); f.whole {
+		f.number = f.header.number
+		return f, nil
+	}
+	f.layout = layoutOf(r.Store, number)
+	if r.Unchained {
+		f.layout = layoutOf1(number)
+	}
+	return f, nil
 }

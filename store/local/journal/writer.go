@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve/store/local/meta"
 )
 
 // ErrClosed is the error of a journal that has been closed.
@@ -21,10 +23,12 @@ const retryEvery = time.Second
 const category = vfs.DiskWriteCategory("varve-journal")
 
 // Writer appends to a journal. Append must be called in the order in which
-// frames are to be replayed; all methods may be called concurrently.
+// frames are to be replayed; all methods may be called concurrently, but for
+// Prepare, Rotate and Remove, which belong to one goroutine.
 type Writer struct {
-	fs  vfs.FS
-	dir string
+	fs    vfs.FS
+	dir   string
+	chain Chain
 
 	mu       sync.Mutex
 	work     sync.Cond // queue or closed changed
@@ -39,85 +43,52 @@ type Writer struct {
 	closing  chan struct{}
 }
 
-// segment is one file. Only the syncing goroutine writes to it.
-type segment struct {
-	number uint64
-	file   vfs.File
-	synced int64 // bytes that are durable; guarded by Writer.mu
-	filled int64 // bytes that the file has, zeros among them
-	last   bool  // closed once its last group is written
-}
-
 // group is what is written and synced at once.
 type group struct {
 	segment *segment
 	buf     []byte
+	last    bool // of its segment
 	commit  *Commit
 }
 
-// Commit is the durability of a frame, to be waited for.
-type Commit struct {
-	done chan struct{}
-	err  error
-}
-
-func newCommit() *Commit { return &Commit{done: make(chan struct{})} }
-
-func (c *Commit) end(err error) {
-	c.err = err
-	close(c.done)
-}
-
-// Wait returns when the frame is durable, or why it is not: a failure to
-// write, or the end of the context, after which it may still become durable.
-func (c *Commit) Wait(ctx context.Context) error {
-	select {
-	case <-c.done:
-		return c.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// Open begins a new segment with the given number in dir, which exists.
-func Open(fs vfs.FS, dir string, number uint64) (*Writer, error) {
-	w := &Writer{fs: fs, dir: dir, stopped: make(chan struct{}), closing: make(chan struct{})}
-	w.work.L = &w.mu
-	seg, err := w.create(number)
+// Open begins a new segment with the given number in dir, which exists, and
+// makes it the only one of the store's journal: earlier segments are removed.
+func Open(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
+	chain, _, _, err := ReadChain(fs, dir)
 	if err != nil {
 		return nil, err
 	}
-	w.segment = seg
+	w := &Writer{fs: fs, dir: dir, stopped: make(chan struct{}), closing: make(chan struct{})}
+	w.work.L = &w.mu
+	w.chain = Chain{Store: id, Generation: chain.Generation, First: number, Last: number}
+	if w.segment, err = createSegment(fs, dir, id, number); err != nil {
+		return nil, err
+	}
+	for range 2 { // both files, whatever became of them
+		if err = w.advance(number, number); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = removeSegments(fs, dir, number-1)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.segment.file.Close())
+	}
 	go w.run()
 	return w, nil
 }
 
-// create makes a segment's file, durably.
-func (w *Writer) create(number uint64) (*segment, error) {
-	name := w.fs.PathJoin(w.dir, fileName(number))
-	f, err := w.fs.Create(name, category)
-	if err != nil {
-		return nil, fmt.Errorf("create journal segment: %w", err)
-	}
-	head := appendHeader(nil, number)
-	if _, err = f.WriteAt(head, 0); err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = syncDir(w.fs, w.dir)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("create journal segment %s: %w", name, err), f.Close())
-	}
-	return &segment{number: number, file: f, synced: headerBytes}, nil
-}
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
+// advance writes the next generation of the chain.
+func (w *Writer) advance(first, last uint64) error {
+	next := w.chain
+	next.Generation++
+	next.First, next.Last = first, last
+	if err := next.write(w.fs, w.dir); err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	w.chain = next
+	return nil
 }
 
 // Ready returns why frames cannot be made durable at present, or nil.
@@ -131,22 +102,40 @@ func (w *Writer) Ready() error {
 }
 
 // Append adds a frame to the open group. The payload is copied.
-func (w *Writer) Append(payload []byte) *Commit {
+func (w *Writer) Append(kind Kind, payload []byte) *Commit {
+	if len(payload) > MaxPayload {
+		return ended(fmt.Errorf("a journal frame of %d bytes is larger than %d", len(payload), MaxPayload))
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		c := newCommit()
-		c.end(ErrClosed)
-		return c
+		return ended(ErrClosed)
 	}
+	w.add(kind, payload)
+	return w.open.commit
+}
+
+// add adds a frame to the open group, which it makes if there is none. The
+// lock is held.
+func (w *Writer) add(kind Kind, payload []byte) {
+	s := w.segment
 	if w.open == nil {
-		w.open = &group{segment: w.segment, buf: w.spare[:0], commit: newCommit()}
+		w.open = &group{segment: s, buf: w.spare[:0], commit: newCommit()}
 		w.spare = nil
 		w.queue = append(w.queue, w.open)
 		w.work.Signal()
 	}
-	w.open.buf = appendFrame(w.open.buf, w.segment.number, w.segment.synced, payload)
-	return w.open.commit
+	f := Frame{Kind: kind, Payload: payload, synced: s.synced, length: s.durable}
+	before := len(w.open.buf)
+	w.open.buf = f.appendTo(w.open.buf, s.layout)
+	s.appended += int64(len(w.open.buf) - before)
+}
+
+// Size returns how many bytes of frames the segment has to which Append goes.
+func (w *Writer) Size() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.segment.appended
 }
 
 // Pending returns the commit of the last frame appended, or nil if everything
@@ -168,7 +157,8 @@ func (w *Writer) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Prepare makes the file of the next segment, so that Rotate need not.
+// Prepare makes the file of the next segment and adds it to the chain, so that
+// Rotate need not.
 func (w *Writer) Prepare() error {
 	w.mu.Lock()
 	number, ready := w.segment.number+1, w.prepared != nil
@@ -176,9 +166,12 @@ func (w *Writer) Prepare() error {
 	if ready {
 		return nil
 	}
-	next, err := w.create(number)
+	next, err := createSegment(w.fs, w.dir, w.chain.Store, number)
 	if err != nil {
 		return err
+	}
+	if err := w.advance(w.chain.First, number); err != nil {
+		return errors.Join(err, next.file.Close())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,30 +179,33 @@ func (w *Writer) Prepare() error {
 	return nil
 }
 
-// Rotate makes later frames go to the segment that Prepare made, and returns
-// the number of the one before it. Prepare and Rotate are called in turn, by
-// one goroutine.
+// Rotate ends the segment and makes later frames go to the one that Prepare
+// made. It returns the number of the ended one.
 func (w *Writer) Rotate() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.prepared == nil {
 		panic("journal: Rotate without Prepare")
 	}
-	old := w.segment
+	w.add(end, nil)
+	w.open.last = true
+	ended := w.segment.number
 	w.segment, w.prepared, w.open = w.prepared, nil, nil
-	// An empty group closes the old file, in its turn.
-	old.last = true
-	w.queue = append(w.queue, &group{segment: old, commit: newCommit()})
-	w.work.Signal()
-	return old.number
+	return ended
 }
 
-// Remove deletes the segments up to a number, which must be one that Rotate
-// returned.
-func (w *Writer) Remove(upTo uint64) error { return Remove(w.fs, w.dir, upTo) }
+// Remove takes the segments up to a number, which Rotate returned, out of the
+// chain and deletes them.
+func (w *Writer) Remove(upTo uint64) error {
+	if upTo >= w.chain.First {
+		if err := w.advance(upTo+1, w.chain.Last); err != nil {
+			return err
+		}
+	}
+	return removeSegments(w.fs, w.dir, upTo)
+}
 
-// Remove deletes the segments in dir up to a number.
-func Remove(fs vfs.FS, dir string, upTo uint64) error {
+func removeSegments(fs vfs.FS, dir string, upTo uint64) error {
 	numbers, err := segments(fs, dir)
 	if err != nil {
 		return err
@@ -244,6 +240,9 @@ func (w *Writer) Close() error {
 	if w.prepared != nil {
 		err = errors.Join(err, w.prepared.file.Close())
 	}
+	for _, g := range w.queue {
+		g.commit.end(ErrClosed, nil)
+	}
 	return err
 }
 
@@ -256,7 +255,7 @@ func (w *Writer) run() {
 			return
 		}
 		for {
-			err := g.write()
+			err := g.segment.write(g.buf)
 			w.written(g, err)
 			if err == nil {
 				break
@@ -306,62 +305,25 @@ func (w *Writer) gather(g *group) {
 
 const maxGather = 16
 
-// write writes a group behind what is durable, whatever an earlier try left
-// there, and syncs it.
-func (g *group) write() error {
-	if len(g.buf) == 0 {
-		return nil
-	}
-	seg := g.segment
-	end := seg.synced + int64(len(g.buf))
-	if _, err := seg.file.WriteAt(g.buf, seg.synced); err != nil {
-		return fmt.Errorf("write journal: %w", err)
-	}
-	if err := seg.fill(end, len(g.buf)); err != nil {
-		return fmt.Errorf("write journal: %w", err)
-	}
-	if err := seg.file.SyncData(); err != nil {
-		return fmt.Errorf("sync journal: %w", err)
-	}
-	return nil
-}
-
-// fill writes zeros behind what was written, once in a while: to sync what
-// overwrites them costs half of what it costs to sync a file that grows. Large
-// groups grow the file: what they cost is the writing.
-func (s *segment) fill(end int64, group int) error {
-	if end <= s.filled {
-		return nil
-	}
-	s.filled = end
-	if group > fillBytes/8 {
-		return nil
-	}
-	_, err := s.file.WriteAt(zeros[:], end)
-	s.filled = end + fillBytes
-	return err
-}
-
-// fillBytes is how many zeros are written at a time.
-const fillBytes = 256 << 10
-
-var zeros [fillBytes]byte
-
 // written tells those who wait for the group. After a failure, later ones wait
 // for the next try.
 func (w *Writer) written(g *group, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failed = err
-	g.commit.end(err)
 	if err != nil {
+		failed := g.commit
 		g.commit = newCommit()
+		failed.end(err, g.commit)
 		return
 	}
-	g.segment.synced += int64(len(g.buf))
-	if len(g.buf) == 0 && g.segment.last {
+	g.commit.end(nil, nil)
+	s := g.segment
+	s.synced += int64(len(g.buf))
+	s.durable = s.length
+	if g.last {
 		// Everything in it is durable: closing can lose nothing.
-		w.failed = g.segment.file.Close()
+		w.failed = s.file.Close()
 	}
 	w.queue = w.queue[1:]
 	if cap(g.buf) <= maxSpare {

@@ -1,0 +1,49 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/varvedb/varve/api/wire"
+)
+
+// Verify lets the server read all that it stores, at most rate bytes a second, on
+// DynamoDB read units, and calls report with each damaged place. If rate is 0,
+// there is no limit. It fails if the server could not read to the end.
+func (c *Client) Verify(ctx context.Context, rate int64, report func(wire.Damage)) (err error) {
+	q := url.Values{}
+	if rate > 0 {
+		q.Set("rate", strconv.FormatInt(rate, 10))
+	}
+	resp, err := c.do(ctx, request{method: http.MethodPost, path: "/v1/verify", query: q})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var l wire.VerifyLine
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return fmt.Errorf("read the verification's answer: %w", err)
+		}
+		switch {
+		case l.Error != "":
+			return errors.New(l.Error)
+		case l.Done:
+			return nil
+		case l.Damage != nil:
+			report(*l.Damage)
+		}
+	}
+	return errors.Join(errors.New("the verification was cut off: start it again"), lines.Err())
+}

@@ -1,0 +1,111 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/engine"
+)
+
+// TestTooManyReads_Refused promises 429 with a time to wait while too many reads
+// are under way, on every route that reads data, and room when one has ended. It
+// holds up neither writes nor those who look after the server.
+func TestTooManyReads_Refused(t *testing.T) {
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 1 })
+	s.write(good(noon))
+	entered, gate, done := make(chan struct{}), make(chan struct{}), make(chan *reply)
+	var once sync.Once
+	s.store.set(&s.store.read, func(bucket.Table) error {
+		once.Do(func() { close(entered) })
+		<-gate
+		return nil
+	})
+	go func() { done <- s.get(readPath) }()
+	<-entered
+	for _, path := range []string{readPath, readPath + "?format=csv", latestPath, "/v1/devices", "/v1/streams"} {
+		r := s.get(path)
+		r.problem(http.StatusTooManyRequests, "", "too many reads")
+		if r.header.Get("Retry-After") != "1" {
+			t.Errorf("%s: %v", path, r.header)
+		}
+	}
+	s.write(good(noon.Add(-1)))
+	for _, path := range []string{"/healthz", "/metrics", "/v1/tables"} {
+		if r := s.get(path); r.status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+	}
+	close(gate)
+	if r := <-done; r.status != http.StatusOK {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	if r := s.get(readPath); r.status != http.StatusOK {
+		t.Errorf("after it: %d %s", r.status, r.body)
+	}
+}
+
+// stuck is a connection whose client takes nothing.
+type stuck struct {
+	*httptest.ResponseRecorder
+	begun *sync.WaitGroup
+	once  sync.Once
+	gate  chan struct{}
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	s.once.Do(s.begun.Done)
+	<-s.gate
+	return len(p), nil
+}
+
+// TestSlowReaders_HoldLittleMemory promises that many reads whose clients take
+// nothing hold little memory, refused ones none, and that other reads go on.
+func TestSlowReaders_HoldLittleMemory(t *testing.T) {
+	const clients, most = 500, 80 << 20
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 400 })
+	var body strings.Builder
+	for i := range 2500 {
+		fmt.Fprintf(&body, `{"device":"d1","time":%d,"fields":{"a":%d,"b":1.5,"c":true,"d":"on","e":17.25}}`+"\n", noon.UnixMilli()-int64(i), i)
+	}
+	if r := s.send("POST", writePath, body.String(), ndjson...); r.status != http.StatusOK {
+		t.Fatal(r.body)
+	}
+	s.get(readPath) // now it is known how large the readings are
+	before := heap()
+	var begun, ended sync.WaitGroup
+	gate := make(chan struct{})
+	begun.Add(clients)
+	for range clients {
+		ended.Go(func() {
+			w := &stuck{ResponseRecorder: httptest.NewRecorder(), begun: &begun, gate: gate}
+			s.api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+readPath, nil))
+		})
+	}
+	begun.Wait()
+	if grown := heap() - before; grown > most {
+		t.Errorf("%d MiB are held", grown>>20)
+	} else {
+		t.Logf("%d MiB are held", grown>>20)
+	}
+	if r := s.get(readPath); r.status != http.StatusTooManyRequests {
+		t.Errorf("one more: %d", r.status)
+	}
+	close(gate)
+	ended.Wait()
+}
+
+// heap returns how much memory is in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what pools held
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

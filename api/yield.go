@@ -1,0 +1,25 @@
+package api
+
+import (
+	"context"
+	"io"
+
+	"github.com/varvedb/varve/router"
+)
+
+// yielding is a request's body that gives up the request's turn while it waits
+// for the client: a slow upload must not hold up others.
+type yielding struct {
+	io.ReadCloser
+	ctx  context.Context
+	turn *router.Turn
+}
+
+func (y yielding) Read(p []byte) (int, error) {
+	held := y.turn.End()
+	n, err := y.ReadCloser.Read(p)
+	if held && err == nil {
+		err = y.turn.Begin(y.ctx, true)
+	}
+	return n, err
+}

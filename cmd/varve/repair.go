@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/store/local"
+)
+
+// repairFlags are the flags of varve repair.
+type repairFlags struct {
+	configFlags
+	dynamoRepair
+}
+
+func repairCommand(a *app) *cobra.Command {
+	var f repairFlags
+	cmd := &cobra.Command{
+		Use: "repair", Short: "Set damaged data aside and go on with the rest", Args: cobra.NoArgs,
+		Long: "Set damaged data aside and go on with the rest. Without --apply it prints what it would do and changes nothing.\n" +
+			"On a data folder, which no server may have open, it keeps all that can be read, moves the damaged files into the folder damaged in it,\n" +
+			"deletes nothing, and lists what is lost by table, series and time. On DynamoDB it makes the registry and the tables agree.",
+		Example: "  varve repair --data data\n  varve repair --data data --apply\n  varve repair --store dynamodb --scan --rate 100 --apply",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			loaded, err := f.load(a)
+			if err != nil {
+				return err
+			}
+			switch c := &loaded.Config; c.Store.Kind {
+			case "dynamodb":
+				return a.repairDynamo(cmd.Context(), c, f.dynamoRepair)
+			case "local":
+				return a.repairFolder(cmd.Context(), c, f.apply)
+			default:
+				return usageError{fmt.Errorf("store.kind: %s keeps nothing on disk: there is nothing to repair", c.Store.Kind)}
+			}
+		},
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.apply, "apply", false, "carry the repairs out")
+	f.addDynamo(flags)
+	a.outputFlag(cmd, "table", "json")
+	return cmd
+}
+
+// repairFolder repairs a data folder, or shows what a repair would do.
+func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) error {
+	found := []wire.Damage{}
+	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(p local.Problem) { found = append(found, damageOfProblem(&p)) }); err != nil {
+		return err
+	}
+	if !apply {
+		return a.showRepair(found, "cannot be read", func() {
+			if len(found) > 0 {
+				fmt.Fprintln(a.err, "Nothing was changed: varve repair --apply sets this aside, keeps the rest, and accepts what is lost.")
+			}
+		})
+	}
+	losses, err := a.applyRepair(ctx, c)
+	if err != nil {
+		return err
+	}
+	list := []wire.Damage{}
+	for i := range losses {
+		list = append(list, wire.Damage{Place: losses[i].File, Problem: losses[i].Reason, Losses: []string{lossLine(&losses[i])}})
+	}
+	if err := a.showRepair(list, "lost", func() {}); err != nil {
+		return err
+	}
+	left := 0
+	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(local.Problem) { left++ }); err != nil {
+		return err
+	}
+	if left > 0 {
+		return fmt.Errorf("data folder %s: %s left: run varve verify and report this", c.Store.Dir, count(left, "problem"))
+	}
+	if slices.ContainsFunc(losses, func(l local.Loss) bool { return l.Items }) {
+		fmt.Fprintln(a.err, "API keys may be among what is lost. If requests are refused without a key, make one with varve keys create.")
+	}
+	fmt.Fprintf(a.err, "The store verifies. What was damaged is kept in %s/damaged.\n", c.Store.Dir)
+	return nil
+}
+
+// applyRepair opens the store in spite of damage, and accepts what is lost.
+func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local.Loss, err error) {
+	log := a.logger(config.Log{Level: "warn"})
+	events := localEvents(log, a.fatal)
+	events.Lost = func(list []local.Loss) { losses = append(losses, list...) }
+	s, err := local.Open(local.Options{Dir: c.Store.Dir, Now: now, MinFree: -1, Salvage: true, Events: events})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.Verify(ctx, 0, func(local.Problem) {}); err != nil {
+		return nil, err
+	}
+	// If API keys may be lost, requests still take one: the server must not open.
+	accepted, err := s.AcceptLosses(ctx, keys.OnMark(now()))
+	return append(losses, accepted...), err
+}
+
+// showRepair shows findings, and calls then if they are shown to people.
+func (a *app) showRepair(list []wire.Damage, losses string, then func()) error {
+	g := grid{header: []string{"place", "problem", losses}, empty: "Nothing to repair."}
+	for _, d := range list {
+		for _, l := range append(d.Losses, "")[:max(1, len(d.Losses))] {
+			g.add(d.Place, d.Problem, l)
+		}
+	}
+	if err := a.show(&g, list); err != nil {
+		return err
+	}
+	then()
+	return nil
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/health"
+)
+
+// The pause before the store is opened again, and what it grows to.
+const (
+	firstReopen = time.Second
+	lastReopen  = 10 * time.Second
+)
+
+// switched is a handler that can be replaced while the server runs.
+type switched struct{ handler atomic.Pointer[http.Handler] }
+
+func (s *switched) set(h http.Handler) { s.handler.Store(&h) }
+
+// ServeHTTP implements http.Handler.
+func (s *switched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	(*s.handler.Load()).ServeHTTP(w, r)
+}
+
+// openUntil opens the engine, and tries again for as long as that fails for a
+// reason that may pass: DynamoDB does not answer, or with faults. Whatever else
+// keeps it from opening is an error.
+func (a *app) openUntil(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions) (*engine.Engine, error) {
+	failures := newFailures(log, now)
+	for pause := firstReopen; ; pause = min(2*pause, lastReopen) {
+		e, err := a.openEngine(ctx, c, log, conditions)
+		if err == nil {
+			conditions.Clear(health.StoreUnreachable)
+		}
+		if err == nil || !mayPass(err) {
+			return e, err
+		}
+		failures.failed("open", err)
+		conditions.Set(health.StoreUnreachable, err.Error())
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// mayPass reports whether a store that could not be opened may open later, though
+// nobody changes anything. Credentials, permissions and names do not mend
+// themselves.
+func mayPass(err error) bool {
+	var e *varve.Error
+	return errors.As(err, &e) && e.Failure == varve.Unavailable && e.RetryAfter > 0
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/store/local"
+)
+
+// onlineRate is how many bytes a second a verification reads of a store that
+// serves others.
+const onlineRate = 16 << 20
+
+func verifyCommand(a *app) *cobra.Command {
+	var f configFlags
+	var rate int64
+	var server string
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Read all that is stored and report damage", Args: cobra.NoArgs,
+		Long: "Read all that is stored and report damage. It changes nothing, and exits with 1 if it finds damage.\n" +
+			"It reads a data folder that no server has open; with --server, the server reads its own. On DynamoDB it reads all rows of all tables.",
+		Example: "  varve verify --data data\n  varve verify --server http://127.0.0.1:8278 --rate 4194304\n  varve verify --store dynamodb --rate 100",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if server != "" {
+				a.server = server
+				return a.verifyServer(cmd.Context(), rate)
+			}
+			loaded, err := f.load(a)
+			if err != nil {
+				return err
+			}
+			return a.verifyStore(cmd.Context(), &loaded.Config, rate)
+		},
+	}
+	f.add(cmd)
+	a.access.add(cmd)
+	cmd.Flags().StringVar(&server, "server", "", "let the server at this `address` verify its store")
+	cmd.Flags().Int64Var(&rate, "rate", 0, "read at most so many bytes a second, on DynamoDB read units; 0 means no limit,\nor 16 MiB with --server")
+	a.outputFlag(cmd, "table", "json")
+	return cmd
+}
+
+// verifyStore verifies the store of a configuration.
+func (a *app) verifyStore(ctx context.Context, c *config.Config, rate int64) error {
+	findings := []wire.Damage{}
+	switch c.Store.Kind {
+	case "local":
+		err := local.CheckFolder(ctx, c.Store.Dir, rate, func(p local.Problem) { findings = append(findings, damageOfProblem(&p)) })
+		if err != nil {
+			return err
+		}
+	case "dynamodb":
+		if err := verifyTables(ctx, c, rate, func(row store.DamagedRow) {
+			findings = append(findings, damageOfRow(&row))
+		}); err != nil {
+			return err
+		}
+	default:
+		return usageError{fmt.Errorf("store.kind: %s keeps nothing on disk: there is nothing to verify", c.Store.Kind)}
+	}
+	return a.showDamage(findings)
+}
+
+// verifyServer lets a server verify its store.
+func (a *app) verifyServer(ctx context.Context, rate int64) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	if rate == 0 {
+		rate = onlineRate
+	}
+	findings := []wire.Damage{}
+	if err := c.Verify(ctx, rate, func(d wire.Damage) { findings = append(findings, d) }); err != nil {
+		return err
+	}
+	return a.showDamage(findings)
+}
+
+// verifyTables reads the rows of all tables on DynamoDB.
+func verifyTables(ctx context.Context, c *config.Config, rate int64, found func(store.DamagedRow)) (err error) {
+	options, err := dynamoOptions(ctx, c)
+	if err != nil {
+		return err
+	}
+	s, err := dynamo.Open(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	_, err = s.Verify(ctx, dynamo.Verification{Rate: float64(rate), Found: found})
+	return err
+}
+
+// damageOfProblem is what the API and the command line show of a problem.
+func damageOfProblem(p *local.Problem) wire.Damage {
+	d := wire.Damage{Place: p.File, Problem: p.Err.Error()}
+	for i := range p.Losses {
+		if text := lossLine(&p.Losses[i]); !slices.Contains(d.Losses, text) {
+			d.Losses = append(d.Losses, text)
+		}
+	}
+	return d
+}
+
+// showDamage shows findings. It fails if there are any.
+func (a *app) showDamage(findings []wire.Damage) error {
+	g := grid{header: []string{"place", "problem", "cannot be read"}, empty: "No damage was found."}
+	for _, d := range findings {
+		g.add(d.Place, d.Problem, strings.Join(d.Losses, "; "))
+	}
+	if err := a.show(&g, findings); err != nil || len(findings) == 0 {
+		return err
+	}
+	fmt.Fprintf(a.err, "varve: %s found: varve repair shows what it would do about it\n", count(len(findings), "problem"))
+	return exitError(exitFailure)
+}
+
+func damageOfRow(row *store.DamagedRow) wire.Damage {
+	return wire.Damage{Place: row.Table, Problem: row.Error()}
+}
+
+// verifierOf returns the verifier of a store; nil if it keeps nothing on disk.
+func verifierOf(st store.Store) api.Verifier {
+	switch st := st.(type) {
+	case *local.Store:
+		return func(ctx context.Context, rate int64, report func(wire.Damage)) error {
+			return st.Verify(ctx, rate, func(p local.Problem) { report(damageOfProblem(&p)) })
+		}
+	case *dynamo.Store:
+		return func(ctx context.Context, rate int64, report func(wire.Damage)) error {
+			_, err := st.Verify(ctx, dynamo.Verification{Rate: float64(rate), Found: func(row store.DamagedRow) { report(damageOfRow(&row)) }})
+			return err
+		}
+	}
+	return nil
+}

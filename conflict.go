@@ -1,0 +1,89 @@
+package varve
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxStored is how many bytes Verdict.Stored has at most.
+	maxStored = 1 << 10
+	// maxShown is from how many bytes on a message leaves off the fields of a
+	// reading that do not differ, and maxMember is how much it shows of one.
+	maxShown  = 160
+	maxMember = 60
+)
+
+// HasOwnID reports whether the id is one that a client chose, not the hash of
+// the fields.
+func (r *Reading) HasOwnID() bool { return r.ID != r.ContentID() }
+
+// Repeat returns the verdict on a reading whose series, time and id are stored.
+// It is a duplicate, or a conflict if its own id is stored with other values.
+func Repeat(sent, stored *Reading) Verdict {
+	if sent.SameFields(stored) || !sent.HasOwnID() {
+		return Verdict{Outcome: Duplicate}
+	}
+	v := Reject(CodeConflict, "id %s is stored with %s and was sent with %s: send another id",
+		strconv.Quote(sent.ID.String()), showFields(stored, sent), showFields(sent, stored))
+	if all := appendFields(nil, stored.Fields, maxStored); len(all) <= maxStored {
+		v.Stored = string(all)
+	}
+	return v
+}
+
+// appendFields appends fields as a JSON object; if it gets longer than most, it
+// is broken off.
+func appendFields(dst []byte, fields []Field, most int) []byte {
+	dst = append(dst, '{')
+	for i, f := range fields {
+		if len(dst) > most {
+			return dst
+		}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendMember(dst, f)
+	}
+	return append(dst, '}')
+}
+
+func appendMember(dst []byte, f Field) []byte {
+	dst = append(appendJSONString(dst, f.Name), ':')
+	if f.Value.kind == KindString {
+		return appendJSONString(dst, f.Value.text)
+	}
+	return append(dst, f.Value.String()...)
+}
+
+// showFields returns the fields of a reading for a message; of a long reading,
+// those that the other one does not have alike, and … for the rest.
+func showFields(r, other *Reading) string {
+	if all := appendFields(nil, r.Fields, maxShown); len(all) <= maxShown {
+		return string(all)
+	}
+	var out []byte
+	rest := ""
+	for _, f := range r.Fields {
+		if len(out) > maxShown || slices.ContainsFunc(other.Fields, f.equal) {
+			rest = ",…"
+			continue
+		}
+		out = appendCut(append(out, ','), appendMember(nil, f))
+	}
+	return "{" + strings.TrimPrefix(string(out)+rest, ",") + "}"
+}
+
+// appendCut appends a text of which no more is shown than maxMember bytes.
+func appendCut(dst, text []byte) []byte {
+	if len(text) <= maxMember {
+		return append(dst, text...)
+	}
+	end := maxMember
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return append(append(dst, text[:end]...), "…"...)
+}

@@ -1,0 +1,113 @@
+package engine_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/store/local"
+)
+
+const (
+	bulkReadings = 100_000
+	bulkWrite    = 5_000 // readings of one write
+	busyEach     = 17    // of which every so manieth raises an alert
+)
+
+// upload writes the readings of a late upload into an embedded store, and returns
+// how long that took, on the clock and of the processors, and how many alerts
+// there are.
+func upload(tb testing.TB, ruled bool) (took, cpu time.Duration, alerts int) {
+	tb.Helper()
+	st, err := local.Open(local.Options{Dir: tb.TempDir()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e, err := engine.Open(tb.Context(), engine.Options{Store: st})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() {
+		if err := e.Close(); err != nil {
+			tb.Error(err)
+		}
+	}()
+	if ruled {
+		r := fleet.Rule{Tenant: varve.DefaultTenant, Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(30), Severity: fleet.Warning}
+		if _, _, err := e.Fleet.AddRule(tb.Context(), r); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	first := e.Now().Add(-bulkReadings * 10 * time.Second)
+	batch, verdicts := make([]varve.Reading, bulkWrite), make([]varve.Verdict, bulkWrite)
+	for n := 0; n < bulkReadings; n += bulkWrite {
+		clear(verdicts)
+		for i := range batch {
+			v := int64(20)
+			if (n+i)%busyEach == 0 {
+				v = 40
+			}
+			batch[i] = varve.Reading{
+				Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: "a"}, Time: first.Add(time.Duration(n+i) * 10 * time.Second),
+				Fields: []varve.Field{{Name: "v", Value: varve.IntValue(v)}},
+			}
+		}
+		begin, used := time.Now(), processorTime(tb)
+		req, err := e.Router.Admit()
+		if err == nil {
+			err = req.Write(tb.Context(), batch, verdicts)
+			req.Done()
+		}
+		took, cpu = took+time.Since(begin), cpu+processorTime(tb)-used
+		if err != nil || verdicts[0].Outcome != varve.Stored || verdicts[bulkWrite-1].Outcome != varve.Stored {
+			tb.Fatal(err, verdicts[0], verdicts[bulkWrite-1])
+		}
+	}
+	return took, cpu, countAlerts(tb, e)
+}
+
+// processorTime returns the time of the processors that this process has used.
+func processorTime(tb testing.TB) time.Duration {
+	tb.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func countAlerts(tb testing.TB, e *engine.Engine) (n int) {
+	tb.Helper()
+	for l := (fleet.AlertList{Tenant: varve.DefaultTenant, Device: "a", Limit: fleet.MaxLimit}); ; {
+		page, err := e.Fleet.Alerts(tb.Context(), l)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		n += len(page.Items)
+		if l.Cursor = page.Next; l.Cursor == "" {
+			return n
+		}
+	}
+}
+
+// BenchmarkBusyRule prints how much longer a bulk upload takes under a rule that
+// raises an alert at every 17th reading.
+func BenchmarkBusyRule(b *testing.B) {
+	var without, with, cpuWithout, cpuWith time.Duration
+	for b.Loop() {
+		took, cpu, _ := upload(b, false)
+		without, cpuWithout = without+took, cpuWithout+cpu
+		took, cpu, alerts := upload(b, true)
+		with, cpuWith = with+took, cpuWith+cpu
+		if want := (bulkReadings + busyEach - 1) / busyEach; alerts != want {
+			b.Fatalf("%d alerts, want %d", alerts, want)
+		}
+	}
+	b.ReportMetric(float64(b.N)*bulkReadings/without.Seconds(), "readings/s-without")
+	b.ReportMetric(float64(b.N)*bulkReadings/with.Seconds(), "readings/s-with")
+	b.ReportMetric(cpuWith.Seconds()/cpuWithout.Seconds(), "times-the-processor")
+	b.ReportMetric(with.Seconds()/without.Seconds(), "times-as-long")
+}

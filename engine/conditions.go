@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store/lease"
+)
+
+// rotatorEvents returns events that also set and clear RotationFailing. A run
+// that another process was ahead of says nothing of it.
+func (e *Engine) rotatorEvents(events rotator.Events) rotator.Events {
+	finished := events.Finished
+	events.Finished = func(p *rotator.Plan, took time.Duration, err error) {
+		switch {
+		case errors.Is(err, lease.ErrHeld):
+		case err != nil:
+			e.Conditions.Set(health.RotationFailing, err.Error())
+		default:
+			e.Conditions.Clear(health.RotationFailing)
+		}
+		if finished != nil {
+			finished(p, took, err)
+		}
+	}
+	return events
+}

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/varvedb/varve/store"
+)
+
+// mendEvery is how long to wait after the registry's streams could not be
+// compared with the tables.
+const mendEvery = time.Minute
+
+// mendStreams widens the registry's items of streams to what tables hold: the
+// registry may have been set back to a backup. If it cannot, it goes on trying.
+func (e *Engine) mendStreams(ctx context.Context, mended func(int, error)) {
+	tables, ok := e.Store.(store.Surveyor)
+	if !ok || e.mendOnce(ctx, tables, mended) {
+		return
+	}
+	e.retries.Go(func() {
+		for {
+			timer := time.NewTimer(mendEvery)
+			select {
+			case <-e.background.Done():
+				timer.Stop()
+				return
+			case <-timer.C:
+			}
+			if e.mendOnce(e.background, tables, mended) {
+				return
+			}
+		}
+	})
+}
+
+// mendOnce reports whether the registry has all that tables hold.
+func (e *Engine) mendOnce(ctx context.Context, tables store.Surveyor, mended func(int, error)) bool {
+	found, err := tables.SurveyAll(ctx)
+	if err == nil {
+		plan, perr := e.Streams.PlanRepairs(ctx, found)
+		if err = perr; err == nil {
+			err = e.Streams.Apply(ctx, plan)
+		}
+		if err == nil && len(plan) > 0 {
+			mended(len(plan), nil)
+		}
+	}
+	if err != nil && e.background.Err() == nil {
+		mended(0, err)
+	}
+	return err == nil
+}

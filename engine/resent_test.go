@@ -1,0 +1,81 @@
+package engine_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// TestResentBacklog_CountsOnce sends two readings with a retention of two days near
+// a month's end, and resends them in the next month, after they have expired: while
+// their table exists, and after it was dropped.
+func TestResentBacklog_CountsOnce(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, later := range map[string]time.Duration{"table exists": 5 * day, "table dropped": 45 * day} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				policy := &retention.Policy{
+					Prefix: "varve", Classes: []retention.Class{{Name: retention.DefaultClass, Retention: 2 * day}},
+				}
+				s := mem.New(nil)
+				e := open(t, engine.Options{Store: s, Retention: policy, Drop: true, Grace: day})
+				wait(27*day + 10*time.Hour) // 28 January, 10:00
+				first := e.Now()
+				series := varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: "a"}
+				backlog := func(n int) []varve.Reading {
+					readings := make([]varve.Reading, n)
+					for i := range readings {
+						readings[i] = varve.Reading{
+							Series: series, Time: first.Add(time.Duration(i) * time.Minute),
+							Fields: []varve.Field{{Name: "v", Value: varve.IntValue(int64(5 + 2*i))}},
+						}
+					}
+					return readings
+				}
+				send := func(n int) {
+					req, err := e.Router.Admit()
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer req.Done()
+					verdicts := make([]varve.Verdict, n)
+					if err := req.Write(t.Context(), backlog(n), verdicts); err != nil || verdicts[0].Outcome != varve.Stored {
+						t.Fatalf("%v %s", err, verdicts[0])
+					}
+				}
+				check := func(what string, readings int64, sum string) {
+					t.Helper()
+					for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
+						page, err := e.Rollups.Read(t.Context(), rollup.Query{Series: series, Period: p, Window: varve.AllTime()})
+						if err != nil || len(page.Rollups) != 1 {
+							t.Fatalf("%s, %s: %d roll-ups, %v", what, p, len(page.Rollups), err)
+						}
+						r := &page.Rollups[0]
+						if got := r.Field("v").Sum.String(); r.Readings != readings || got != sum {
+							t.Errorf("%s, %s: %d readings, sum %s; want %d, sum %s", what, p, r.Readings, got, readings, sum)
+						}
+					}
+				}
+				send(2)
+				check("sent", 2, "12")
+				wait(later)
+				check("before the backlog is resent", 2, "12")
+				send(2)
+				check("resent", 2, "12")
+				wait(3 * time.Hour)
+				check("resent, at rest", 2, "12")
+				wait(40 * day)
+				send(3) // with one that had not arrived before
+				check("resent with a new one", 3, "21")
+				wait(3 * time.Hour)
+				check("resent with a new one, at rest", 3, "21")
+			})
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package fields
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+
+	"github.com/varvedb/varve"
+)
+
+// The cache holds the names of some 100,000 series that have few.
+const (
+	parts       = 64
+	partBytes   = 256 << 10 // of each of the two generations of a part
+	seriesBytes = 320       // what a series takes without its names
+)
+
+// cache remembers series in two generations: what was not used while one filled
+// up is forgotten. The zero cache is ready.
+type cache struct {
+	once  sync.Once
+	seed  maphash.Seed
+	parts [parts]part
+}
+
+type part struct {
+	mu          sync.Mutex
+	young, aged map[uint64]*names // by the hash of the series
+	bytes       int               // of young
+}
+
+// get returns the names of a series, which are none at first.
+func (c *cache) get(s varve.Series) *names {
+	c.once.Do(func() { c.seed = maphash.MakeSeed() })
+	h := maphash.Comparable(c.seed, s)
+	p := &c.parts[h%parts]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, young := p.young[h]
+	if !young {
+		n = p.aged[h]
+	}
+	if n == nil || n.series != s { // of two series with one hash, the later is known
+		n = &names{series: varve.Series{Tenant: strings.Clone(s.Tenant), Stream: strings.Clone(s.Stream), Device: strings.Clone(s.Device)}}
+	}
+	room := max(n.room.Load(), 8)
+	if young && room == n.counted {
+		return n
+	}
+	if !young {
+		n.counted = 0
+		p.bytes += seriesBytes + len(s.Device)
+	}
+	p.bytes += 8 * int(room-n.counted)
+	n.counted = room
+	if p.young == nil || p.bytes > partBytes {
+		n.counted = 0
+		p.young, p.aged, p.bytes = map[uint64]*names{}, p.young, 0
+	}
+	p.young[h] = n
+	return n
+}

@@ -1,0 +1,248 @@
+// Package fields bounds how many different fields a series has: roll-ups, which
+// are kept for ever, and the columns of CSV grow with each.
+//
+// It remembers the names, as hashes, of the series written of late. A series with
+// few, as is usual, costs nothing but that memory. The names of one with many are
+// in the registry as well, so that every process and each new one knows them: one
+// item a series, read once by a process, and written when names are added.
+//
+// The bound is exact while one process runs. What was not in the registry when a
+// process ended, or when it forgot a series for others, is not counted: at most
+// 64 names each time. Processes that share tables may each admit the last name.
+package fields
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// Bounds of how many fields a series may have.
+const (
+	DefaultLimit = 1000
+	MaxLimit     = 10_000 // for what an item of DynamoDB holds
+)
+
+// maxUnrecorded is up to how many names of a series are only in memory.
+const maxUnrecorded = 64
+
+// Attributes of a series' item.
+const (
+	attrNames   = "names"   // hashes of 8 bytes, in order, in base64
+	attrVersion = "version" // raised by every change
+)
+
+// Registry admits readings by their fields. It is safe for concurrent use.
+type Registry struct {
+	items      store.Items
+	limit      int
+	unrecorded int
+	cache      cache
+}
+
+// New returns a registry that is kept in items. Limit is how many different fields
+// a series may have; 0 is DefaultLimit.
+func New(items store.Items, limit int) *Registry {
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	return &Registry{items: items, limit: limit, unrecorded: min(maxUnrecorded, limit/4)}
+}
+
+// names are those of one series.
+type names struct {
+	mu       sync.Mutex
+	series   varve.Series
+	hashes   []uint64 // sorted
+	shape    uint64   // of the reading before, all of whose names are in hashes
+	loaded   bool     // the item was, or there is none
+	recorded int      // how many of hashes are in the item
+	version  int64    // of the item; 0: there is none
+
+	room    atomic.Int64 // for how many hashes there is memory
+	counted int64        // of room, in the cache; guarded by its part
+}
+
+// Admit rejects those of the readings without a verdict that have fields beyond
+// what their series may have, and records new fields of the others. The readings
+// are in their normal form. It fails only if the context has ended.
+func (r *Registry) Admit(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
+	var n *names
+	var like []varve.Field // of the reading before, with its shape
+	var shape uint64
+	var added map[*names][]int // readings with names to be recorded
+	for i := range readings {
+		if verdicts[i].Outcome != 0 {
+			continue
+		}
+		if n == nil || n.series != readings[i].Series {
+			n = r.cache.get(readings[i].Series)
+		}
+		if !alike(like, readings[i].Fields) {
+			like, shape = readings[i].Fields, shapeOf(readings[i].Fields)
+		}
+		v, record := r.admit(ctx, n, readings[i].Fields, shape)
+		if verdicts[i] = v; record {
+			if added == nil {
+				added = map[*names][]int{}
+			}
+			added[n] = append(added[n], i)
+		}
+	}
+	for n, which := range added {
+		if err := r.record(ctx, n); err != nil {
+			for _, i := range which {
+				verdicts[i] = unavailable(n.series, err)
+			}
+		}
+	}
+	return context.Cause(ctx)
+}
+
+func unavailable(s varve.Series, err error) varve.Verdict {
+	return varve.Reject(varve.CodeUnavailable, "record the fields of %s: %s", s.Device, err)
+}
+
+// alike reports whether two readings have the same fields.
+func alike(a, b []varve.Field) bool {
+	return slices.EqualFunc(a, b, func(f, g varve.Field) bool { return f.Name == g.Name })
+}
+
+// admit adds the fields of a reading to the names of its series. Record says that
+// there are names which the registry must know of.
+func (r *Registry) admit(ctx context.Context, n *names, fields []varve.Field, shape uint64) (v varve.Verdict, record bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if shape == n.shape {
+		return v, n.recorded < len(n.hashes) && n.loaded
+	}
+	fresh := n.missing(fields)
+	if total := len(n.hashes) + len(fresh); len(fresh) > 0 && total > r.unrecorded && !n.loaded {
+		if err := r.read(ctx, n); err != nil {
+			return unavailable(n.series, err), false
+		}
+		fresh = n.missing(fields)
+	}
+	if len(n.hashes)+len(fresh) > r.limit && len(fresh) > 0 {
+		return varve.Reject(varve.CodeTooManyFields, "device %s has %d different fields in stream %s, and %d is the limit: "+
+			"field %q is new; send what varies as a value, or raise limits.series_fields",
+			n.series.Device, len(n.hashes), n.series.Stream, r.limit, n.first(fields)), false
+	}
+	n.add(fresh)
+	n.shape = shape
+	return v, n.loaded && n.recorded < len(n.hashes)
+}
+
+// shapeOf returns a hash of the names of a reading's fields.
+func shapeOf(fields []varve.Field) uint64 {
+	const prime = 0x9e3779b185ebca87
+	h := uint64(len(fields))
+	for i := range fields {
+		h = h*prime ^ xxhash.Sum64String(fields[i].Name)
+	}
+	return h
+}
+
+// missing returns the hashes of the fields that are not known.
+func (n *names) missing(fields []varve.Field) (fresh []uint64) {
+	for i := range fields {
+		h := xxhash.Sum64String(fields[i].Name)
+		if _, ok := slices.BinarySearch(n.hashes, h); !ok {
+			fresh = append(fresh, h)
+		}
+	}
+	return fresh
+}
+
+// first returns the first of the fields that is not known.
+func (n *names) first(fields []varve.Field) string {
+	for i := range fields {
+		if _, ok := slices.BinarySearch(n.hashes, xxhash.Sum64String(fields[i].Name)); !ok {
+			return fields[i].Name
+		}
+	}
+	return ""
+}
+
+func (n *names) add(fresh []uint64) {
+	if len(fresh) == 0 {
+		return
+	}
+	n.hashes = append(n.hashes, fresh...)
+	slices.Sort(n.hashes)
+	n.hashes = slices.Compact(n.hashes)
+	n.room.Store(int64(cap(n.hashes)))
+}
+
+func (n *names) key() store.Key {
+	return store.Key{PK: "FIELDS#" + n.series.Tenant + "/" + n.series.Stream + "/" + n.series.Device, SK: "#NAMES"}
+}
+
+// read adds the names that are in the item.
+func (r *Registry) read(ctx context.Context, n *names) error {
+	items, err := r.items.Get(ctx, []store.Key{n.key()}, true)
+	if err != nil {
+		return err
+	}
+	n.loaded, n.recorded, n.version = true, 0, 0
+	if len(items) == 0 {
+		return nil
+	}
+	data, err := base64.StdEncoding.DecodeString(items[0].Attrs[attrNames].Text())
+	if err != nil || len(data)%8 != 0 {
+		return fmt.Errorf("the item %s is damaged", n.key().PK)
+	}
+	version, ok := items[0].Attrs[attrVersion].Int()
+	if !ok {
+		return fmt.Errorf("the item %s is damaged", n.key().PK)
+	}
+	var known []uint64
+	for ; len(data) > 0; data = data[8:] {
+		known = append(known, binary.BigEndian.Uint64(data))
+	}
+	n.version, n.recorded = version, len(known)
+	n.add(known)
+	return nil
+}
+
+// record puts the names into the item, with those that others put there.
+func (r *Registry) record(ctx context.Context, n *names) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for n.recorded < len(n.hashes) {
+		data := make([]byte, 0, 8*len(n.hashes))
+		for _, h := range n.hashes {
+			data = binary.BigEndian.AppendUint64(data, h)
+		}
+		it := store.Item{Key: n.key(), Attrs: map[string]varve.Value{
+			attrNames: varve.StringValue(base64.StdEncoding.EncodeToString(data)), attrVersion: varve.IntValue(n.version + 1),
+		}}
+		cond := store.IfAbsent()
+		if n.version > 0 {
+			cond = store.IfEquals(attrVersion, varve.IntValue(n.version))
+		}
+		err := r.items.Put(ctx, it, cond)
+		switch {
+		case err == nil:
+			n.version++
+			n.recorded = len(n.hashes)
+		case !errors.Is(err, store.ErrCondition):
+			return err
+		default: // another process added names
+			if err := r.read(ctx, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

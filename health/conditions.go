@@ -1,0 +1,155 @@
+package health
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Name identifies a condition.
+type Name string
+
+// The conditions. A new one is a constant here and a line in kinds.
+const (
+	RotationFailing  Name = "rotation_failing"  // a step of the last rotation failed
+	DiskLow          Name = "disk_low"          // the disk has less room than is kept free
+	StoreUnreachable Name = "store_unreachable" // nothing in the store can be read or written
+	DataDamaged      Name = "data_damaged"      // damage on disk took data, and what depends on it is refused
+)
+
+// kinds describes each condition in a sentence that tells nothing of the
+// deployment, and says whether readings are refused while the condition holds.
+var kinds = []struct {
+	name   Name
+	blocks bool
+	about  string
+}{
+	{RotationFailing, false, "a rotation step fails"},
+	{DiskLow, true, "the disk is nearly full: readings are refused until there is room"},
+	{StoreUnreachable, true, "the store cannot be reached"},
+	{DataDamaged, false, "damaged data is refused"},
+}
+
+// Names returns the names of all conditions.
+func Names() []Name {
+	names := make([]Name, len(kinds))
+	for i := range kinds {
+		names[i] = kinds[i].name
+	}
+	return names
+}
+
+// Blocks reports whether readings are refused while the condition holds.
+func (n Name) Blocks() bool {
+	for i := range kinds {
+		if kinds[i].name == n {
+			return kinds[i].blocks
+		}
+	}
+	return false
+}
+
+// About describes the condition to anybody: without names, paths or numbers.
+func (n Name) About() string {
+	for i := range kinds {
+		if kinds[i].name == n {
+			return kinds[i].about
+		}
+	}
+	return string(n)
+}
+
+// Condition is a condition that holds.
+type Condition struct {
+	Name    Name
+	Since   time.Time // when it was set first
+	Message string    // for the operator: what is wrong, and what helps
+}
+
+// Options configures Conditions. Nil fields have useful defaults.
+type Options struct {
+	Now func() time.Time // If nil, time.Now.
+	// Changed is called when a condition is set or cleared, not when only its
+	// message changes. Calls are made one at a time. It must not call Conditions.
+	Changed func(c Condition, holds bool)
+}
+
+// Conditions is the set of conditions that hold. It is safe for concurrent use.
+// A nil *Conditions takes what it is told and holds nothing.
+type Conditions struct {
+	opts Options
+	mu   sync.Mutex
+	hold []Condition // in the order of their names
+}
+
+// New returns a set in which no condition holds.
+func New(o Options) *Conditions {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Changed == nil {
+		o.Changed = func(Condition, bool) {}
+	}
+	return &Conditions{opts: o}
+}
+
+// Set records that a condition holds. Of one that holds already it replaces the
+// message.
+func (c *Conditions) Set(name Name, message string) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, found := c.find(name)
+	if found {
+		c.hold[at].Message = message
+		return
+	}
+	set := Condition{Name: name, Since: c.opts.Now().UTC(), Message: message}
+	c.hold = slices.Insert(c.hold, at, set)
+	c.opts.Changed(set, true)
+}
+
+// Clear records that a condition no longer holds.
+func (c *Conditions) Clear(name Name) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, found := c.find(name)
+	if !found {
+		return
+	}
+	was := c.hold[at]
+	c.hold = slices.Delete(c.hold, at, at+1)
+	c.opts.Changed(was, false)
+}
+
+// List returns the conditions that hold, in the order of their names.
+func (c *Conditions) List() []Condition {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.hold)
+}
+
+// Holds reports whether a condition holds.
+func (c *Conditions) Holds(name Name) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, found := c.find(name)
+	return found
+}
+
+// find returns where a condition is or would be. The lock is held.
+func (c *Conditions) find(name Name) (at int, found bool) {
+	return slices.BinarySearchFunc(c.hold, name, func(have Condition, want Name) int { return cmp.Compare(have.Name, want) })
+}

@@ -1,0 +1,40 @@
+package query
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/varvedb/varve/store"
+)
+
+// damage gathers the damaged rows that a query skips.
+type damage struct {
+	mu   sync.Mutex
+	rows []store.DamagedRow
+}
+
+// collect returns what stores call with damaged rows; nil if none are skipped.
+func (d *damage) collect(skip bool) func(*store.DamagedRow) {
+	if !skip {
+		return nil
+	}
+	return func(row *store.DamagedRow) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if !slices.Contains(d.rows, *row) {
+			d.rows = append(d.rows, *row)
+		}
+	}
+}
+
+// addTo adds what was skipped to a coverage.
+func (d *damage) addTo(c *Coverage) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c.Damaged = slices.Clone(d.rows)
+	for _, row := range d.rows {
+		if !slices.Contains(c.Failed, row.Table) {
+			c.Failed = append(slices.Clone(c.Failed), row.Table)
+		}
+	}
+}

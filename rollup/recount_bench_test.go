@@ -1,0 +1,77 @@
+package rollup
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// evenly returns readings of three fields, evenly spread over a time, that arrived
+// on the day said, and their slots.
+func evenly(n int, over time.Duration, arrival int64) (list []varve.Reading, slots map[slot]bool) {
+	slots = map[slot]bool{}
+	for i := range n {
+		r := varve.Reading{
+			Series: series, Time: Daily.start(20_000).Add(over / time.Duration(n) * time.Duration(i)),
+			Arrived: Daily.start(arrival), ID: varve.HashID(uint64(i) * 0x9e3779b97f4a7c15),
+		}
+		for j, name := range []string{"battery", "humidity", "temperature"} {
+			r.Fields = append(r.Fields, varve.Field{Name: name, Value: varve.NumberValue(varve.ScaledInt(int64(224+(i+j)%30), -1))})
+		}
+		list = append(list, r)
+		slots[slot{hourOf(r.Time.Unix()), arrival}] = true
+	}
+	return list, slots
+}
+
+// recounted counts readings, of which all are first copies.
+func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[slot]bool, partials rest) map[slot]*Partial {
+	c := newRecount(IgnoreResent, blank, slots, slots, partials)
+	for i := range readings {
+		c.add(&readings[i], true)
+	}
+	if err := c.finish(); err != nil {
+		t.Fatal(err)
+	}
+	counted := map[slot]*Partial{}
+	for at, a := range c.counts {
+		counted[at] = a.partial()
+	}
+	return counted
+}
+
+// BenchmarkRecount counts the hours of a day: as reads do, as the worker does, with a
+// sketch, and as the worker does when all of it is resent, and the first copies are gone.
+func BenchmarkRecount(b *testing.B) {
+	for _, n := range []int{1440, 24 * 3600} {
+		kept := tally{kept: &sketch{}}
+		first, slots := evenly(n, 24*time.Hour, 20_000)
+		again, late := evenly(n, 24*time.Hour, 20_040)
+		partials := rest(recounted(b, kept, first, slots, nil))
+		for _, c := range []struct {
+			name     string
+			blank    tally
+			readings []varve.Reading
+			slots    map[slot]bool
+			partials rest
+			want     int64
+		}{
+			{"read", tally{}, first, slots, nil, int64(n / 24)},
+			{"worker", kept, first, slots, nil, int64(n / 24)},
+			{"resent", kept, again, late, partials, 0},
+		} {
+			b.Run(fmt.Sprintf("%d readings/%s", n, c.name), func(b *testing.B) {
+				for b.Loop() {
+					for at, p := range recounted(b, c.blank, c.readings, c.slots, c.partials) {
+						if p.Readings != c.want {
+							b.Fatal(at, p.Readings)
+						}
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/reading")
+			})
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package dynamo_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+// named returns n readings of one time with ids and texts of some bytes.
+func named(at time.Time, n, bytes int, text string) (list []varve.Reading) {
+	for i := range n {
+		r := sensor(at, "v", varve.StringValue(strings.Repeat(text, bytes)))
+		id, err := varve.ParseID(fmt.Sprint("m", i))
+		if err != nil {
+			panic(err)
+		}
+		r.ID = id
+		list = append(list, r)
+	}
+	return list
+}
+
+// TestWrite_ComparesAtNoFurtherCost: what duplicates and conflicts take in
+// requests and units, on the way of new rows and on that of existing ones.
+func TestWrite_ComparesAtNoFurtherCost(t *testing.T) {
+	t.Parallel()
+	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
+	tb := newTable(t, s)
+	at := func(ms int) time.Time { return someTime.Add(time.Duration(ms) * time.Millisecond) }
+	asNew, asExisting := store.Layout{Expect: store.ExpectNew}, store.Layout{Expect: store.ExpectExisting}
+	for _, c := range []struct {
+		what     string
+		layout   store.Layout
+		readings []varve.Reading
+		want     varve.Verdict // of all
+		requests int64
+		units    float64
+	}{
+		{"new", asNew, named(at(0), 2, 10, "x"), varve.Verdict{Outcome: varve.Stored}, 1, 1},
+		{"a duplicate", asNew, named(at(0), 2, 10, "x"), varve.Verdict{Outcome: varve.Duplicate}, 1, 1},
+		{"a conflict", asNew, named(at(0), 2, 10, "y"), varve.Verdict{Code: varve.CodeConflict}, 1, 1},
+		{"new, where rows are expected", asExisting, named(at(1), 2, 10, "x"), varve.Verdict{Outcome: varve.Stored}, 2, 2},
+		{"a duplicate there", asExisting, named(at(1), 2, 10, "x"), varve.Verdict{Outcome: varve.Duplicate}, 1, 1},
+		{"a conflict there", asExisting, named(at(1), 2, 10, "y"), varve.Verdict{Code: varve.CodeConflict}, 1, 1},
+		{"a closed row", asNew, named(at(2), 4, 500, "x"), varve.Verdict{Outcome: varve.Stored}, 1, 3},
+		{"a duplicate in a closed row", asNew, named(at(2), 4, 500, "x"), varve.Verdict{Outcome: varve.Duplicate}, 0, 0},
+		{"a conflict in a closed row", asNew, named(at(2), 4, 500, "y"), varve.Verdict{Code: varve.CodeConflict}, 1, 3},
+		{"a duplicate in it again", asNew, named(at(2), 4, 500, "x"), varve.Verdict{Outcome: varve.Duplicate}, 0, 0},
+	} {
+		var verdicts []varve.Verdict
+		requests, units := took(s, func() {
+			b := store.Batch{Table: tb, Readings: c.readings, Layout: func(varve.Series) store.Layout { return c.layout }}
+			verdicts = s.Write(t.Context(), []store.Batch{b})[0].Verdicts
+		})
+		for i, v := range verdicts {
+			if v.Code != c.want.Code || c.want.Code == "" && v != c.want {
+				t.Errorf("%s: reading %d is %s", c.what, i, v)
+			}
+		}
+		if requests != c.requests || units > c.units {
+			t.Errorf("%s: %d requests, %v units; want %d and at most %v", c.what, requests, units, c.requests, c.units)
+		}
+	}
+}
+
+// TestWrite_FindsConflictsInRowsClosedByUnseenAdditions: a row that grew until
+// it closed, without having been seen, is asked once about own ids.
+func TestWrite_FindsConflictsInRowsClosedByUnseenAdditions(t *testing.T) {
+	t.Parallel()
+	for _, e := range both() {
+		t.Run(e.Name, func(t *testing.T) {
+			s := open(t, e.Start(t), time.Now)
+			tb := newTable(t, s)
+			l := store.Layout{Expect: store.ExpectExisting}
+			x, y := named(someTime, 6, 300, "x"), named(someTime, 6, 300, "y")
+			for i := range x {
+				if got := lay(t, s, tb, l, x[i]); got != "s" {
+					t.Fatalf("reading %d: %s", i, got)
+				}
+			}
+			if got := lay(t, s, tb, l, x...); got != "dddddd" {
+				t.Errorf("again: %s", got)
+			}
+			requests, _ := took(s, func() {
+				if got := lay(t, s, tb, l, x[:3]...); got != "ddd" {
+					t.Errorf("once more: %s", got)
+				}
+			})
+			if requests != 0 {
+				t.Errorf("what is known of a closed row took %d requests", requests)
+			}
+			mixed := []varve.Reading{y[0], x[0], x[5], y[5], x[2]}
+			if got := lay(t, s, tb, l, mixed...); got != "rddrd" {
+				t.Errorf("with other values: %s, want rddrd", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package dynamo_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+// coldTemplate is what the Terraform example sets: sealed tables get a class and
+// less capacity.
+const coldTemplate = `{
+	"billing": "provisioned",
+	"capacity": {"hot": {"read": 40, "write": 100}, "warm": {"read": 10, "write": 5}, "cold": {"read": 2, "write": 1}},
+	"table_class": {"cold": "standard_infrequent_access"}
+}`
+
+// TestTune_LowersCapacityWithClass: a table that becomes cold gets its capacity and,
+// where there are table classes, its class.
+func TestTune_LowersCapacityWithClass(t *testing.T) {
+	t.Parallel()
+	for _, e := range both() {
+		t.Run(e.Name, func(t *testing.T) {
+			url := e.Start(t)
+			s := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry"})
+			putTemplate(t, s, coldTemplate)
+			tb := newTable(t, s)
+			want := "provisioned 2/1, infrequent access, protected"
+			if e.Name == dynamotest.Local.Name { // which has no table classes
+				want = "provisioned 2/1, protected"
+			}
+			for range 2 { // a step that is repeated changes nothing
+				if err := s.Tune(t.Context(), tb, store.Cold); err != nil {
+					t.Fatal(err)
+				}
+				if got := shape(describe(t, url, tb.Name())); got != want {
+					t.Errorf("cold: %s, want %s", got, want)
+				}
+			}
+			if err := s.Tune(t.Context(), tb, store.Hot); err != nil {
+				t.Fatal(err)
+			}
+			if got := shape(describe(t, url, tb.Name())); got != "provisioned 40/100, protected" {
+				t.Errorf("hot again: %s", got)
+			}
+		})
+	}
+}
+
+// TestTune_GoesOnWithoutClass: while DynamoDB refuses a third change of class in 30
+// days, the capacity is lowered; the step fails, and succeeds when it may.
+func TestTune_GoesOnWithoutClass(t *testing.T) {
+	t.Parallel()
+	url := dynamotest.Dynoxide.Start(t)
+	limited := &classLimited{}
+	limited.on.Store(true)
+	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limited} })
+	s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry"})
+	putTemplate(t, s, coldTemplate)
+	tb := newTable(t, s)
+	if err := s.Tune(t.Context(), tb, store.Cold); err == nil || !strings.Contains(err.Error(), "two table class updates") {
+		t.Errorf("tuned: %v", err)
+	}
+	if got := shape(describe(t, url, tb.Name())); got != "provisioned 2/1, protected" {
+		t.Errorf("without its class: %s", got)
+	}
+	limited.on.Store(false)
+	if err := s.Tune(t.Context(), tb, store.Cold); err != nil {
+		t.Fatal(err)
+	}
+	if got := shape(describe(t, url, tb.Name())); got != "provisioned 2/1, infrequent access, protected" {
+		t.Errorf("with its class: %s", got)
+	}
+}
+
+// classLimited is a way to DynamoDB on which changes of a table's class are refused
+// as the service does after two of them.
+type classLimited struct{ on atomic.Bool }
+
+func (c *classLimited) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !c.on.Load() || !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateTable") {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err := errors.Join(err, r.Body.Close()); err != nil {
+		return nil, err
+	}
+	if !bytes.Contains(body, []byte(`"TableClass"`)) {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	const text = `{"__type":"com.amazonaws.dynamodb.v20120810#LimitExceededException","message":"more than two table class updates in a 30-day trailing period"}`
+	return &http.Response{
+		StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: r,
+	}, nil
+}

@@ -1,0 +1,254 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+)
+
+// sickDisk fails writes to the journal while it is sick.
+type sickDisk struct {
+	sick atomic.Bool
+	mem  *vfs.MemFS
+}
+
+func (d *sickDisk) MaybeError(op errorfs.Op) error {
+	if d.sick.Load() && strings.HasSuffix(op.Path, ".journal") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+		return syscall.EIO
+	}
+	return nil
+}
+
+func (d *sickDisk) String() string { return "sick disk" }
+
+func newSickDisk() (*sickDisk, vfs.FS) {
+	d := &sickDisk{mem: vfs.NewCrashableMem()}
+	return d, errorfs.Wrap(d.mem, d)
+}
+
+// TestPut_UnavailableWhileJournalFails: changes are refused for now while the
+// journal cannot be written, are not seen before they are durable, and what had
+// been appended is applied, once, when the disk is well again.
+func TestPut_UnavailableWhileJournalFails(t *testing.T) {
+	disk, fs := newSickDisk()
+	s := open(t, local.Options{FS: fs, MinFree: -1})
+	tb := week(t, 0)
+	create(t, s, tb)
+	putItem(t, s, "before")
+	disk.sick.Store(true)
+	calls := map[string]func() error{
+		"Put": func() error {
+			return s.Put(t.Context(), store.Item{Key: store.Key{PK: "p", SK: "new"}, GSI1: store.Key{PK: "g", SK: "new"}})
+		},
+		"Delete":    func() error { return s.Delete(t.Context(), store.Key{PK: "p", SK: "before"}) },
+		"PutAll":    func() error { return s.PutAll(t.Context(), []store.Item{{Key: store.Key{PK: "p", SK: "all"}}}) },
+		"DeleteAll": func() error { return s.DeleteAll(t.Context(), []store.Key{{PK: "p", SK: "before"}}) },
+		"Create":    func() error { return s.Create(t.Context(), week(t, 1), store.Hot) },
+		"Hold":      func() error { return s.Hold(t.Context(), tb, "a reason") },
+	}
+	// The first is appended, and fails with the write; the others are refused.
+	for _, name := range []string{"Put", "Delete", "PutAll", "DeleteAll", "Create", "Hold"} {
+		for range 2 {
+			if err := calls[name](); varve.FailureOf(err) != varve.Unavailable {
+				t.Errorf("%s on a sick disk: %v", name, err)
+			}
+		}
+	}
+	if keys := itemsOf(t, s); !slices.Equal(keys, []string{"before"}) {
+		t.Errorf("items %q are seen, and are not durable", keys)
+	}
+	disk.sick.Store(false)
+	eventually(t, "changes go on", func() bool { return calls["Hold"]() == nil })
+	for _, name := range []string{"Put", "PutAll", "Create"} {
+		if err := calls[name](); err != nil {
+			t.Errorf("%s on a well disk: %v", name, err)
+		}
+	}
+	want := []string{"before", "new"}
+	if keys := itemsOf(t, s); !slices.Equal(keys, want) {
+		t.Errorf("items %q, want %q", keys, want)
+	}
+	again := open(t, local.Options{FS: disk.mem.CrashClone(vfs.CrashCloneCfg{}), MinFree: -1})
+	if keys := itemsOf(t, again); !slices.Equal(keys, want) {
+		t.Errorf("items %q after a crash, want %q", keys, want)
+	}
+}
+
+// TestPut_OpenOutcomeIsApplied: a change whose caller gave up waiting is applied
+// when it is durable; the next change of the item builds on it, so that no
+// index keeps an entry that no item has.
+func TestPut_OpenOutcomeIsApplied(t *testing.T) {
+	gate := make(chan struct{})
+	var slow atomic.Bool
+	mem := vfs.NewCrashableMem()
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if slow.Load() && op.Kind == errorfs.OpFileSyncData {
+			<-gate
+		}
+		return nil
+	}))
+	s := open(t, local.Options{FS: fs, MinFree: -1})
+	put := func(ctx context.Context, in string) error {
+		return s.Put(ctx, store.Item{Key: store.Key{PK: "p", SK: "x"}, GSI1: store.Key{PK: "g", SK: in}})
+	}
+	slow.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := put(ctx, "first"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Put returned %v before it was durable", err)
+	}
+	if keys := itemsOf(t, s); len(keys) > 0 {
+		t.Errorf("items %q are seen, and are not durable", keys)
+	}
+	slow.Store(false)
+	close(gate)
+	if err := put(t.Context(), "second"); err != nil {
+		t.Fatal(err)
+	}
+	for name, st := range map[string]*local.Store{
+		"alive": s, "after a crash": open(t, local.Options{FS: mem.CrashClone(vfs.CrashCloneCfg{}), MinFree: -1}),
+	} {
+		if keys := itemsOf(t, st); !slices.Equal(keys, []string{"x"}) {
+			t.Errorf("%s: the index has %q, want x once", name, keys)
+		}
+	}
+}
+
+// TestJournal_RotatesOnItems: changes alone end a segment of the journal, so
+// that it does not grow for ever.
+func TestJournal_RotatesOnItems(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, local.Options{Dir: dir, JournalBytes: 4096})
+	first := only(t, filepath.Join(dir, "journal", "*.journal"))
+	for i := range 100 {
+		putItem(t, s, fmt.Sprintf("%03d", i))
+	}
+	eventually(t, "the first segment is removed", func() bool {
+		_, err := os.Stat(first)
+		return errors.Is(err, os.ErrNotExist)
+	})
+	if n := len(itemsOf(t, s)); n != 100 {
+		t.Errorf("%d items, want 100", n)
+	}
+}
+
+// TestOpen_RebuildsPebbleWithoutItsLastRecords: a manifest that was cut short makes
+// Pebble forget what was flushed. That is noticed before Pebble deletes the files
+// that it forgot, and all of them are used.
+func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
+	dir := t.TempDir()
+	var flushed atomic.Int64
+	s := open(t, local.Options{Dir: dir, TailBytes: 2000, Events: local.Events{Flushed: func(int64, int64, time.Duration) { flushed.Add(1) }}})
+	tb := week(t, 0)
+	create(t, s, tb)
+	for i := range int64(3) {
+		write(t, s, tb, readings(t, tb, device(int(i)), 100), varve.Stored)
+		eventually(t, "readings become chunks", func() bool { return flushed.Load() > i })
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left := copyOf(t, dir)
+	manifest, err := os.ReadFile(only(t, filepath.Join(left, "pebble", "MANIFEST-*")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rebuilt := 0
+	for cut := 1; cut < len(manifest); cut += 7 {
+		at := copyOf(t, left)
+		edit(t, only(t, filepath.Join(at, "pebble", "MANIFEST-*")), func(d []byte) []byte { return d[:len(d)-cut] })
+		before := sstables(t, at)
+		again, err := local.Open(local.Options{Dir: at, Events: local.Events{
+			Fatal:    func(msg string) { t.Log(msg) },
+			SetAside: func(string, []local.Loss) { rebuilt++ },
+		}})
+		if err == nil {
+			// What a file held that is missing is refused, until that is accepted.
+			if _, err := again.AcceptLosses(t.Context()); err != nil {
+				t.Errorf("manifest cut by %d bytes: %v", cut, err)
+			}
+			for i := range 3 {
+				if n := len(all(t, again, tb, device(i))); n != 100 {
+					t.Errorf("manifest cut by %d bytes: %d readings of %s, want 100", cut, n, device(i))
+				}
+			}
+			if err := again.Close(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if after := sstables(t, at); !slices.Equal(before, after) {
+			t.Errorf("manifest cut by %d bytes: refused with %v, and files became %q, were %q", cut, err, after, before)
+		}
+	}
+	if rebuilt == 0 {
+		t.Error("no cut was noticed")
+	}
+}
+
+// TestOpen_RefusesPebbleRolledBack: a Pebble of an earlier time is refused, each
+// time, and nothing is changed. To be salvaged, it opens with what it has, and
+// reports the rest.
+func TestOpen_RefusesPebbleRolledBack(t *testing.T) {
+	dir := t.TempDir()
+	tb := week(t, 0)
+	lives := []string{}
+	for i := range 3 {
+		s := open(t, local.Options{Dir: dir})
+		create(t, s, tb)
+		write(t, s, tb, readings(t, tb, device(i), 100), varve.Stored)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		lives = append(lives, copyOf(t, dir))
+	}
+	removeAll(t, dir, "pebble")
+	if err := os.CopyFS(filepath.Join(dir, "pebble"), os.DirFS(filepath.Join(lives[0], "pebble"))); err != nil {
+		t.Fatal(err)
+	}
+	before := sstables(t, dir)
+	for range 3 {
+		err := refused(t, local.Options{Dir: dir})
+		if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "older than the journal") || !strings.Contains(err.Error(), "varve repair") {
+			t.Errorf("refused with %v", err)
+		}
+		if after := sstables(t, dir); !slices.Equal(before, after) {
+			t.Errorf("files became %q, were %q", after, before)
+		}
+	}
+	var losses []local.Loss
+	s := open(t, local.Options{Dir: dir, Salvage: true, Events: local.Events{Lost: func(l []local.Loss) { losses = l }}})
+	if n := len(all(t, s, tb, device(0))); n != 100 {
+		t.Errorf("%d readings are salvaged, want 100", n)
+	}
+	if len(losses) != 1 || losses[0].Segment == 0 || losses[0].Harmless {
+		t.Errorf("losses %+v", losses)
+	}
+}
+
+func sstables(t *testing.T, dir string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range paths {
+		paths[i] = filepath.Base(p)
+	}
+	return paths
+}

@@ -1,0 +1,222 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/sst"
+)
+
+// Problem is damage that a check found.
+type Problem struct {
+	File   string
+	Err    error
+	Losses []Loss // what cannot be read because of it
+}
+
+// Verify reads every file of the store while it is open, at most so many bytes a
+// second; 0 means no limit. What it finds damaged is set aside in the background.
+func (s *Store) Verify(ctx context.Context, rate int64, report func(Problem)) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.db.Flush(); err != nil {
+		return err
+	}
+	c := s.newChecker(rate, func(p Problem, number uint64, chunks [][]byte) {
+		report(p)
+		if number != 0 && len(chunks) == 0 {
+			s.watcher.addFile(number, s.folder.path("pebble", p.File), p.Err)
+		}
+		for _, key := range chunks {
+			s.watcher.addChunk(key, p.Err)
+		}
+	})
+	list, err := liveParts(s.db)
+	if err != nil {
+		return err
+	}
+	return c.check(ctx, list)
+}
+
+// reportLosses reports what was lost before and is still refused.
+func (s *Store) reportLosses(report func(Problem)) {
+	for _, l := range s.Losses() {
+		report(Problem{File: l.File, Err: errors.New(l.Reason), Losses: []Loss{l}})
+	}
+}
+
+// CheckPebble reads every file of Pebble's in a data folder that no process has
+// open, at most so many bytes a second; 0 means no limit. It changes nothing.
+func CheckPebble(ctx context.Context, dir string, rate int64, report func(Problem)) error {
+	opts := Options{Dir: dir}.withDefaults()
+	f := &folder{fs: vfs.Default, dir: dir}
+	s := &Store{opts: opts, folder: f, watcher: newWatcher(ctx, opts.Events), tables: newTables()}
+	s.pebble = pebbleOptions(opts, s.watcher)
+	var err error
+	if s.ledger, err = openLedger(f, nil); err != nil {
+		report(Problem{File: f.path(lostFile), Err: err})
+		s.ledger = &ledger{folder: f}
+	}
+	listing, err := s.listFiles()
+	if err != nil {
+		return fmt.Errorf("data folder %s: %w", dir, plain(err))
+	}
+	if listing.manifest == "" && len(listing.tables) == 0 {
+		return nil // nothing was written yet
+	}
+	ro := s.pebble.Clone()
+	ro.ReadOnly = true
+	db, err := pebble.Open(f.path("pebble"), ro)
+	if err != nil {
+		if mayBeDamage(err) {
+			report(Problem{File: f.path("pebble"), Err: err})
+			return nil
+		}
+		return fmt.Errorf("data folder %s: %w", dir, plain(err))
+	}
+	if whole, err := s.manifestWhole(listing.manifest); err == nil && !whole {
+		report(Problem{File: f.path("pebble", listing.manifest), Err: errors.New("the list of files ends in a record that does not check")})
+	}
+	if tables, err := loadTables(db); err == nil {
+		s.tables = tables
+	}
+	s.reportLosses(report)
+	c := s.newChecker(rate, func(p Problem, _ uint64, _ [][]byte) { report(p) })
+	err = c.check(ctx, storedParts(db))
+	if closed := db.Close(); !isDamage(closed) {
+		err = errors.Join(err, closed)
+	}
+	return err
+}
+
+// checker reads files one by one.
+type checker struct {
+	s      *Store
+	report func(p Problem, number uint64, chunks [][]byte)
+	rate   int64
+	begun  time.Time
+	read   int64
+}
+
+func (s *Store) newChecker(rate int64, report func(Problem, uint64, [][]byte)) *checker {
+	return &checker{s: s, rate: rate, report: report, begun: time.Now()}
+}
+
+func (c *checker) check(ctx context.Context, list []part) error {
+	r := &repairer{s: c.s, parts: list, files: map[uint64]*examined{}}
+	for i := range r.parts {
+		if err := c.checkPart(ctx, r, &r.parts[i]); err != nil {
+			return errors.Join(err, r.close())
+		}
+		// One file is open at a time.
+		if i+1 == len(r.parts) || r.parts[i+1].number != r.parts[i].number {
+			if err := r.close(); err != nil {
+				return err
+			}
+			r.files = map[uint64]*examined{}
+		}
+	}
+	return nil
+}
+
+// checkPart reads the blocks of a file, and then what they hold.
+func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
+	ranges, spans, err := r.lostOf(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // merged into others meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	e := r.files[p.number]
+	switch {
+	case len(ranges) > 0:
+		c.report(Problem{File: fileName(p.number), Err: errors.New(ranges[0].Reason), Losses: c.s.describe(ranges)}, p.number, nil)
+	case len(spans) > 0:
+		c.report(Problem{File: fileName(p.number), Err: e.rest}, p.number, nil)
+	}
+	if e.file == nil {
+		return nil
+	}
+	return c.decodeAll(ctx, e.file, p)
+}
+
+// decodeAll decodes the chunks and items of a part.
+func (c *checker) decodeAll(ctx context.Context, file *sst.File, p *part) error {
+	scan, err := file.Scan(p.first, p.seq)
+	if err != nil {
+		return err
+	}
+	for {
+		ok, err := scan.Next()
+		if err != nil || !ok || bytes.Compare(scan.Entry().Key, p.last) > 0 {
+			return errors.Join(err, scan.Close())
+		}
+		e := scan.Entry()
+		if err := c.pace(ctx, int64(len(e.Key)+len(e.Value))); err != nil {
+			return errors.Join(err, scan.Close())
+		}
+		if bad := decodeEntry(e); bad != nil {
+			l := lost{From: slices.Clone(e.Key), To: next(e.Key), File: fileName(p.number), Reason: bad.Error()}
+			var chunks [][]byte
+			if e.Key[0] == spaceChunk {
+				chunks = [][]byte{l.From}
+			}
+			c.report(Problem{File: l.File, Err: bad, Losses: c.s.describe([]lost{l})}, 0, chunks)
+		}
+	}
+}
+
+// decodeEntry returns what keeps an entry from being decoded.
+func decodeEntry(e *sst.Entry) error {
+	if !e.Live || len(e.Key) == 0 {
+		return nil
+	}
+	switch e.Key[0] {
+	case spaceChunk:
+		k, ok := parseChunkKey(e.Key)
+		if !ok {
+			return fmt.Errorf("key of a chunk: %w", chunk.ErrDamaged)
+		}
+		return new(chunk.Chunk).Decode(k.series, e.Value)
+	case spaceItem:
+		k, ok := cutKey(e.Key[1:])
+		if !ok {
+			return errItemKey(e.Key)
+		}
+		_, err := decodeItem(k, e.Value)
+		return err
+	}
+	return nil
+}
+
+// pace waits until so many more bytes may be read.
+func (c *checker) pace(ctx context.Context, n int64) error {
+	if c.read += n; c.rate <= 0 {
+		return ctx.Err()
+	}
+	due := time.Duration(float64(c.read) / float64(c.rate) * float64(time.Second))
+	wait := due - time.Since(c.begun)
+	if wait < 10*time.Millisecond {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,98 @@
+package local
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// isDamage reports whether an error is of data that does not check, or cannot be
+// decoded.
+func isDamage(err error) bool {
+	return err != nil && (errors.Is(err, store.ErrDamaged) || pebble.IsCorruptionError(err) || errors.Is(err, chunk.ErrDamaged))
+}
+
+// damaged makes an error that is of damage a DamageError of a series in a table.
+func damaged(err error, t bucket.Table, series varve.Series) error {
+	var known *store.DamageError
+	if !isDamage(err) || errors.As(err, &known) && known.Table != "" {
+		return err
+	}
+	d := &store.DamageError{Table: t.Name(), Series: series, Err: err}
+	if known != nil {
+		d.From, d.To, d.File = known.From, known.To, known.File
+	}
+	return d
+}
+
+// damagedItem makes an error that is of damage a DamageError of the registry.
+func damagedItem(err error) error {
+	var known *store.DamageError
+	if !isDamage(err) || errors.As(err, &known) {
+		return err
+	}
+	return &store.DamageError{Err: err}
+}
+
+// errLost is the error of keys in a lost range.
+func (l *lost) err() error {
+	if l == nil {
+		return nil
+	}
+	from, to := l.times()
+	return &store.DamageError{From: from, To: to, File: l.File, Err: errors.New(l.Reason)}
+}
+
+// times returns the event times that a range can hold, if it lies among the
+// chunks of level 1 of one series; else zero.
+func (l *lost) times() (from, to time.Time) {
+	a, ok1 := parseChunkKey(l.From)
+	b, ok2 := parseChunkKey(l.To)
+	if !ok1 || !ok2 || a.series != b.series || a.number != b.number || a.level != levelMain || b.level != levelMain {
+		return time.Time{}, time.Time{}
+	}
+	return time.Unix(0, a.first).UTC(), time.Unix(0, b.first).UTC()
+}
+
+// chunkKey is what a chunk's key says.
+type chunkKey struct {
+	number uint32
+	series varve.Series
+	level  byte
+	first  int64
+}
+
+// parseChunkKey reads a chunk's key, or a key made of one by next.
+func parseChunkKey(key []byte) (k chunkKey, ok bool) {
+	if len(key) < 5+3+chunkKeySuffix || key[0] != spaceChunk {
+		return k, false
+	}
+	// A series' space ends with the third zero byte; the suffix has a fixed length.
+	end := 5
+	for range 3 {
+		i := bytes.IndexByte(key[end:], 0)
+		if i < 0 {
+			return k, false
+		}
+		end += i + 1
+	}
+	if len(key) < end+chunkKeySuffix || len(key) > end+chunkKeySuffix+1 {
+		return k, false
+	}
+	series, err := seriesOf(key[:end+chunkKeySuffix])
+	if err != nil {
+		return k, false
+	}
+	return chunkKey{
+		number: binary.BigEndian.Uint32(key[1:]), series: series, level: key[end],
+		first: int64(binary.BigEndian.Uint64(key[end+1:])),
+	}, true
+}

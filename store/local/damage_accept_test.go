@@ -1,0 +1,303 @@
+package local_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/store/local/sst"
+)
+
+// damageBlock flips a bit in the block of a file of Pebble's that holds a key, if
+// the file holds it. The blocks are tried one after the other on copies.
+func damageBlock(t *testing.T, path string, key []byte) bool {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !holdsKey(t, data, key) {
+		return false
+	}
+	for at := len(data) - 1; at > 0; at -= 100 { // items are behind the chunks
+		damaged := bytes.Clone(data)
+		damaged[at] ^= 1
+		if !holdsKey(t, damaged, key) && holdsKey(t, damaged, nil) {
+			flip(t, path, int64(at))
+			return true
+		}
+	}
+	t.Fatalf("no block of %s has %q alone", path, key)
+	return false
+}
+
+// holdsKey reports whether a key can be read in a file; nil is any key.
+func holdsKey(t *testing.T, data, key []byte) bool {
+	t.Helper()
+	fs := vfs.NewMem()
+	f, err := fs.Create("x.sst", vfs.WriteCategoryUnspecified)
+	if err == nil {
+		_, err = f.Write(data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &pebble.Options{FS: fs, FormatMajorVersion: pebble.FormatNewest}
+	o.EnsureDefaults()
+	file, err := sst.Open(fs, "x.sst", o)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	scan, err := file.Scan(key, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer scan.Close()
+	ok, err := scan.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok && (key == nil || bytes.Equal(scan.Entry().Key, key))
+}
+
+// TestDamage_ItemsFailClosed: items in a lost range are refused, in every way to
+// ask for them or to change them, until the loss is accepted; then they are gone,
+// and do not come back as they were before.
+func TestDamage_ItemsFailClosed(t *testing.T) {
+	const devices, n = 4, 20000
+	dir := filled(t, devices, n)
+	// The items change, in a newer file: the older one holds what they were.
+	s := open(t, local.Options{Dir: dir, MinFree: -1})
+	for i := range devices {
+		if err := s.Put(t.Context(), item(i, 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	paths := ssts(t, dir)
+	slices.Sort(paths)
+	slices.Reverse(paths)
+	for _, path := range paths {
+		if damageBlock(t, path, []byte("iP\x00\x01k001\x00\x01")) {
+			break
+		}
+	}
+	var r reports
+	s = open(t, local.Options{Dir: dir, MinFree: -1, Events: r.events(t)})
+	for life := range 2 {
+		refusals := map[string]error{}
+		_, refusals["get"] = s.Get(t.Context(), []store.Key{item(1, 1).Key}, true)
+		_, refusals["query"] = s.Query(t.Context(), store.ItemQuery{PK: "P"})
+		_, refusals["query of the new places"] = s.Query(t.Context(), store.ItemQuery{PK: "g2", Index: store.GSI1})
+		refusals["put"] = s.Put(t.Context(), item(1, 3))
+		refusals["put if absent"] = s.Put(t.Context(), item(1, 3), store.IfAbsent())
+		refusals["put all"] = s.PutAll(t.Context(), []store.Item{item(1, 3)})
+		refusals["delete"] = s.Delete(t.Context(), item(1, 1).Key)
+		refusals["delete all"] = s.DeleteAll(t.Context(), []store.Key{item(1, 1).Key})
+		for what, err := range refusals {
+			if !errors.Is(err, store.ErrDamaged) || varve.FailureOf(err) != varve.Damaged {
+				t.Errorf("life %d: %s: %v, want it refused", life, what, err)
+			}
+		}
+		if len(s.Losses()) == 0 {
+			t.Error("no losses")
+		}
+		if life == 0 {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, local.Options{Dir: dir, MinFree: -1, Events: r.events(t)})
+		}
+	}
+	mark := store.Item{Key: item(2, 1).Key, Attrs: map[string]varve.Value{"on": varve.BoolValue(true)}}
+	accepted, err := s.AcceptLosses(t.Context(), mark)
+	if err != nil || len(accepted) == 0 || len(s.Losses()) != 0 {
+		t.Fatalf("accept: %+v, %v; left %+v", accepted, err, s.Losses())
+	}
+	page, err := s.Query(t.Context(), store.ItemQuery{PK: "P"})
+	if err != nil || len(page.Items) != 1 || page.Items[0].Attrs["on"].Kind() != varve.KindBool {
+		t.Errorf("after the loss was accepted: %+v, %v", page.Items, err)
+	}
+	for _, pk := range []string{"g1", "g2"} {
+		if page, err := s.Query(t.Context(), store.ItemQuery{PK: pk, Index: store.GSI1}); err != nil || len(page.Items) > 0 {
+			t.Errorf("index %s: %+v, %v", pk, page.Items, err)
+		}
+	}
+	if err := s.Put(t.Context(), item(1, 3)); err != nil {
+		t.Error(err)
+	}
+	for i := range devices {
+		if got := len(all(t, s, week(t, 0), device(i))); got != n {
+			t.Errorf("%s: %d readings", device(i), got)
+		}
+	}
+}
+
+// TestDamage_WritesAreRefusedOneByOne: a reading that may be a duplicate of a lost
+// one is refused; others of the same write are stored. After the loss is accepted,
+// lost readings can be written again, and the count is right.
+func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
+	const devices, n = 6, 40000
+	dir := filled(t, devices, n)
+	path := ssts(t, dir)[0]
+	flip(t, path, sizeOf(t, path)/2)
+	var r reports
+	s := open(t, local.Options{Dir: dir, MinFree: -1, Events: r.events(t)})
+	bad := -1
+	for i := range devices {
+		if _, err := readAll(t, s, week(t, 0), device(i)); err != nil {
+			bad = i
+		}
+	}
+	if bad < 0 {
+		t.Fatal("nothing was hit")
+	}
+	again := noisy(t, nil, device(bad), n)
+	fresh := readings(t, week(t, 0), "fresh", 10)
+	result := s.Write(t.Context(), []store.Batch{{Table: week(t, 0), Readings: append(append([]varve.Reading{}, again...), fresh...)}})[0]
+	if result.Err != nil {
+		t.Fatal(result.Err)
+	}
+	refused, duplicates := 0, 0
+	for i, v := range result.Verdicts {
+		switch {
+		case i >= n && v.Outcome == varve.Stored:
+		case i < n && v.Outcome == varve.Duplicate:
+			duplicates++
+		case i < n && v.Outcome == varve.Rejected && v.Code == varve.CodeDamaged && !v.Code.Retryable():
+			refused++
+		default:
+			t.Fatalf("reading %d is %v", i, v)
+		}
+	}
+	if refused == 0 || refused > 12000 || duplicates+refused != n {
+		t.Errorf("%d were refused, %d are duplicates", refused, duplicates)
+	}
+	// A reading of now is after all that was lost.
+	later := readings(t, week(t, 0), device(bad), n+5)[n:]
+	write(t, s, week(t, 0), later, varve.Stored)
+	if _, err := s.AcceptLosses(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left := len(all(t, s, week(t, 0), device(bad)))
+	if left >= n+5 || left < duplicates {
+		t.Errorf("%d readings are left, %d were found", left, duplicates)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, local.Options{Dir: dir, MinFree: -1})
+	result = s.Write(t.Context(), []store.Batch{{Table: week(t, 0), Readings: again}})[0]
+	var tally varve.Tally
+	for _, v := range result.Verdicts {
+		tally.Count(v)
+	}
+	if result.Err != nil || tally.Rejected > 0 || tally.Duplicates != int64(left-5) {
+		t.Errorf("written again: %+v, %v; %d were left", tally, result.Err, left)
+	}
+	infos, err := s.Tables(t.Context(), store.Filter{Any: true, Window: varve.AllTime(), Details: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range infos {
+		if in.Table == week(t, 0) && in.Readings != devices*n+10+5 {
+			t.Errorf("the table has %d readings, want %d", in.Readings, devices*n+10+5)
+		}
+	}
+}
+
+// TestDamage_Compaction: a compaction that meets damage sets it aside and goes on;
+// the store writes as before.
+func TestDamage_Compaction(t *testing.T) {
+	defer local.SetBlockBytes(4 << 10)()
+	dir := filled(t, 3, 30000)
+	for life := range 2 {
+		s := open(t, local.Options{Dir: dir, MinFree: -1})
+		noisy(t, s, fmt.Sprintf("more%d", life), 30000)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths := ssts(t, dir)
+	for _, path := range paths {
+		flip(t, path, sizeOf(t, path)/3)
+	}
+	var r reports
+	s := open(t, local.Options{Dir: dir, MinFree: -1, TailBytes: 1 << 20, Events: r.events(t)})
+	for i := range 8 {
+		noisy(t, s, fmt.Sprintf("busy%d", i), 30000)
+	}
+	if err := s.Compact(t.Context()); err != nil && !errors.Is(err, store.ErrDamaged) && !pebble.IsCorruptionError(err) {
+		t.Fatal(err)
+	}
+	eventually(t, "the damage is set aside", func() bool { return len(s.Losses()) > 0 })
+	eventually(t, "the compaction succeeds", func() bool { return s.Compact(t.Context()) == nil })
+	for i := range 8 {
+		if got := len(all(t, s, week(t, 0), fmt.Sprintf("busy%d", i))); got != 30000 {
+			t.Errorf("busy%d: %d readings", i, got)
+		}
+	}
+	survey(t, s, 3, 30000)
+}
+
+// TestVerify: both ways of checking name what is damaged, and say nothing of a
+// folder that is whole.
+func TestVerify(t *testing.T) {
+	defer local.SetBlockBytes(4 << 10)()
+	dir := filled(t, 4, 30000)
+	check := func(dir string) (found []local.Problem) {
+		t.Helper()
+		if err := local.CheckPebble(t.Context(), dir, 0, func(p local.Problem) { found = append(found, p) }); err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if found := check(dir); len(found) > 0 {
+		t.Fatalf("of a whole folder: %+v", found)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for round := range 6 {
+		copied := t.TempDir()
+		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		path := ssts(t, copied)[0]
+		at := rng.Int64N(sizeOf(t, path))
+		flip(t, path, at)
+		found := check(copied)
+		if len(found) != 1 || filepath.Base(found[0].File) != filepath.Base(path) {
+			t.Errorf("round %d, byte %d: %+v", round, at, found)
+		}
+		var r reports
+		s := open(t, local.Options{Dir: copied, MinFree: -1, Events: r.events(t)})
+		found = nil
+		if err := s.Verify(t.Context(), 0, func(p local.Problem) { found = append(found, p) }); err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 && len(s.Losses()) == 0 && !r.any() {
+			t.Errorf("round %d, byte %d: an open store finds nothing", round, at)
+		}
+		eventually(t, "what was found is set aside", func() bool {
+			found = nil
+			err := s.Verify(t.Context(), 0, func(p local.Problem) { found = append(found, p) })
+			return err == nil && len(found) == 0
+		})
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package local_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+)
+
+// TestDamage_MergedChunksComeBack: if the deletions of chunks are lost, readings
+// are still served once, and counted by what is there.
+func TestDamage_MergedChunksComeBack(t *testing.T) {
+	s := open(t, local.Options{Dir: t.TempDir(), MinFree: -1, TailBytes: 1 << 20})
+	create(t, s, week(t, 0))
+	list := noisy(t, s, "d", 60000)
+	eventually(t, "chunks of level 1", func() bool {
+		n, err := s.RestoreMerged(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n > 0
+	})
+	if _, err := readAll(t, s, week(t, 0), "d"); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("before the loss is accepted: %v", err)
+	}
+	if _, err := s.AcceptLosses(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := all(t, s, week(t, 0), "d")
+	if len(got) != len(list) {
+		t.Fatalf("%d readings, want %d", len(got), len(list))
+	}
+	for i := range got {
+		if !got[i].Time.Equal(list[i].Time) {
+			t.Fatalf("reading %d is of %v, want %v", i, got[i].Time, list[i].Time)
+		}
+	}
+}
+
+// TestDamage_RebuildWithOldFiles: without a list of files, a rebuild also finds
+// files that were merged into others. Readings are served once, an item that is as
+// it was before is told of, and the table on hold is still on hold.
+func TestDamage_RebuildWithOldFiles(t *testing.T) {
+	const devices, n = 3, 20000
+	dir := filled(t, devices, n)
+	old := t.TempDir()
+	if err := os.CopyFS(old, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, local.Options{Dir: dir, MinFree: -1, TailBytes: 1 << 20, MaxSmalls: 1})
+	for i := range devices {
+		list := readings(t, week(t, 0), device(i), n)
+		for j := range list { // between those that are there, so chunks are merged
+			list[j].Time, list[j].ID = list[j].Time.Add(time.Second/2), varve.ID{}
+			if v := list[j].Normalize(); v.Outcome == varve.Rejected {
+				t.Fatal(v)
+			}
+		}
+		write(t, s, week(t, 0), list, varve.Stored)
+		if err := s.Put(t.Context(), item(i, 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil { // what is in memory is merged
+		t.Fatal(err)
+	}
+	s = open(t, local.Options{Dir: dir, MinFree: -1})
+	if err := errors.Join(s.Compact(t.Context()), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range ssts(t, old) {
+		to := filepath.Join(dir, "pebble", filepath.Base(path))
+		if _, err := os.Stat(to); err == nil {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(to, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	markers, err := filepath.Glob(filepath.Join(dir, "pebble", "marker.manifest*"))
+	if err != nil || len(markers) == 0 {
+		t.Fatal(err)
+	}
+	for _, m := range markers {
+		if err := os.Remove(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var r reports
+	s = open(t, local.Options{Dir: dir, MinFree: -1, Events: r.events(t)})
+	for i := range devices {
+		got := all(t, s, week(t, 0), device(i))
+		for j := 1; j < len(got); j++ {
+			if !got[j].Time.After(got[j-1].Time) {
+				t.Fatalf("%s: reading %d of %v comes after one of %v", device(i), j, got[j].Time, got[j-1].Time)
+			}
+		}
+		if len(got) != 2*n {
+			t.Errorf("%s: %d readings, want %d", device(i), len(got), 2*n)
+		}
+	}
+	holds(t, s)
+	losses := s.Losses()
+	if len(losses) != 1 || !losses[0].Rebuilt || !losses[0].Items {
+		t.Errorf("losses are %+v", losses)
+	}
+	kept, err := filepath.Glob(filepath.Join(dir, "damaged", "pebble-*"))
+	if err != nil || len(kept) != 1 {
+		t.Errorf("what was there before is not kept: %v, %v", kept, err)
+	}
+	if _, err := s.AcceptLosses(t.Context()); err != nil || len(s.Losses()) > 0 {
+		t.Errorf("accept: %v, %+v", err, s.Losses())
+	}
+}

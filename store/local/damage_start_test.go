@@ -1,0 +1,304 @@
+package local_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+)
+
+// reports gathers what a store reports of damage.
+type reports struct {
+	mu      sync.Mutex
+	damaged []string
+	aside   []string
+	lost    []local.Loss
+}
+
+func (r *reports) events(t *testing.T) local.Events {
+	return local.Events{
+		Damaged: func(file string, err error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.damaged = append(r.damaged, fmt.Sprintf("%s: %.200v", filepath.Base(file), err))
+		},
+		SetAside: func(file string, lost []local.Loss) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.aside, r.lost = append(r.aside, file), append(r.lost, lost...)
+		},
+		Failed: func(what string, err error) { t.Errorf("%s: %v", what, err) },
+		Fatal:  func(msg string) { t.Errorf("fatal: %s", msg) },
+	}
+}
+
+func (r *reports) any() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.damaged) > 0
+}
+
+// filled makes a closed store with some devices, items and a table on hold.
+func filled(t *testing.T, devices, n int) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	s := open(t, local.Options{Dir: dir, MinFree: -1})
+	create(t, s, week(t, 0), week(t, 1))
+	if err := s.Hold(t.Context(), week(t, 1), "evidence"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range devices {
+		noisy(t, s, device(i), n)
+		if err := s.Put(t.Context(), item(i, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func item(i, version int) store.Item {
+	return store.Item{
+		Key:   store.Key{PK: "P", SK: fmt.Sprintf("k%03d", i)},
+		GSI1:  store.Key{PK: fmt.Sprintf("g%d", version), SK: fmt.Sprintf("s%03d", i)},
+		Attrs: map[string]varve.Value{"v": varve.IntValue(int64(version))},
+	}
+}
+
+// state is how much of a store can be read: every device and item, right or
+// refused.
+type state struct{ devices, refused, items, refusedItems int }
+
+// survey reads everything, and fails if anything is wrong or silently absent.
+func survey(t *testing.T, s *local.Store, devices, n int) (st state) {
+	t.Helper()
+	tb := week(t, 0)
+	for i := range devices {
+		list, err := readAll(t, s, tb, device(i))
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+			st.refused++
+			continue
+		case err != nil:
+			t.Fatalf("%s: %v", device(i), err)
+		}
+		st.devices++
+		want := noisy(t, nil, device(i), n)
+		if len(list) != n {
+			t.Fatalf("%s: %d readings without an error, want %d; losses %+v", device(i), len(list), n, s.Losses())
+		}
+		for j := range list {
+			if !list[j].Time.Equal(want[j].Time) || !list[j].Fields[0].Value.Equal(want[j].Fields[0].Value) {
+				t.Fatalf("%s: reading %d is %v, want %v", device(i), j, list[j], want[j])
+			}
+		}
+	}
+	for i := range devices {
+		got, err := s.Get(t.Context(), []store.Key{item(i, 1).Key}, true)
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+			st.refusedItems++
+		case err != nil:
+			t.Fatalf("item %d: %v", i, err)
+		case len(got) != 1 || !got[0].Attrs["v"].Equal(varve.IntValue(1)):
+			t.Fatalf("item %d is %v without an error; losses %+v", i, got, s.Losses())
+		default:
+			st.items++
+		}
+	}
+	for _, q := range []store.ItemQuery{{PK: "P"}, {PK: "g1", Index: store.GSI1}} {
+		page, err := s.Query(t.Context(), q)
+		if err == nil && len(page.Items) != devices || err != nil && !errors.Is(err, store.ErrDamaged) {
+			t.Fatalf("query %+v: %d items, %v", q, len(page.Items), err)
+		}
+	}
+	return st
+}
+
+// holds reports the hold of the second table, which must never be lost.
+func holds(t *testing.T, s *local.Store) {
+	t.Helper()
+	infos, err := s.Tables(t.Context(), store.Filter{Any: true, Window: varve.AllTime(), Details: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[bucket.Table]string{}
+	for _, in := range infos {
+		held[in.Table] = in.Hold
+	}
+	if len(infos) != 2 || held[week(t, 1)] != "evidence" {
+		t.Fatalf("tables are %v", held)
+	}
+}
+
+// TestDamage_SmallStoreStarts flips a bit anywhere in the only file. The store
+// starts, serves what is right and refuses the rest, now and after a restart.
+func TestDamage_SmallStoreStarts(t *testing.T) {
+	defer local.SetBlockBytes(4 << 10)() // Pebble searches a damaged block for the bit, in the square of its size
+	const devices, n = 5, 3000
+	dir := filled(t, devices, n)
+	paths := ssts(t, dir)
+	rng := rand.New(rand.NewPCG(7, 8))
+	var total state
+	for round := range 32 {
+		copied := t.TempDir()
+		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(copied, "pebble", filepath.Base(paths[rng.IntN(len(paths))]))
+		at := rng.Int64N(sizeOf(t, path))
+		flip(t, path, at)
+		var last state
+		for life := range 2 {
+			var r reports
+			s, err := local.Open(local.Options{Dir: copied, MinFree: -1, Events: r.events(t)})
+			if err != nil {
+				t.Fatalf("round %d, byte %d of %d, life %d: %v", round, at, sizeOf(t, path), life, err)
+			}
+			st := survey(t, s, devices, n)
+			holds(t, s)
+			if life == 1 && st != last {
+				t.Errorf("round %d: %+v, and after a restart %+v", round, last, st)
+			}
+			last = st
+			if err := s.Close(); err != nil {
+				t.Errorf("round %d: close: %v", round, err)
+			}
+		}
+		total.devices += last.devices
+		total.items += last.items
+	}
+	t.Logf("of %d devices and items, %d devices and %d items can be read", 32*devices, total.devices, total.items)
+	if total.devices < 32*devices/2 {
+		t.Errorf("only %d devices of %d can be read", total.devices, 32*devices)
+	}
+}
+
+// TestDamage_AnyFile damages each kind of file in each way. The store starts.
+func TestDamage_AnyFile(t *testing.T) {
+	const devices, n = 6, 45000
+	dir := filled(t, devices, n)
+	// A second life makes files of its own.
+	s := open(t, local.Options{Dir: dir, MinFree: -1})
+	noisy(t, s, "other", 2000)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	largest, smallest := 0, len(ssts(t, dir))-1
+	if smallest == 0 {
+		t.Fatal("there is one file only")
+	}
+	write := func(do func(data []byte) []byte) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, do(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	truncate := write(func(data []byte) []byte { return data[:len(data)/2] })
+	zero := write(func(data []byte) []byte { return make([]byte, len(data)) })
+	empty := write(func([]byte) []byte { return nil })
+	middle := write(func(data []byte) []byte { data[len(data)/2] ^= 4; return data })
+	lastRecord := write(func(data []byte) []byte { data[len(bytes.TrimRight(data, "\x00"))-3] ^= 4; return data })
+	remove := func(t *testing.T, path string) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swap := func(t *testing.T, path string) {
+		other := ssts(t, filepath.Dir(filepath.Dir(path)))
+		for _, o := range other {
+			if o != path {
+				data, err := os.ReadFile(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+		}
+	}
+	tests := []struct {
+		name, glob string // no glob: the file of Pebble's with this place by size
+		at         int
+		do         func(t *testing.T, path string)
+		all        bool // nothing is lost
+	}{
+		{name: "sst truncated", at: largest, do: truncate},
+		{name: "sst zeroed", at: largest, do: zero},
+		{name: "sst empty", at: largest, do: empty},
+		{name: "sst deleted", at: largest, do: remove},
+		{name: "sst swapped", at: largest, do: swap},
+		{name: "small sst deleted", at: smallest, do: remove},
+		{name: "manifest middle", glob: "MANIFEST-*", do: middle, all: true},
+		{name: "manifest last record", glob: "MANIFEST-*", do: lastRecord, all: true},
+		{name: "manifest truncated", glob: "MANIFEST-*", do: truncate, all: true},
+		{name: "manifest zeroed", glob: "MANIFEST-*", do: zero, all: true},
+		{name: "manifest deleted", glob: "MANIFEST-*", do: remove, all: true},
+		{name: "marker deleted", glob: "marker.manifest.*", do: remove, all: true},
+		{name: "format marker deleted", glob: "marker.format*", do: remove, all: true},
+		{name: "options middle", glob: "OPTIONS-*", do: middle, all: true},
+		{name: "options zeroed", glob: "OPTIONS-*", do: zero, all: true},
+		{name: "options deleted", glob: "OPTIONS-*", do: remove, all: true},
+		{name: "catalog", glob: "../CATALOG", do: zero, all: true},
+		{name: "catalog copy", glob: "../CATALOG.copy", do: remove, all: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			copied := t.TempDir()
+			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			path := ssts(t, copied)[tt.at]
+			if tt.glob != "" {
+				found, err := filepath.Glob(filepath.Join(copied, "pebble", tt.glob))
+				if err != nil || len(found) == 0 {
+					t.Fatalf("no %s: %v", tt.glob, err)
+				}
+				path = found[len(found)-1]
+			}
+			tt.do(t, path)
+			var last state
+			for life := range 2 {
+				var r reports
+				s, err := local.Open(local.Options{Dir: copied, MinFree: -1, Events: r.events(t)})
+				if err != nil {
+					t.Fatalf("life %d: %v", life, err)
+				}
+				st := survey(t, s, devices, n)
+				holds(t, s)
+				if tt.all && (st.refused > 0 || st.refusedItems > 0) {
+					t.Errorf("life %d: %+v; %v %+v", life, st, r.damaged, s.Losses())
+				}
+				if !tt.all && life == 0 && !r.any() {
+					t.Error("nothing was reported")
+				}
+				if life == 1 && st != last {
+					t.Errorf("%+v, and after a restart %+v", last, st)
+				}
+				last = st
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			t.Logf("%+v", last)
+		})
+	}
+}

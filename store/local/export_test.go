@@ -1,0 +1,46 @@
+package local
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// SetBlockBytes sets the size of Pebble's blocks, and returns what sets it back.
+func SetBlockBytes(n int) (restore func()) {
+	old := blockBytes
+	blockBytes = n
+	return func() { blockBytes = old }
+}
+
+// RestoreMerged puts a copy of each chunk of level 1 beside it, as if deletions had
+// been lost, and records a loss of all chunks.
+func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
+	batch := s.db.NewBatch()
+	err = s.each(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key, value []byte) error {
+		k, ok := parseChunkKey(key)
+		if !ok || k.level != levelMain {
+			return nil
+		}
+		n++
+		key = slices.Clone(key)
+		key[len(key)-8] ^= 0x40 // another number
+		return batch.Set(key, value, nil)
+	})
+	if err == nil {
+		err = batch.Commit(pebble.NoSync)
+	}
+	if err == nil {
+		err = s.ledger.add([]lost{{From: []byte{spaceChunk}, To: []byte{spaceChunk + 1}, Reason: "test"}})
+	}
+	return n, err
+}
+
+// Compact writes what is in chunks to files, and merges all files.
+func (s *Store) Compact(ctx context.Context) error {
+	if err := s.db.Flush(); err != nil {
+		return err
+	}
+	return s.db.Compact(ctx, []byte{0}, []byte{0xff}, false)
+}

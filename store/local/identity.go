@@ -1,0 +1,278 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/journal"
+	"github.com/varvedb/varve/store/local/meta"
+)
+
+const (
+	// format1 is all of the VARVE file of a folder of format 1.
+	format1 = "varve embedded store, format 1\n"
+	// format2 is the VARVE file of a folder, before its checksum. The same file
+	// is in pebble/.
+	format2 = "varve embedded store, format 2\nstore %s\n"
+	// fileMaking is the VARVE file while a new store is being made: it becomes
+	// VARVE when everything else exists.
+	fileMaking = "VARVE.new"
+)
+
+// folderState is how far a folder has come.
+type folderState int
+
+const (
+	folderNew     folderState = iota // empty, or the making of a store was cut short
+	folderFormat1                    // a store of format 1
+	folderReady
+)
+
+func identityText(id meta.ID) string { return meta.Seal(fmt.Sprintf(format2, id)) }
+
+// parseIdentity reads a VARVE file of format 2.
+func parseIdentity(sealed string) (id meta.ID, err error) {
+	text, err := meta.Unseal(sealed)
+	if err != nil {
+		return id, err
+	}
+	var hex string
+	if _, err := fmt.Sscanf(text, format2, &hex); err != nil {
+		return id, err
+	}
+	return meta.ParseID(hex)
+}
+
+// identify reads what the folder is. It changes nothing, and fails unless the
+// folder holds a whole store, or is new.
+func (f *folder) identify() error {
+	text, err := f.read("VARVE")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f.identifyUnnamed()
+	case err != nil:
+		return f.failed(err)
+	case text == format1:
+		f.state = folderFormat1
+		return f.checkParts()
+	}
+	if f.id, err = parseIdentity(text); err != nil {
+		line, _, _ := strings.Cut(text, "\n")
+		number, ok := strings.CutPrefix(line, "varve embedded store, format ")
+		if n, notNumber := strconv.Atoi(number); ok && notNumber == nil && n > 2 {
+			return fmt.Errorf("data folder %s: VARVE says %q: this program reads formats 1 and 2: use the program that wrote it", f.dir, line)
+		}
+		return f.replaceIdentity("VARVE is damaged: restore it from a backup")
+	}
+	f.state = folderReady
+	return f.checkParts()
+}
+
+// identifyUnnamed looks at a folder without a VARVE file.
+func (f *folder) identifyUnnamed() error {
+	names, err := f.fs.List(f.dir)
+	if err != nil {
+		return f.failed(err)
+	}
+	parts := 0
+	for _, name := range names {
+		if of, ok := meta.IsTemp(name); ok {
+			name = of
+		}
+		switch name {
+		case "journal", "pebble":
+			empty, err := f.isEmpty(name)
+			if err != nil {
+				return f.failed(err)
+			}
+			if !empty {
+				parts++
+			}
+		case "LOCK", "PID", "PID.new", "VARVE", fileMaking, "lost+found":
+		case catalogFile, copyOf(catalogFile), lostFile, copyOf(lostFile), rebuiltFile, rebuiltDir, asideDir, "salvage":
+		default:
+			return fmt.Errorf("data folder %s is not empty and not Varve's (it has %s in it): choose another folder", f.dir, name)
+		}
+	}
+	if text, err := f.read(fileMaking); err == nil {
+		if f.id, err = parseIdentity(text); err == nil {
+			return nil // its making goes on
+		}
+	}
+	if parts > 0 {
+		return f.replaceIdentity("VARVE is missing and a store is there: restore it from a backup")
+	}
+	f.id = meta.NewID()
+	return nil
+}
+
+// isEmpty reports whether a folder in the store's has nothing in it, as a disk
+// that was just mounted there.
+func (f *folder) isEmpty(name string) (bool, error) {
+	names, err := f.fs.List(f.path(name))
+	return len(names) == 0 || len(names) == 1 && names[0] == "lost+found", err
+}
+
+// replaceIdentity takes the store's id from its other files, if it may.
+func (f *folder) replaceIdentity(problem string) error {
+	if !f.salvage {
+		return f.damaged(problem)
+	}
+	chain, _, _, err := journal.ReadChain(f.fs, f.path("journal"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return f.failed(err)
+	}
+	text, err := f.read("pebble/VARVE")
+	switch {
+	case err == nil:
+		if f.id, err = parseIdentity(text); err != nil {
+			return f.damaged("VARVE and pebble/VARVE are damaged: restore one from a backup")
+		}
+		f.state = folderReady
+	case !errors.Is(err, fs.ErrNotExist):
+		return f.failed(err)
+	case !chain.Store.IsZero():
+		f.id, f.state = chain.Store, folderReady
+	default:
+		f.state = folderFormat1 // which had no other names
+	}
+	f.losses = append(f.losses, Loss{Reason: "VARVE was missing or damaged, and is written again", Harmless: true})
+	return f.checkParts()
+}
+
+// checkParts checks that the folders of a store exist and belong to it.
+func (f *folder) checkParts() error {
+	var missing []string
+	for _, part := range []string{"journal", "pebble"} {
+		info, err := f.fs.Stat(f.path(part))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && part == "pebble" && f.beingRebuilt():
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, part)
+		case err != nil:
+			return f.failed(err)
+		case !info.IsDir():
+			return f.damaged(part + " is not a folder")
+		}
+	}
+	if len(missing) == 2 || len(missing) > 0 && !f.salvage {
+		return f.damaged(strings.Join(missing, " and ") + " is missing: mount its disk, or restore a backup")
+	}
+	if slices.Contains(missing, "journal") {
+		f.losses = append(f.losses, Loss{Reason: "journal was missing: what was not in pebble yet is lost"})
+	}
+	if slices.Contains(missing, "pebble") {
+		f.losses = append(f.losses, Loss{Reason: "pebble was missing: what was not in the journal is lost", Items: true})
+		return nil
+	}
+	if f.state == folderFormat1 || f.beingRebuilt() {
+		return nil
+	}
+	return f.checkPebbleName()
+}
+
+// checkPebbleName checks whose Pebble is in the folder.
+func (f *folder) checkPebbleName() error {
+	text, err := f.read("pebble/VARVE")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return f.failed(err)
+	}
+	id, bad := parseIdentity(text)
+	if err == nil && bad == nil {
+		if id != f.id {
+			return f.damaged(fmt.Sprintf("pebble is of store %s and VARVE of store %s: restore the one that belongs here", id, f.id))
+		}
+		return nil
+	}
+	if !f.salvage {
+		return f.damaged("pebble/VARVE is missing or damaged: mount the disk of pebble, or restore a backup")
+	}
+	f.losses = append(f.losses, Loss{Reason: "pebble/VARVE was missing or damaged, and is written again", Harmless: true})
+	return nil
+}
+
+// damaged says that the store is damaged, and what to do.
+func (f *folder) damaged(problem string) error {
+	return f.failed(withRemedy(f.dir, fmt.Errorf("%s: %w", problem, store.ErrDamaged)))
+}
+
+// withRemedy adds to an error of damage what can be done.
+func withRemedy(dir string, err error) error {
+	return fmt.Errorf("%w: varve verify --data %s lists what is damaged, varve repair --data %s saves the rest", err, dir, dir)
+}
+
+// begin identifies the folder and makes what a store needs. Each step leaves a
+// folder that the next begin completes: VARVE comes last, see finish.
+func (f *folder) begin() error {
+	if err := f.identify(); err != nil {
+		return err
+	}
+	if f.state != folderNew {
+		if err := f.finishRebuild(); err != nil {
+			return f.failed(err)
+		}
+	}
+	if f.state == folderFormat1 {
+		if err := f.beginUpgrade(); err != nil {
+			return err
+		}
+	}
+	if f.state == folderNew {
+		if err := f.write(fileMaking, identityText(f.id)); err != nil {
+			return err
+		}
+	}
+	for _, part := range []string{"journal", "pebble"} {
+		if err := f.fs.MkdirAll(f.path(part), 0o755); err != nil {
+			return f.failed(err)
+		}
+	}
+	if err := meta.SyncFolder(f.fs, f.dir); err != nil {
+		return f.failed(err)
+	}
+	if text, err := f.read("pebble/VARVE"); err != nil || text != identityText(f.id) {
+		if err := f.write("pebble/VARVE", identityText(f.id)); err != nil {
+			return err
+		}
+	}
+	return f.write("PID", strconv.Itoa(os.Getpid())+"\n")
+}
+
+// beginUpgrade finds the id of a store of format 1: the one that an upgrade
+// that was cut short chose, or a new one.
+func (f *folder) beginUpgrade() error {
+	text, err := f.read("pebble/VARVE")
+	if err == nil {
+		if f.id, err = parseIdentity(text); err == nil {
+			return nil
+		}
+		return f.failed(fmt.Errorf("pebble/VARVE: %w", err))
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f.failed(err)
+	}
+	f.id = meta.NewID()
+	return nil
+}
+
+// finish makes the folder a whole store: everything else in it is durable.
+func (f *folder) finish() error {
+	switch {
+	case f.state == folderNew:
+		if err := meta.Rename(f.fs, f.path(fileMaking), f.path("VARVE")); err != nil {
+			return f.failed(err)
+		}
+	case f.state == folderFormat1 || len(f.losses) > 0:
+		if err := f.write("VARVE", identityText(f.id)); err != nil {
+			return err
+		}
+	}
+	f.state = folderReady
+	return nil
+}

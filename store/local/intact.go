@@ -1,0 +1,125 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// What follows looks at lost ranges after an iterator was made. A range is
+// recorded before it is replaced, so either the iterator meets the damage itself,
+// or the range is in the list.
+
+// intact returns a DamageError if chunks of the series with the keys from <= key
+// < to may be lost.
+func (f *finder) intact(from, to []byte) error {
+	return f.s.ledger.find(from, to).err()
+}
+
+// mainStart is the first key of level 1 of the series.
+func (f *finder) mainStart() []byte { return appendChunkKey(nil, f.space, levelMain, 0, 0) }
+
+// broken reports the chunk that the iterator is at, if decoding it failed.
+func (f *finder) broken(err error) error {
+	if errors.Is(err, chunk.ErrDamaged) {
+		f.s.watcher.addChunk(slices.Clone(f.iter.Key()), err)
+	}
+	return err
+}
+
+// refuse marks the readings that damage keeps from being told from duplicates.
+// It returns any other error.
+func refuse(late []*entry, err error) error {
+	if !isDamage(err) {
+		return err
+	}
+	for _, e := range late {
+		e.asked, e.inChunk = true, varve.Reject(varve.CodeDamaged, "%s", damaged(err, e.table.Table, e.reading.Series))
+	}
+	return nil
+}
+
+// intactBetween returns a DamageError if chunks of level 1 may be lost between
+// the chunk before, whose key is seen, and the one that the iterator is at; or, if
+// there is none, the end of the span.
+func (f *finder) intactBetween(seen *[]byte, ok bool, sp *span) error {
+	from, to := *seen, *seen
+	if sp.desc && f.isBefore(*seen, sp.first) {
+		return nil // what comes before a chunk that begins before the span ends before it
+	}
+	switch {
+	case ok && sp.desc:
+		from = slices.Clone(f.iter.Key())
+		*seen = from
+	case ok:
+		to = next(f.iter.Key())
+		*seen = to
+		// A chunk that begins behind the span is not needed, nor what is before it.
+		if end := f.spanEnd(sp); bytes.Compare(end, to) < 0 {
+			to = end
+		}
+	case sp.desc:
+		from = f.mainStart()
+	default:
+		to = f.spanEnd(sp)
+	}
+	if bytes.Compare(from, to) >= 0 {
+		return nil
+	}
+	return f.intact(from, to)
+}
+
+// isBefore reports whether a chunk of level 1 begins before a time.
+func (f *finder) isBefore(key []byte, at int64) bool {
+	return bytes.Compare(key, appendChunkKey(nil, f.space, levelMain, at, 0)) < 0
+}
+
+// spanEnd is the first key of level 1 behind all that begin in the span.
+func (f *finder) spanEnd(sp *span) []byte {
+	return next(appendChunkKey(nil, f.space, levelMain, sp.last, ^uint64(0)))
+}
+
+// hasChunks reports whether a table has chunks, or may have lost all of them. The
+// lock is held.
+func (s *Store) hasChunks(t *table) bool {
+	if t.stats.readings > 0 {
+		return true
+	}
+	if len(s.ledger.all()) == 0 {
+		return false
+	}
+	space := chunkSpace(t.number)
+	return s.ledger.find(space, after(space)) != nil
+}
+
+// catalogIntact returns a DamageError while the names of some tables, or their
+// holds, may be lost. What depends on them is refused.
+func (s *Store) catalogIntact() error {
+	return s.ledger.find([]byte{spaceTable}, []byte{spaceTable + 1}).err()
+}
+
+// apply applies a batch while nothing is set aside.
+func (s *Store) apply(b *pebble.Batch) error {
+	s.repair.RLock()
+	defer s.repair.RUnlock()
+	return s.db.Apply(b, pebble.NoSync)
+}
+
+// itemsIntact returns a DamageError if one of some items may be lost.
+func (s *Store) itemsIntact(keys []store.Key) error {
+	if len(s.ledger.all()) == 0 {
+		return nil
+	}
+	for _, k := range keys {
+		if err := s.ledger.findKey(itemKey(k)).err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

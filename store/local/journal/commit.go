@@ -1,0 +1,69 @@
+package journal
+
+import "context"
+
+// Commit is the durability of a frame, to be waited for.
+type Commit struct {
+	done  chan struct{}
+	err   error
+	retry *Commit
+}
+
+func newCommit() *Commit { return &Commit{done: make(chan struct{})} }
+
+// ended returns a commit that has ended.
+func ended(err error) *Commit {
+	c := newCommit()
+	c.end(err, nil)
+	return c
+}
+
+func (c *Commit) end(err error, retry *Commit) {
+	c.err, c.retry = err, retry
+	close(c.done)
+}
+
+// Wait returns when the frame is durable, or why it is not: a failure to
+// write, or the end of the context, after which it may still become durable.
+func (c *Commit) Wait(ctx context.Context) error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+	}
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Ended reports whether Wait returns at once.
+func (c *Commit) Ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Retry returns the commit of the next attempt to write the frame, or nil if
+// there is none. Use it after Wait returned a failure to write.
+func (c *Commit) Retry() *Commit {
+	if !c.Ended() {
+		return c
+	}
+	return c.retry
+}
+
+// Durable reports whether the frame is durable by now, by whichever attempt.
+func (c *Commit) Durable() bool {
+	for ; c != nil && c.Ended(); c = c.retry {
+		if c.err == nil {
+			return true
+		}
+	}
+	return false
+}

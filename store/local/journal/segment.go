@@ -1,0 +1,137 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve/store/local/meta"
+)
+
+const suffix = ".journal"
+
+func fileName(number uint64) string { return fmt.Sprintf("%010d%s", number, suffix) }
+
+// segments lists the numbers of the segments in dir, in order. Files with
+// other names are left alone.
+func segments(fs vfs.FS, dir string) ([]uint64, error) {
+	names, err := fs.List(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list journal: %w", err)
+	}
+	var numbers []uint64
+	for _, name := range names {
+		n, err := strconv.ParseUint(strings.TrimSuffix(name, suffix), 10, 64)
+		if err == nil && fileName(n) == name {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// segment is one file. Only the syncing goroutine writes to it.
+type segment struct {
+	number   uint64
+	layout   layout
+	file     vfs.File
+	synced   int64 // bytes of frames that are durable; guarded by Writer.mu
+	durable  int64 // length of the file that is durable; guarded by Writer.mu
+	appended int64 // bytes of frames; guarded by Writer.mu
+	length   int64 // of the file
+	zeroed   int64 // zeros have been written up to here
+}
+
+const (
+	// fillBytes is how many zeros are written at a time, at the most.
+	fillBytes = 256 << 10
+	// firstBytes is how long a file is before its first frame, and how many zeros
+	// are written at first.
+	firstBytes = 32 << 10
+)
+
+var zeros [fillBytes]byte
+
+// createSegment makes a segment's file, durably.
+func createSegment(fs vfs.FS, dir string, id meta.ID, number uint64) (*segment, error) {
+	name := fs.PathJoin(dir, fileName(number))
+	f, err := fs.Create(name, category)
+	if err != nil {
+		return nil, fmt.Errorf("create journal segment: %w", err)
+	}
+	s := &segment{number: number, layout: layoutOf(id, number), file: f, synced: headerBytes, durable: firstBytes, zeroed: headerBytes}
+	head := header{number: number, id: id, length: firstBytes}.bytes()
+	if _, err = f.WriteAt(head, 0); err == nil {
+		err = s.extend(firstBytes)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = meta.SyncFolder(fs, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create journal segment %s: %w", name, err), f.Close())
+	}
+	return s, nil
+}
+
+// extend makes the file at least as long as to, without writing what lies
+// between.
+func (s *segment) extend(to int64) error {
+	if to <= s.length {
+		return nil
+	}
+	if _, err := s.file.WriteAt(zeros[:1], to-1); err != nil {
+		return err
+	}
+	s.length = to
+	return nil
+}
+
+// grow keeps the file longer than its frames, so that each frame knows a
+// length beyond its own end, and a file that is cut short is noticed.
+//
+// After small groups it writes zeros: to sync what overwrites them costs half
+// of what it costs to sync a file that grows. What large groups cost is the
+// writing.
+func (s *segment) grow(to int64, group int) error {
+	if group > fillBytes/8 {
+		return s.extend(to + 2*int64(group))
+	}
+	fill := min(max(to, firstBytes), fillBytes) // the file doubles
+	if to+fill/4 <= s.zeroed {
+		return nil
+	}
+	from := max(to, s.zeroed)
+	if _, err := s.file.WriteAt(zeros[:fill], from); err != nil {
+		return err
+	}
+	s.zeroed = from + fill
+	s.length = max(s.length, s.zeroed)
+	return nil
+}
+
+// write writes a group's bytes after what is durable, whatever an earlier
+// attempt left there, and syncs them.
+func (s *segment) write(buf []byte) error {
+	if len(buf) == 0 {
+		return nil
+	}
+	if _, err := s.file.WriteAt(buf, s.synced); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	to := s.synced + int64(len(buf))
+	s.length = max(s.length, to)
+	if err := s.grow(to, len(buf)); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	if err := s.file.SyncData(); err != nil {
+		return fmt.Errorf("sync journal: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package local
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/varvedb/varve/health"
+)
+
+// lostFile names the pair of files that hold the lost key ranges.
+const lostFile = "DAMAGE"
+
+// lost is a range of keys that damage may have taken: From <= key < To.
+type lost struct {
+	From    []byte    `json:"from"`
+	To      []byte    `json:"to"`
+	File    string    `json:"file"`              // that held them
+	Found   time.Time `json:"found"`             //
+	Reason  string    `json:"reason"`            //
+	Rebuilt bool      `json:"rebuilt,omitempty"` // found when all was rebuilt, so what is left in the range may be old
+}
+
+func (l *lost) overlaps(from, to []byte) bool {
+	return bytes.Compare(l.From, to) < 0 && bytes.Compare(from, l.To) < 0
+}
+
+func (l *lost) same(m lost) bool { return bytes.Equal(l.From, m.From) && bytes.Equal(l.To, m.To) }
+
+// ledger is the list of lost key ranges, in memory and on disk. An empty one
+// costs a read of one pointer.
+type ledger struct {
+	folder     *folder
+	conditions *health.Conditions // receives health.DataDamaged
+	list       atomic.Pointer[[]lost]
+
+	mu         sync.Mutex // of changes
+	generation uint64
+	rebuilt    time.Time
+}
+
+// lostRecord is what the file holds.
+type lostRecord struct {
+	Rebuilt time.Time `json:"rebuilt,omitzero"` // when all was rebuilt; items may be older than they were
+	Ranges  []lost    `json:"ranges"`
+}
+
+// openLedger reads the list of a folder.
+func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
+	l := &ledger{folder: f, conditions: conditions}
+	generation, body, err := f.readPair(lostFile)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the list of what damage took cannot be read, so nothing may be served: put back %s from a backup", err, f.path(lostFile))
+	}
+	var record lostRecord
+	if generation > 0 {
+		if err := json.Unmarshal([]byte(body), &record); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.path(lostFile), err)
+		}
+	}
+	l.generation, l.rebuilt = generation, record.Rebuilt
+	l.show(record.Ranges)
+	return l, nil
+}
+
+// rebuiltAt returns when all was rebuilt; zero if it was not, or that is accepted.
+func (l *ledger) rebuiltAt() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rebuilt
+}
+
+func (l *ledger) show(list []lost) {
+	switch {
+	case len(list) > 0:
+		l.conditions.Set(health.DataDamaged, fmt.Sprintf("%d ranges of data are lost and refused: list them with varve verify, accept them with varve repair", len(list)))
+	case !l.rebuilt.IsZero():
+		l.conditions.Set(health.DataDamaged, "items may be older than they were: check API keys, rules and holds, then run varve repair")
+	default:
+		l.conditions.Clear(health.DataDamaged)
+	}
+	if len(list) == 0 {
+		l.list.Store(nil)
+		return
+	}
+	l.list.Store(&list)
+}
+
+// all returns the ranges; the slice must not be changed.
+func (l *ledger) all() []lost {
+	if p := l.list.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// find returns a range that overlaps the keys from <= key < to; nil if none does.
+func (l *ledger) find(from, to []byte) *lost {
+	list := l.all()
+	for i := range list {
+		if list[i].overlaps(from, to) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// findKey returns a range that has a key; nil if none has.
+func (l *ledger) findKey(key []byte) *lost {
+	list := l.all()
+	for i := range list {
+		if bytes.Compare(list[i].From, key) <= 0 && bytes.Compare(key, list[i].To) < 0 {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// change changes the list, durably, before it returns.
+func (l *ledger) change(do func(*lostRecord)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rec := lostRecord{Rebuilt: l.rebuilt, Ranges: slices.Clone(l.all())}
+	do(&rec)
+	body, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	if err := l.folder.writePair(lostFile, l.generation+1, string(body)+"\n"); err != nil {
+		return err
+	}
+	l.generation++
+	l.rebuilt = rec.Rebuilt
+	l.show(rec.Ranges)
+	return nil
+}
+
+// add adds ranges, durably.
+func (l *ledger) add(more []lost) error {
+	if len(more) == 0 {
+		return nil
+	}
+	return l.change(func(rec *lostRecord) {
+		for _, m := range more {
+			if !slices.ContainsFunc(rec.Ranges, m.same) {
+				rec.Ranges = append(rec.Ranges, m)
+			}
+		}
+		slices.SortFunc(rec.Ranges, func(a, b lost) int { return bytes.Compare(a.From, b.From) })
+	})
+}
+
+// remove takes the keys from <= key < to out of all ranges, durably.
+func (l *ledger) remove(from, to []byte) error {
+	if l.find(from, to) == nil {
+		return nil
+	}
+	return l.change(func(rec *lostRecord) {
+		var left []lost
+		for _, r := range rec.Ranges {
+			left = append(left, r.without(from, to)...)
+		}
+		rec.Ranges = left
+	})
+}
+
+// without returns what is left of a range without the keys from <= key < to.
+func (l *lost) without(from, to []byte) []lost {
+	if !l.overlaps(from, to) {
+		return []lost{*l}
+	}
+	var left []lost
+	if bytes.Compare(l.From, from) < 0 {
+		before := *l
+		before.To = from
+		left = append(left, before)
+	}
+	if bytes.Compare(to, l.To) < 0 {
+		behind := *l
+		behind.From = to
+		left = append(left, behind)
+	}
+	return left
+}
+
+// next returns the first key behind a key.
+func next(key []byte) []byte { return append(slices.Clone(key), 0) }

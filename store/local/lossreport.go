@@ -1,0 +1,128 @@
+package local
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// Loss is what damage may have taken: readings of some series of a table, or
+// items, or entries of the catalog. It is refused until it is accepted.
+type Loss struct {
+	Table       string       // its name; empty if the name is lost, or for Items and Catalog
+	Number      uint32       // its number; 0 for Items and Catalog
+	First, Last varve.Series // the first and last series; zero: of the table
+	From, To    time.Time    // the event times; zero: unknown
+	Items       bool         // items of the registry, or their places in its indexes
+	FirstItem   store.Key    // of them; zero: unknown
+	LastItem    store.Key
+	Catalog     bool // tables and counters
+	File        string
+	Found       time.Time
+	Reason      string
+	Segment     uint64 // of the journal, if that is damaged; of which series it was is unknown
+	Bytes       int64  // of the segment
+	Harmless    bool   // nothing that was stored is lost by it
+	Rebuilt     bool   // what is left in the range may be older than it was
+}
+
+// Losses returns what is refused because of damage.
+func (s *Store) Losses() []Loss {
+	losses := s.describe(s.ledger.all())
+	if at := s.ledger.rebuiltAt(); !at.IsZero() {
+		losses = append(losses, Loss{
+			Items: true, Catalog: true, Found: at, Rebuilt: true, File: "pebble",
+			Reason: "the database was rebuilt without its list of files: items may be older than they were",
+		})
+	}
+	return losses
+}
+
+// DamagedFiles returns how many files were found damaged since the store was
+// opened.
+func (s *Store) DamagedFiles() int { return s.watcher.count() }
+
+// describe names what key ranges hold.
+func (s *Store) describe(list []lost) []Loss {
+	var losses []Loss
+	for i := range list {
+		losses = append(losses, s.describeOne(&list[i])...)
+	}
+	return losses
+}
+
+func (s *Store) describeOne(l *lost) []Loss {
+	base := Loss{File: l.File, Found: l.Found, Reason: l.Reason, Rebuilt: l.Rebuilt}
+	var losses []Loss
+	items := base
+	items.Items = true
+	items.FirstItem, items.LastItem = itemOf(l.From), itemOf(l.To)
+	catalog := base
+	catalog.Catalog = true
+	if l.overlapsSpace(spaceItem) || l.overlapsSpace(spaceGSI1) || l.overlapsSpace(spaceGSI2) {
+		losses = append(losses, items)
+	}
+	if l.overlapsSpace(spaceTable) || l.overlapsSpace(spaceTables) || l.overlapsSpace(spaceFlushed) {
+		losses = append(losses, catalog)
+	}
+	if l.overlapsSpace(spaceChunk) {
+		losses = append(losses, s.describeChunks(l, base)...)
+	}
+	return losses
+}
+
+func (l *lost) overlapsSpace(space byte) bool { return l.overlaps([]byte{space}, []byte{space + 1}) }
+
+// describeChunks names the readings that a range of chunks holds, table by table.
+func (s *Store) describeChunks(l *lost, base Loss) []Loss {
+	first, last := tableNumberOf(l.From, 0), tableNumberOf(l.To, ^uint32(0))
+	a, inA := parseChunkKey(l.From)
+	b, inB := parseChunkKey(l.To)
+	base.From, base.To = l.times()
+	var losses []Loss
+	add := func(number uint32, name string) {
+		loss := base
+		loss.Number, loss.Table = number, name
+		if inA && a.number == number {
+			loss.First = a.series
+		}
+		if inB && b.number == number {
+			loss.Last = b.series
+		}
+		losses = append(losses, loss)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.tables != nil {
+		for _, t := range s.tables.sorted {
+			if space := chunkSpace(t.number); l.overlaps(space, after(space)) {
+				add(t.number, t.name)
+			}
+		}
+	}
+	if len(losses) == 0 && first == last {
+		add(first, "")
+	}
+	return losses
+}
+
+// tableNumberOf reads the table's number in a key of the chunks, or returns
+// another if it has none.
+func tableNumberOf(key []byte, other uint32) uint32 {
+	if len(key) < 5 || key[0] != spaceChunk {
+		return other
+	}
+	return binary.BigEndian.Uint32(key[1:])
+}
+
+// itemOf reads the item's key in a key of Pebble's; zero if it has none.
+func itemOf(key []byte) store.Key {
+	if !bytes.HasPrefix(key, []byte{spaceItem}) {
+		return store.Key{}
+	}
+	k, _ := cutKey(key[1:])
+	return k
+}

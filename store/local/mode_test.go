@@ -1,0 +1,86 @@
+//go:build unix
+
+package local_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/varvedb/varve/store/local"
+)
+
+// readable returns what in a folder others can read.
+func readable(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestFolder_IsPrivate promises that nobody else can read a data folder, whatever
+// the umask; that one that others could read is closed to them, which is told of
+// once; and that what is not the store's stays as it is.
+func TestFolder_IsPrivate(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	told := 0
+	use := func() {
+		t.Helper()
+		s, err := local.Open(local.Options{Dir: dir, MinFree: -1, Events: local.Events{Restricted: func(files int) { told += files }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := readable(t, dir); len(names) > 0 {
+			t.Errorf("others can read %v", names)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if names := readable(t, dir); len(names) > 0 {
+			t.Errorf("closed, others can read %v", names)
+		}
+	}
+	use()
+	if told != 0 {
+		t.Errorf("told of %d", told)
+	}
+	files := 0
+	open := func(path string, d fs.DirEntry, err error) error {
+		files++
+		return os.Chmod(path, 0o755)
+	}
+	if err := filepath.WalkDir(dir, open); err != nil {
+		t.Fatal(err)
+	}
+	use()
+	use()
+	if told != files && told != files-1 { // LOCK may be closed when it is taken
+		t.Errorf("told of %d, want %d", told, files)
+	}
+	foreign := filepath.Join(dir, "lost+found")
+	if err := os.Mkdir(foreign, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := local.Open(local.Options{Dir: dir, MinFree: -1}); err != nil {
+		t.Error(err)
+	} else if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(foreign); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}

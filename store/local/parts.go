@@ -1,0 +1,85 @@
+package local
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// part is what one file contributes to the current version of Pebble's: the keys
+// from first to last, both included.
+type part struct {
+	number      uint64 // of the file on disk
+	level       int
+	first, last []byte
+	end         []byte // the first key behind it
+	seq         uint64 // of all entries; 0: their own
+	oldest      uint64 // the lowest sequence number
+	newest      uint64 // and the highest
+	size        uint64
+	virtual     bool // it is a part of the file
+}
+
+func (p *part) overlaps(first, last []byte) bool {
+	return bytes.Compare(p.first, last) <= 0 && bytes.Compare(first, p.last) <= 0
+}
+
+// liveParts lists what the current version of an open database consists of.
+func liveParts(db *pebble.DB) (list []part, err error) {
+	levels, err := db.SSTables()
+	if err != nil {
+		return nil, err
+	}
+	for level, tables := range levels {
+		for i := range tables {
+			t := &tables[i]
+			list = append(list, makePart(level, &t.TableInfo, uint64(t.BackingSSTNum), t.Virtual))
+		}
+	}
+	return list, nil
+}
+
+// storedParts lists the same of a database that was opened read-only, of which
+// files may be missing. Its version does not change.
+func storedParts(db *pebble.DB) (list []part) {
+	version := db.DebugCurrentVersion()
+	for level := range version.Levels {
+		for t := range version.Levels[level].All() {
+			info := t.TableInfo()
+			list = append(list, makePart(level, &info, uint64(t.TableBacking.DiskFileNum), t.Virtual))
+		}
+	}
+	return list
+}
+
+func makePart(level int, t *pebble.TableInfo, number uint64, virtual bool) part {
+	p := part{
+		number: number, level: level, size: t.Size, virtual: virtual,
+		first: slices.Clone(t.Smallest.UserKey), last: slices.Clone(t.Largest.UserKey),
+		oldest: uint64(t.SmallestSeqNum), newest: uint64(t.LargestSeqNum),
+	}
+	p.end = p.last
+	if !t.Largest.IsExclusiveSentinel() {
+		p.end = next(p.last)
+	}
+	if p.oldest == p.newest { // it was ingested, or it makes no difference
+		p.seq = p.newest
+	}
+	return p
+}
+
+// newerThan reports whether all entries of a part are newer than any of a file
+// for the same key.
+func (p *part) newerThan(file string, all []part) bool {
+	for i := range all {
+		q := &all[i]
+		if fileName(q.number) != file || !q.overlaps(p.first, p.last) {
+			continue
+		}
+		if p.level > q.level || p.level == q.level && (p.level > 0 || p.oldest <= q.newest) {
+			return false
+		}
+	}
+	return true
+}

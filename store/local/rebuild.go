@@ -1,0 +1,313 @@
+package local
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/journal"
+	"github.com/varvedb/varve/store/local/meta"
+	"github.com/varvedb/varve/store/local/sst"
+)
+
+// A rebuild makes a new database of all files that can be read, without the list
+// of files that is damaged. It dies at any step:
+//
+//	pebble.new is being written    it is begun again
+//	DAMAGE is written              it is begun again; what was lost is refused already
+//	REBUILT is written             pebble.new is whole: finishRebuild puts it in place
+//	pebble is moved into damaged   the same
+//	pebble.new becomes pebble      REBUILT is removed
+//
+// Files that the damaged list no longer named may be among them. So an item may
+// come back as it was before: a revoked key, a lifted hold. This is told, and kept
+// in DAMAGE, until the operator accepts it.
+
+const (
+	rebuiltDir  = "pebble.new"
+	rebuiltFile = "REBUILT"
+)
+
+// finishRebuild puts a rebuilt database in place, if there is one.
+func (f *folder) finishRebuild() error {
+	if _, err := f.fs.Stat(f.path(rebuiltFile)); errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(f.fs.RemoveAll(f.path(rebuiltDir)), f.fs.RemoveAll(f.path("salvage")))
+	} else if err != nil {
+		return err
+	}
+	if _, err := f.fs.Stat(f.path(rebuiltDir)); err == nil {
+		if _, err := f.fs.Stat(f.path("pebble")); err == nil {
+			if err := f.moveAside(f.path("pebble"), "pebble"); err != nil {
+				return err
+			}
+		}
+		if err := f.fs.Rename(f.path(rebuiltDir), f.path("pebble")); err != nil {
+			return err
+		}
+		if err := meta.SyncFolder(f.fs, f.dir); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(f.fs.Remove(f.path(rebuiltFile)), meta.SyncFolder(f.fs, f.dir))
+}
+
+// beingRebuilt reports whether finishRebuild has work to do.
+func (f *folder) beingRebuilt() bool {
+	_, err := f.fs.Stat(f.path(rebuiltFile))
+	return err == nil
+}
+
+// rebuild makes a new database and puts it in place, unless that is older than
+// the journal, too: then nothing is changed.
+func (s *Store) rebuild(chain journal.Chain, damage *errRebuild) error {
+	f, reason := s.folder, damage.reason
+	s.opts.Events.Damaged(f.path("pebble"), reason)
+	if err := errors.Join(f.fs.RemoveAll(f.path(rebuiltDir)), f.fs.RemoveAll(f.path("salvage"))); err != nil {
+		return err
+	}
+	list, err := s.listFiles()
+	if err != nil {
+		return err
+	}
+	ranges, flushed, err := s.rebuildFrom(list, reason)
+	if err != nil {
+		return err
+	}
+	unknown := slices.ContainsFunc(ranges, func(l lost) bool { return l.overlaps(keyFlushed, next(keyFlushed)) })
+	if p := chain.Lost(flushed); p != nil && !unknown {
+		if !s.opts.Salvage {
+			return errors.Join(f.damaged(p.String()), f.fs.RemoveAll(f.path(rebuiltDir)), f.fs.RemoveAll(f.path("salvage")))
+		}
+		s.lostSegments(chain, flushed)
+	}
+	now := s.opts.Now().UTC()
+	ranges = append(ranges, damage.lost...)
+	if err := s.ledger.rebuild(now, append(ranges, s.outdatedCatalog(now)...)); err != nil {
+		return err
+	}
+	if err := f.write(rebuiltFile, reason.Error()+"\n"); err != nil {
+		return err
+	}
+	if err := f.finishRebuild(); err != nil {
+		return err
+	}
+	s.opts.Events.SetAside("pebble", append(s.describe(ranges), Loss{Items: true, Catalog: true, File: "pebble", Found: now, Reason: reason.Error(), Rebuilt: true}))
+	return nil
+}
+
+// outdatedCatalog returns the ranges of the catalog, which may have come out older
+// than they were: they are taken from their copy, and from the journal.
+func (s *Store) outdatedCatalog(now time.Time) []lost {
+	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
+	// Without a copy, what was found has to do.
+	if generation, _, err := s.folder.readPair(catalogFile); err == nil && generation > 0 {
+		spaces = append(spaces, spaceGeneration, spaceTable)
+	}
+	var ranges []lost
+	for _, space := range spaces {
+		ranges = append(ranges, lost{From: []byte{space}, To: []byte{space + 1}, File: "pebble", Found: now, Reason: "rebuilt", Rebuilt: true})
+	}
+	return ranges
+}
+
+// rebuild records that all was rebuilt, and what was lost.
+func (l *ledger) rebuild(at time.Time, more []lost) error {
+	if err := l.change(func(rec *lostRecord) { rec.Rebuilt = at }); err != nil {
+		return err
+	}
+	return l.add(more)
+}
+
+// rebuildFrom writes the new database. It returns what is not in it, and the last
+// segment of the journal that is.
+func (s *Store) rebuildFrom(list listing, reason error) (ranges []lost, flushed uint64, err error) {
+	var sources []sst.Part
+	defer func() {
+		for _, p := range sources {
+			err = errors.Join(err, p.File.Close())
+		}
+	}()
+	numbers := make([]uint64, 0, len(list.tables))
+	for number := range list.tables {
+		numbers = append(numbers, number)
+	}
+	slices.Sort(numbers)
+	slices.Reverse(numbers) // of equal entries, that of the newer file counts
+	for _, number := range numbers {
+		e, err := examineFile(s.folder.fs, s.folder.path("pebble", fileName(number)), s.pebble)
+		if err != nil {
+			return nil, 0, err
+		}
+		lostOne := lost{From: []byte{0}, To: []byte{0xff}, File: fileName(number), Found: s.opts.Now().UTC(), Rebuilt: true}
+		if e.file == nil {
+			// Without the list of files, nothing is known of its keys.
+			lostOne.Reason = fmt.Sprintf("%v: %v", reason, e.err)
+			ranges = append(ranges, lostOne)
+			continue
+		}
+		sources = append(sources, sst.Part{File: e.file})
+		for _, g := range e.extent.Gaps {
+			l := lostOne
+			l.Reason = g.Err.Error()
+			if g.After != nil {
+				l.From = next(g.After)
+			}
+			if g.Before != nil {
+				l.To = g.Before
+			}
+			ranges = append(ranges, l)
+		}
+	}
+	flushed, err = s.writeRebuilt(sources)
+	return ranges, flushed, err
+}
+
+// writeRebuilt writes a new database of what is in files, and returns the last
+// segment of the journal that is in it.
+func (s *Store) writeRebuilt(sources []sst.Part) (flushed uint64, err error) {
+	f := s.folder
+	for _, dir := range []string{"salvage", rebuiltDir} {
+		if err := f.fs.MkdirAll(f.path(dir), 0o755); err != nil {
+			return 0, err
+		}
+	}
+	db, err := pebble.Open(f.path(rebuiltDir), s.pebble)
+	if err != nil {
+		return 0, err
+	}
+	c := &rewriter{out: sst.NewWriter(f.fs, f.path("salvage"), "all", s.pebble), db: db, counts: map[uint32]tableStats{}}
+	if err := c.copyAll(sources); err != nil {
+		return 0, errors.Join(err, c.out.Discard(), db.Close())
+	}
+	paths, err := c.out.Finish()
+	if err == nil && len(paths) > 0 {
+		err = db.Ingest(context.Background(), paths)
+	}
+	if err == nil {
+		err = db.Flush()
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		return 0, err
+	}
+	if f.state == folderFormat1 {
+		err = s.copyLogs()
+	}
+	return c.flushed, errors.Join(err, f.write(f.fs.PathJoin(rebuiltDir, "VARVE"), identityText(f.id)),
+		meta.SyncFolder(f.fs, f.path(rebuiltDir)), meta.SyncFolder(f.fs, f.dir))
+}
+
+// copyLogs copies the logs that Pebble had in format 1, whose entries are newer
+// than any file's.
+func (s *Store) copyLogs() error {
+	f := s.folder
+	names, err := f.fs.List(f.path("pebble"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".log") {
+			if err := vfs.Copy(f.fs, f.path("pebble", name), f.path(rebuiltDir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rewriter copies entries into a new database. Without the list of files, chunks
+// may come back that were merged into others: of chunks of level 1 that overlap,
+// the later one becomes one of level 0, where copies of readings do no harm.
+type rewriter struct {
+	out     *sst.Writer
+	db      *pebble.DB
+	flushed uint64                // the last segment of the journal that is in it
+	counts  map[uint32]tableStats // of tables, by number
+	space   []byte                // of the series before
+	reach   int64                 // the last event time of its level 1
+}
+
+func (c *rewriter) copyAll(sources []sst.Part) error {
+	m, err := sst.NewMerge(sources)
+	if err != nil {
+		return err
+	}
+	for {
+		ok, err := m.Next()
+		if err == nil && !ok {
+			err = c.putStats()
+		}
+		if err != nil || !ok {
+			return errors.Join(err, m.Close())
+		}
+		e, _ := m.Entry()
+		if !e.Live {
+			continue
+		}
+		if err := c.copyOne(e.Key, e.Value); err != nil {
+			return errors.Join(err, m.Close())
+		}
+	}
+}
+
+func (c *rewriter) copyOne(key, value []byte) error {
+	switch key[0] {
+	case spaceChunk:
+		return c.copyChunk(key, value)
+	case spaceStats:
+		return nil // see putStats
+	case spaceFlushed:
+		if len(value) == 8 {
+			c.flushed = binary.BigEndian.Uint64(value)
+		}
+	}
+	return c.out.Set(key, value)
+}
+
+// putStats writes what tables have in chunks, as it was counted.
+func (c *rewriter) putStats() (err error) {
+	batch := c.db.NewBatch()
+	defer func() { err = closing(err, batch) }()
+	for number, st := range c.counts {
+		if err := st.put(batch, number); err != nil {
+			return err
+		}
+	}
+	return c.db.Apply(batch, pebble.NoSync)
+}
+
+func (c *rewriter) copyChunk(key, value []byte) error {
+	k, ok := parseChunkKey(key)
+	h, err := chunk.ReadHeader(value)
+	if !ok || err != nil {
+		return c.out.Set(key, value) // whoever reads it will say so
+	}
+	n := c.counts[k.number]
+	n.readings += int64(h.Count)
+	n.bytes += int64(len(key) + len(value))
+	c.counts[k.number] = n
+	if k.level != levelMain {
+		return c.out.Set(key, value)
+	}
+	space := key[:len(key)-chunkKeySuffix]
+	if string(space) != string(c.space) {
+		c.space, c.reach = append(c.space[:0], space...), -1
+	}
+	if h.MinTime < c.reach {
+		demoted := slices.Clone(key)
+		demoted[len(space)] = levelSmall
+		return c.db.Set(demoted, value, pebble.NoSync)
+	}
+	c.reach = max(c.reach, h.MaxTime)
+	return c.out.Set(key, value)
+}

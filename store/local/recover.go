@@ -1,0 +1,201 @@
+package local
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/journal"
+)
+
+// Recovery is what Open found in the journal.
+type Recovery struct {
+	Readings int64
+	Changes  int // of items and tables
+	// Torn are ends of the journal that did not check and were left out: a write
+	// that the crash cut short or, rarely, a damaged one that was acknowledged.
+	Torn []journal.Torn
+	// Notes is damage by which nothing was lost, and that is repaired now.
+	Notes []journal.Problem
+	Took  time.Duration
+}
+
+// TornBytes returns how many bytes were left out, in how many whole frames.
+func (r *Recovery) TornBytes() (bytes int64, frames int) {
+	for _, t := range r.Torn {
+		bytes += t.Bytes
+		frames += t.Frames
+	}
+	return bytes, frames
+}
+
+// flushedSegment returns the last segment of the journal that is in Pebble.
+func flushedSegment(db *pebble.DB) (uint64, error) {
+	data, err := get(db, keyFlushed)
+	if err != nil || data == nil {
+		return 0, err
+	}
+	if len(data) != 8 {
+		return 0, fmt.Errorf("the number of the flushed segment has %d bytes, not 8", len(data))
+	}
+	return binary.BigEndian.Uint64(data), nil
+}
+
+// readFlushed returns the last segment of the journal that is in Pebble. If that
+// was lost, it returns the last one that the journal does not need any more.
+func (s *Store) readFlushed() (segment uint64, err error) {
+	segment, err = flushedSegment(s.db)
+	if err != nil && !isDamage(err) || err == nil && s.ledger.findKey(keyFlushed) == nil {
+		return segment, err
+	}
+	s.flushedLost = true
+	chain, _, _, err := journal.ReadChain(s.opts.FS, s.folder.path("journal"))
+	if err != nil {
+		return 0, err
+	}
+	if chain.First == 0 {
+		if chain.First, err = s.oldestSegment(); err != nil {
+			return 0, err
+		}
+	}
+	return max(chain.First, 1) - 1, nil
+}
+
+// recover turns what is in the journal into chunks, and begins a new segment of
+// it: the last one may end in a write that was cut short, after which nothing
+// may be written.
+func (s *Store) recover() error {
+	begin := time.Now()
+	if s.folder.state == folderFormat1 {
+		if err := s.afterDamage(func() error { return upgradeKeys(s.db) }); err != nil {
+			return err
+		}
+	}
+	flushed, err := s.readFlushed()
+	if err != nil {
+		return err
+	}
+	rep, err := s.replay(flushed)
+	if errors.Is(err, store.ErrDamaged) {
+		return withRemedy(s.opts.Dir, fmt.Errorf("journal: %w", err))
+	}
+	if err != nil {
+		return err
+	}
+	found := Recovery{Readings: s.active.readings, Torn: rep.Torn, Notes: rep.Notes}
+	for _, segment := range rep.Segments {
+		found.Changes += segment.Batches
+	}
+	last := max(rep.Last, flushed)
+	if err := s.flushReplayed(last); err != nil {
+		return err
+	}
+	// They were written with what was flushed.
+	if err := errors.Join(s.ledger.remove(keyFlushed, after(keyFlushed)), s.ledger.remove(keyNextChunk, after(keyNextChunk))); err != nil {
+		return err
+	}
+	if err := s.keepDamaged(rep.Problems); err != nil {
+		return err
+	}
+	if s.journal, err = journal.Open(s.opts.FS, s.folder.path("journal"), s.folder.id, last+1); err != nil {
+		return err
+	}
+	losses := append(s.folder.losses, lossesOf(rep.Problems)...)
+	if err := s.folder.finish(); err != nil {
+		return err
+	}
+	found.Took = time.Since(begin)
+	s.opts.Events.Recovered(found)
+	if len(losses) > 0 {
+		s.opts.Events.Lost(losses)
+	}
+	return nil
+}
+
+// replay reads the journal twice: first the changes, so that the tables are as
+// they were at the end, then the readings.
+func (s *Store) replay(flushed uint64) (rep journal.Report, err error) {
+	src := journal.Source{
+		FS: s.opts.FS, Dir: s.folder.path("journal"), Store: s.folder.id, After: flushed,
+		Unchained: s.folder.state != folderReady, Salvage: s.opts.Salvage,
+	}
+	changes := func() (err error) {
+		rep, err = src.Replay(func(f journal.Frame) error {
+			if f.Kind != journal.Batch {
+				return nil
+			}
+			return s.replayChange(f.Payload)
+		})
+		return err
+	}
+	if err := changes(); err != nil {
+		return rep, err
+	}
+	// Items that the journal restored are not lost with a file of Pebble's.
+	if err := s.afterDamage(func() error { return s.setAsideAll(s.background) }); err != nil && !isDamage(err) {
+		return rep, err
+	} // of damage, what is left is refused, and set aside in the background
+	if err := s.loadCatalog(changes); err != nil {
+		return rep, err
+	}
+	return src.Replay(func(f journal.Frame) error {
+		if f.Kind != journal.Readings {
+			return nil
+		}
+		return s.replayReadings(f.Payload)
+	})
+}
+
+// replayChange applies a change again.
+func (s *Store) replayChange(payload []byte) (err error) {
+	batch := s.db.NewBatch()
+	defer func() { err = closing(err, batch) }()
+	if err := batch.SetRepr(slices.Clone(payload)); err != nil {
+		return fmt.Errorf("a change in the journal cannot be read: %w", err)
+	}
+	return s.db.Apply(batch, pebble.NoSync)
+}
+
+// flushReplayed turns what was read from the journal into chunks, and records
+// the last segment that it was in. Nobody else uses the store yet.
+func (s *Store) flushReplayed(segment uint64) error {
+	h := s.active
+	h.segment = segment
+	s.active, s.frozen = newHead(1-h.parity), h
+	return s.flushFrozen(context.Background())
+}
+
+// lossesOf says what problems of the journal cost.
+func lossesOf(problems []journal.Problem) []Loss {
+	losses := make([]Loss, 0, len(problems))
+	for _, p := range problems {
+		losses = append(losses, Loss{Reason: "journal: " + p.String(), Segment: p.Segment, Bytes: p.To - p.From})
+	}
+	return losses
+}
+
+// keepDamaged renames the segments with problems, so that they are not removed
+// with the others.
+func (s *Store) keepDamaged(problems []journal.Problem) error {
+	kept := map[string]bool{}
+	for _, p := range problems {
+		path := s.folder.path("journal", p.File)
+		if p.Segment == 0 || kept[p.File] {
+			continue
+		}
+		if _, err := s.opts.FS.Stat(path); err != nil {
+			continue // it is missing
+		}
+		kept[p.File] = true
+		if err := s.opts.FS.Rename(path, path+".damaged"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

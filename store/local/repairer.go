@@ -1,0 +1,310 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve/store/local/meta"
+	"github.com/varvedb/varve/store/local/sst"
+)
+
+// keySpan is a range of keys, both ends included, that is replaced.
+type keySpan struct{ first, last []byte }
+
+// repairer replaces damaged ranges of the current version.
+type repairer struct {
+	s     *Store
+	parts []part
+	files map[uint64]*examined
+	lost  []lost // what was recorded
+	made  int    // files that were written
+}
+
+// examined is what was found of a file.
+type examined struct {
+	file   *sst.File // nil: nothing of it can be read
+	err    error     // why
+	extent sst.Extent
+	rest   error // what is wrong with the parts that hold no keys
+}
+
+func (r *repairer) close() error {
+	var errs []error
+	for _, e := range r.files {
+		if e.file != nil {
+			errs = append(errs, e.file.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// examine reads all of a part's file, once.
+func (r *repairer) examine(p *part) (*examined, error) {
+	if e := r.files[p.number]; e != nil {
+		return e, nil
+	}
+	e, err := examineFile(r.s.folder.fs, r.s.folder.path("pebble", fileName(p.number)), r.s.pebble)
+	if err != nil {
+		return nil, err
+	}
+	if e.file != nil && !p.virtual && !e.fits(p) {
+		err := e.file.Close()
+		*e = examined{err: errors.New("it is not the file that was written under this name")}
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.files[p.number] = e
+	return e, nil
+}
+
+// fits reports whether a file can be what a part was made of.
+func (e *examined) fits(p *part) bool {
+	inside := e.extent.First == nil || bytes.Compare(p.first, e.extent.First) <= 0 && bytes.Compare(e.extent.Last, p.last) <= 0
+	return inside && uint64(e.file.Size()) == p.size
+}
+
+func examineFile(disk vfs.FS, path string, o *pebble.Options) (*examined, error) {
+	file, err := sst.Open(disk, path, o)
+	switch {
+	case pebble.IsCorruptionError(err), errors.Is(err, fs.ErrNotExist):
+		return &examined{err: err}, nil
+	case err != nil:
+		return nil, err
+	}
+	e := &examined{file: file, rest: file.CheckRest()}
+	if e.extent, err = file.Survey(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return e, nil
+}
+
+// lostOf returns the ranges that a part lost, and the spans to be replaced for
+// them. A span has one good key on each side, so that no read of what is left
+// meets a damaged block.
+func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
+	e, err := r.examine(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	record := lost{From: p.first, To: p.end, File: fileName(p.number), Found: r.s.opts.Now().UTC()}
+	if e.file == nil {
+		record.Reason = e.err.Error()
+		return []lost{record}, []keySpan{{p.first, p.last}}, nil
+	}
+	for _, g := range e.extent.Gaps {
+		if g.Before != nil && bytes.Compare(g.Before, p.first) <= 0 || g.After != nil && bytes.Compare(g.After, p.last) >= 0 {
+			continue
+		}
+		l, sp := record, keySpan{p.first, p.last}
+		l.Reason = g.Err.Error()
+		if g.After != nil && bytes.Compare(g.After, p.first) >= 0 {
+			l.From, sp.first = next(g.After), g.After
+		}
+		if g.Before != nil && bytes.Compare(g.Before, p.last) <= 0 {
+			l.To, sp.last = g.Before, g.Before
+		}
+		ranges, spans = append(ranges, l), append(spans, sp)
+	}
+	if e.rest != nil {
+		spans = []keySpan{{p.first, p.last}} // all of it is written anew
+	}
+	return ranges, spans, nil
+}
+
+// spansOf returns the spans to be replaced for a file. Each is wide enough for
+// the damage of other files that it meets.
+func (r *repairer) spansOf(number uint64) ([]keySpan, error) {
+	var spans []keySpan
+	for i := range r.parts {
+		if p := &r.parts[i]; p.number == number {
+			_, more, err := r.lostOf(p)
+			if err != nil {
+				return nil, err
+			}
+			spans = append(spans, more...)
+		}
+	}
+	for {
+		spans = union(spans)
+		grown := false
+		for i := range spans {
+			wider, err := r.widen(spans[i])
+			if err != nil {
+				return nil, err
+			}
+			if !bytes.Equal(wider.first, spans[i].first) || !bytes.Equal(wider.last, spans[i].last) {
+				spans[i], grown = wider, true
+			}
+		}
+		if !grown {
+			return spans, nil
+		}
+	}
+}
+
+// widen makes a span cover all damage that it meets in any file.
+func (r *repairer) widen(sp keySpan) (keySpan, error) {
+	for i := range r.parts {
+		p := &r.parts[i]
+		if !p.overlaps(sp.first, sp.last) {
+			continue
+		}
+		_, bad, err := r.lostOf(p)
+		if err != nil {
+			return sp, err
+		}
+		for _, b := range bad {
+			if bytes.Compare(b.first, sp.last) > 0 || bytes.Compare(b.last, sp.first) < 0 {
+				continue
+			}
+			if bytes.Compare(b.first, sp.first) < 0 {
+				sp.first = b.first
+			}
+			if bytes.Compare(b.last, sp.last) > 0 {
+				sp.last = b.last
+			}
+		}
+	}
+	return sp, nil
+}
+
+// union sorts spans and joins those that overlap.
+func union(spans []keySpan) []keySpan {
+	slices.SortFunc(spans, func(a, b keySpan) int { return bytes.Compare(a.first, b.first) })
+	var joined []keySpan
+	for _, sp := range spans {
+		if n := len(joined); n > 0 && bytes.Compare(sp.first, joined[n-1].last) <= 0 {
+			if bytes.Compare(sp.last, joined[n-1].last) > 0 {
+				joined[n-1].last = sp.last
+			}
+			continue
+		}
+		joined = append(joined, sp)
+	}
+	return joined
+}
+
+// copyAside copies a file into the folder of what was set aside.
+func (r *repairer) copyAside(number uint64) error {
+	f := r.s.folder
+	if err := f.fs.MkdirAll(f.path(asideDir), 0o755); err != nil {
+		return err
+	}
+	from := f.path("pebble", fileName(number))
+	to := f.path(asideDir, fmt.Sprintf("%s-%d", fileName(number), r.s.opts.Now().UnixNano()))
+	err := vfs.Copy(f.fs, from, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // there is nothing to copy
+	}
+	if err != nil {
+		return err
+	}
+	return meta.SyncFolder(f.fs, f.path(asideDir))
+}
+
+// replace records what a span lost, and replaces it by what is left of it.
+func (r *repairer) replace(ctx context.Context, sp keySpan) error {
+	var sources []sst.Part
+	var from []*part
+	var ranges []lost
+	for i := range r.parts {
+		p := &r.parts[i]
+		if !p.overlaps(sp.first, sp.last) {
+			continue
+		}
+		more, _, err := r.lostOf(p)
+		if err != nil {
+			return err
+		}
+		for _, l := range more {
+			if bytes.Compare(l.From, sp.last) <= 0 && bytes.Compare(sp.first, l.To) < 0 {
+				ranges = append(ranges, l)
+			}
+		}
+		if e := r.files[p.number]; e.file != nil {
+			first, last := p.first, p.last
+			if bytes.Compare(first, sp.first) < 0 {
+				first = sp.first
+			}
+			if bytes.Compare(last, sp.last) > 0 {
+				last = sp.last
+			}
+			sources = append(sources, sst.Part{File: e.file, First: first, Last: last, Seq: p.seq})
+			from = append(from, p)
+		}
+	}
+	tmp := r.s.folder.path("salvage")
+	if err := r.s.folder.fs.MkdirAll(tmp, 0o755); err != nil {
+		return err
+	}
+	w := sst.NewWriter(r.s.folder.fs, tmp, fmt.Sprintf("span-%d", r.made), r.s.pebble)
+	r.made++
+	ranges, err := salvage(w, sources, from, ranges, r.parts)
+	if err != nil {
+		return errors.Join(err, w.Discard())
+	}
+	paths, err := w.Finish()
+	if err == nil {
+		err = r.s.ledger.add(ranges)
+	}
+	if err == nil {
+		_, err = r.s.db.IngestAndExcise(ctx, paths, nil, nil, pebble.KeyRange{Start: sp.first, End: next(sp.last)})
+	}
+	if err != nil {
+		return errors.Join(err, w.Discard())
+	}
+	r.lost = append(r.lost, ranges...)
+	return nil
+}
+
+// salvage writes what is left of a span, and narrows the ranges that it lost by
+// those single keys that a newer file has.
+func salvage(w *sst.Writer, sources []sst.Part, from []*part, ranges []lost, all []part) ([]lost, error) {
+	m, err := sst.NewMerge(sources)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		ok, err := m.Next()
+		if err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+		if !ok {
+			return ranges, m.Close()
+		}
+		e, i := m.Entry()
+		if e.Key[0] != spaceChunk {
+			ranges = narrow(ranges, e.Key, from[i], all)
+		}
+		if !e.Live {
+			continue
+		}
+		if err := w.Set(e.Key, e.Value); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+}
+
+// narrow takes a key out of those ranges whose file is older than the part that
+// the key's entry comes from.
+func narrow(ranges []lost, key []byte, from *part, all []part) []lost {
+	key = slices.Clone(key)
+	end := next(key)
+	var left []lost
+	for i := range ranges {
+		if l := &ranges[i]; l.overlaps(key, end) && from.newerThan(l.File, all) {
+			left = append(left, l.without(key, end)...)
+		} else {
+			left = append(left, ranges[i])
+		}
+	}
+	return left
+}

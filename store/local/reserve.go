@@ -1,0 +1,25 @@
+package local
+
+import (
+	"context"
+
+	"github.com/varvedb/varve/store"
+)
+
+// reserve is the items for what makes room: writes take the disk's reserve.
+type reserve struct{ *Store }
+
+var _ store.Reserver = (*Store)(nil)
+
+// Reserve implements store.Reserver.
+func (s *Store) Reserve() store.Items { return reserve{s} }
+
+// Put implements store.Items.
+func (r reserve) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	return r.putItem(ctx, r.space.checkReserve, it, conds)
+}
+
+// PutAll implements store.Items.
+func (r reserve) PutAll(ctx context.Context, items []store.Item) error {
+	return r.putAll(ctx, r.space.checkReserve, items)
+}

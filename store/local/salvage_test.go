@@ -1,0 +1,99 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/varvedb/varve/store/local"
+)
+
+// TestSalvage: a damaged folder opens with Options.Salvage, with everything but
+// what was in the damaged place; what that was is reported; and afterwards the
+// folder opens as usual.
+func TestSalvage(t *testing.T) {
+	segment := func(dir string) string { return filepath.Join(dir, "journal", "0000000003.journal") }
+	cases := []struct {
+		reason  string
+		harm    func(t *testing.T, dir string)
+		says    string
+		items   []string // nil: all
+		missing int      // readings of d
+	}{
+		{"VARVE missing", func(t *testing.T, dir string) { removeAll(t, dir, "VARVE") }, "VARVE was missing", nil, 0},
+		{"VARVE and chain missing", func(t *testing.T, dir string) { removeAll(t, dir, "VARVE", "journal/CHAIN.0", "journal/CHAIN.1") }, "CHAIN.0 is missing", nil, 0},
+		{"name in pebble missing", func(t *testing.T, dir string) { removeAll(t, dir, "pebble/VARVE") }, "pebble/VARVE was missing", nil, 0},
+		{"header overwritten", func(t *testing.T, dir string) {
+			edit(t, segment(dir), func(d []byte) []byte { copy(d, "something else"); return d })
+		}, "header does not check", nil, 0},
+		{"frame of readings flipped", func(t *testing.T, dir string) {
+			edit(t, segment(dir), func(d []byte) []byte { d[strings.Index(string(d), "default")] ^= 1; return d })
+		}, "a frame does not check", nil, 40},
+		{"frame of an item flipped", func(t *testing.T, dir string) {
+			edit(t, segment(dir), func(d []byte) []byte { d[strings.Index(string(d), "gsi1")] ^= 1; return d })
+		}, "a frame does not check", []string{"1", "2", "3", "4", "old"}, 0},
+		{"journal missing", func(t *testing.T, dir string) { removeAll(t, dir, "journal") }, "journal was missing", []string{"old"}, 200},
+		{"segment missing", func(t *testing.T, dir string) { removeAll(t, dir, "journal/0000000003.journal") }, "is missing", []string{"old"}, 200},
+	}
+	for _, c := range cases {
+		t.Run(c.reason, func(t *testing.T) {
+			dir := killed(t)
+			c.harm(t, dir)
+			refused(t, local.Options{Dir: dir})
+			var losses []local.Loss
+			s, err := local.Open(local.Options{Dir: dir, Salvage: true, Events: local.Events{Lost: func(l []local.Loss) { losses = l }}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check := func(s *local.Store) {
+				t.Helper()
+				want := c.items
+				if want == nil {
+					want = everything
+				}
+				if keys := itemsOf(t, s); !slices.Equal(keys, want) {
+					t.Errorf("items %q are left, want %q", keys, want)
+				}
+				if n := len(all(t, s, week(t, 0), "d")); n != 200-c.missing {
+					t.Errorf("%d readings are left, want %d", n, 200-c.missing)
+				}
+			}
+			check(s)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(losses, func(l local.Loss) bool { return strings.Contains(l.Reason, c.says) }) {
+				t.Errorf("losses %+v, want %q", losses, c.says)
+			}
+			check(open(t, local.Options{Dir: dir}))
+		})
+	}
+}
+
+// TestSalvage_KeepsDamagedSegments: what could not be read stays on the disk.
+func TestSalvage_KeepsDamagedSegments(t *testing.T) {
+	dir := killed(t)
+	edit(t, only(t, filepath.Join(dir, "journal", "*.journal")), func(d []byte) []byte { d[used(d)/3] ^= 0xff; return d })
+	s := open(t, local.Options{Dir: dir, Salvage: true})
+	putItem(t, s, "new")
+	if _, err := os.Stat(filepath.Join(dir, "journal", "0000000003.journal.damaged")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRecovered_CountsWhatWasCut: the last frame of a journal may be a torn
+// write, so a store with a damaged one opens, and tells what it left out.
+func TestRecovered_CountsWhatWasCut(t *testing.T) {
+	dir := killed(t)
+	var found local.Recovery
+	edit(t, only(t, filepath.Join(dir, "journal", "*.journal")), func(d []byte) []byte { d[used(d)-5] ^= 0xff; return d })
+	s := open(t, local.Options{Dir: dir, Events: local.Events{Recovered: func(r local.Recovery) { found = r }}})
+	if n := len(all(t, s, week(t, 0), "d")); n != 160 || found.Readings != 160 || found.Changes != 5 {
+		t.Errorf("%d readings, and told %+v; want 160, and 5 changes", n, found)
+	}
+	if bytes, frames := found.TornBytes(); bytes < 500 || frames != 1 || !strings.Contains(found.Torn[0].String(), "1 whole frame among them") {
+		t.Errorf("torn: %d bytes, %d frames, %v", bytes, frames, found.Torn)
+	}
+}

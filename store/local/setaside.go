@@ -1,0 +1,135 @@
+package local
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+// A damaged file is set aside without stopping the store: it is copied into the
+// folder damaged, the key ranges that it lost are recorded, and each range is
+// replaced, in one step of Pebble's, by a new file of what is left of it here and
+// in other files. What lies between the ranges stays where it is.
+//
+// It dies before the record: the damage is found again. Between the record and
+// the replacement: reads of the range are refused, and the damage is found again.
+
+// retryAside is how long a failed attempt to set a file aside waits.
+const retryAside = 30 * time.Second
+
+// repairLoop sets aside what is found damaged.
+func (s *Store) repairLoop() {
+	retry := time.NewTimer(0)
+	<-retry.C
+	for {
+		select {
+		case <-s.background.Done():
+			return
+		case <-s.watcher.wake:
+		case <-retry.C:
+		}
+		if err := s.setAsideAll(s.background); err != nil && s.background.Err() == nil {
+			s.opts.Events.Failed("set damaged data aside", err)
+			retry.Reset(retryAside)
+		}
+	}
+}
+
+// setAsideAll sets aside everything that was found damaged so far.
+func (s *Store) setAsideAll(ctx context.Context) error {
+	var errs []error
+	files, keys := s.watcher.pending()
+	for _, number := range files {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := s.setFileAside(ctx, number); err != nil {
+			errs = append(errs, fmt.Errorf("file %s: %w", fileName(number), err))
+		}
+	}
+	for _, key := range keys {
+		if err := s.setChunkAside([]byte(key)); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// setFileAside sets one file aside. Nobody writes to Pebble meanwhile.
+func (s *Store) setFileAside(ctx context.Context, number uint64) error {
+	s.repair.Lock()
+	defer s.repair.Unlock()
+	if err := s.db.Flush(); err != nil {
+		return err
+	}
+	list, err := liveParts(s.db)
+	if err != nil {
+		return err
+	}
+	r := &repairer{s: s, parts: list, files: map[uint64]*examined{}}
+	spans, err := r.spansOf(number)
+	if err == nil && len(spans) > 0 {
+		err = r.copyAside(number)
+	}
+	for _, sp := range spans {
+		if err == nil {
+			err = r.replace(ctx, sp)
+		}
+	}
+	if err := errors.Join(err, r.close()); err != nil {
+		return err
+	}
+	s.watcher.doneFile(number)
+	if len(spans) > 0 {
+		s.opts.Events.SetAside(fileName(number), s.describe(r.lost))
+	}
+	return nil
+}
+
+// setChunkAside sets aside one chunk that cannot be decoded.
+func (s *Store) setChunkAside(key []byte) error {
+	s.repair.Lock()
+	defer s.repair.Unlock()
+	data, err := get(s.db, key)
+	if err != nil && isDamage(err) {
+		s.watcher.doneChunk(string(key)) // its file is damaged: that is set aside
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	k, ok := parseChunkKey(key)
+	bad := errors.New("key of a chunk is damaged")
+	if ok {
+		bad = new(chunk.Chunk).Decode(k.series, data)
+	}
+	if data != nil && bad != nil {
+		name := s.folder.fs.PathJoin(asideDir, fmt.Sprintf("chunk-%x", hashText(string(key))))
+		if err := s.folder.fs.MkdirAll(s.folder.path(asideDir), 0o755); err != nil {
+			return err
+		}
+		if err := s.folder.write(name, hex.EncodeToString(key)+"\n"+hex.EncodeToString(data)+"\n"); err != nil {
+			return err
+		}
+		gone := []lost{{From: slices.Clone(key), To: next(key), File: name, Found: s.opts.Now().UTC(), Reason: bad.Error()}}
+		if err := s.ledger.add(gone); err != nil {
+			return err
+		}
+		if err := s.db.Delete(key, pebble.NoSync); err != nil {
+			return err
+		}
+		s.opts.Events.SetAside(name, s.describe(gone))
+	}
+	s.watcher.doneChunk(string(key))
+	return nil
+}
+
+// asideDir is the folder for what was set aside. Nothing in it is ever deleted.
+const asideDir = "damaged"

@@ -1,0 +1,145 @@
+package sst
+
+import (
+	"bytes"
+	"container/heap"
+	"errors"
+)
+
+// Part is what a file contributes to a merge: its entries from First to Last,
+// both included. nil is unbounded.
+type Part struct {
+	File        *File
+	First, Last []byte
+	Seq         uint64 // of all entries, as of an ingested file; 0: their own
+}
+
+// Merge yields the newest entry of each key of several parts, in order. Entries
+// in a deleted range are deletions. Of entries with one sequence number, which
+// only copies have, that of the earlier part counts.
+type Merge struct {
+	sources   sources
+	deletions []Deletion
+	entry     Entry
+	key       []byte // of entry; the memory behind Entry.Key
+	value     []byte
+	part      int
+	gaps      [][]Gap
+	all       []*Scan
+}
+
+type mergeSource struct {
+	scan *Scan
+	part int
+	last []byte
+}
+
+type sources []*mergeSource
+
+func (s sources) Len() int { return len(s) }
+
+func (s sources) Less(i, j int) bool {
+	a, b := s[i].scan.Entry(), s[j].scan.Entry()
+	if c := bytes.Compare(a.Key, b.Key); c != 0 {
+		return c < 0
+	}
+	if a.Seq != b.Seq {
+		return a.Seq > b.Seq
+	}
+	return s[i].part < s[j].part
+}
+
+func (s sources) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s *sources) Push(x any)   { *s = append(*s, x.(*mergeSource)) }
+
+func (s *sources) Pop() any {
+	last := (*s)[len(*s)-1]
+	*s = (*s)[:len(*s)-1]
+	return last
+}
+
+// NewMerge begins to merge parts. A part whose deletions cannot be read is taken
+// to have none.
+func NewMerge(parts []Part) (*Merge, error) {
+	m := &Merge{gaps: make([][]Gap, len(parts))}
+	for i, p := range parts {
+		if list, err := p.File.Deletions(); err == nil {
+			for _, d := range list {
+				if p.Seq != 0 {
+					d.Seq = p.Seq
+				}
+				m.deletions = append(m.deletions, d)
+			}
+		}
+		scan, err := p.File.Scan(p.First, p.Seq)
+		if err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+		m.all = append(m.all, scan)
+		src := &mergeSource{scan: scan, part: i, last: p.Last}
+		ok, err := src.next()
+		if err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+		if ok {
+			m.sources = append(m.sources, src)
+		}
+	}
+	heap.Init(&m.sources)
+	return m, nil
+}
+
+func (s *mergeSource) next() (bool, error) {
+	ok, err := s.scan.Next()
+	return ok && (s.last == nil || bytes.Compare(s.scan.Entry().Key, s.last) <= 0), err
+}
+
+// Next moves to the next key; false at the end.
+func (m *Merge) Next() (bool, error) {
+	if len(m.sources) == 0 {
+		return false, nil
+	}
+	e := m.sources[0].scan.Entry()
+	m.key, m.value = append(m.key[:0], e.Key...), append(m.value[:0], e.Value...)
+	m.entry = Entry{Key: m.key, Seq: e.Seq, Live: e.Live, Value: m.value}
+	m.part = m.sources[0].part
+	for _, d := range m.deletions {
+		if d.Seq > e.Seq && bytes.Compare(d.Start, m.key) <= 0 && bytes.Compare(m.key, d.End) < 0 {
+			m.entry.Live = false
+		}
+	}
+	for len(m.sources) > 0 && bytes.Equal(m.sources[0].scan.Entry().Key, m.key) {
+		ok, err := m.sources[0].next()
+		switch {
+		case err != nil:
+			return false, err
+		case ok:
+			heap.Fix(&m.sources, 0)
+		default:
+			heap.Pop(&m.sources)
+		}
+	}
+	return true, nil
+}
+
+// Entry returns the entry that the merge is at, and the place of its part.
+func (m *Merge) Entry() (e *Entry, part int) { return &m.entry, m.part }
+
+// Gaps returns what was skipped in each part so far. A gap may reach beyond its
+// part.
+func (m *Merge) Gaps() [][]Gap {
+	for i, scan := range m.all {
+		m.gaps[i] = scan.Gaps()
+	}
+	return m.gaps
+}
+
+// Close ends the merge; its files stay open.
+func (m *Merge) Close() error {
+	var errs []error
+	for _, scan := range m.all {
+		errs = append(errs, scan.Close())
+	}
+	m.all, m.sources = nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,216 @@
+package sst
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+)
+
+// Entry is what a file says of one key. Its slices are valid until the next
+// entry is read.
+type Entry struct {
+	Key   []byte
+	Seq   uint64
+	Live  bool // a value; else a deletion
+	Value []byte
+}
+
+// Gap is a range of keys that a file may have lost: those strictly between two
+// keys that can be read. nil stands for the file's beginning, or its end.
+type Gap struct {
+	After, Before []byte
+	Err           error // what was found there
+}
+
+// Scan yields the entries of a file in order, and skips what is damaged.
+type Scan struct {
+	file *File
+	iter sstable.Iterator
+	from []byte
+	seq  uint64 // of all entries; 0: their own
+
+	begun bool
+	last  []byte // the key of the last entry; nil: none
+	open  *Gap   // a gap that ends with the next entry
+	gaps  []Gap
+	entry Entry
+}
+
+// Scan begins to read the file from a key on; nil is its beginning. If seq is
+// not 0, it is the sequence number of all entries, as of an ingested file.
+func (f *File) Scan(from []byte, seq uint64) (*Scan, error) {
+	iter, err := f.iter()
+	if err != nil {
+		return nil, damage(err)
+	}
+	return &Scan{file: f, iter: iter, from: slices.Clone(from), seq: seq}, nil
+}
+
+// Extent is what a scan of a whole file finds.
+type Extent struct {
+	First, Last []byte // the first and last key that can be read; nil: none can
+	Gaps        []Gap
+}
+
+// Survey reads the whole file.
+func (f *File) Survey() (x Extent, err error) {
+	s, err := f.Scan(nil, 0)
+	if err != nil {
+		return x, err
+	}
+	for {
+		ok, err := s.Next()
+		if err != nil || !ok {
+			x.Last, x.Gaps = slices.Clone(s.last), s.gaps
+			return x, errors.Join(err, s.Close())
+		}
+		if x.First == nil {
+			x.First = slices.Clone(s.entry.Key)
+		}
+	}
+}
+
+// Size returns the size of the file in bytes.
+func (f *File) Size() int64 { return f.src.size }
+
+// Close ends the scan. The iterator repeats damage that was skipped already.
+func (s *Scan) Close() error {
+	if err := s.iter.Close(); err != nil && !pebble.IsCorruptionError(damage(err)) {
+		return err
+	}
+	return nil
+}
+
+// Gaps returns what was skipped so far.
+func (s *Scan) Gaps() []Gap { return s.gaps }
+
+// Next moves to the next entry; false at the end.
+func (s *Scan) Next() (bool, error) {
+	ok, err := s.step()
+	for !ok && err == nil {
+		bad := s.iter.Error()
+		if bad == nil {
+			s.closeGap(nil)
+			return false, nil
+		}
+		ok, err = s.skip(bad)
+	}
+	return ok, err
+}
+
+// Entry returns the entry that the scan is at.
+func (s *Scan) Entry() *Entry { return &s.entry }
+
+func (s *Scan) step() (bool, error) {
+	if s.begun {
+		if kv := s.iter.Next(); kv != nil {
+			return s.found(kv.K, kv.Value)
+		}
+		return false, nil
+	}
+	s.begun = true
+	if s.from != nil {
+		return s.seek(s.from)
+	}
+	if kv := s.iter.First(); kv != nil {
+		return s.found(kv.K, kv.Value)
+	}
+	return false, nil
+}
+
+func (s *Scan) seek(key []byte) (bool, error) {
+	if kv := s.iter.SeekGE(key, 0); kv != nil {
+		return s.found(kv.K, kv.Value)
+	}
+	return false, nil
+}
+
+// found makes a key and its value the entry. A value that cannot be read makes
+// a gap of its key.
+func (s *Scan) found(key pebble.InternalKey, value func([]byte) ([]byte, bool, error)) (bool, error) {
+	data, _, err := value(nil)
+	if err != nil {
+		s.openGap(err)
+		if kv := s.iter.Next(); kv != nil {
+			return s.found(kv.K, kv.Value)
+		}
+		return false, nil
+	}
+	s.entry = Entry{Key: key.UserKey, Seq: uint64(key.SeqNum()), Value: data}
+	if s.seq != 0 {
+		s.entry.Seq = s.seq
+	}
+	switch key.Kind() {
+	case pebble.InternalKeyKindSet, pebble.InternalKeyKindSetWithDelete:
+		s.entry.Live = true
+	case pebble.InternalKeyKindDelete, pebble.InternalKeyKindDeleteSized, pebble.InternalKeyKindSingleDelete:
+	default:
+		return false, fmt.Errorf("an entry has kind %s, which this store never writes", key.Kind())
+	}
+	s.last = append(s.last[:0], key.UserKey...)
+	s.closeGap(s.last)
+	return true, nil
+}
+
+func (s *Scan) openGap(err error) {
+	if s.open == nil {
+		s.open = &Gap{After: slices.Clone(s.last), Err: damage(err)}
+	}
+}
+
+func (s *Scan) closeGap(before []byte) {
+	if s.open != nil {
+		s.open.Before = slices.Clone(before)
+		s.gaps = append(s.gaps, *s.open)
+		s.open = nil
+	}
+}
+
+// maxKey bounds how long a key is searched for. No key of this store comes near
+// it.
+const maxKey = 1 << 14
+
+// skip goes on behind the block that could not be read last. A seek to a key
+// fails at that block exactly for the keys up to its separator in the index,
+// which is found byte by byte: the greatest key for which the seek fails there.
+func (s *Scan) skip(err error) (bool, error) {
+	s.openGap(err)
+	block := s.file.src.last
+	low := s.from // of the scan, or behind the block that was skipped before
+	if bytes.Compare(low, s.last) < 0 {
+		low = s.last
+	}
+	fails := func(key []byte) bool {
+		if bytes.Compare(key, low) <= 0 {
+			return true
+		}
+		s.file.src.last = -1
+		return s.iter.SeekGE(key, 0) == nil && s.iter.Error() != nil && s.file.src.last == block
+	}
+	var end []byte
+	for len(end) < maxKey {
+		// The greatest byte with which the seek still fails.
+		from, to := 0, 256
+		for from < to {
+			mid := (from + to) / 2
+			if fails(append(end, byte(mid))) {
+				from = mid + 1
+			} else {
+				to = mid
+			}
+		}
+		if from == 0 {
+			break
+		}
+		end = append(end, byte(from-1))
+	}
+	if len(end) == maxKey {
+		return false, fmt.Errorf("the end of a damaged block cannot be found: %w", err)
+	}
+	s.from = append(end, 0)
+	return s.seek(s.from)
+}

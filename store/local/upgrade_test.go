@@ -1,0 +1,172 @@
+package local_test
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
+)
+
+// unpackFormat1 puts a store of format 1, killed while it was written to, into
+// the folder data. The program before format 2 wrote it: 50 readings of
+// "flushed" and one item in Pebble, 30 and 20 readings of "journaled" in the
+// journal, five items and a hold in Pebble's log.
+func unpackFormat1(t *testing.T, fs vfs.FS) {
+	t.Helper()
+	f, err := os.Open("testdata/format1.tar.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	packed, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(packed); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		unpack(t, fs, fs.PathJoin("data", strings.TrimPrefix(h.Name, "./")), h, r)
+	}
+	for _, dir := range []string{"data/journal", "data/pebble", "data", ""} {
+		d, err := fs.OpenDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(d.Sync(), d.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func unpack(t *testing.T, fs vfs.FS, path string, h *tar.Header, r io.Reader) {
+	t.Helper()
+	if h.Typeflag == tar.TypeDir {
+		if err := fs.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	out, err := fs.Create(path, "test")
+	if err == nil {
+		_, err = io.Copy(out, r)
+		err = errors.Join(err, out.Sync(), out.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkFormat1 expects everything that the store of format 1 had.
+func checkFormat1(t *testing.T, s *local.Store) {
+	t.Helper()
+	want := []string{"flushed", "logged0", "logged1", "logged2", "logged3", "logged4"}
+	if keys := itemsOf(t, s); !slices.Equal(keys, want) {
+		t.Errorf("items %q, want %q", keys, want)
+	}
+	tb, other := week(t, 0), week(t, 1)
+	for _, c := range []struct {
+		in     bucket.Table
+		device string
+		want   int
+	}{{tb, "flushed", 50}, {tb, "journaled", 30}, {other, "journaled", 20}} {
+		if n := len(all(t, s, c.in, c.device)); n != c.want {
+			t.Errorf("%d readings of %s, want %d", n, c.device, c.want)
+		}
+	}
+	infos, err := s.Tables(t.Context(), store.Filter{Any: true, Window: tb.Window()})
+	if err != nil || len(infos) != 1 || infos[0].Readings != 80 {
+		t.Errorf("%+v, %v; want a table with 80 readings", infos, err)
+	}
+	infos, err = s.Tables(t.Context(), store.Filter{Any: true, Window: other.Window()})
+	if err != nil || len(infos) != 1 || infos[0].Hold != "kept" || infos[0].Readings != 20 {
+		t.Errorf("%+v, %v; want a held table with 20 readings", infos, err)
+	}
+}
+
+// cutAlways cuts the power before every write, rename and sync. What was not
+// synced is there as a whole or not at all: Pebble relies on a file system that
+// keeps the order in which names are made.
+func cutAlways(mem *vfs.MemFS) *crashes {
+	return &crashes{rng: rand.New(rand.NewPCG(7, 7)), mem: mem, share: 1, most: 1000, whole: true}
+}
+
+// TestOpen_UpgradesFormat1: a folder of the format before has everything after
+// it was opened, and wherever the power was cut meanwhile.
+func TestOpen_UpgradesFormat1(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	unpackFormat1(t, mem)
+	c := cutAlways(mem)
+	s := open(t, local.Options{FS: errorfs.Wrap(mem, c)})
+	checkFormat1(t, s)
+	cuts := c.taken()
+	if len(cuts) < 20 {
+		t.Fatalf("only %d power cuts", len(cuts))
+	}
+	for i, at := range cuts {
+		s, err := local.Open(local.Options{Dir: "data", FS: at.fs, MinFree: -1})
+		if err != nil {
+			t.Fatalf("cut %d of %d: %v", i, len(cuts), err)
+		}
+		checkFormat1(t, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if text := textOf(t, mem, "data/VARVE"); !strings.HasPrefix(text, "varve embedded store, format 2\n") {
+		t.Errorf("VARVE says %q", text)
+	}
+}
+
+func textOf(t *testing.T, fs vfs.FS, path string) string {
+	t.Helper()
+	f, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestOpen_CompletesNewStore: a store whose making was cut short at any moment
+// is made when it is opened again, and is empty.
+func TestOpen_CompletesNewStore(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	c := cutAlways(mem)
+	s := open(t, local.Options{FS: errorfs.Wrap(mem, c)})
+	create(t, s, week(t, 0))
+	cuts := c.taken()
+	if len(cuts) < 20 {
+		t.Fatalf("only %d power cuts", len(cuts))
+	}
+	for i, at := range cuts {
+		s, err := local.Open(local.Options{Dir: "data", FS: at.fs, MinFree: -1})
+		if err != nil {
+			t.Fatalf("cut %d of %d: %v", i, len(cuts), err)
+		}
+		putItem(t, s, "x")
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve/store/local/journal"
+)
+
+// CheckFolder reads every file of a data folder that no process has open, at
+// most rate bytes a second, and reports what is damaged. It changes nothing. If
+// rate is 0, there is no limit. Damage that was found before and is still
+// refused is reported, too.
+func CheckFolder(ctx context.Context, dir string, rate int64, report func(Problem)) error {
+	f, err := Examine(dir)
+	switch {
+	case f.Held != nil:
+		return f.Held
+	case isDamage(err):
+		report(Problem{File: dir, Err: err})
+	case err != nil:
+		return err
+	case !f.There:
+		return fmt.Errorf("data folder %s: does not exist", f.Dir)
+	}
+	in := &folder{fs: vfs.Default, dir: f.Dir}
+	if err := checkJournal(in, report); err != nil {
+		return err
+	}
+	if err := CheckPebble(ctx, f.Dir, rate, report); err != nil {
+		return err
+	}
+	return checkPairs(in, report)
+}
+
+// checkJournal reports what is wrong with the journal. Torn ends are what a
+// crash leaves, unless whole frames are among them.
+func checkJournal(f *folder, report func(Problem)) error {
+	if _, err := f.fs.Stat(f.path("journal")); err != nil {
+		return nil //nolint:nilerr // Examine has reported it
+	}
+	rep, err := journal.Check(f.fs, f.path("journal"))
+	if err != nil && !isDamage(err) {
+		return fmt.Errorf("data folder %s: %w", f.dir, plain(err))
+	}
+	for _, p := range append(rep.Problems, rep.Notes...) {
+		report(Problem{File: f.path("journal", p.File), Err: errors.New(p.String())})
+	}
+	for _, t := range rep.Torn {
+		if t.Frames > 0 {
+			report(Problem{File: f.path("journal", t.File), Err: errors.New(t.String())})
+		}
+	}
+	return nil
+}
+
+// checkPairs reports the small files of which a copy is missing or damaged.
+func checkPairs(f *folder, report func(Problem)) error {
+	for _, name := range []string{catalogFile, lostFile} {
+		missing := 0
+		for _, copied := range []string{name, copyOf(name)} {
+			_, _, err := f.readCopy(copied, name)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				missing++
+			case err != nil:
+				report(Problem{File: f.path(copied), Err: err})
+			}
+		}
+		if missing == 1 {
+			report(Problem{File: f.path(name), Err: errors.New("one of its two copies is missing")})
+		}
+	}
+	return nil
+}
+
+// rewritePairs writes both copies of the small files again.
+func (s *Store) rewritePairs() error {
+	s.catalog.Lock()
+	defer s.catalog.Unlock()
+	return errors.Join(s.saveCatalog(), s.ledger.change(func(*lostRecord) {}))
+}

@@ -1,0 +1,100 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve/store"
+)
+
+// Repair is a change of a stream's item after which it finds all that tables
+// hold of the stream.
+type Repair struct {
+	Tenant  string         `json:"tenant"`
+	Name    string         `json:"stream"`
+	Missing bool           `json:"missing"` // there is no item
+	Classes []string       `json:"classes"`
+	Window  time.Duration  `json:"-"`
+	Shards  map[string]int `json:"shards,omitempty"`
+}
+
+// PlanRepairs returns what the registry lacks of streams found in tables. It
+// changes nothing. RecoverFrom has been called before.
+func (r *Registry) PlanRepairs(ctx context.Context, found []store.Survey) (plan []Repair, err error) {
+	for i := range found {
+		k := id{found[i].Tenant, found[i].Stream}
+		items, err := r.items.Get(ctx, []store.Key{k.key()}, true)
+		if err != nil {
+			return nil, fmt.Errorf("read stream %s of tenant %s: %w", k.stream, k.tenant, err)
+		}
+		is := Stream{Tenant: k.tenant, Name: k.stream}
+		if len(items) > 0 {
+			if is, err = decode(k, &items[0]); err != nil {
+				return nil, err
+			}
+		}
+		next := is
+		next.merge(&found[i], r.classOf)
+		if len(items) == 0 || !next.equal(&is) {
+			plan = append(plan, Repair{k.tenant, k.stream, len(items) == 0, next.Classes, next.Window, next.Shards})
+		}
+	}
+	return plan, nil
+}
+
+// merge makes a stream cover what was found of it in tables.
+func (s *Stream) merge(found *store.Survey, classOf func(prefix string) (string, bool)) {
+	for _, prefix := range found.Prefixes {
+		if class, ok := classOf(prefix); ok {
+			s.addClass(class)
+		}
+	}
+	if !s.covers(found.Window) {
+		s.Window = store.Layout{RowWindow: s.Window}.Widen(store.Layout{RowWindow: found.Window}).RowWindow
+	}
+	shards := maps.Clone(s.Shards)
+	for device, n := range found.Shards {
+		if n > max(shards[device], 1) {
+			if shards == nil {
+				shards = map[string]int{}
+			}
+			shards[device] = n
+		}
+	}
+	s.Shards = shards
+}
+
+// Apply carries out repairs, and goes on with the others if one fails. Whatever
+// else is known of a stream stays.
+func (r *Registry) Apply(ctx context.Context, plan []Repair) error {
+	var errs []error
+	for _, p := range plan {
+		_, err := r.change(ctx, id{p.Tenant, p.Name}, func(st *Stream) error {
+			for _, class := range p.Classes {
+				st.addClass(class)
+			}
+			st.merge(&store.Survey{Window: p.Window, Shards: p.Shards}, r.classOf)
+			return nil
+		})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// addClass adds a class, if it is not there.
+func (s *Stream) addClass(class string) {
+	if !slices.Contains(s.Classes, class) {
+		s.Classes = append(slices.Clone(s.Classes), class)
+		slices.Sort(s.Classes)
+	}
+}
+
+// covers reports whether a stream's window finds rows of another.
+func (s *Stream) covers(window time.Duration) bool {
+	wide := store.Layout{RowWindow: s.Window}.Window()
+	return wide%store.Layout{RowWindow: window}.Window() == 0
+}

@@ -1,0 +1,101 @@
+package damage_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/varvedb/varve/store/local"
+)
+
+// The stores are made by a process of their own, which is killed when all is
+// acknowledged: what is damaged is what a kill leaves.
+const (
+	buildWorld = "VARVE_DAMAGE_WORLD"
+	buildDir   = "VARVE_DAMAGE_DIR"
+)
+
+// TestMain builds a world instead of running tests if it is asked to.
+func TestMain(m *testing.M) {
+	if name := os.Getenv(buildWorld); name != "" {
+		if err := build(name, os.Getenv(buildDir)); err != nil {
+			panic(err)
+		}
+		return
+	}
+	m.Run()
+}
+
+// build fills a store, says so, and waits for its end.
+func build(name, dir string) error {
+	for _, w := range worlds() {
+		if w.name != name {
+			continue
+		}
+		s, err := local.Open(w.options(dir))
+		if err != nil {
+			return err
+		}
+		if err := w.fill(s); err != nil {
+			return err
+		}
+		if w.closed {
+			return s.Close()
+		}
+		fmt.Fprintln(os.Stdout, "filled")
+		_, err = io.Copy(io.Discard, os.Stdin)
+		return err
+	}
+	return fmt.Errorf("no world %q", name)
+}
+
+// made returns the folder of a world's store.
+func made(t *testing.T, w *world) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), buildWorld+"="+w.name, buildDir+"="+dir)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }() // the process is gone by then
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if w.closed {
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	if err != nil || strings.TrimSpace(line) != "filled" {
+		t.Fatalf("the store was not filled: %q, %v", line, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	return dir
+}
+
+// copied returns a copy of a store's folder.
+func copied(t *testing.T, from string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
