@@ -22,38 +22,38 @@ var layout = []struct {
 	others string
 }{
 	{".", "", "github.com/cespare/xxhash/v2"},
-	{"bucket", ".", ""},
-	{"retention", ". bucket", ""},
+	{"grid", ".", ""},
+	{"retention", ". grid", ""},
 	{"health", "", ""},
-	{"store", ". bucket", ""},
+	{"store", ". grid", ""},
 	{"store/lease", ". store", ""},
-	{"store/mem", ". bucket store", ""},
-	{"store/storetest", ". bucket store store/mem", "pgregory.net/rapid"},
+	{"store/mem", ". grid store", ""},
+	{"store/storetest", ". grid store store/mem", "pgregory.net/rapid"},
 	{"store/local/chunk", ".", ""},
 	{"store/local/meta", "", "github.com/cockroachdb/pebble/v2"},
 	{"store/local/journal", "store store/local/meta", "github.com/cockroachdb/pebble/v2"},
 	{"store/local/sst", "", "github.com/cockroachdb/pebble/v2"},
-	{"store/local", ". bucket health store store/local/chunk store/local/journal store/local/meta store/local/sst", "github.com/cockroachdb/pebble/v2 github.com/cespare/xxhash/v2 github.com/go-faster/jx golang.org/x/sys/unix"},
-	{"store/dynamo", ". bucket health store", "github.com/aws github.com/cespare/xxhash/v2 golang.org/x/sync"},
+	{"store/local", ". grid health store store/local/chunk store/local/journal store/local/meta store/local/sst", "github.com/cockroachdb/pebble/v2 github.com/cespare/xxhash/v2 github.com/go-faster/jx golang.org/x/sys/unix"},
+	{"store/dynamo", ". grid health store", "github.com/aws github.com/cespare/xxhash/v2 golang.org/x/sync"},
 	{"streams", ". store", ""},
 	{"fields", ". store", "github.com/cespare/xxhash/v2"},
 	{"keys", ". store", "golang.org/x/sync golang.org/x/time"},
-	{"router", ". bucket retention store streams", "golang.org/x/sync"},
-	{"query", ". bucket retention store streams", "golang.org/x/sync"},
-	{"rollup", ". bucket store store/lease", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
-	{"rotator", ". bucket retention store store/lease", "github.com/robfig/cron/v3"},
+	{"router", ". grid retention store streams", "golang.org/x/sync"},
+	{"query", ". grid retention store streams", "golang.org/x/sync"},
+	{"rollup", ". grid store store/lease", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
+	{"rotator", ". grid retention store store/lease", "github.com/robfig/cron/v3"},
 	{"cloudwatch", "rotator", ""},
 	{"fleet", ". retention store store/lease", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
-	{"engine", ". bucket fields fleet health keys query retention rollup rotator router store store/lease streams", "github.com/robfig/cron/v3"},
-	{"config", ". bucket fields fleet retention rollup rotator store", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
+	{"engine", ". grid fields fleet health keys query retention rollup rotator router store store/lease streams", "github.com/robfig/cron/v3"},
+	{"config", ". grid fields fleet retention rollup rotator store", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
 	{"api/wire", ". query rollup", "github.com/go-faster/jx"},
 	{"api/client", ". api/wire query", ""},
-	{"api", ". api/wire bucket fleet health keys query retention rollup rotator router store store/lease streams",
+	{"api", ". api/wire grid fleet health keys query retention rollup rotator router store store/lease streams",
 		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
-	{"cmd/varve", ". api api/client api/wire bucket cloudwatch config engine fleet health keys query retention rollup rotator router store store/dynamo store/lease store/local store/mem streams",
+	{"cmd/varve", ". api api/client api/wire grid cloudwatch config engine fleet health keys query retention rollup rotator router store store/dynamo store/lease store/local store/mem streams",
 		"github.com/aws github.com/spf13 github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
 	{"tests/dynamotest", "", "github.com/aws"},
-	{"tests/bench", ". bucket engine query rotator store store/dynamo store/local tests/dynamotest", "github.com/aws"},
+	{"tests/bench", ". grid engine query rotator store store/dynamo store/local tests/dynamotest", "github.com/aws"},
 	{"tests/varvetest", "", ""},
 	{"tests/access", "", ""},
 	{"tests/crash", "", ""},
@@ -145,7 +145,7 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 // environment or a file.
 func TestPure(t *testing.T) {
 	files := sources(t)
-	for _, dir := range []string{".", "bucket", "retention", "store/local/chunk"} {
+	for _, dir := range []string{".", "grid", "retention", "store/local/chunk"} {
 		for _, f := range files[dir] {
 			for _, imp := range f.Imports {
 				if path := strings.Trim(imp.Path.Value, `"`); slices.Contains([]string{"os", "net", "io/fs", "net/http", "math/rand", "math/rand/v2"}, path) {

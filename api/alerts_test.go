@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 func (s *server) rule(body string) wire.RuleAnswer {
@@ -86,7 +86,7 @@ func TestAlertsAreNotLost(t *testing.T) {
 	s := newServer(t, nil)
 	s.rule(hot)
 	s.write(measured(5, 31))
-	s.store.set(&s.store.read, func(bucket.Table) error { return errDisk })
+	s.store.set(&s.store.read, func(grid.Table) error { return errDisk })
 	r := s.send(http.MethodPost, writePath, measured(3, 31))
 	if a := decode[wire.WriteAnswer](r); r.status != http.StatusServiceUnavailable || a.Rejects[0].Code != "unavailable" || !strings.Contains(r.body, "send it again") {
 		t.Errorf("%d %s", r.status, r.body)

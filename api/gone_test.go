@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // TestClientGone promises that a client which goes away before or in the midst
@@ -37,7 +37,7 @@ func TestClientGone(t *testing.T) {
 	// Before: the store is still at it, and says so when it is given up on.
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan struct{})
-	s.store.set(&s.store.read, func(bucket.Table) error {
+	s.store.set(&s.store.read, func(grid.Table) error {
 		cancel()
 		<-left
 		return fmt.Errorf("read a chunk: %w", context.Canceled)

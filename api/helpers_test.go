@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
@@ -34,8 +34,8 @@ var errDisk = errors.New("the disk is full")
 type faulty struct {
 	*mem.Store
 	mu    sync.Mutex
-	write func(bucket.Table) error
-	read  func(bucket.Table) error
+	write func(grid.Table) error
+	read  func(grid.Table) error
 	items error
 
 	tables func(store.Filter) error // set before the store is used
@@ -50,7 +50,7 @@ func (f *faulty) Tables(ctx context.Context, filter store.Filter) ([]store.Info,
 	return f.Store.Tables(ctx, filter)
 }
 
-func (f *faulty) hook(h *func(bucket.Table) error, t bucket.Table) error {
+func (f *faulty) hook(h *func(grid.Table) error, t grid.Table) error {
 	f.mu.Lock()
 	do := *h
 	f.mu.Unlock()
@@ -77,7 +77,7 @@ func (f *faulty) Get(ctx context.Context, keys []store.Key, consistent bool) ([]
 	return f.Store.Get(ctx, keys, consistent)
 }
 
-func (f *faulty) set(h *func(bucket.Table) error, do func(bucket.Table) error) {
+func (f *faulty) set(h *func(grid.Table) error, do func(grid.Table) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	*h = do

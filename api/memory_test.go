@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // packedBulk is a gzip body of n readings of 60 KB each.
@@ -52,7 +52,7 @@ func TestMemoryOfWrites(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var most uint64
-	s.store.set(&s.store.write, func(bucket.Table) error {
+	s.store.set(&s.store.write, func(grid.Table) error {
 		mu.Lock()
 		defer mu.Unlock()
 		var m runtime.MemStats

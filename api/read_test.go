@@ -12,7 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // valued is a reading of d1, some hours before noon, with a value.
@@ -226,7 +226,7 @@ func TestReadFails(t *testing.T) {
 	}
 	s.write(good(noon))
 	late := thisTable(s)
-	s.store.set(&s.store.read, func(t bucket.Table) error {
+	s.store.set(&s.store.read, func(t grid.Table) error {
 		if t == late {
 			return errDisk
 		}
@@ -248,7 +248,7 @@ func TestReadFails(t *testing.T) {
 	if _, err := io.ReadAll(resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) || s.failures() != 2 {
 		t.Errorf("%d, %v, %d events", resp.StatusCode, err, s.failures())
 	}
-	s.store.set(&s.store.read, func(bucket.Table) error { return varve.Errorf(varve.Unavailable, "not now") })
+	s.store.set(&s.store.read, func(grid.Table) error { return varve.Errorf(varve.Unavailable, "not now") })
 	if r := s.get(readPath); r.header.Get("Retry-After") != "1" {
 		r.problem(http.StatusServiceUnavailable, "", "not now")
 		t.Error("no Retry-After")

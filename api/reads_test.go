@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/api"
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 )
 
 // TestTooManyReads_Refused promises 429 with a time to wait while too many reads
@@ -22,7 +22,7 @@ func TestTooManyReads_Refused(t *testing.T) {
 	s.write(good(noon))
 	entered, gate, done := make(chan struct{}), make(chan struct{}), make(chan *reply)
 	var once sync.Once
-	s.store.set(&s.store.read, func(bucket.Table) error {
+	s.store.set(&s.store.read, func(grid.Table) error {
 		once.Do(func() { close(entered) })
 		<-gate
 		return nil

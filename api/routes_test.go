@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
 )
@@ -76,14 +76,14 @@ var routes = []struct {
 }
 
 // thisTable is the table of what happens at noon.
-func thisTable(s *server) bucket.Table {
-	grid := bucket.DefaultPolicy()
-	month := bucket.MonthOf(noon)
-	r, ok := grid.Locate(noon, month)
+func thisTable(s *server) grid.Table {
+	layout := grid.DefaultPolicy()
+	month := grid.MonthOf(noon)
+	r, ok := layout.Locate(noon, month)
 	if !ok {
 		s.t.Fatal("no table for noon")
 	}
-	return bucket.Table{Prefix: "varve", Range: r, Month: month}
+	return grid.Table{Prefix: "varve", Range: r, Month: month}
 }
 
 // TestEveryRoute promises that each route answers, and that none was added

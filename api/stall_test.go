@@ -14,8 +14,8 @@ import (
 
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 )
 
 // halfSent sends the head of a write and a part of its body, and returns what
@@ -96,7 +96,7 @@ func TestDrippingBody(t *testing.T) {
 // may stall.
 func TestLongWriteAfterItsBody(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 20 * time.Millisecond })
-	s.store.set(&s.store.write, func(bucket.Table) error { <-time.After(100 * time.Millisecond); return nil })
+	s.store.set(&s.store.write, func(grid.Table) error { <-time.After(100 * time.Millisecond); return nil })
 	for _, body := range []string{good(noon), lines(2000)} {
 		r := s.send("POST", writePath, body, ndjson...)
 		if a := decode[wire.WriteAnswer](r); r.status != http.StatusOK || a.Stored == 0 {
@@ -111,7 +111,7 @@ func TestWriteThatHangs(t *testing.T) {
 	const limit = 400 * time.Millisecond
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = limit })
 	for _, body := range []string{good(noon), lines(2000)} {
-		s.store.set(&s.store.write, func(bucket.Table) error { return errHangs })
+		s.store.set(&s.store.write, func(grid.Table) error { return errHangs })
 		begin := time.Now()
 		r := s.send("POST", writePath, body, ndjson...)
 		if took := time.Since(begin); r.status != http.StatusServiceUnavailable || took < limit || took > 20*limit {

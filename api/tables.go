@@ -11,7 +11,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 )
@@ -119,8 +119,8 @@ type byName struct {
 
 // table reads a table's name. A name that is not one of this deployment's is
 // as good as not there.
-func (s *Server) table(name string) (bucket.Table, error) {
-	t, ok := bucket.Parse(name)
+func (s *Server) table(name string) (grid.Table, error) {
+	t, ok := grid.Parse(name)
 	policy := s.opts.Rotator.Policy()
 	if ok {
 		_, ok = policy.Retention.ClassOfPrefix(t.Prefix)
@@ -135,7 +135,7 @@ func (s *Server) table(name string) (bucket.Table, error) {
 const RestoredByHand = "restored by hand"
 
 func (s *Server) restoreTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
-	return s.change(ctx, in.Name, func(t bucket.Table) error {
+	return s.change(ctx, in.Name, func(t grid.Table) error {
 		if err := s.mustBeRetired(ctx, t); err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (s *Server) restoreTable(ctx context.Context, in *byName) (*reply[wire.Tabl
 }
 
 // mustBeRetired refuses tables that there is nothing to restore of.
-func (s *Server) mustBeRetired(ctx context.Context, t bucket.Table) error {
+func (s *Server) mustBeRetired(ctx context.Context, t grid.Table) error {
 	infos, err := s.opts.Rotator.Tables(ctx)
 	if err != nil {
 		return err
@@ -175,15 +175,15 @@ func (s *Server) holdTable(ctx context.Context, in *holding) (*reply[wire.TableI
 		const why = `reason is empty: say why the table must be kept, as in {"reason":"audit of 2026"}`
 		return nil, huma.Error422UnprocessableEntity("body."+why, &huma.ErrorDetail{Location: "body.reason", Message: why, Value: in.Body.Reason})
 	}
-	return s.change(ctx, in.Name, func(t bucket.Table) error { return s.opts.Keeper.Hold(ctx, t, in.Body.Reason) })
+	return s.change(ctx, in.Name, func(t grid.Table) error { return s.opts.Keeper.Hold(ctx, t, in.Body.Reason) })
 }
 
 func (s *Server) releaseTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
-	return s.change(ctx, in.Name, func(t bucket.Table) error { return s.opts.Keeper.Hold(ctx, t, "") })
+	return s.change(ctx, in.Name, func(t grid.Table) error { return s.opts.Keeper.Hold(ctx, t, "") })
 }
 
 // change changes a table and returns it as it is then.
-func (s *Server) change(ctx context.Context, name string, do func(bucket.Table) error) (*reply[wire.TableInfo], error) {
+func (s *Server) change(ctx context.Context, name string, do func(grid.Table) error) (*reply[wire.TableInfo], error) {
 	t, err := s.table(name)
 	if err == nil {
 		err = do(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 )
 
 // future is a reading that is rejected.
@@ -148,7 +148,7 @@ func TestRejectsAreListedUpTo(t *testing.T) {
 func TestNotStoredForNow(t *testing.T) {
 	s := newServer(t, nil)
 	bad := thisTable(s)
-	s.store.set(&s.store.write, func(t bucket.Table) error {
+	s.store.set(&s.store.write, func(t grid.Table) error {
 		if t == bad {
 			return errDisk
 		}
@@ -174,7 +174,7 @@ func TestNotStoredForNow(t *testing.T) {
 func TestTooManyWrites(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) { o.MaxRequests = 1 })
 	entered, gate, done := make(chan struct{}), make(chan struct{}), make(chan *reply)
-	s.store.set(&s.store.write, func(bucket.Table) error {
+	s.store.set(&s.store.write, func(grid.Table) error {
 		close(entered)
 		<-gate
 		return nil

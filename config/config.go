@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
@@ -186,12 +186,12 @@ func (s Size) String() string {
 
 // Default is the configuration if nothing is configured.
 func Default() Config {
-	grid := bucket.DefaultPolicy()
+	layout := grid.DefaultPolicy()
 	rotation := rotator.Policy{}.WithDefaults()
 	return Config{
 		Server: Server{Listen: "127.0.0.1:8278", Drain: 30 * time.Second},
 		Store:  Store{Kind: "local", Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20},
-		Tables: Tables{Prefix: "varve", Future: grid.Future, RecentWeeks: grid.Recent, Doubling: grid.Doubling},
+		Tables: Tables{Prefix: "varve", Future: layout.Future, RecentWeeks: layout.Recent, Doubling: layout.Doubling},
 		Retention: Retention{
 			Grace: rotation.Grace, Seal: rotation.Seal, Schedule: "@hourly", MaxDrops: rotation.MaxDrops,
 		},
@@ -205,8 +205,8 @@ func Default() Config {
 }
 
 // Grid returns the shape of the tables.
-func (c *Config) Grid() bucket.Policy {
-	return bucket.Policy{Future: c.Tables.Future, Recent: c.Tables.RecentWeeks, Doubling: c.Tables.Doubling}
+func (c *Config) Grid() grid.Policy {
+	return grid.Policy{Future: c.Tables.Future, Recent: c.Tables.RecentWeeks, Doubling: c.Tables.Doubling}
 }
 
 // Policy returns the retention of classes and streams.

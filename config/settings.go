@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/fields"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 )
@@ -194,7 +194,7 @@ func checkEndpoint(s string) error {
 var registryName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 
 func checkRegistry(s string) error {
-	if _, isTable := bucket.Parse(s); s != "" && (!registryName.MatchString(s) || isTable) {
+	if _, isTable := grid.Parse(s); s != "" && (!registryName.MatchString(s) || isTable) {
 		return fmt.Errorf("%q cannot name the registry: use 3 to 255 of letters, digits, _ . -", s)
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store/lease"
 )
 
@@ -14,8 +14,8 @@ const countFirst = time.Minute
 
 // needed returns what tells which tables are needed for roll-ups. What is due is
 // counted first: no table need stay for that.
-func (e *Engine) needed(tell func(marks int, took time.Duration, err error)) func(context.Context) (func(t bucket.Table, retired time.Time) string, error) {
-	return func(ctx context.Context) (func(t bucket.Table, retired time.Time) string, error) {
+func (e *Engine) needed(tell func(marks int, took time.Duration, err error)) func(context.Context) (func(t grid.Table, retired time.Time) string, error) {
+	return func(ctx context.Context) (func(t grid.Table, retired time.Time) string, error) {
 		first, cancel := context.WithTimeout(ctx, countFirst)
 		defer cancel()
 		e.count(first, tell)

@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
@@ -52,7 +52,7 @@ func TestRotation_MakesRoomOnLowDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	disk.free.Store(1 << 20)
-	january := bucket.MonthOf(now)
+	january := grid.MonthOf(now)
 	for range 3 {
 		now = now.AddDate(0, 1, 0)
 		e = openAt()

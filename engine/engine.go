@@ -12,9 +12,9 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/query"
@@ -35,8 +35,8 @@ type Options struct {
 	// Retention is the classes and streams; nil is one class that keeps
 	// readings for a year, with prefix varve.
 	Retention *retention.Policy
-	// Grid shapes the tables; nil is bucket.DefaultPolicy.
-	Grid *bucket.Policy
+	// Grid shapes the tables; nil is grid.DefaultPolicy.
+	Grid *grid.Policy
 	// Drop, Seal, Grace and MaxDrops are as in rotator.Policy.
 	Drop     bool
 	Seal     time.Duration
@@ -104,8 +104,8 @@ func (o Options) withDefaults() Options {
 		o.Retention = DefaultPolicy()
 	}
 	if o.Grid == nil {
-		grid := bucket.DefaultPolicy()
-		o.Grid = &grid
+		layout := grid.DefaultPolicy()
+		o.Grid = &layout
 	}
 	if o.Schedule == "" {
 		o.Schedule = "@hourly"

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
@@ -40,7 +40,7 @@ func (s *watched) onCreate(hook func() error) {
 	s.create.Store(&hook)
 }
 
-func (s *watched) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (s *watched) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	if hook := s.create.Load(); hook != nil {
 		if err := (*hook)(); err != nil {
 			return err
@@ -201,7 +201,7 @@ func TestBadOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
 		_, err := engine.Open(t.Context(), engine.Options{
-			Store: s, Schedule: "now and then", Grace: -1, Grid: &bucket.Policy{Recent: -1},
+			Store: s, Schedule: "now and then", Grace: -1, Grid: &grid.Policy{Recent: -1},
 		})
 		for _, want := range []string{"now and then", "grace", "recent"} {
 			if err == nil || !strings.Contains(err.Error(), want) {

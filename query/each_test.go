@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/store"
 )
@@ -42,7 +42,7 @@ func TestEach(t *testing.T) {
 	if got, err = each(w, varve.Window{From: start, To: start.Add(time.Hour)}); err != nil || len(got) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
-	w.store.before = func(_ context.Context, _ string, tb bucket.Table) error {
+	w.store.before = func(_ context.Context, _ string, tb grid.Table) error {
 		if tb == gone {
 			return store.ErrNoTable
 		}

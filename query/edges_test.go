@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 )
@@ -16,7 +16,7 @@ import (
 func TestTableEdges(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	earlier := start.AddDate(0, -1, 0)
-	weeks := bucket.Policy{}.Layout(bucket.MonthOf(earlier))
+	weeks := grid.Policy{}.Layout(grid.MonthOf(earlier))
 	for _, rg := range weeks[1:] { // not the one down to 1970
 		from, to := rg.Window().From, rg.Window().To
 		for i, at := range []time.Time{from, from.Add(1), to.Add(-2), to.Add(-1)} {

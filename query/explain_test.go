@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/store"
 )
@@ -34,7 +34,7 @@ func TestExplain(t *testing.T) {
 		var cost store.Cost
 		for _, p := range x.Tables {
 			cost.Add(p.Cost)
-			tb, ok := bucket.Parse(p.Name)
+			tb, ok := grid.Parse(p.Name)
 			if !ok || !p.From.Equal(tb.Window().From) || !p.To.Equal(tb.Window().To) || p.Month != tb.Month || p.Why == "" {
 				t.Fatalf("%+v", p)
 			}
@@ -73,7 +73,7 @@ func TestExplain(t *testing.T) {
 func TestExplainDropped(t *testing.T) {
 	w := yearly(t, 1)
 	gone := w.copies[0].table
-	w.store.before = func(_ context.Context, _ string, tb bucket.Table) error {
+	w.store.before = func(_ context.Context, _ string, tb grid.Table) error {
 		if tb == gone {
 			w.drop(t, tb)
 		}

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
@@ -27,7 +27,7 @@ func TestFailingTable(t *testing.T) {
 		want, _ := w.answer(q)
 		left := rapid.IntRange(1, 6).Draw(t, "call")
 		var failed []string
-		w.store.before = func(_ context.Context, _ string, tb bucket.Table) error {
+		w.store.before = func(_ context.Context, _ string, tb grid.Table) error {
 			w.store.mu.Lock()
 			defer w.store.mu.Unlock()
 			if left--; left == 0 {
@@ -66,7 +66,7 @@ func TestFailuresAreAllTold(t *testing.T) {
 	for m := range 4 {
 		w.put(t, retention.DefaultClass, reading("a", start.AddDate(0, -6, 0), start.AddDate(0, -m, 0), "", 1))
 	}
-	w.store.before = func(_ context.Context, _ string, tb bucket.Table) error {
+	w.store.before = func(_ context.Context, _ string, tb grid.Table) error {
 		if tb.Month%2 == 0 {
 			return errBroken
 		}
@@ -139,7 +139,7 @@ func TestCancel(t *testing.T) {
 					at := start.AddDate(0, -m, 0)
 					w.put(t, retention.DefaultClass, reading("a", at, at, "", 1))
 				}
-				w.store.before = func(ctx context.Context, _ string, _ bucket.Table) error {
+				w.store.before = func(ctx context.Context, _ string, _ grid.Table) error {
 					<-ctx.Done()
 					return ctx.Err()
 				}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 )
@@ -118,7 +118,7 @@ type latest struct {
 	q      LatestQuery
 	plan   plan
 	answer LatestAnswer
-	table  bucket.Table // that the answer is from
+	table  grid.Table // that the answer is from
 	damage damage
 }
 
@@ -216,7 +216,7 @@ func (l *latest) note(name string, err error) error {
 // offer keeps a reading if it is later than what was found; of copies, by event
 // time, the one that arrived first. By arrival the last copy is kept until the
 // first is looked for: it has outdone readings that the first may not outdo.
-func (l *latest) offer(r *varve.Reading, t bucket.Table) {
+func (l *latest) offer(r *varve.Reading, t grid.Table) {
 	a := &l.answer
 	first := l.q.By == varve.ByEvent && a.Found && r.Position() == a.Reading.Position() && r.Arrived.Before(a.Reading.Arrived)
 	if !a.Found || first || l.q.By.Later(r, &a.Reading) {
@@ -234,7 +234,7 @@ func (l *latest) offer(r *varve.Reading, t bucket.Table) {
 func (l *latest) byArrival(ctx context.Context) error {
 	slices.SortStableFunc(l.plan.tables, func(a, b planned) int { return cmp.Compare(b.Month, a.Month) })
 	err := l.search(ctx, func(t *planned) bool {
-		return t.Month >= bucket.MonthOf(l.answer.Reading.Arrived)
+		return t.Month >= grid.MonthOf(l.answer.Reading.Arrived)
 	})
 	if err != nil || !l.answer.Found {
 		return err
@@ -250,10 +250,10 @@ func (l *latest) byArrival(ctx context.Context) error {
 // have had it earlier.
 func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
-	month := bucket.MonthOf(r.Arrived)
+	month := grid.MonthOf(r.Arrived)
 	// Before this month it was too far ahead to be taken; what the policy
 	// allowed then is not known now.
-	ahead := r.Time.Sub(month.Start()) >= bucket.MaxFuture
+	ahead := r.Time.Sub(month.Start()) >= grid.MaxFuture
 	at := r.Position()
 	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}
 	for i := range l.plan.tables {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 )
@@ -75,7 +75,7 @@ func (w *world) checkLatest(t *rapid.T, got query.LatestAnswer, q query.LatestQu
 	}
 	seen := map[string]bool{}
 	for _, name := range slices.Concat(got.Coverage.Read, got.Coverage.Expired, got.Coverage.Missing) {
-		if _, ok := bucket.Parse(name); !ok || seen[name] {
+		if _, ok := grid.Parse(name); !ok || seen[name] {
 			t.Fatalf("coverage has %s, or has it twice: %+v", name, got.Coverage)
 		}
 		seen[name] = true
@@ -91,7 +91,7 @@ func (w *world) checkLatest(t *rapid.T, got query.LatestAnswer, q query.LatestQu
 func TestLatestAmongCopies(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 8)
 	on := func(month time.Month, d int) time.Time { return time.Date(2026, month, d, 12, 0, 0, 0, time.UTC) }
-	tables := map[bucket.Table]bool{}
+	tables := map[grid.Table]bool{}
 	for _, at := range []time.Time{on(1, 1), on(9, 20), on(10, 6)} { // asked first, in vain
 		tables[w.put(t, retention.DefaultClass, reading("b", at, on(11, 1), "", 1))] = true
 	}
@@ -112,7 +112,7 @@ func TestLatestAmongCopies(t *testing.T) {
 // month makes it look where the first one is.
 func TestLatestReadsLittle(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
-	var newest bucket.Table
+	var newest grid.Table
 	for d := range 365 {
 		at := start.Add(-time.Duration(364-d) * day)
 		newest = w.put(t, retention.DefaultClass, reading("a", at, at, "", int64(d)))
@@ -195,7 +195,7 @@ func TestLatestFails(t *testing.T) {
 				}
 				var failed string
 				left := call
-				w.store.before = func(_ context.Context, o string, tb bucket.Table) error {
+				w.store.before = func(_ context.Context, o string, tb grid.Table) error {
 					if o == op {
 						w.store.mu.Lock()
 						defer w.store.mu.Unlock()
@@ -236,7 +236,7 @@ func TestLatestOfDropped(t *testing.T) {
 		w.put(t, retention.DefaultClass, reading("a", start.AddDate(0, -2, 0), start.AddDate(0, -2, 0), "", 1))
 		w.put(t, retention.DefaultClass, reading("a", start, start, "", 2))
 		dropped := ""
-		w.store.before = func(_ context.Context, _ string, tb bucket.Table) error {
+		w.store.before = func(_ context.Context, _ string, tb grid.Table) error {
 			if dropped == "" {
 				dropped = tb.Name()
 				w.drop(t, tb)
@@ -272,11 +272,11 @@ func TestConsistent(t *testing.T) {
 func TestLatestAfterFutureLowered(t *testing.T) {
 	for weeks := range 8 {
 		w := newWorld(t, 500*day, retention.Forever, 1)
-		at := bucket.MonthOf(start).Start().Add(time.Duration(weeks)*7*day + 6*day)
+		at := grid.MonthOf(start).Start().Add(time.Duration(weeks)*7*day + 6*day)
 		w.clock = at.Add(30 * day)
-		once := bucket.MonthOf(start).Start().Add(-time.Hour)
-		wide := grid
-		wide.Future = bucket.MaxFuture
+		once := grid.MonthOf(start).Start().Add(-time.Hour)
+		wide := testGrid
+		wide.Future = grid.MaxFuture
 		for _, r := range []varve.Reading{
 			reading("a", at, once, "", 1),
 			reading("a", at, at.Add(2*time.Hour), "", 1),

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
@@ -38,11 +38,11 @@ func (w *world) more(t *rapid.T, n int) {
 		if rapid.IntRange(0, 9).Draw(t, "very late") == 0 {
 			at = at.AddDate(-rapid.IntRange(1, 40).Draw(t, "years"), 0, 0)
 		}
-		if rg, ok := grid.Locate(at, bucket.MonthOf(arrived)); ok && rapid.IntRange(0, 3).Draw(t, "at an edge") == 0 {
+		if rg, ok := testGrid.Locate(at, grid.MonthOf(arrived)); ok && rapid.IntRange(0, 3).Draw(t, "at an edge") == 0 {
 			at = rapid.SampledFrom([]time.Time{rg.Window().From, rg.Window().To.Add(-1), rg.Window().To}).Draw(t, "edge of table")
 		}
-		if at.After(arrived.Add(grid.Future)) {
-			at = arrived.Add(grid.Future)
+		if at.After(arrived.Add(testGrid.Future)) {
+			at = arrived.Add(testGrid.Future)
 		}
 		dev := rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "device")
 		id := rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(t, "id")
@@ -136,7 +136,7 @@ func (w *world) pass(t *rapid.T) {
 func (w *world) rotate(t TB) {
 	r := rotator.New(rotator.Options{
 		Catalog: w.mem, Creator: w.mem, Keeper: w.mem, Items: w.mem, Now: w.now, Holder: "r",
-		Policy: rotator.Policy{Grid: grid, Retention: w.policy, Drop: true, Grace: time.Hour},
+		Policy: rotator.Policy{Grid: testGrid, Retention: w.policy, Drop: true, Grace: time.Hour},
 	})
 	for range 2 {
 		if _, err := r.Run(context.Background()); err != nil {
@@ -200,9 +200,9 @@ func TestCoverage(t *testing.T) {
 
 // retireSome retires some tables, which are read all the same, and picks some
 // others to be dropped.
-func (w *world) retireSome(t *rapid.T) (gone map[string]bucket.Table) {
-	gone = map[string]bucket.Table{}
-	seen := map[bucket.Table]bool{}
+func (w *world) retireSome(t *rapid.T) (gone map[string]grid.Table) {
+	gone = map[string]grid.Table{}
+	seen := map[grid.Table]bool{}
 	for _, c := range slices.Clone(w.copies) {
 		if seen[c.table] {
 			continue
@@ -220,11 +220,11 @@ func (w *world) retireSome(t *rapid.T) (gone map[string]bucket.Table) {
 	return gone
 }
 
-func (w *world) forget(tb bucket.Table) {
+func (w *world) forget(tb grid.Table) {
 	w.copies = slices.DeleteFunc(w.copies, func(c stored) bool { return c.table == tb })
 }
 
-func (w *world) drop(t TB, tb bucket.Table) {
+func (w *world) drop(t TB, tb grid.Table) {
 	w.forget(tb)
 	if err := w.mem.Retire(context.Background(), tb, w.clock); err != nil {
 		t.Fatalf("%v", err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/streams"
@@ -17,7 +17,7 @@ import (
 
 // planned is a table that must be read.
 type planned struct {
-	bucket.Table
+	grid.Table
 	cutoff time.Time // readings with neither event time nor arrival after it have expired
 }
 
@@ -112,7 +112,7 @@ func (e *Engine) keeps(s *streams.Stream, most time.Duration) map[string]time.Du
 }
 
 // spent reports whether everything that a table can hold has expired.
-func spent(t bucket.Table, cutoff time.Time) bool {
+func spent(t grid.Table, cutoff time.Time) bool {
 	return !t.Month.End().After(cutoff) && !time.Unix(t.End, 0).After(cutoff)
 }
 
@@ -128,13 +128,13 @@ func (p *plan) inOrder(o varve.Order) {
 
 // PlannedTable is one table in the explanation of a query.
 type PlannedTable struct {
-	Name   string       `json:"name"`
-	From   time.Time    `json:"from"`   // of its event range
-	To     time.Time    `json:"to"`     // of its event range
-	Month  bucket.Month `json:"-"`      // of arrival
-	Action string       `json:"action"` // read, or skip
-	Why    string       `json:"why"`    // it is read or skipped
-	Cost   store.Cost   `json:"-"`      // of reading the window in it to the end
+	Name   string     `json:"name"`
+	From   time.Time  `json:"from"`   // of its event range
+	To     time.Time  `json:"to"`     // of its event range
+	Month  grid.Month `json:"-"`      // of arrival
+	Action string     `json:"action"` // read, or skip
+	Why    string     `json:"why"`    // it is read or skipped
+	Cost   store.Cost `json:"-"`      // of reading the window in it to the end
 }
 
 // Explanation is what a query would do.
@@ -171,25 +171,25 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 		x.Tables = append(x.Tables, explained(t.Table, "read", "its event range overlaps the window", cost))
 	}
 	for _, name := range p.lost {
-		if t, ok := bucket.Parse(name); ok && !slices.ContainsFunc(p.tables, func(r planned) bool { return r.Table == t }) {
+		if t, ok := grid.Parse(name); ok && !slices.ContainsFunc(p.tables, func(r planned) bool { return r.Table == t }) {
 			x.Tables = append(x.Tables, explained(t, "skip", "somebody deleted it", store.Cost{}))
 		}
 	}
 	for _, name := range p.expired {
-		if t, ok := bucket.Parse(name); ok {
+		if t, ok := grid.Parse(name); ok {
 			x.Tables = append(x.Tables, explained(t, "skip", "all it can hold has expired", store.Cost{}))
 		}
 	}
 	return x, nil
 }
 
-func explained(t bucket.Table, action, why string, cost store.Cost) PlannedTable {
+func explained(t grid.Table, action, why string, cost store.Cost) PlannedTable {
 	w := t.Window()
 	return PlannedTable{Name: t.Name(), From: w.From, To: w.To, Month: t.Month, Action: action, Why: why, Cost: cost}
 }
 
 // rangeOf is the part of a query that one table answers.
-func (q *Query) rangeOf(t bucket.Table, l store.Layout, after *varve.Position, limit int) store.Range {
+func (q *Query) rangeOf(t grid.Table, l store.Layout, after *varve.Position, limit int) store.Range {
 	return store.Range{
 		Table: t, Series: q.Series, Window: q.Window, Order: q.Order,
 		After: after, Limit: limit, Consistent: q.Consistent, Layout: l,

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
@@ -16,20 +16,20 @@ import (
 type watched struct {
 	*mem.Store
 	pages  int // readings in a page at most; 0: any number
-	before func(ctx context.Context, op string, t bucket.Table) error
+	before func(ctx context.Context, op string, t grid.Table) error
 
 	mu      sync.Mutex
-	reads   map[bucket.Table]int // pages and latests
+	reads   map[grid.Table]int // pages and latests
 	filters []store.Filter
 	ranges  []store.Range
 }
 
 var errBroken = errors.New("broken")
 
-func (s *watched) note(ctx context.Context, op string, t bucket.Table) error {
+func (s *watched) note(ctx context.Context, op string, t grid.Table) error {
 	s.mu.Lock()
 	if s.reads == nil {
-		s.reads = map[bucket.Table]int{}
+		s.reads = map[grid.Table]int{}
 	}
 	if op != "estimate" {
 		s.reads[t]++

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
@@ -20,8 +20,8 @@ const day = 24 * time.Hour
 // start is when the clock of a world begins.
 var start = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
-// grid has few tables, so that many readings share one.
-var grid = bucket.Policy{Future: 10 * day, Recent: 2, Doubling: 60 * day}
+// testGrid has few tables, so that many readings share one.
+var testGrid = grid.Policy{Future: 10 * day, Recent: 2, Doubling: 60 * day}
 
 // TB is what the tests and rapid's have in common.
 type TB interface {
@@ -43,7 +43,7 @@ type world struct {
 
 // stored is one copy of a reading.
 type stored struct {
-	table   bucket.Table
+	table   grid.Table
 	reading varve.Reading
 }
 
@@ -95,20 +95,20 @@ func reading(dev string, at, arrived time.Time, id string, value int64) varve.Re
 }
 
 // put stores a reading in the table where it belongs, and makes the table.
-func (w *world) put(t TB, class string, r varve.Reading) bucket.Table {
+func (w *world) put(t TB, class string, r varve.Reading) grid.Table {
 	t.Helper()
-	return w.putOn(t, grid, class, r)
+	return w.putOn(t, testGrid, class, r)
 }
 
 // putOn stores a reading in the table where it belongs on a grid.
-func (w *world) putOn(t TB, grid bucket.Policy, class string, r varve.Reading) bucket.Table {
+func (w *world) putOn(t TB, layout grid.Policy, class string, r varve.Reading) grid.Table {
 	t.Helper()
-	month := bucket.MonthOf(r.Arrived)
-	rg, ok := grid.Locate(r.Time, month)
+	month := grid.MonthOf(r.Arrived)
+	rg, ok := layout.Locate(r.Time, month)
 	if !ok {
 		t.Fatalf("no table holds %s", &r)
 	}
-	tb := bucket.Table{Prefix: w.policy.TablePrefix(class), Range: rg, Month: month}
+	tb := grid.Table{Prefix: w.policy.TablePrefix(class), Range: rg, Month: month}
 	if err := w.mem.Create(context.Background(), tb, store.Warm); err != nil {
 		t.Fatalf("%v", err)
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // Forever is the retention of what never expires.
@@ -58,7 +58,7 @@ type Policy struct {
 // streams.<name>.class and the like.
 func (p *Policy) Validate() error {
 	var errs []error
-	if err := bucket.ValidatePrefix(p.Prefix); err != nil {
+	if err := grid.ValidatePrefix(p.Prefix); err != nil {
 		errs = append(errs, varve.InvalidParam("prefix", "%s", err))
 	}
 	seen := map[string]bool{}
@@ -93,8 +93,8 @@ func (c Class) validate(p *Policy) error {
 		return varve.InvalidParam(at, "a class has no name")
 	}
 	// A wrong prefix has been reported once; a long name makes it wrong here.
-	if prefix := p.TablePrefix(c.Name); len(prefix) > bucket.MaxPrefix {
-		return varve.InvalidParam(at, "the prefix of its tables, %s, has %d characters, the limit is %d", prefix, len(prefix), bucket.MaxPrefix)
+	if prefix := p.TablePrefix(c.Name); len(prefix) > grid.MaxPrefix {
+		return varve.InvalidParam(at, "the prefix of its tables, %s, has %d characters, the limit is %d", prefix, len(prefix), grid.MaxPrefix)
 	}
 	if c.Retention != Forever && (c.Retention < MinRetention || c.Retention > MaxRetention) {
 		return varve.InvalidParam(at+".retention", "%s is not from %s to %s, or forever",

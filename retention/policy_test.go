@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 )
 
@@ -132,7 +132,7 @@ func TestTablePrefix(t *testing.T) {
 	prefixes := map[string]string{"default": "varve", "short": "varve-short", "forever": "varve-forever"}
 	for class, want := range prefixes {
 		prefix := p.TablePrefix(class)
-		if prefix != want || bucket.ValidatePrefix(prefix) != nil {
+		if prefix != want || grid.ValidatePrefix(prefix) != nil {
 			t.Errorf("class %s has the prefix %s, want %s", class, prefix, want)
 		}
 		if got, ok := p.ClassOfPrefix(prefix); !ok || got.Name != class {

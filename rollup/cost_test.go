@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/router"
@@ -43,7 +43,7 @@ func newOnDynamo(t *testing.T, clock time.Time) *onDynamo {
 	known := streams.New(s, w.now)
 	raw := query.New(query.Options{Reader: s, Catalog: s, Streams: known, Policy: w.policy, Now: w.now})
 	w.routers[0] = router.New(router.Options{
-		Writer: s, Creator: s, Streams: known, Policy: w.policy, Grid: bucket.DefaultPolicy(), Now: w.now,
+		Writer: s, Creator: s, Streams: known, Policy: w.policy, Grid: grid.DefaultPolicy(), Now: w.now,
 		Marker: rollup.NewMarker(s, w.now),
 	})
 	counter := rollup.NewWorker(rollup.WorkerOptions{Items: s, Raw: raw, Now: w.now, Holder: "worker"})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store"
 )
@@ -156,7 +156,7 @@ func (w *world) rotate() {
 	}
 }
 
-func (w *world) there(table bucket.Table) bool {
+func (w *world) there(table grid.Table) bool {
 	infos, err := w.store.Tables(context.Background(), store.Filter{Prefixes: []string{"v"}, Window: varve.AllTime()})
 	if err != nil {
 		w.t.Fatalf("%v", err)

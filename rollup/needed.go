@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -20,7 +20,7 @@ const CountedFor = 3 * 24 * time.Hour
 // later months, too, as it tells what of that had come before; but only for what
 // arrived until it was retired. Of what came later, partials tell whether it had
 // come before.
-func (w *Worker) Needed(ctx context.Context) (func(t bucket.Table, retired time.Time) string, error) {
+func (w *Worker) Needed(ctx context.Context) (func(t grid.Table, retired time.Time) string, error) {
 	type part struct{ day, arrival int64 }
 	needed := map[part]bool{}
 	for i := range shards {
@@ -33,12 +33,12 @@ func (w *Worker) Needed(ctx context.Context) (func(t bucket.Table, retired time.
 			return nil, fmt.Errorf("marks of roll-ups: %w", err)
 		}
 	}
-	return func(t bucket.Table, retired time.Time) string {
+	return func(t grid.Table, retired time.Time) string {
 		first, days := int64(0), 0
 		last := dayOf(retired.Unix())
 		for p := range needed {
 			of := varve.Window{From: Daily.start(p.day), To: Daily.start(p.day + 1)}
-			if p.arrival > last || t.Month > bucket.MonthOf(Daily.start(p.arrival)) || !t.Overlaps(of) {
+			if p.arrival > last || t.Month > grid.MonthOf(Daily.start(p.arrival)) || !t.Overlaps(of) {
 				continue
 			}
 			if days == 0 || p.day < first {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rollup"
 )
 
@@ -23,24 +23,24 @@ func TestNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	week := bucket.Range{Start: hour.Add(-24 * time.Hour).Unix(), End: hour.Add(6 * 24 * time.Hour).Unix()}
-	other := bucket.Range{Start: week.End, End: week.End + 7*86400}
+	week := grid.Range{Start: hour.Add(-24 * time.Hour).Unix(), End: hour.Add(6 * 24 * time.Hour).Unix()}
+	other := grid.Range{Start: week.End, End: week.End + 7*86400}
 	for _, c := range []struct {
 		what    string
-		r       bucket.Range
-		month   bucket.Month
+		r       grid.Range
+		month   grid.Month
 		retired time.Time
 		needed  bool
 	}{
-		{"the mark's own month", week, bucket.MonthOf(arrived), arrived.AddDate(0, 2, 0), true},
-		{"an earlier month, which tells what came before", week, bucket.MonthOf(hour), arrived.AddDate(0, 1, 0), true},
-		{"it was retired later on that day", week, bucket.MonthOf(hour), arrived.Add(10 * time.Hour), true},
-		{"it was retired earlier on that day", week, bucket.MonthOf(hour), arrived.Add(-12 * time.Hour), true},
-		{"it was retired the day before", week, bucket.MonthOf(hour), arrived.Add(-14 * time.Hour), false},
-		{"a later month", week, bucket.MonthOf(arrived) + 1, arrived.AddDate(0, 2, 0), false},
-		{"another range", other, bucket.MonthOf(arrived), arrived.AddDate(0, 2, 0), false},
+		{"the mark's own month", week, grid.MonthOf(arrived), arrived.AddDate(0, 2, 0), true},
+		{"an earlier month, which tells what came before", week, grid.MonthOf(hour), arrived.AddDate(0, 1, 0), true},
+		{"it was retired later on that day", week, grid.MonthOf(hour), arrived.Add(10 * time.Hour), true},
+		{"it was retired earlier on that day", week, grid.MonthOf(hour), arrived.Add(-12 * time.Hour), true},
+		{"it was retired the day before", week, grid.MonthOf(hour), arrived.Add(-14 * time.Hour), false},
+		{"a later month", week, grid.MonthOf(arrived) + 1, arrived.AddDate(0, 2, 0), false},
+		{"another range", other, grid.MonthOf(arrived), arrived.AddDate(0, 2, 0), false},
 	} {
-		why := needed(bucket.Table{Prefix: "v", Range: c.r, Month: c.month}, c.retired)
+		why := needed(grid.Table{Prefix: "v", Range: c.r, Month: c.month}, c.retired)
 		if (why != "") != c.needed {
 			t.Errorf("%s: %q", c.what, why)
 		}

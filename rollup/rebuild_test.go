@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rollup"
 )
 
@@ -156,7 +156,7 @@ func TestRebuildGone(t *testing.T) {
 }
 
 // dropOf lets time pass until a table is gone.
-func (m *steps) dropOf(table bucket.Table) {
+func (m *steps) dropOf(table grid.Table) {
 	for m.there(table) {
 		m.clock = m.clock.Add(24 * time.Hour)
 		m.finish()
@@ -225,7 +225,7 @@ func (m *steps) weeks() {
 func (m *steps) rebuildAll() {
 	whole := true
 	for _, c := range m.model {
-		whole = whole && !slices.ContainsFunc(c.tables, func(t bucket.Table) bool { return !m.there(t) })
+		whole = whole && !slices.ContainsFunc(c.tables, func(t grid.Table) bool { return !m.there(t) })
 	}
 	periods := []rollup.Period{rollup.Hourly, rollup.Daily}
 	before := map[string]map[int64]*big.Int{}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
@@ -36,7 +36,7 @@ const keep = 36 * time.Hour
 // stored is a reading of the model.
 type stored struct {
 	copies []varve.Reading // in the order of their arrival
-	tables []bucket.Table  // where they are, or were
+	tables []grid.Table    // where they are, or were
 }
 
 // world is a fleet over one store, and the model of what it took in.
@@ -45,7 +45,7 @@ type world struct {
 	clock   time.Time
 	store   *hooked
 	policy  *retention.Policy
-	grid    bucket.Policy
+	grid    grid.Policy
 	skews   []time.Duration // of the routers' clocks
 	routers []*router.Router
 	rotator *rotator.Rotator
@@ -59,7 +59,7 @@ type world struct {
 func newWorld(t TB) *world {
 	w := &world{
 		t: t, clock: start, model: map[string]*stored{},
-		grid:  bucket.Policy{Future: 24 * time.Hour, Recent: 1, Doubling: 60 * 24 * time.Hour},
+		grid:  grid.Policy{Future: 24 * time.Hour, Recent: 1, Doubling: 60 * 24 * time.Hour},
 		skews: []time.Duration{0, -5 * time.Minute, 5 * time.Minute},
 		policy: &retention.Policy{Prefix: "v", Classes: []retention.Class{
 			{Name: retention.DefaultClass, Retention: keep},

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/lease"
@@ -41,7 +41,7 @@ func describe(p *rotator.Plan, kept bool) []string {
 }
 
 // other names the class of a table that is not of the default class.
-func other(t bucket.Table) string {
+func other(t grid.Table) string {
 	if _, class, ok := strings.Cut(t.Prefix, "-"); ok {
 		return " " + class
 	}
@@ -61,7 +61,7 @@ func failures(err error) []string {
 
 func (s *script) list([]string) []string {
 	type row struct {
-		month bucket.Month
+		month grid.Month
 		name  string
 	}
 	counts, tiers, held := map[row]int{}, map[row]map[store.Tier]int{}, map[row]int64{}

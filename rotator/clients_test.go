@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/router"
 )
 
@@ -107,12 +107,12 @@ func (l *life) acknowledged(r *varve.Reading, duplicate bool) {
 	if at := r.Position(); expires.After(l.alive[r.Series][at]) {
 		l.alive[r.Series][at] = expires
 	}
-	month := bucket.MonthOf(r.Arrived)
+	month := grid.MonthOf(r.Arrived)
 	rg, ok := l.policy.Grid.Locate(r.Time, month)
 	if !ok {
 		l.t.Fatalf("%s was stored, and no table holds it", r)
 	}
-	t := bucket.Table{Prefix: l.policy.Retention.TablePrefix(l.policy.Retention.ClassOf(r.Stream).Name), Range: rg, Month: month}
+	t := grid.Table{Prefix: l.policy.Retention.TablePrefix(l.policy.Retention.ClassOf(r.Stream).Name), Range: rg, Month: month}
 	if expires.After(l.until[t]) {
 		l.until[t] = expires
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 )
@@ -46,7 +46,7 @@ func (s *script) duration(text string) time.Duration {
 // setPolicy starts the service anew under a policy; what is not named is small.
 func (s *script) setPolicy(args []string) []string {
 	ret := &retention.Policy{Prefix: "varve", Streams: map[string]retention.Stream{}}
-	p := rotator.Policy{Grid: bucket.Policy{Future: 24 * time.Hour}, Retention: ret}
+	p := rotator.Policy{Grid: grid.Policy{Future: 24 * time.Hour}, Retention: ret}
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
 		var err error

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
@@ -24,14 +24,14 @@ func TestForeignNames(t *testing.T) {
 	}
 	w := newWorld(t, time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC))
 	foreign := map[string]bool{}
-	w.store.before = func(op string, tb bucket.Table) error {
+	w.store.before = func(op string, tb grid.Table) error {
 		if foreign[tb.Name()] {
 			t.Errorf("%s %s, which is foreign", op, tb)
 		}
 		return nil
 	}
 	w.start(rotator.Policy{
-		Grid: bucket.DefaultPolicy(), Drop: true, Grace: time.Hour,
+		Grid: grid.DefaultPolicy(), Drop: true, Grace: time.Hour,
 		Retention: &retention.Policy{Prefix: "varve", Classes: []retention.Class{{Name: retention.DefaultClass, Retention: 10 * day}}},
 	})
 	alike := plant(w, foreign, n)
@@ -90,14 +90,14 @@ func year(w *world, foreign map[string]bool) {
 func plant(w *world, foreign map[string]bool, n int) (alike int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for len(foreign) < n {
-		month := bucket.NewMonth(2024+rng.IntN(4), time.Month(1+rng.IntN(12)))
+		month := grid.NewMonth(2024+rng.IntN(4), time.Month(1+rng.IntN(12)))
 		layout := w.policy.Grid.Layout(month)
-		own := bucket.Table{Prefix: "varve", Range: layout[rng.IntN(len(layout))], Month: month}.Name()
+		own := grid.Table{Prefix: "varve", Range: layout[rng.IntN(len(layout))], Month: month}.Name()
 		name := distort(rng, own)
 		for rng.IntN(3) == 0 {
 			name = distort(rng, name)
 		}
-		tb, ok := bucket.Parse(name)
+		tb, ok := grid.Parse(name)
 		ours := ok && tb.Prefix == "varve"
 		if ours && tb.Month.Year() >= 2026 && tb.Month.Year() <= 2027 || foreign[name] {
 			continue

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rotator"
 )
 
@@ -21,22 +21,22 @@ func TestHoldDuringRun(t *testing.T) {
 				mustRun(t, w.rotator)
 				w.clock = w.clock.AddDate(0, 0, 8)
 			}
-			var told []bucket.Table
+			var told []grid.Table
 			r := w.another("me", rotator.Events{Applied: func(a rotator.Action, _ time.Duration, err error) {
 				if told = append(told, a.Table); err != nil {
 					t.Errorf("%s %s: %v", a.Kind, a.Table, err)
 				}
 			}})
-			var held bucket.Table
-			w.store.before = func(op string, tb bucket.Table) error {
-				if op != kind.String() || held != (bucket.Table{}) {
+			var held grid.Table
+			w.store.before = func(op string, tb grid.Table) error {
+				if op != kind.String() || held != (grid.Table{}) {
 					return nil
 				}
 				held = tb
 				return w.mem.Hold(t.Context(), tb, "case 17")
 			}
 			p := mustRun(t, r)
-			if held == (bucket.Table{}) || p.Counts()[kind] == 0 || slices.Contains(told, held) {
+			if held == (grid.Table{}) || p.Counts()[kind] == 0 || slices.Contains(told, held) {
 				t.Fatalf("%d tables, but %s: %v", p.Counts()[kind], held, told)
 			}
 			kept := slices.IndexFunc(p.Kept, func(k rotator.Kept) bool { return k.Table == held })
@@ -54,7 +54,7 @@ func TestHoldDuringRun(t *testing.T) {
 	}
 }
 
-func (w *world) checkHeld(tb bucket.Table, retired bool) {
+func (w *world) checkHeld(tb grid.Table, retired bool) {
 	w.t.Helper()
 	for _, in := range w.tables() {
 		if in.Table == tb {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
@@ -50,8 +50,8 @@ type life struct {
 	rng    *rand.Rand
 	keep   map[string]time.Duration // by stream
 	alive  map[varve.Series]map[varve.Position]time.Time
-	until  map[bucket.Table]time.Time // when the last reading in it expires
-	sent   []varve.Reading            // some that may be sent again
+	until  map[grid.Table]time.Time // when the last reading in it expires
+	sent   []varve.Reading          // some that may be sent again
 	slow   []slowRequest
 	away   time.Time // the rotator does not run until then
 	bound  int
@@ -71,13 +71,13 @@ func newLife(t *testing.T, seed uint64, maxDays int) *life {
 	l := &life{
 		world: newWorld(t, time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rng.IntN(400*24))*time.Hour)),
 		rng:   rng, budget: -1, keep: map[string]time.Duration{},
-		alive: map[varve.Series]map[varve.Position]time.Time{}, until: map[bucket.Table]time.Time{},
+		alive: map[varve.Series]map[varve.Position]time.Time{}, until: map[grid.Table]time.Time{},
 	}
 	l.keep["weather"] = time.Duration(1+rng.IntN(maxDays)) * day
 	l.keep["debug"] = time.Duration(1+rng.IntN(72)) * time.Hour
 	l.store.before = l.allow
 	l.start(rotator.Policy{
-		Grid: bucket.Policy{
+		Grid: grid.Policy{
 			Future: time.Duration(rng.IntN(24*20)) * time.Hour, Recent: rng.IntN(4),
 			Doubling: time.Duration(rng.IntN(365)) * day,
 		},
@@ -98,21 +98,21 @@ func newLife(t *testing.T, seed uint64, maxDays int) *life {
 	l.bound = bound
 	for n := range 50 {
 		at := l.clock.AddDate(0, 0, 7*n)
-		rg, _ := bucket.DefaultPolicy().Locate(at, bucket.MonthOf(at))
-		l.mem.PlantForeign(bucket.Table{Prefix: "varve-other", Range: rg, Month: bucket.MonthOf(at)}.Name())
+		rg, _ := grid.DefaultPolicy().Locate(at, grid.MonthOf(at))
+		l.mem.PlantForeign(grid.Table{Prefix: "varve-other", Range: rg, Month: grid.MonthOf(at)}.Name())
 	}
 	return l
 }
 
 // allow is the store's hook: it cuts a run off, and sees that no step hurts.
-func (l *life) allow(op string, t bucket.Table) error {
+func (l *life) allow(op string, t grid.Table) error {
 	if l.budget == 0 {
 		return fmt.Errorf("the process is dead")
 	}
 	if l.budget > 0 {
 		l.budget--
 	}
-	if t != (bucket.Table{}) && t.Prefix != "varve" && t.Prefix != "varve-short" {
+	if t != (grid.Table{}) && t.Prefix != "varve" && t.Prefix != "varve-short" {
 		l.t.Errorf("%s: %s %s, which is foreign", l.clock, op, t)
 	}
 	if op == "retire" || op == "drop" {

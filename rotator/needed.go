@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // keepNeeded keeps the tables that a plan would drop and that are needed. If
@@ -17,9 +17,9 @@ func (r *Rotator) keepNeeded(ctx context.Context, p *Plan) error {
 	why, err := r.opts.Needed(ctx)
 	if err != nil {
 		err = fmt.Errorf("which tables are needed: %w", err)
-		why = func(bucket.Table, time.Time) string { return err.Error() }
+		why = func(grid.Table, time.Time) string { return err.Error() }
 	}
-	needed := map[bucket.Table]string{}
+	needed := map[grid.Table]string{}
 	for _, a := range p.Actions {
 		if a.Kind != Drop {
 			continue

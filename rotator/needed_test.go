@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rotator"
 )
 
@@ -29,9 +29,9 @@ func TestNeeded(t *testing.T) {
 	unsure, asked := errors.New("the registry is away"), 0
 	r := rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Policy: w.policy, Now: w.now, Holder: "needing",
-		Needed: func(context.Context) (func(bucket.Table, time.Time) string, error) {
+		Needed: func(context.Context) (func(grid.Table, time.Time) string, error) {
 			asked++
-			return func(t bucket.Table, _ time.Time) string {
+			return func(t grid.Table, _ time.Time) string {
 				if t == first {
 					return "somebody counts it"
 				}

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rotator"
 )
 
@@ -30,7 +30,7 @@ func parallelCreates(t *testing.T) {
 	var calls atomic.Int64
 	full := make(chan struct{})
 	broken := errors.New("broken")
-	w.store.before = func(op string, _ bucket.Table) error {
+	w.store.before = func(op string, _ grid.Table) error {
 		if op != "create" {
 			return nil
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 )
@@ -43,7 +43,7 @@ func (k Kind) String() string {
 // Action is one step of a plan.
 type Action struct {
 	Kind     Kind
-	Table    bucket.Table
+	Table    grid.Table
 	Tier     store.Tier // of Create and Tune
 	Retired  time.Time  // when it was, of Drop
 	Reason   string
@@ -54,7 +54,7 @@ type Action struct {
 // Kept is a table that one might expect a plan to act on, and that it leaves
 // alone.
 type Kept struct {
-	Table    bucket.Table
+	Table    grid.Table
 	Reason   string
 	Readings int64
 	Bytes    int64
@@ -78,12 +78,12 @@ type Plan struct {
 // with details. It is a pure function.
 func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 	now = now.UTC()
-	b := builder{Policy: p.WithDefaults(), plan: Plan{Now: now, Tables: len(tables)}, there: map[bucket.Table]*store.Info{}}
+	b := builder{Policy: p.WithDefaults(), plan: Plan{Now: now, Tables: len(tables)}, there: map[grid.Table]*store.Info{}}
 	for i := range tables {
 		b.there[tables[i].Table] = &tables[i]
 	}
 	for _, c := range p.Retention.Classes {
-		month := bucket.MonthOf(now)
+		month := grid.MonthOf(now)
 		b.create(c, month)
 		b.create(c, month+1)
 	}
@@ -99,7 +99,7 @@ func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 type builder struct {
 	Policy
 	plan  Plan
-	there map[bucket.Table]*store.Info
+	there map[grid.Table]*store.Info
 }
 
 func (b *builder) add(kind Kind, in *store.Info, tier store.Tier, format string, args ...any) {
@@ -114,10 +114,10 @@ func (b *builder) leave(in *store.Info, format string, args ...any) {
 }
 
 // create plans the tables of a class and write month that are missing.
-func (b *builder) create(c retention.Class, m bucket.Month) {
-	ahead := m > bucket.MonthOf(b.plan.Now)
+func (b *builder) create(c retention.Class, m grid.Month) {
+	ahead := m > grid.MonthOf(b.plan.Now)
 	for _, r := range b.Grid.Layout(m) {
-		t := bucket.Table{Prefix: b.Retention.TablePrefix(c.Name), Range: r, Month: m}
+		t := grid.Table{Prefix: b.Retention.TablePrefix(c.Name), Range: r, Month: m}
 		in := b.there[t]
 		if ahead {
 			b.plan.Needed++
@@ -241,7 +241,7 @@ func (b *builder) limitDrops() {
 	})
 }
 
-func (b *builder) retired(t bucket.Table) time.Time {
+func (b *builder) retired(t grid.Table) time.Time {
 	if in := b.there[t]; in != nil {
 		return in.Retired
 	}
@@ -249,8 +249,8 @@ func (b *builder) retired(t bucket.Table) time.Time {
 }
 
 // spare turns the steps that came too late for tables' holds into kept tables.
-func (p *Plan) spare(held map[bucket.Table]string) {
-	why := map[bucket.Table]string{}
+func (p *Plan) spare(held map[grid.Table]string) {
+	why := map[grid.Table]string{}
 	for t, reason := range held {
 		why[t] = onHold(reason)
 	}
@@ -258,7 +258,7 @@ func (p *Plan) spare(held map[bucket.Table]string) {
 }
 
 // keep turns the retiring and dropping of tables into kept tables, with reasons.
-func (p *Plan) keep(why map[bucket.Table]string) {
+func (p *Plan) keep(why map[grid.Table]string) {
 	p.Actions = slices.DeleteFunc(p.Actions, func(a Action) bool {
 		reason, ok := why[a.Table]
 		ok = ok && (a.Kind == Retire || a.Kind == Drop)

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
@@ -30,7 +30,7 @@ func drawPolicy(t *rapid.T) rotator.Policy {
 		return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * time.Hour
 	}
 	p := rotator.Policy{
-		Grid: bucket.Policy{
+		Grid: grid.Policy{
 			Future: hours("future", 8*7*24), Recent: rapid.IntRange(0, 52).Draw(t, "recent"),
 			Doubling: time.Duration(rapid.IntRange(0, 50*365).Draw(t, "doubling")) * day,
 		},
@@ -50,12 +50,12 @@ func drawPolicy(t *rapid.T) rotator.Policy {
 func drawSituation(t *rapid.T) situation {
 	s := situation{policy: drawPolicy(t)}
 	s.now = time.Unix(rapid.Int64Range(1_700_000_000, 1_900_000_000).Draw(t, "now"), 0).UTC()
-	seen := map[bucket.Table]bool{}
+	seen := map[grid.Table]bool{}
 	for range rapid.IntRange(0, 60).Draw(t, "tables") {
-		month := bucket.MonthOf(s.now) + bucket.Month(rapid.IntRange(-20, 1).Draw(t, "month"))
+		month := grid.MonthOf(s.now) + grid.Month(rapid.IntRange(-20, 1).Draw(t, "month"))
 		layout := s.policy.Grid.Layout(month)
 		in := store.Info{
-			Table: bucket.Table{
+			Table: grid.Table{
 				Prefix: rapid.SampledFrom([]string{"v", "v", "v-other", "v-gone"}).Draw(t, "prefix"),
 				Range:  rapid.SampledFrom(layout).Draw(t, "range"), Month: month,
 			},
@@ -102,7 +102,7 @@ func (s *situation) lastBreath(in *store.Info) (time.Time, bool) {
 func TestPlanHurtsNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
-		byTable := map[bucket.Table]*store.Info{}
+		byTable := map[grid.Table]*store.Info{}
 		for i := range s.infos {
 			byTable[s.infos[i].Table] = &s.infos[i]
 		}
@@ -146,7 +146,7 @@ func TestPlanHurtsNothing(t *testing.T) {
 // explained checks that each table that is left although it has expired is
 // among the kept, with a reason; drops that the cap left were retired later.
 func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
-	why, acted := map[bucket.Table]string{}, map[bucket.Table]rotator.Kind{}
+	why, acted := map[grid.Table]string{}, map[grid.Table]rotator.Kind{}
 	for _, k := range p.Kept {
 		if why[k.Table] != "" || k.Reason == "" {
 			t.Fatalf("%s is kept because %q and %q", k.Table, why[k.Table], k.Reason)
@@ -195,13 +195,13 @@ func TestPlanIsEnough(t *testing.T) {
 		if again := s.policy.Plan(s.now, s.infos); !reflect.DeepEqual(p, again) || !slices.Equal(before, s.infos) {
 			t.Fatalf("planned twice:\n%+v\n%+v", p, again)
 		}
-		month := bucket.MonthOf(s.now)
+		month := grid.MonthOf(s.now)
 		needed := len(s.policy.Grid.Layout(month+1)) * len(s.policy.Retention.Classes)
 		if p.Needed != needed || p.Tables != len(s.infos) {
 			t.Fatalf("needed %d, want %d; tables %d, want %d", p.Needed, needed, p.Tables, len(s.infos))
 		}
 		q := s.policy.Plan(s.now, carryOut(s.infos, &p, s.now))
-		restored := map[bucket.Table]bool{}
+		restored := map[grid.Table]bool{}
 		for _, a := range p.Actions {
 			restored[a.Table] = restored[a.Table] || a.Kind == rotator.Restore
 		}

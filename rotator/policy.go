@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 )
@@ -22,7 +22,7 @@ const (
 
 // Policy says what becomes of tables.
 type Policy struct {
-	Grid      bucket.Policy
+	Grid      grid.Policy
 	Retention *retention.Policy
 	// Drop allows tables to be dropped. Without it they are retired only.
 	Drop bool
@@ -99,7 +99,7 @@ func (p Policy) StateOf(in *store.Info, now time.Time) State {
 
 // TierOf returns the tier that a table should have: hot if this month's
 // readings of about now go to it, or the next month's will within a day.
-func (p Policy) TierOf(t bucket.Table, now time.Time) store.Tier {
+func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 	if !now.Before(t.Month.End().Add(p.Seal)) {
 		return store.Cold
 	}
@@ -110,7 +110,7 @@ func (p Policy) TierOf(t bucket.Table, now time.Time) store.Tier {
 		}
 		at = begin
 	}
-	recent := bucket.Range{Start: at.Add(-floor).Unix(), End: at.Add(p.Grid.Future).Unix() + 1}
+	recent := grid.Range{Start: at.Add(-floor).Unix(), End: at.Add(p.Grid.Future).Unix() + 1}
 	if t.Overlaps(recent.Window()) {
 		return store.Hot
 	}
@@ -122,7 +122,7 @@ func (p Policy) TierOf(t bucket.Table, now time.Time) store.Tier {
 //
 // A reading in it expires at max(event time, arrival) + retention. It arrived
 // before the write month's end, and happened before the range's end.
-func (p Policy) RetireAt(t bucket.Table, keep time.Duration) time.Time {
+func (p Policy) RetireAt(t grid.Table, keep time.Duration) time.Time {
 	last := t.Month.End().Add(margin)
 	if end := t.Window().To; end.After(last) {
 		last = end
@@ -182,7 +182,7 @@ func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 		return 0, false
 	}
 	largest := 0
-	for m := bucket.MonthOf(now); m < bucket.MonthOf(now)+120; m++ {
+	for m := grid.MonthOf(now); m < grid.MonthOf(now)+120; m++ {
 		largest = max(largest, len(p.Grid.Layout(m)))
 	}
 	bound := 0

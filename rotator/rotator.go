@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/lease"
 )
@@ -31,7 +31,7 @@ type Options struct {
 	// Needed, if not nil, returns what says of a retired table why it is needed
 	// and must not be dropped; "" if it is not. It is asked when tables are to be
 	// dropped.
-	Needed func(context.Context) (func(t bucket.Table, retired time.Time) string, error)
+	Needed func(context.Context) (func(t grid.Table, retired time.Time) string, error)
 	Events Events
 }
 
@@ -160,7 +160,7 @@ func (d *done) count(p *Plan, a *Action) {
 		d.dropped++
 	case Create:
 		d.created++
-		if a.Table.Month > bucket.MonthOf(p.Now) {
+		if a.Table.Month > grid.MonthOf(p.Now) {
 			d.ahead++
 		}
 	default:
@@ -209,7 +209,7 @@ func (r *Rotator) look(ctx context.Context) error {
 // asked before each step.
 func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context) error) (d done, err error) {
 	var errs []error
-	held := map[bucket.Table]string{}
+	held := map[grid.Table]string{}
 	defer func() { p.spare(held) }()
 	for actions := p.Actions; len(actions) > 0; {
 		if err := ctx.Err(); err != nil {

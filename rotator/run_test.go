@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store/lease"
@@ -17,7 +17,7 @@ import (
 
 func smallPolicy() rotator.Policy {
 	return rotator.Policy{
-		Grid: bucket.Policy{Future: day}, Drop: true,
+		Grid: grid.Policy{Future: day}, Drop: true,
 		Retention: &retention.Policy{Prefix: "varve", Classes: []retention.Class{{Name: retention.DefaultClass, Retention: 10 * day}}},
 	}
 }
@@ -42,7 +42,7 @@ func TestOneRunAtATime(t *testing.T) {
 	w := runWorld(t)
 	other := w.another("other", rotator.Events{})
 	var errs []error
-	w.store.before = func(op string, _ bucket.Table) error {
+	w.store.before = func(op string, _ grid.Table) error {
 		if op == "create" && len(errs) == 0 {
 			errs = append(errs, nil)
 			_, first := other.Run(t.Context())
@@ -79,7 +79,7 @@ func TestLeaseIsKept(t *testing.T) {
 			w := runWorld(t)
 			other := w.another("other", rotator.Events{})
 			inside, steps, taken := false, 0, error(nil)
-			w.store.before = func(op string, _ bucket.Table) error {
+			w.store.before = func(op string, _ grid.Table) error {
 				if op != "create" || inside {
 					return nil
 				}
@@ -114,7 +114,7 @@ func TestCancelledRun(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("shutting down")
 	steps := 0
-	w.store.before = func(op string, _ bucket.Table) error {
+	w.store.before = func(op string, _ grid.Table) error {
 		if op == "create" {
 			if steps++; steps == 4 {
 				cancel(why)
@@ -148,7 +148,7 @@ func TestEventsAndHealth(t *testing.T) {
 		},
 	})
 	n := 0
-	w.store.before = func(op string, tb bucket.Table) error {
+	w.store.before = func(op string, tb grid.Table) error {
 		if op != "create" {
 			return nil
 		}
@@ -178,7 +178,7 @@ func TestEventsAndHealth(t *testing.T) {
 		t.Errorf("after a success: %+v, want %+v", h, good)
 	}
 	w.clock = w.clock.Add(time.Hour)
-	w.store.before = func(op string, _ bucket.Table) error {
+	w.store.before = func(op string, _ grid.Table) error {
 		if op == "list" {
 			return errors.New("no answer")
 		}
@@ -199,7 +199,7 @@ func TestPlanAtAnotherTime(t *testing.T) {
 	if _, err := w.rotator.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.store.before = func(op string, tb bucket.Table) error {
+	w.store.before = func(op string, tb grid.Table) error {
 		if op != "list" {
 			t.Errorf("planning would %s %s", op, tb)
 		}

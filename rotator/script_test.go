@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/*.txt")
@@ -95,13 +95,13 @@ type script struct {
 }
 
 // refuse is the store's hook: it fails what the script said.
-func (s *script) refuse(op string, t bucket.Table) error {
+func (s *script) refuse(op string, t grid.Table) error {
 	if s.killing {
 		if s.calls--; s.calls < 0 {
 			return fmt.Errorf("the process is dead")
 		}
 	}
-	if t != (bucket.Table{}) && (s.failing[op] || s.failing[op+" "+t.Month.String()]) {
+	if t != (grid.Table{}) && (s.failing[op] || s.failing[op+" "+t.Month.String()]) {
 		return fmt.Errorf("the store refuses to %s", op)
 	}
 	return nil
@@ -128,22 +128,22 @@ func (s *script) time(word string) time.Time {
 }
 
 // month reads 2026-10.
-func (s *script) month(word string) bucket.Month {
+func (s *script) month(word string) grid.Month {
 	s.t.Helper()
 	t, err := time.Parse("2006-01", word)
 	if err != nil {
 		s.fatal("%q is not a month", word)
 	}
-	return bucket.MonthOf(t)
+	return grid.MonthOf(t)
 }
 
 // selected returns the tables of 2026-10, or the one of them that holds the
 // events of a day: 2026-10/2026-10-12.
-func (s *script) selected(word string) []bucket.Table {
+func (s *script) selected(word string) []grid.Table {
 	s.t.Helper()
 	text, day, one := strings.Cut(word, "/")
 	month := s.month(text)
-	var found []bucket.Table
+	var found []grid.Table
 	for _, in := range s.tables() {
 		if in.Month == month && (!one || in.Contains(s.time(day))) {
 			found = append(found, in.Table)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
@@ -122,45 +122,45 @@ func series(stream, device string) varve.Series {
 // watched is a store whose every call passes a hook first, which may refuse it.
 type watched struct {
 	*mem.Store
-	before func(op string, t bucket.Table) error
+	before func(op string, t grid.Table) error
 }
 
-func (s *watched) ask(op string, t bucket.Table) error {
+func (s *watched) ask(op string, t grid.Table) error {
 	if s.before == nil {
 		return nil
 	}
 	return s.before(op, t)
 }
 
-func (s *watched) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (s *watched) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	if err := s.ask("create", t); err != nil {
 		return err
 	}
 	return s.Store.Create(ctx, t, tier)
 }
 
-func (s *watched) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (s *watched) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	if err := s.ask("tune", t); err != nil {
 		return err
 	}
 	return s.Store.Tune(ctx, t, tier)
 }
 
-func (s *watched) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
+func (s *watched) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	if err := s.ask("retire", t); err != nil {
 		return err
 	}
 	return s.Store.Retire(ctx, t, at)
 }
 
-func (s *watched) Restore(ctx context.Context, t bucket.Table) error {
+func (s *watched) Restore(ctx context.Context, t grid.Table) error {
 	if err := s.ask("restore", t); err != nil {
 		return err
 	}
 	return s.Store.Restore(ctx, t)
 }
 
-func (s *watched) Drop(ctx context.Context, t bucket.Table) error {
+func (s *watched) Drop(ctx context.Context, t grid.Table) error {
 	if err := s.ask("drop", t); err != nil {
 		return err
 	}
@@ -195,14 +195,14 @@ func (s *watched) Latest(ctx context.Context, l store.Latest) (varve.Reading, bo
 }
 
 func (s *watched) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
-	if err := s.ask("list", bucket.Table{}); err != nil {
+	if err := s.ask("list", grid.Table{}); err != nil {
 		return nil, err
 	}
 	return s.Store.Tables(ctx, f)
 }
 
 func (s *watched) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	if err := s.ask("put", bucket.Table{}); err != nil {
+	if err := s.ask("put", grid.Table{}); err != nil {
 		return err
 	}
 	return s.Store.Put(ctx, it, conds...)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/router"
 )
 
@@ -19,10 +19,10 @@ func TestMissingTableIsMadeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events int
 		w := newWorld(func(o *router.Options) {
-			o.Events.TableCreated = func(bucket.Table, time.Duration) { events++ }
+			o.Events.TableCreated = func(grid.Table, time.Duration) { events++ }
 		})
 		gate := make(chan struct{})
-		w.store.set(&w.store.create, func(bucket.Table) error { <-gate; return nil })
+		w.store.set(&w.store.create, func(grid.Table) error { <-gate; return nil })
 		const writers = 50
 		var wg sync.WaitGroup
 		for i := range writers {
@@ -55,7 +55,7 @@ func TestMissingTableIsMadeOnce(t *testing.T) {
 func TestTableThatCannotBeMade(t *testing.T) {
 	w := newWorld()
 	bad := w.name("varve", longAgo, noon)
-	w.store.set(&w.store.create, func(t bucket.Table) error {
+	w.store.set(&w.store.create, func(t grid.Table) error {
 		if t.Name() == bad {
 			return errDisk
 		}
@@ -79,7 +79,7 @@ func TestImpatientWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		gate := make(chan struct{})
-		w.store.set(&w.store.create, func(bucket.Table) error { <-gate; return nil })
+		w.store.set(&w.store.create, func(grid.Table) error { <-gate; return nil })
 		ctx, cancel := context.WithCancelCause(context.Background())
 		var wg sync.WaitGroup
 		wg.Go(func() {

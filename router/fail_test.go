@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -24,7 +24,7 @@ var longAgo = noon.AddDate(0, -3, 0)
 func TestOneTableFails(t *testing.T) {
 	w := newWorld()
 	bad := w.name("varve", longAgo, noon)
-	w.store.set(&w.store.write, func(t bucket.Table) error {
+	w.store.set(&w.store.write, func(t grid.Table) error {
 		if t.Name() == bad {
 			return fmt.Errorf("write %s: %w", t, errDisk)
 		}
@@ -52,7 +52,7 @@ func TestOneTableFails(t *testing.T) {
 // called retryable.
 func TestInvalidForTheStore(t *testing.T) {
 	w := newWorld()
-	w.store.set(&w.store.write, func(bucket.Table) error {
+	w.store.set(&w.store.write, func(grid.Table) error {
 		return fmt.Errorf("write: %w", varve.Errorf(varve.Invalid, "an item is at most 400 KB"))
 	})
 	v := w.send(t, reading("weather", noon, 1))
@@ -88,7 +88,7 @@ func TestRegistryFails(t *testing.T) {
 func TestTableThatGoesAgain(t *testing.T) {
 	w := newWorld()
 	gone := w.name("varve", longAgo, noon)
-	w.store.set(&w.store.write, func(t bucket.Table) error {
+	w.store.set(&w.store.write, func(t grid.Table) error {
 		if t.Name() == gone {
 			return store.ErrNoTable
 		}
@@ -107,7 +107,7 @@ func TestTableThatGoesAgain(t *testing.T) {
 func TestTableDroppedBetween(t *testing.T) {
 	w := newWorld()
 	times := 0
-	w.store.set(&w.store.write, func(bucket.Table) error {
+	w.store.set(&w.store.write, func(grid.Table) error {
 		if times++; times == 2 {
 			return fmt.Errorf("it went: %w", store.ErrNoTable)
 		}
@@ -131,10 +131,10 @@ func TestContextEnds(t *testing.T) {
 	}{
 		{"before", func(_ *world, end func()) { end() }},
 		{"while it is written", func(w *world, end func()) {
-			w.store.set(&w.store.write, func(bucket.Table) error { end(); return nil })
+			w.store.set(&w.store.write, func(grid.Table) error { end(); return nil })
 		}},
 		{"while a table is made", func(w *world, end func()) {
-			w.store.set(&w.store.create, func(bucket.Table) error { end(); return nil })
+			w.store.set(&w.store.create, func(grid.Table) error { end(); return nil })
 		}},
 	} {
 		w := newWorld()

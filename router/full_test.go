@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/router"
 )
 
@@ -55,7 +55,7 @@ func TestBulkDoesNotHoldUpFreshReadings(t *testing.T) {
 		w := newWorld(func(o *router.Options) { o.MaxReadings = 600 })
 		w.send(t, reading("weather", noon, -1))
 		gate := make(chan struct{})
-		w.store.set(&w.store.write, func(bucket.Table) error { <-gate; return nil })
+		w.store.set(&w.store.write, func(grid.Table) error { <-gate; return nil })
 		var wg sync.WaitGroup
 		for i := range int64(3) { // one is being written, two wait
 			wg.Go(func() {
@@ -108,7 +108,7 @@ func TestLargeReadingsWeighMore(t *testing.T) {
 		w.send(t, reading("weather", noon, -1))
 		before := w.store.writes
 		gate := make(chan struct{})
-		w.store.set(&w.store.write, func(bucket.Table) error { <-gate; return nil })
+		w.store.set(&w.store.write, func(grid.Table) error { <-gate; return nil })
 		var wg sync.WaitGroup
 		for i := range int64(3) {
 			wg.Go(func() {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
@@ -27,14 +27,14 @@ type faulty struct {
 	*mem.Store
 
 	mu      sync.Mutex
-	write   func(bucket.Table) error // before a batch is written
-	create  func(bucket.Table) error // before a table is made
-	put     func(store.Key) error    // before an item is put
-	created map[string]int           // calls of Create, by table
-	writes  int                      // calls of Write
+	write   func(grid.Table) error // before a batch is written
+	create  func(grid.Table) error // before a table is made
+	put     func(store.Key) error  // before an item is put
+	created map[string]int         // calls of Create, by table
+	writes  int                    // calls of Write
 }
 
-func (f *faulty) hook(h *func(bucket.Table) error, t bucket.Table) error {
+func (f *faulty) hook(h *func(grid.Table) error, t grid.Table) error {
 	f.mu.Lock()
 	do := *h
 	f.mu.Unlock()
@@ -45,7 +45,7 @@ func (f *faulty) hook(h *func(bucket.Table) error, t bucket.Table) error {
 }
 
 // set changes a hook while others run.
-func (f *faulty) set(h *func(bucket.Table) error, do func(bucket.Table) error) {
+func (f *faulty) set(h *func(grid.Table) error, do func(grid.Table) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	*h = do
@@ -64,7 +64,7 @@ func (f *faulty) Write(ctx context.Context, batches []store.Batch) []store.Resul
 	return results
 }
 
-func (f *faulty) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (f *faulty) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	f.mu.Lock()
 	f.created[t.Name()]++
 	f.mu.Unlock()
@@ -87,7 +87,7 @@ func (f *faulty) Put(ctx context.Context, it store.Item, conds ...store.Cond) er
 type world struct {
 	*router.Router
 	store *faulty
-	grid  bucket.Policy
+	grid  grid.Policy
 
 	mu  sync.Mutex
 	now time.Time
@@ -109,7 +109,7 @@ type tester interface {
 // newWorld returns a world at noon, without any table. Streams that begin with
 // brief belong to a class of their own.
 func newWorld(change ...func(*router.Options)) *world {
-	w := &world{now: noon, grid: bucket.DefaultPolicy()}
+	w := &world{now: noon, grid: grid.DefaultPolicy()}
 	w.store = &faulty{Store: mem.New(w.clock), created: map[string]int{}}
 	o := router.Options{
 		Writer: w.store, Creator: w.store, Streams: streams.New(w.store, w.clock), Grid: w.grid, Now: w.clock,
@@ -178,12 +178,12 @@ func (w *world) tables(t tester) string {
 
 // name returns the table for an event time and an arrival.
 func (w *world) name(prefix string, at, arrived time.Time) string {
-	month := bucket.MonthOf(arrived)
+	month := grid.MonthOf(arrived)
 	r, ok := w.grid.Locate(at, month)
 	if !ok {
 		return "none"
 	}
-	return bucket.Table{Prefix: prefix, Range: r, Month: month}.Name()
+	return grid.Table{Prefix: prefix, Range: r, Month: month}.Name()
 }
 
 // expect compares what tables hold with what they should.

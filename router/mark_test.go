@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/router"
 )
 
@@ -63,7 +63,7 @@ func TestMarkInTime(t *testing.T) {
 		m := &marker{}
 		w := newWorld(func(o *router.Options) { o.Marker, o.Now = m, time.Now })
 		m.by = time.Now().Add(10 * time.Minute)
-		w.store.set(&w.store.write, func(bucket.Table) error { <-time.After(11 * time.Minute); return nil })
+		w.store.set(&w.store.write, func(grid.Table) error { <-time.After(11 * time.Minute); return nil })
 		if got := words(w.send(t, reading("weather", time.Now(), 1))); got != "unavailable" {
 			t.Errorf("too late: %s", got)
 		}

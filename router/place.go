@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -20,7 +20,7 @@ type placer struct {
 
 // group is the readings of one table.
 type group struct {
-	table bucket.Table
+	table grid.Table
 	index []int // of the readings, in the caller's slice
 }
 
@@ -91,7 +91,7 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 		p.groups = append(p.groups, group{})
 	}
 	g := &p.groups[p.last]
-	g.table, g.index = bucket.Table{Prefix: p.prefix, Range: rng, Month: q.month}, g.index[:0]
+	g.table, g.index = grid.Table{Prefix: p.prefix, Range: rng, Month: q.month}, g.index[:0]
 	return g, true
 }
 
@@ -114,14 +114,14 @@ func (p *placer) settle(batches []store.Batch, results []store.Result, verdicts 
 }
 
 // reject rejects all readings of a table.
-func (p *placer) reject(t bucket.Table, verdicts []varve.Verdict, err error) {
+func (p *placer) reject(t grid.Table, verdicts []varve.Verdict, err error) {
 	v := rejectFor(err)
 	for _, at := range p.find(t).index {
 		verdicts[at] = v
 	}
 }
 
-func (p *placer) find(t bucket.Table) *group {
+func (p *placer) find(t grid.Table) *group {
 	for i := range p.groups {
 		if p.groups[i].table == t {
 			return &p.groups[i]

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/streams"
@@ -31,7 +31,7 @@ type Options struct {
 	Creator store.Creator
 	Streams *streams.Registry
 	Policy  *retention.Policy
-	Grid    bucket.Policy
+	Grid    grid.Policy
 	Now     func() time.Time
 	// Layouts are those of streams by name that have one of their own: only
 	// RowWindow and Expect of each. Nil is none.
@@ -78,7 +78,7 @@ type Marker interface {
 // Events are called as things happen. Nil ones are skipped.
 type Events struct {
 	// TableCreated: a table was missing when a reading came for it.
-	TableCreated func(t bucket.Table, took time.Duration)
+	TableCreated func(t grid.Table, took time.Duration)
 }
 
 const (
@@ -111,7 +111,7 @@ func New(o Options) *Router {
 		o.MaxReadings = defaultMaxReadings
 	}
 	if o.Events.TableCreated == nil {
-		o.Events.TableCreated = func(bucket.Table, time.Duration) {}
+		o.Events.TableCreated = func(grid.Table, time.Duration) {}
 	}
 	return &Router{
 		opts:     o,
@@ -127,7 +127,7 @@ func New(o Options) *Router {
 type Request struct {
 	r       *Router
 	arrived time.Time
-	month   bucket.Month
+	month   grid.Month
 	tables  placer
 	streams []streams.Stream // those of its readings
 }
@@ -140,7 +140,7 @@ func (r *Router) Admit() (*Request, error) {
 			Message: "too many writes are under way: send it again after a second"}
 	}
 	arrived := r.opts.Now().UTC().Truncate(time.Millisecond)
-	return &Request{r: r, arrived: arrived, month: bucket.MonthOf(arrived)}, nil
+	return &Request{r: r, arrived: arrived, month: grid.MonthOf(arrived)}, nil
 }
 
 // Done ends the request.

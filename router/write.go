@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/streams"
@@ -174,7 +174,7 @@ func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []
 }
 
 // ensure makes a table, once however many callers miss it.
-func (r *Router) ensure(ctx context.Context, t bucket.Table) error {
+func (r *Router) ensure(ctx context.Context, t grid.Table) error {
 	done := r.creating.DoChan(t.Name(), func() (any, error) {
 		// Not bound to the caller that happens to be first.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)

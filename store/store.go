@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // Errors that every store returns alike; compare with errors.Is.
@@ -44,7 +44,7 @@ type Store interface {
 
 // Batch is the readings of one write that go to one table.
 type Batch struct {
-	Table    bucket.Table
+	Table    grid.Table
 	Readings []varve.Reading // normalized, in any order
 	// Layout returns how a series' readings are to lie; nil: by the zero Layout.
 	Layout func(varve.Series) Layout
@@ -100,7 +100,7 @@ func (c *Cost) Add(d Cost) {
 
 // Range asks for readings of one series in one table.
 type Range struct {
-	Table      bucket.Table
+	Table      grid.Table
 	Series     varve.Series
 	Window     varve.Window
 	Order      varve.Order
@@ -124,7 +124,7 @@ type Page struct {
 
 // Latest asks for the latest reading of one series in one table.
 type Latest struct {
-	Table  bucket.Table
+	Table  grid.Table
 	Series varve.Series
 	By     varve.By
 	// Cutoff excludes expired readings: those with neither event time nor

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // Tier is how much a table is expected to be used; stores that can, tune it.
@@ -61,7 +61,7 @@ func (s Status) String() string {
 // Info describes a table. Fields marked (detail) are set only if details were
 // asked for.
 type Info struct {
-	bucket.Table
+	grid.Table
 	Status  Status
 	Retired time.Time // when it was retired; zero if it is not
 	Owned   bool      // it is this deployment's: its readings may be read
@@ -124,26 +124,26 @@ type Creator interface {
 	// Create makes a table of a tier and returns when it can be used. It is
 	// no error if the table is there; ErrForeign if it is there and not
 	// Varve's.
-	Create(ctx context.Context, t bucket.Table, tier Tier) error
+	Create(ctx context.Context, t grid.Table, tier Tier) error
 }
 
 // Keeper changes and drops tables. Its methods fail with ErrNoTable if the
 // table is not there.
 type Keeper interface {
 	// Tune sets the table's tier.
-	Tune(ctx context.Context, t bucket.Table, tier Tier) error
+	Tune(ctx context.Context, t grid.Table, tier Tier) error
 	// Retire marks the table as one that is to be dropped. It stays readable
 	// until then. It fails with a HoldError if the table is on hold.
-	Retire(ctx context.Context, t bucket.Table, at time.Time) error
+	Retire(ctx context.Context, t grid.Table, at time.Time) error
 	// Restore takes a retired table back.
-	Restore(ctx context.Context, t bucket.Table) error
+	Restore(ctx context.Context, t grid.Table) error
 	// Hold keeps a table from being retired and dropped, for a reason; "" lifts
 	// the hold.
-	Hold(ctx context.Context, t bucket.Table, reason string) error
+	Hold(ctx context.Context, t grid.Table, reason string) error
 	// Drop deletes a table with all of its readings. It fails with ErrRefused
 	// unless the table is retired, owned and not on hold; a HoldError in the
 	// last case.
-	Drop(ctx context.Context, t bucket.Table) error
+	Drop(ctx context.Context, t grid.Table) error
 }
 
 // HoldError is the ErrRefused of a table that is on hold.

@@ -136,7 +136,7 @@ func configPrintCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := grid{header: []string{"setting", "value", "from", "what it is"}}
+			g := listing{header: []string{"setting", "value", "from", "what it is"}}
 			values := loaded.Values()
 			for _, v := range values {
 				g.add(v.Key, v.Value, v.Origin, v.Doc)

@@ -83,7 +83,7 @@ func (a *app) sayCut(more bool) error {
 }
 
 func (a *app) showDevices(list []wire.DeviceBody) error {
-	g := grid{
+	g := listing{
 		header: []string{"device", "status", "name", "type", "location", "firmware", "retention", "last seen", "created"},
 		empty:  "There are no such devices: each is registered by its first reading, or by varve devices set.",
 	}
@@ -121,7 +121,7 @@ func (a *app) deviceGet() *cobra.Command {
 }
 
 func (a *app) showDevice(d *wire.DeviceBody) error {
-	g := grid{header: []string{"device", d.Device}}
+	g := listing{header: []string{"device", d.Device}}
 	for _, row := range [][2]string{
 		{"status", d.Status}, {"name", d.Name}, {"type", d.Type}, {"location", d.Location}, {"firmware", d.Firmware},
 		{"attributes", string(d.Attributes)}, {"retention", d.Retention}, {"last seen", momentOrNever(d.LastSeenAt)},

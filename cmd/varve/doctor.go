@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/varvedb/varve/api/client"
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
@@ -54,7 +54,7 @@ func doctorCommand(a *app) *cobra.Command {
 
 // report shows findings. It fails if something is wrong.
 func (a *app) report(findings []dynamo.Finding) error {
-	g := grid{header: []string{"check", "state", "found", "what to do"}}
+	g := listing{header: []string{"check", "state", "found", "what to do"}}
 	wrong := 0
 	for _, f := range findings {
 		g.add(f.Check, string(f.State), f.Found, f.Remedy)
@@ -98,8 +98,8 @@ func examine(ctx context.Context, c *config.Config) ([]dynamo.Finding, error) {
 
 // expiredBy returns what reports whether all that a table can have held has
 // expired.
-func expiredBy(p *retention.Policy) func(bucket.Table) bool {
-	return func(t bucket.Table) bool {
+func expiredBy(p *retention.Policy) func(grid.Table) bool {
+	return func(t grid.Table) bool {
 		class, ok := p.ClassOfPrefix(t.Prefix)
 		cutoff := retention.Cutoff(now(), class.Retention)
 		return ok && !t.Month.End().After(cutoff) && !time.Unix(t.End, 0).After(cutoff)

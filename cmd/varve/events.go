@@ -7,9 +7,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store/lease"
@@ -38,7 +38,7 @@ func engineEvents(log zerolog.Logger) engine.Events {
 			ev.Int("marks", marks).Stringer("took", rounded(took)).Msg(rollupsCounted(err))
 		},
 		Router: router.Events{
-			TableCreated: func(t bucket.Table, took time.Duration) {
+			TableCreated: func(t grid.Table, took time.Duration) {
 				log.Warn().Str("table", t.Name()).Stringer("took", rounded(took)).Msg("made a table that a reading needed and the rotator had not made")
 			},
 		},

@@ -93,7 +93,7 @@ func (a *app) keysList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		g := grid{header: []string{"id", "tenant", "scopes", "state", "created", "expires", "rate", "name"},
+		g := listing{header: []string{"id", "tenant", "scopes", "state", "created", "expires", "rate", "name"},
 			empty: "There are no keys: varve keys create --scope admin makes the first."}
 		for i := range list.Keys {
 			k := &list.Keys[i]

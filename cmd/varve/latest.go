@@ -87,7 +87,7 @@ func (a *app) showLatest(list []client.Latest) error {
 		}
 		return nil
 	}
-	g := grid{header: []string{"device", "time", "arrived", "fields"}}
+	g := listing{header: []string{"device", "time", "arrived", "fields"}}
 	for _, v := range values {
 		g.add(v.Device, v.Time, v.Arrived, v.text)
 	}
@@ -95,7 +95,7 @@ func (a *app) showLatest(list []client.Latest) error {
 }
 
 // latestColumns is a column for each field that one of the devices has.
-func latestColumns(list []client.Latest, values []latestOf) *grid {
+func latestColumns(list []client.Latest, values []latestOf) *listing {
 	names := map[string]bool{}
 	for _, v := range values {
 		for name := range v.Fields {
@@ -103,7 +103,7 @@ func latestColumns(list []client.Latest, values []latestOf) *grid {
 		}
 	}
 	fields := slices.Sorted(maps.Keys(names))
-	g := &grid{header: append([]string{"device", "time", "arrived", "id"}, fields...)}
+	g := &listing{header: append([]string{"device", "time", "arrived", "id"}, fields...)}
 	for i, v := range values {
 		row := []string{v.Device, v.Time, v.Arrived, v.ID}
 		for _, name := range fields {

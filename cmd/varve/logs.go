@@ -114,7 +114,7 @@ func (a *app) logsList(use, short string, of func(*client.LogQuery, string)) *co
 }
 
 func (a *app) showLogs(list []wire.LogBody) error {
-	g := grid{header: []string{"time", "device", "state", "message", "operator", "escalated to"}, empty: "There are no such entries."}
+	g := listing{header: []string{"time", "device", "state", "message", "operator", "escalated to"}, empty: "There are no such entries."}
 	if a.output == "csv" {
 		g.header = append(g.header, "id", "attributes")
 	}

@@ -14,17 +14,17 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// grid is rows below a header, to be shown in one of the forms.
-type grid struct {
+// listing is rows below a header, to be shown in one of the forms.
+type listing struct {
 	header []string
 	rows   [][]string
 	empty  string // said instead of an empty table
 }
 
-func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
+func (g *listing) add(cells ...string) { g.rows = append(g.rows, cells) }
 
-// show writes the grid as a table or CSV, or value as JSON.
-func (a *app) show(g *grid, value any) error {
+// show writes the listing as a table or CSV, or value as JSON.
+func (a *app) show(g *listing, value any) error {
 	switch a.output {
 	case "json":
 		return writeJSON(a.out, value)

@@ -211,7 +211,7 @@ func (a *app) explain(cmd *cobra.Command, c *client.Client, q client.Query) erro
 	if err != nil {
 		return err
 	}
-	g := grid{header: []string{"action", "from", "to", "written", "requests", "units", "why"}, empty: "No table has readings in this window."}
+	g := listing{header: []string{"action", "from", "to", "written", "requests", "units", "why"}, empty: "No table has readings in this window."}
 	for _, t := range x.Tables {
 		g.add(t.Action, date(t.From), date(t.To), t.WriteMonth, fmt.Sprint(t.Requests), fmt.Sprint(t.Units), t.Why)
 	}

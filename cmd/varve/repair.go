@@ -109,7 +109,7 @@ func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local
 
 // showRepair shows findings, and calls then if they are shown to people.
 func (a *app) showRepair(list []wire.Damage, losses string, then func()) error {
-	g := grid{header: []string{"place", "problem", losses}, empty: "Nothing to repair."}
+	g := listing{header: []string{"place", "problem", losses}, empty: "Nothing to repair."}
 	for _, d := range list {
 		for _, l := range append(d.Losses, "")[:max(1, len(d.Losses))] {
 			g.add(d.Place, d.Problem, l)

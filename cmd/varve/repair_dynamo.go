@@ -62,7 +62,7 @@ func (a *app) repairDynamo(ctx context.Context, c *config.Config, r dynamoRepair
 		return err
 	}
 	steps := repairSteps(&plan, items, r.acceptLoss, policy)
-	g := grid{header: []string{"step", "what", "why"}, empty: "Nothing to repair."}
+	g := listing{header: []string{"step", "what", "why"}, empty: "Nothing to repair."}
 	for _, step := range steps {
 		g.add(step.Step, step.What, step.Why)
 	}

@@ -52,7 +52,7 @@ func (a *app) rollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery
 		}
 		list = append(list, r)
 	}
-	g := &grid{header: []string{"start", "readings", "field", "count", "sum", "min", "max", "mean", "first", "last"}}
+	g := &listing{header: []string{"start", "readings", "field", "count", "sum", "min", "max", "mean", "first", "last"}}
 	if len(list) == 0 {
 		var err error
 		if g.empty, err = a.noRollups(cmd, c, q); err != nil {

@@ -27,7 +27,7 @@ func (a *app) rulesList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := grid{header: []string{"id", "severity", "stream", "device", "condition", "for", "gap", "muted until"}, empty: "There are no rules: varve rules add makes one."}
+			g := listing{header: []string{"id", "severity", "stream", "device", "condition", "for", "gap", "muted until"}, empty: "There are no rules: varve rules add makes one."}
 			for i := range list.Rules {
 				r, muted := &list.Rules[i], ""
 				if r.MutedUntil != nil {

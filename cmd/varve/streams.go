@@ -28,7 +28,7 @@ func listStreams(a *app, use, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := grid{header: []string{"stream", "class", "row window"}, empty: "There are no streams yet: varve ingest FILES… makes some."}
+			g := listing{header: []string{"stream", "class", "row window"}, empty: "There are no streams yet: varve ingest FILES… makes some."}
 			for _, s := range list.Streams {
 				g.add(s.Name, s.Class, s.RowWindow)
 			}

@@ -42,7 +42,7 @@ func (a *app) tablesList() *cobra.Command {
 }
 
 func (a *app) showTables(list *wire.TableList, empty bool) error {
-	g := grid{
+	g := listing{
 		header: []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
 		empty:  fmt.Sprintf("There are %d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
 	}
@@ -104,7 +104,7 @@ func (a *app) showPlan(p *wire.PlanBody, applied, all bool) error {
 	if applied {
 		none = "There was nothing to do."
 	}
-	g := grid{header: []string{"action", "table", "readings", "bytes", "reason"}, empty: none}
+	g := listing{header: []string{"action", "table", "readings", "bytes", "reason"}, empty: none}
 	lines := planLines(p)
 	if a.output == "table" && !all {
 		lines = together(lines)

@@ -115,7 +115,7 @@ func damageOfProblem(p *local.Problem) wire.Damage {
 
 // showDamage shows findings. It fails if there are any.
 func (a *app) showDamage(findings []wire.Damage) error {
-	g := grid{header: []string{"place", "problem", "cannot be read"}, empty: "No damage was found."}
+	g := listing{header: []string{"place", "problem", "cannot be read"}, empty: "No damage was found."}
 	for _, d := range findings {
 		g.add(d.Place, d.Problem, strings.Join(d.Losses, "; "))
 	}

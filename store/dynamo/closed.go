@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 const (
@@ -35,7 +35,7 @@ type closedRows struct {
 
 // rowAt is where a row is.
 type rowAt struct {
-	table  bucket.Table
+	table  grid.Table
 	series varve.Series
 	shard  int
 	place  place
@@ -105,7 +105,7 @@ func (c *closedRows) learn(epoch int, at rowAt, r *row) {
 }
 
 // forget forgets all rows of a table, which is gone or new.
-func (c *closedRows) forget(t bucket.Table) {
+func (c *closedRows) forget(t grid.Table) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.epoch++

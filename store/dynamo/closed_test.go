@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 func closedAt(n int) (rowAt, *row) {
 	r := &row{keys: map[string]bool{fmt.Sprint("id", n): true}, bytes: closedBytes}
-	return rowAt{table: bucket.Table{Prefix: "t"}, place: place{ms: int64(n)}}, r
+	return rowAt{table: grid.Table{Prefix: "t"}, place: place{ms: int64(n)}}, r
 }
 
 // TestClosedRowsAreBounded: the rows used last are remembered, and no more of
@@ -38,7 +38,7 @@ func TestClosedRowsAreBounded(t *testing.T) {
 	if c.bytes > closedBytesMost || len(c.rows) == 0 || len(c.rows) > 10 {
 		t.Errorf("%d rows with %d bytes", len(c.rows), c.bytes)
 	}
-	c.forget(bucket.Table{Prefix: "t"})
+	c.forget(grid.Table{Prefix: "t"})
 	if len(c.rows) != 0 || c.used.Len() != 0 || c.bytes != 0 {
 		t.Errorf("forgotten, there are %d rows with %d bytes", len(c.rows), c.bytes)
 	}

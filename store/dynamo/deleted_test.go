@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
@@ -67,7 +67,7 @@ func TestDeletedTableStaysMissing(t *testing.T) {
 				if (found.State == dynamo.Wrong) != lost || lost && !strings.Contains(found.Found, gone.Name()) {
 					t.Errorf("%s: %+v", when, found)
 				}
-				if found := lossOf(t, url, func(bucket.Table) bool { return true }); found.State != dynamo.Good {
+				if found := lossOf(t, url, func(grid.Table) bool { return true }); found.State != dynamo.Good {
 					t.Errorf("%s, where all has expired: %+v", when, found)
 				}
 			}
@@ -91,7 +91,7 @@ func TestDeletedTableStaysMissing(t *testing.T) {
 }
 
 // lossOf returns what an examination says of tables that are gone.
-func lossOf(t *testing.T, url string, expired func(bucket.Table) bool) dynamo.Finding {
+func lossOf(t *testing.T, url string, expired func(grid.Table) bool) dynamo.Finding {
 	t.Helper()
 	findings := dynamo.Examine(t.Context(), dynamo.Examination{
 		Options: dynamo.Options{Client: dynamotest.Client(url), Registry: "t_reg"}, Prefixes: []string{"t"}, Expired: expired,

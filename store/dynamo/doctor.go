@@ -15,7 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -45,7 +45,7 @@ type Examination struct {
 	Prefixes []string
 	// Expired reports whether all that a table can have held has expired; nil:
 	// nothing expires.
-	Expired func(bucket.Table) bool
+	Expired func(grid.Table) bool
 }
 
 // maxSkew is how far the clock may be from DynamoDB's. Requests are refused from
@@ -78,7 +78,7 @@ func Examine(ctx context.Context, x Examination) []Finding {
 type examiner struct {
 	*Store
 	prefixes []string
-	expired  func(bucket.Table) bool
+	expired  func(grid.Table) bool
 	table    *types.TableDescription // of the registry
 	findings []Finding
 }

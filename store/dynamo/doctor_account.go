@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -172,7 +172,7 @@ func (e *examiner) count(ctx context.Context) (all, ours int, err error) {
 		}
 		for _, name := range out.TableNames {
 			all++
-			if t, ok := bucket.Parse(name); ok && slices.Contains(e.prefixes, t.Prefix) {
+			if t, ok := grid.Parse(name); ok && slices.Contains(e.prefixes, t.Prefix) {
 				ours++
 			}
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 
 // writeThroughFaults sends readings from several goroutines, many of them at the
 // same timestamps, and those that were rejected again.
-func writeThroughFaults(t *testing.T, s *dynamo.Store, table bucket.Table) (acked map[varve.Position]bool, rejected int) {
+func writeThroughFaults(t *testing.T, s *dynamo.Store, table grid.Table) (acked map[varve.Position]bool, rejected int) {
 	acked = map[varve.Position]bool{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup

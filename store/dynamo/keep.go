@@ -11,13 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
 // Create implements store.Creator. The record is written first: a table that
 // was made and has none would be taken for somebody else's.
-func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 }
 
 // giveUp takes back that a table was about to be made which is somebody else's.
-func (s *Store) giveUp(ctx context.Context, t bucket.Table) error {
+func (s *Store) giveUp(ctx context.Context, t grid.Table) error {
 	err := s.delete(ctx, recordKey(t), store.IfEquals("phase", varve.StringValue(string(making))))
 	if errors.Is(err, store.ErrCondition) {
 		err = nil
@@ -86,7 +86,7 @@ func (s *Store) giveUp(ctx context.Context, t bucket.Table) error {
 // begin writes the record of a table that is about to be made, in place of the
 // one of a table that is gone, if any: that it was used stays, as others may not
 // note it again, and so does its hold. Somebody else may do the same.
-func (s *Store) begin(ctx context.Context, t bucket.Table, tier store.Tier, old *record) error {
+func (s *Store) begin(ctx context.Context, t grid.Table, tier store.Tier, old *record) error {
 	r := &record{Phase: making, Tier: tier, Created: s.opts.Now().UTC()}
 	cond := store.IfAbsent()
 	if old != nil {
@@ -104,7 +104,7 @@ func (s *Store) begin(ctx context.Context, t bucket.Table, tier store.Tier, old 
 }
 
 // ready notes that a table can be used, unless somebody else has.
-func (s *Store) ready(ctx context.Context, t bucket.Table) error {
+func (s *Store) ready(ctx context.Context, t grid.Table) error {
 	r, err := s.recordOf(ctx, t)
 	if err != nil || r == nil || r.Phase != making {
 		return err
@@ -119,7 +119,7 @@ func (s *Store) ready(ctx context.Context, t bucket.Table) error {
 }
 
 // Retire implements store.Keeper.
-func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
+func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	return s.change(ctx, t, func(r *record) error {
 		if err := store.Retirable(&store.Info{Table: t, Hold: r.Hold}); err != nil {
 			return err
@@ -130,13 +130,13 @@ func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error 
 }
 
 // Restore implements store.Keeper.
-func (s *Store) Restore(ctx context.Context, t bucket.Table) error {
+func (s *Store) Restore(ctx context.Context, t grid.Table) error {
 	return s.change(ctx, t, func(r *record) error { r.Retired = time.Time{}; return nil })
 }
 
 // Hold implements store.Keeper. While a table is on hold, DynamoDB deletes no
 // expired rows of it either.
-func (s *Store) Hold(ctx context.Context, t bucket.Table, reason string) error {
+func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *Store) Hold(ctx context.Context, t bucket.Table, reason string) error {
 }
 
 // Drop implements store.Keeper. It goes on where an earlier call was cut off.
-func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
+func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ const spareWithin = time.Minute
 
 // spare makes of a table that cannot be deleted what it was before: a retired
 // one, and protected.
-func (s *Store) spare(ctx context.Context, t bucket.Table, d *types.TableDescription) error {
+func (s *Store) spare(ctx context.Context, t grid.Table, d *types.TableDescription) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), spareWithin)
 	defer cancel()
 	if aws.ToBool(d.DeletionProtectionEnabled) {
@@ -215,7 +215,7 @@ func (s *Store) spare(ctx context.Context, t bucket.Table, d *types.TableDescrip
 
 // awaitGone waits until a table that is being deleted is gone, and forgets it;
 // unless somebody makes it anew meanwhile.
-func (s *Store) awaitGone(ctx context.Context, t bucket.Table) error {
+func (s *Store) awaitGone(ctx context.Context, t grid.Table) error {
 	for try := 0; ; try++ {
 		if err := pause(ctx, try); err != nil {
 			return fmt.Errorf("waiting for table %s to be deleted: %w", t, err)
@@ -239,7 +239,7 @@ func (s *Store) awaitGone(ctx context.Context, t bucket.Table) error {
 
 // owned reports whether a table carries the owner's tag, where tables keep
 // their tags.
-func (s *Store) owned(ctx context.Context, t bucket.Table, d *types.TableDescription) (bool, error) {
+func (s *Store) owned(ctx context.Context, t grid.Table, d *types.TableDescription) (bool, error) {
 	if !s.tags {
 		return true, nil
 	}
@@ -249,7 +249,7 @@ func (s *Store) owned(ctx context.Context, t bucket.Table, d *types.TableDescrip
 
 // condemn marks a table as one that is being dropped, if it may be. From then
 // on nothing else can be done with it.
-func (s *Store) condemn(ctx context.Context, t bucket.Table, owned bool) error {
+func (s *Store) condemn(ctx context.Context, t grid.Table, owned bool) error {
 	return s.alter(ctx, t, func(r *record) error {
 		in := store.Info{Table: t, Owned: owned, Hold: r.Hold, Retired: r.Retired}
 		if err := store.Droppable(&in); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -21,12 +21,12 @@ type laid struct {
 	rows map[laidIn]*streamRow
 	// known and surveyed are how many such rows a table has, of those that are
 	// remembered and at the last survey.
-	known, surveyed map[bucket.Table]int
+	known, surveyed map[grid.Table]int
 }
 
 // laidIn is a stream in a table.
 type laidIn struct {
-	table          bucket.Table
+	table          grid.Table
 	tenant, stream string
 }
 
@@ -41,7 +41,7 @@ func (l *laid) remember(at laidIn, r *streamRow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rows == nil || len(l.rows) >= laidMost {
-		l.rows, l.known = map[laidIn]*streamRow{}, map[bucket.Table]int{}
+		l.rows, l.known = map[laidIn]*streamRow{}, map[grid.Table]int{}
 	}
 	if l.rows[at] == nil {
 		l.known[at.table]++
@@ -50,25 +50,25 @@ func (l *laid) remember(at laidIn, r *streamRow) {
 }
 
 // survey remembers how many rows of streams a table has.
-func (l *laid) survey(t bucket.Table, n int) {
+func (l *laid) survey(t grid.Table, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.surveyed == nil {
-		l.surveyed = map[bucket.Table]int{}
+		l.surveyed = map[grid.Table]int{}
 	}
 	l.surveyed[t] = n
 }
 
 // in returns how many rows of a table are known to be of streams. Other
 // processes may have written some more.
-func (l *laid) in(t bucket.Table) int64 {
+func (l *laid) in(t grid.Table) int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return int64(max(l.known[t], l.surveyed[t]))
 }
 
 // forget forgets all rows of a table, which is gone or new.
-func (l *laid) forget(t bucket.Table) {
+func (l *laid) forget(t grid.Table) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for at := range l.rows {
@@ -147,7 +147,7 @@ func (s *Store) layAll(ctx context.Context, want map[laidIn]*streamRow) map[laid
 }
 
 // forgetTable forgets what is known of a table that may be gone.
-func (s *Store) forgetTable(t bucket.Table) {
+func (s *Store) forgetTable(t grid.Table) {
 	s.noted.forget(t)
 	s.laid.forget(t)
 }

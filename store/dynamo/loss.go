@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
 // AcceptLoss records that the readings of a table that somebody deleted are
 // known to be lost: it is missing in no coverage from then on. It does nothing
 // if the table has lost none.
-func (s *Store) AcceptLoss(ctx context.Context, t bucket.Table) error {
+func (s *Store) AcceptLoss(ctx context.Context, t grid.Table) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
@@ -52,23 +52,23 @@ func launch(t *testing.T, url, registry string, way http.RoundTripper) *process 
 	now := func() time.Time { return someTime.Add(time.Hour) }
 	s := openWith(t, dynamo.Options{Client: client, Registry: registry, Now: now})
 	policy := &retention.Policy{Prefix: "t", Classes: []retention.Class{{Name: retention.DefaultClass, Retention: 365 * 24 * time.Hour}}}
-	known, grid := streams.New(s, now), bucket.Policy{Future: 24 * time.Hour}
+	known, layout := streams.New(s, now), grid.Policy{Future: 24 * time.Hour}
 	return &process{
 		t: t, store: s, streams: known,
-		router: router.New(router.Options{Writer: s, Creator: s, Streams: known, Policy: policy, Grid: grid, Now: now}),
+		router: router.New(router.Options{Writer: s, Creator: s, Streams: known, Policy: policy, Grid: layout, Now: now}),
 		query:  query.New(query.Options{Reader: s, Catalog: s, Streams: known, Policy: policy, Now: now, Parallel: 8}),
 		rotator: rotator.New(rotator.Options{
-			Catalog: s, Creator: s, Keeper: s, Items: s, Policy: rotator.Policy{Grid: grid, Retention: policy}, Now: now,
+			Catalog: s, Creator: s, Keeper: s, Items: s, Policy: rotator.Policy{Grid: layout, Retention: policy}, Now: now,
 			Holder: fmt.Sprint(holders.Add(1)), Parallel: 8,
 		}),
 	}
 }
 
 // table is the one that readings of someTime go to.
-func (p *process) table() bucket.Table {
-	month := bucket.MonthOf(someTime)
-	r, _ := bucket.Policy{Future: 24 * time.Hour}.Locate(someTime, month)
-	return bucket.Table{Prefix: "t", Range: r, Month: month}
+func (p *process) table() grid.Table {
+	month := grid.MonthOf(someTime)
+	r, _ := grid.Policy{Future: 24 * time.Hour}.Locate(someTime, month)
+	return grid.Table{Prefix: "t", Range: r, Month: month}
 }
 
 // write sends a reading, and returns its verdict.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -96,7 +96,7 @@ func (s *Store) Estimate(ctx context.Context, r store.Range) (store.Cost, error)
 }
 
 // exists returns ErrNoTable if there is no such table.
-func (s *Store) exists(ctx context.Context, t bucket.Table) error {
+func (s *Store) exists(ctx context.Context, t grid.Table) error {
 	_, err := s.describe(ctx, t.Name())
 	return err
 }

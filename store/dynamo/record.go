@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -49,7 +49,7 @@ type record struct {
 }
 
 // info describes a table that has a record; or none, if it is not ours.
-func (r *record) info(t bucket.Table, ours bool) store.Info {
+func (r *record) info(t grid.Table, ours bool) store.Info {
 	if !ours {
 		return store.Info{Table: t, Status: store.Active}
 	}
@@ -59,9 +59,9 @@ func (r *record) info(t bucket.Table, ours bool) store.Info {
 	}
 }
 
-func recordKey(t bucket.Table) store.Key { return store.Key{PK: tablesPK, SK: t.Name()} }
+func recordKey(t grid.Table) store.Key { return store.Key{PK: tablesPK, SK: t.Name()} }
 
-func (r *record) item(t bucket.Table) store.Item {
+func (r *record) item(t grid.Table) store.Item {
 	it := store.Item{Key: recordKey(t), Attrs: map[string]varve.Value{
 		"phase":   varve.StringValue(string(r.Phase)),
 		"tier":    varve.IntValue(int64(r.Tier)),
@@ -122,7 +122,7 @@ func parseRecord(it *store.Item) (record, error) {
 }
 
 // recordOf returns a table's record; nil if there is none.
-func (s *Store) recordOf(ctx context.Context, t bucket.Table) (*record, error) {
+func (s *Store) recordOf(ctx context.Context, t grid.Table) (*record, error) {
 	items, err := s.getSome(ctx, []store.Key{recordKey(t)}, true, nil)
 	if err != nil || len(items) == 0 {
 		return nil, err
@@ -131,7 +131,7 @@ func (s *Store) recordOf(ctx context.Context, t bucket.Table) (*record, error) {
 	return &r, err
 }
 
-func (s *Store) change(ctx context.Context, t bucket.Table, do func(*record) error) error {
+func (s *Store) change(ctx context.Context, t grid.Table, do func(*record) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *Store) change(ctx context.Context, t bucket.Table, do func(*record) err
 
 // alter changes a table's record, however many others do so too. What do
 // returns is returned.
-func (s *Store) alter(ctx context.Context, t bucket.Table, do func(*record) error) error {
+func (s *Store) alter(ctx context.Context, t grid.Table, do func(*record) error) error {
 	defer s.list.forget()
 	for try := 0; ; try++ {
 		if err := pause(ctx, try); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -27,13 +27,13 @@ type Repairing struct {
 type RepairPlan struct {
 	Streams []store.Survey // all streams in tables, by tenant and name
 	Rows    []RowRepair    // rows of streams that tables lack
-	Lost    []bucket.Table // tables that somebody deleted with their readings
+	Lost    []grid.Table   // tables that somebody deleted with their readings
 	Damaged []string       // rows of streams that cannot be read: they stay as they are
 }
 
 // RowRepair is a row of a stream that a table lacks, or that is too narrow.
 type RowRepair struct {
-	Table bucket.Table
+	Table grid.Table
 	store.Survey
 }
 
@@ -71,7 +71,7 @@ func (s *Store) PlanRepair(ctx context.Context, o Repairing) (p RepairPlan, err 
 
 // planTable returns what streams are in a table, and plans the rows that it
 // lacks.
-func (s *Store) planTable(ctx context.Context, t bucket.Table, o Repairing, p *RepairPlan) (map[string]*streamRow, error) {
+func (s *Store) planTable(ctx context.Context, t grid.Table, o Repairing, p *RepairPlan) (map[string]*streamRow, error) {
 	said, bad, err := s.streamRowsOf(ctx, t)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (s *Store) Repair(ctx context.Context, p *RepairPlan, acceptLoss bool) erro
 	return errors.Join(errs...)
 }
 
-func (s *Store) repairRow(ctx context.Context, t bucket.Table, row *streamRow) error {
+func (s *Store) repairRow(ctx context.Context, t grid.Table, row *streamRow) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -200,7 +200,7 @@ func rowReadings(series varve.Series, it item) (ms int64, below bool, list []var
 }
 
 // damagedRow names a row and what is wrong with it.
-func damagedRow(t bucket.Table, it item, problem error) *store.DamagedRow {
+func damagedRow(t grid.Table, it item, problem error) *store.DamagedRow {
 	d := &store.DamagedRow{Table: t.Name(), Problem: problem.Error()}
 	if series, ok := it[attrSeries].(*strV); ok {
 		d.Series = series.Value

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // steadyTries is how often a request to a table is sent that is said not to be
@@ -18,7 +18,7 @@ const steadyTries = 8
 
 // steady sends a request to a table, again if DynamoDB does not know everywhere
 // yet that the table is there. It fails with ErrNoTable only if it is not.
-func (s *Store) steady(ctx context.Context, t bucket.Table, action string, send func() error) error {
+func (s *Store) steady(ctx context.Context, t grid.Table, action string, send func() error) error {
 	for try := 0; ; try++ {
 		if err := pause(ctx, try); err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -131,7 +131,7 @@ func (r *streamRow) merge(o *streamRow) {
 
 // lay makes a table's row of a stream cover all that want covers, durably, and
 // returns the row.
-func (s *Store) lay(ctx context.Context, t bucket.Table, want *streamRow) (*streamRow, error) {
+func (s *Store) lay(ctx context.Context, t grid.Table, want *streamRow) (*streamRow, error) {
 	row := *want
 	row.version = 0
 	for try := 0; ; try++ {
@@ -152,7 +152,7 @@ func (s *Store) lay(ctx context.Context, t bucket.Table, want *streamRow) (*stre
 
 // putStreamRow writes a row in place of its version, which is 0 if there is to
 // be none; or returns the row that there is instead.
-func (s *Store) putStreamRow(ctx context.Context, t bucket.Table, row streamRow) (seen *streamRow, err error) {
+func (s *Store) putStreamRow(ctx context.Context, t grid.Table, row streamRow) (seen *streamRow, err error) {
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String(t.Name()), ConditionExpression: aws.String("attribute_not_exists(" + attrSeries + ")"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -190,7 +190,7 @@ func (s *Store) putStreamRow(ctx context.Context, t bucket.Table, row streamRow)
 
 // streamRowsOf returns a table's rows of streams, in the order of their names.
 // Rows that cannot be read are in bad.
-func (s *Store) streamRowsOf(ctx context.Context, t bucket.Table) (rows []streamRow, bad []error, err error) {
+func (s *Store) streamRowsOf(ctx context.Context, t grid.Table) (rows []streamRow, bad []error, err error) {
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(t.Name()), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		KeyConditionExpression:    aws.String(attrSeries + "=:s"),

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -21,7 +21,7 @@ const surveyFor = time.Minute
 type surveys struct {
 	mu     sync.Mutex // held while they are read
 	read   time.Time
-	tables map[bucket.Table][]streamRow
+	tables map[grid.Table][]streamRow
 }
 
 // Survey implements store.Surveyor.
@@ -82,7 +82,7 @@ type gatheredStream struct {
 	prefixes []string
 }
 
-func (g gathered) add(t bucket.Table, r *streamRow) {
+func (g gathered) add(t grid.Table, r *streamRow) {
 	is := g[r.name()]
 	if is == nil {
 		is = &gatheredStream{streamRow: streamRow{tenant: r.tenant, stream: r.stream}}
@@ -104,12 +104,12 @@ func (g gathered) surveys() (all []store.Survey) {
 }
 
 // surveyTables reads the rows of streams of all tables of this deployment.
-func (s *Store) surveyTables(ctx context.Context) (map[bucket.Table][]streamRow, error) {
+func (s *Store) surveyTables(ctx context.Context) (map[grid.Table][]streamRow, error) {
 	infos, err := s.load(ctx, &selection{any: true})
 	if err != nil {
 		return nil, err
 	}
-	tables := map[bucket.Table][]streamRow{}
+	tables := map[grid.Table][]streamRow{}
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.opts.Parallel)

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -144,7 +144,7 @@ func (s *Store) load(ctx context.Context, sel *selection) (infos []listed, err e
 // after they were used.
 func (s *Store) unlisted(ctx context.Context, prefix string, records map[string]record) (infos []listed, err error) {
 	for name, r := range records {
-		t, ok := bucket.Parse(name)
+		t, ok := grid.Parse(name)
 		if !ok || t.Prefix != prefix || r.Phase != usable && r.Lost.IsZero() {
 			continue
 		}
@@ -169,7 +169,7 @@ func (sel *selection) among(records map[string]record) []string {
 	prefixes := slices.Clone(sel.prefixes)
 	if sel.any {
 		for name := range records {
-			if t, ok := bucket.Parse(name); ok {
+			if t, ok := grid.Parse(name); ok {
 				prefixes = append(prefixes, t.Prefix)
 			}
 		}
@@ -179,7 +179,7 @@ func (sel *selection) among(records map[string]record) []string {
 }
 
 // names lists the tables of a prefix, from the first name that there can be.
-func (s *Store) names(ctx context.Context, prefix string) (tables []bucket.Table, err error) {
+func (s *Store) names(ctx context.Context, prefix string) (tables []grid.Table, err error) {
 	begin := prefix + "_"
 	in := &dynamodb.ListTablesInput{ExclusiveStartTableName: aws.String(begin + "0")}
 	for {
@@ -194,7 +194,7 @@ func (s *Store) names(ctx context.Context, prefix string) (tables []bucket.Table
 				}
 				continue
 			}
-			if t, ok := bucket.Parse(name); ok && t.Prefix == prefix {
+			if t, ok := grid.Parse(name); ok && t.Prefix == prefix {
 				tables = append(tables, t)
 			}
 		}

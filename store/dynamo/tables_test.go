@@ -8,16 +8,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-func tableOf(prefix string, at time.Time) bucket.Table {
-	month := bucket.MonthOf(at)
-	r, _ := bucket.DefaultPolicy().Locate(at, month)
-	return bucket.Table{Prefix: prefix, Range: r, Month: month}
+func tableOf(prefix string, at time.Time) grid.Table {
+	month := grid.MonthOf(at)
+	r, _ := grid.DefaultPolicy().Locate(at, month)
+	return grid.Table{Prefix: prefix, Range: r, Month: month}
 }
 
 var someTime = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
@@ -28,7 +28,7 @@ func TestAnyPrefix(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	one, two := open(t, url, time.Now), open(t, url, time.Now)
-	var gone bucket.Table
+	var gone grid.Table
 	for s, prefixes := range map[*dynamo.Store][]string{one: {"a", "a-old", "gone"}, two: {"b", "a-other"}} {
 		for _, prefix := range prefixes {
 			tb := tableOf(prefix, someTime)
@@ -67,7 +67,7 @@ func TestAnyPrefix(t *testing.T) {
 			t.Errorf("%+v: %v %+v", c.filter, err, infos)
 		}
 		for _, in := range infos {
-			if in.Prefix != "a" && in.Prefix != "a-old" || in.Owned != (in.Month == bucket.MonthOf(someTime)) {
+			if in.Prefix != "a" && in.Prefix != "a-old" || in.Owned != (in.Month == grid.MonthOf(someTime)) {
 				t.Errorf("%+v: %+v", c.filter, in)
 			}
 		}

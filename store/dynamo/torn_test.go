@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
@@ -60,7 +60,7 @@ func TestNeverTorn(t *testing.T) {
 	}
 }
 
-func tearAt(t *testing.T, s, reader *dynamo.Store, tb bucket.Table, layout store.Layout) {
+func tearAt(t *testing.T, s, reader *dynamo.Store, tb grid.Table, layout store.Layout) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching, writing sync.WaitGroup
 	var seen atomic.Int64
@@ -95,7 +95,7 @@ func tearAt(t *testing.T, s, reader *dynamo.Store, tb bucket.Table, layout store
 }
 
 // keysIn returns how many keys the rows of a table have together.
-func keysIn(t *testing.T, url string, tb bucket.Table) (n int) {
+func keysIn(t *testing.T, url string, tb grid.Table) (n int) {
 	t.Helper()
 	name := tb.Name()
 	out, err := dynamotest.Client(url).Scan(t.Context(), &dynamodb.ScanInput{TableName: &name})
@@ -111,7 +111,7 @@ func keysIn(t *testing.T, url string, tb bucket.Table) (n int) {
 }
 
 // acknowledge sends a reading until it is acknowledged.
-func acknowledge(t *testing.T, s *dynamo.Store, tb bucket.Table, layout store.Layout, r varve.Reading) {
+func acknowledge(t *testing.T, s *dynamo.Store, tb grid.Table, layout store.Layout, r varve.Reading) {
 	for range 1000 {
 		res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: []varve.Reading{r}, Layout: func(varve.Series) store.Layout { return layout }}})[0]
 		switch {
@@ -130,7 +130,7 @@ func acknowledge(t *testing.T, s *dynamo.Store, tb bucket.Table, layout store.La
 
 // wholeReadings returns the readings that are seen, all of which must be whole
 // and there once.
-func wholeReadings(t *testing.T, s *dynamo.Store, tb bucket.Table, layout store.Layout) map[varve.ID]bool {
+func wholeReadings(t *testing.T, s *dynamo.Store, tb grid.Table, layout store.Layout) map[varve.ID]bool {
 	r := store.Range{Table: tb, Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime(), Consistent: true, Layout: layout}
 	seen := map[varve.ID]bool{}
 	page, err := s.Read(t.Context(), r, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -26,7 +26,7 @@ const (
 )
 
 // tableInput returns what makes a table of a tier by its settings.
-func (s *Store) tableInput(t bucket.Table, tier store.Tier, set *Settings) *dynamodb.CreateTableInput {
+func (s *Store) tableInput(t grid.Table, tier store.Tier, set *Settings) *dynamodb.CreateTableInput {
 	in := &dynamodb.CreateTableInput{
 		TableName:   aws.String(t.Name()),
 		BillingMode: types.BillingModePayPerRequest,
@@ -79,7 +79,7 @@ func classOf(word string) types.TableClass {
 // goes on demand if there is none; and a table gets the tier's class. A table
 // that is on demand stays so. DynamoDB bounds changes of class and of capacity
 // apart, so if one fails, the other is made all the same.
-func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

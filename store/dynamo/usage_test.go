@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
@@ -25,7 +25,7 @@ func sensor(at time.Time, field string, v varve.Value) varve.Reading {
 }
 
 // send writes readings at once and returns the outcomes, a letter each.
-func send(t *testing.T, s *dynamo.Store, tb bucket.Table, readings ...varve.Reading) string {
+func send(t *testing.T, s *dynamo.Store, tb grid.Table, readings ...varve.Reading) string {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})
 	if res[0].Err != nil {
@@ -39,7 +39,7 @@ func send(t *testing.T, s *dynamo.Store, tb bucket.Table, readings ...varve.Read
 }
 
 // stored returns all readings of the sensor in a table.
-func stored(t *testing.T, s *dynamo.Store, tb bucket.Table) (all []varve.Reading) {
+func stored(t *testing.T, s *dynamo.Store, tb grid.Table) (all []varve.Reading) {
 	t.Helper()
 	r := store.Range{Table: tb, Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime(), Consistent: true}
 	for {

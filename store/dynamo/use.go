@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -17,15 +17,15 @@ import (
 // table and made it anew.
 type noted struct {
 	mu   sync.Mutex
-	at   map[bucket.Table]time.Time
-	seen map[bucket.Table]time.Time // when tables were known to be there
-	made map[bucket.Table]time.Time // when tables were made, by their records
+	at   map[grid.Table]time.Time
+	seen map[grid.Table]time.Time // when tables were known to be there
+	made map[grid.Table]time.Time // when tables were made, by their records
 }
 
 // notedFor is how long a look at a record serves.
 const notedFor = 10 * time.Minute
 
-func (n *noted) has(t bucket.Table) bool {
+func (n *noted) has(t grid.Table) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	at, ok := n.at[t]
@@ -34,11 +34,11 @@ func (n *noted) has(t bucket.Table) bool {
 
 // add remembers a look at a record, and reports whether its table is another one
 // than it was at the last look.
-func (n *noted) add(t bucket.Table, made time.Time) (another bool) {
+func (n *noted) add(t grid.Table, made time.Time) (another bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.at == nil {
-		n.at, n.made = map[bucket.Table]time.Time{}, map[bucket.Table]time.Time{}
+		n.at, n.made = map[grid.Table]time.Time{}, map[grid.Table]time.Time{}
 	}
 	before, known := n.made[t]
 	n.at[t], n.made[t] = time.Now(), made
@@ -49,23 +49,23 @@ func (n *noted) add(t bucket.Table, made time.Time) (another bool) {
 // closed rows answer.
 const metFor = 10 * time.Second
 
-func (n *noted) met(t bucket.Table) bool {
+func (n *noted) met(t grid.Table) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	at, ok := n.seen[t]
 	return ok && time.Since(at) < metFor
 }
 
-func (n *noted) meet(t bucket.Table) {
+func (n *noted) meet(t grid.Table) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.seen == nil {
-		n.seen = map[bucket.Table]time.Time{}
+		n.seen = map[grid.Table]time.Time{}
 	}
 	n.seen[t] = time.Now()
 }
 
-func (n *noted) forget(t bucket.Table) {
+func (n *noted) forget(t grid.Table) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.at, t)
@@ -75,7 +75,7 @@ func (n *noted) forget(t bucket.Table) {
 
 // use makes sure that a table's record says that something may be in it, before
 // something is: tables that nobody has used are left out of queries.
-func (s *Store) use(ctx context.Context, t bucket.Table) error {
+func (s *Store) use(ctx context.Context, t grid.Table) error {
 	if s.noted.has(t) {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (s *Store) use(ctx context.Context, t bucket.Table) error {
 
 // announce makes lists of tables everywhere include one that nobody has used.
 // Whoever finds it used and not listed goes on where another process died.
-func (s *Store) announce(ctx context.Context, t bucket.Table, r *record) error {
+func (s *Store) announce(ctx context.Context, t grid.Table, r *record) error {
 	if !r.Used {
 		if err := s.alter(ctx, t, func(r *record) error { r.Used = true; return nil }); err != nil {
 			return err
@@ -122,8 +122,8 @@ func (s *Store) changeVersion(ctx context.Context) error {
 
 // useAll prepares the tables of groups for being written to, and returns the
 // errors of those that cannot be.
-func (s *Store) useAll(ctx context.Context, groups []group) map[bucket.Table]error {
-	failed := map[bucket.Table]error{}
+func (s *Store) useAll(ctx context.Context, groups []group) map[grid.Table]error {
+	failed := map[grid.Table]error{}
 	for i := range groups {
 		t := groups[i].table
 		if _, tried := failed[t]; !tried {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
@@ -30,10 +30,10 @@ func TestSkipEmpty(t *testing.T) {
 		processes[i] = s
 	}
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	month := bucket.MonthOf(at)
-	var used bucket.Table
-	for _, r := range bucket.DefaultPolicy().Layout(month) {
-		tb := bucket.Table{Prefix: "t", Range: r, Month: month}
+	month := grid.MonthOf(at)
+	var used grid.Table
+	for _, r := range grid.DefaultPolicy().Layout(month) {
+		tb := grid.Table{Prefix: "t", Range: r, Month: month}
 		if err := processes[0].Create(t.Context(), tb, store.Warm); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestSkipEmpty(t *testing.T) {
 			used = tb
 		}
 	}
-	list := func(s *dynamo.Store) (tables []bucket.Table) {
+	list := func(s *dynamo.Store) (tables []grid.Table) {
 		infos, err := s.Tables(t.Context(), store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime(), SkipEmpty: true, Fresh: true})
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -24,7 +24,7 @@ type Verification struct {
 	// Found is called with each row that is not as it should be.
 	Found func(store.DamagedRow)
 	// Table, if not nil, is called with each table before it is read.
-	Table func(bucket.Table)
+	Table func(grid.Table)
 	// Wait replaces waiting on the clock; nil: it does not.
 	Wait func(context.Context, time.Duration) error
 }
@@ -72,7 +72,7 @@ func (s *Store) Verify(ctx context.Context, v Verification) (done Verified, err 
 	return done, nil
 }
 
-func (s *Store) verifyTable(ctx context.Context, t bucket.Table, v *Verification, done *Verified) error {
+func (s *Store) verifyTable(ctx context.Context, t grid.Table, v *Verification, done *Verified) error {
 	return s.scanTable(ctx, t, v.Rate, v.Wait, func(it item, units float64) {
 		done.Units += units
 		if it == nil {
@@ -90,7 +90,7 @@ func (s *Store) verifyTable(ctx context.Context, t bucket.Table, v *Verification
 
 // scanTable calls each with all rows of a table, and after each request with nil
 // and its units.
-func (s *Store) scanTable(ctx context.Context, t bucket.Table, rate float64, wait func(context.Context, time.Duration) error, each func(item, float64)) error {
+func (s *Store) scanTable(ctx context.Context, t grid.Table, rate float64, wait func(context.Context, time.Duration) error, each func(item, float64)) error {
 	in := &dynamodb.ScanInput{
 		TableName: aws.String(t.Name()), Limit: aws.Int32(verifyRows), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
 // verifyRow returns how many readings a row of a table holds, and what is wrong
 // with it; nil if nothing is.
-func verifyRow(t bucket.Table, it item) (readings int, problem error) {
+func verifyRow(t grid.Table, it item) (readings int, problem error) {
 	hash, ok := it[attrSeries].(*strV)
 	if !ok {
 		return 0, errors.New("it has no " + attrSeries)
@@ -61,7 +61,7 @@ func parseSeriesKey(key string) (s varve.Series, shard int, err error) {
 }
 
 // verifyPlace checks a row's sort key.
-func verifyPlace(t bucket.Table, ts string, ms int64, below bool) error {
+func verifyPlace(t grid.Table, ts string, ms int64, below bool) error {
 	if at := time.UnixMilli(ms); !t.Contains(at) {
 		return fmt.Errorf("its %s is %s, outside of the table", attrTS, at.UTC().Format(time.RFC3339))
 	}
@@ -104,7 +104,7 @@ func (r *row) verifyTTL(list []varve.Reading) error {
 }
 
 // verifyReadings checks the readings of a row that begins at a millisecond.
-func verifyReadings(t bucket.Table, r *row, ms int64, list []varve.Reading) error {
+func verifyReadings(t grid.Table, r *row, ms int64, list []varve.Reading) error {
 	for i := range list {
 		reading := &list[i]
 		offset := reading.Time.Sub(time.UnixMilli(ms))
@@ -116,7 +116,7 @@ func verifyReadings(t bucket.Table, r *row, ms int64, list []varve.Reading) erro
 			return fmt.Errorf("reading %s has another key than its time and id make", reading.ID)
 		case !t.Contains(reading.Time):
 			return fmt.Errorf("reading %s is of %s, outside of the table", reading.ID, reading.Time.Format(time.RFC3339))
-		case bucket.MonthOf(reading.Arrived) != t.Month:
+		case grid.MonthOf(reading.Arrived) != t.Month:
 			return fmt.Errorf("reading %s arrived %s, outside of the table's month", reading.ID, reading.Arrived.Format(time.RFC3339))
 		}
 		if v := reading.Normalize(); v.Outcome == varve.Rejected {

@@ -11,14 +11,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
 // lay writes readings with a layout, and returns the outcomes, a letter each.
-func lay(t *testing.T, s *dynamo.Store, tb bucket.Table, l store.Layout, readings ...varve.Reading) string {
+func lay(t *testing.T, s *dynamo.Store, tb grid.Table, l store.Layout, readings ...varve.Reading) string {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings, Layout: func(varve.Series) store.Layout { return l }}})
 	if res[0].Err != nil {
@@ -54,7 +54,7 @@ func minutes(from time.Time, n int) []varve.Reading {
 	return list
 }
 
-func newTable(t *testing.T, s *dynamo.Store) bucket.Table {
+func newTable(t *testing.T, s *dynamo.Store) grid.Table {
 	t.Helper()
 	tb := tableOf("t", someTime)
 	if err := s.Create(t.Context(), tb, store.Hot); err != nil {
@@ -240,7 +240,7 @@ func TestExpiryOfRows(t *testing.T) {
 	}
 }
 
-func ttlOf(t *testing.T, url string, tb bucket.Table, at time.Time) string {
+func ttlOf(t *testing.T, url string, tb grid.Table, at time.Time) string {
 	t.Helper()
 	name := tb.Name()
 	out, err := dynamotest.Client(url).GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: attrs{

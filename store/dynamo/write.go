@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -26,7 +26,7 @@ type group struct {
 // lot is where a group's rows lie: that of whole milliseconds, and those below
 // it.
 type lot struct {
-	table  bucket.Table
+	table  grid.Table
 	series varve.Series
 	shard  int
 	ms     int64
@@ -103,7 +103,7 @@ func (s *Store) groupRows(batches []store.Batch, results []store.Result) []group
 // settle turns the errors of groups into verdicts. A batch whose table is not
 // there has that error instead.
 func settle(groups []group, failed []error, batches []store.Batch, results []store.Result) {
-	missing := map[bucket.Table]bool{}
+	missing := map[grid.Table]bool{}
 	for i := range groups {
 		if errors.Is(failed[i], store.ErrNoTable) {
 			missing[groups[i].table] = true

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
 
-func openBench(b *testing.B) (*local.Store, bucket.Table) {
+func openBench(b *testing.B) (*local.Store, grid.Table) {
 	b.Helper()
 	s, err := local.Open(local.Options{Dir: b.TempDir(), MinFree: -1})
 	if err != nil {
@@ -23,12 +23,12 @@ func openBench(b *testing.B) (*local.Store, bucket.Table) {
 			b.Error(err)
 		}
 	})
-	month := bucket.MonthOf(arrived)
-	r, ok := bucket.DefaultPolicy().Locate(arrived, month)
+	month := grid.MonthOf(arrived)
+	r, ok := grid.DefaultPolicy().Locate(arrived, month)
 	if !ok {
 		b.Fatal("no table for this week")
 	}
-	tb := bucket.Table{Prefix: "t", Range: r, Month: month}
+	tb := grid.Table{Prefix: "t", Range: r, Month: month}
 	if err := s.Create(b.Context(), tb, store.Hot); err != nil {
 		b.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func BenchmarkPutAll(b *testing.B) {
 	}
 }
 
-func benchReadings(tb bucket.Table, device string, from, n int) []varve.Reading {
+func benchReadings(tb grid.Table, device string, from, n int) []varve.Reading {
 	list := make([]varve.Reading, n)
 	for i := range list {
 		list[i] = varve.Reading{

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // The catalog is the tables with their holds and marks, and the counters. It is in
@@ -167,7 +167,7 @@ func (s *Store) adoptCatalog(body string, found foundCatalog) (err error) {
 
 // adoptTable returns a table of the copy, with what it has in chunks.
 func (s *Store) adoptTable(name string, tr tableRecord) (*table, error) {
-	parsed, ok := bucket.Parse(name)
+	parsed, ok := grid.Parse(name)
 	if !ok {
 		return nil, fmt.Errorf("%s has a table %q, which is no table's name", s.folder.path(catalogFile), name)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
@@ -36,7 +36,7 @@ func (s *Store) mergeTails(ctx context.Context, done []made) error {
 }
 
 // pack merges all chunks of level 0 of a table.
-func (s *Store) pack(ctx context.Context, t bucket.Table) error {
+func (s *Store) pack(ctx context.Context, t grid.Table) error {
 	s.mu.RLock()
 	tb := s.tables.byName[t]
 	s.mu.RUnlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -129,7 +129,7 @@ func TestCrash_KeepsItems(t *testing.T) {
 }
 
 // write changes the items, the table and the device of one writer.
-func (c *crashes) write(t *testing.T, s *local.Store, writer int, a *account, tb bucket.Table, rng *rand.Rand) {
+func (c *crashes) write(t *testing.T, s *local.Store, writer int, a *account, tb grid.Table, rng *rand.Rand) {
 	create(t, s, tb)
 	list := readings(t, tb, device(writer), 2000)
 	for n := int64(1); n < 100; n++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 )
@@ -21,7 +21,7 @@ func isDamage(err error) bool {
 }
 
 // damaged makes an error that is of damage a DamageError of a series in a table.
-func damaged(err error, t bucket.Table, series varve.Series) error {
+func damaged(err error, t grid.Table, series varve.Series) error {
 	var known *store.DamageError
 	if !isDamage(err) || errors.As(err, &known) && known.Table != "" {
 		return err

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -133,7 +133,7 @@ func holds(t *testing.T, s *local.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := map[bucket.Table]string{}
+	held := map[grid.Table]string{}
 	for _, in := range infos {
 		held[in.Table] = in.Hold
 	}

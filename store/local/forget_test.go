@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -30,9 +30,9 @@ func TestForgetTails(t *testing.T) {
 		}
 	}()
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	month := bucket.MonthOf(at)
-	r, _ := bucket.DefaultPolicy().Locate(at, month)
-	table := bucket.Table{Prefix: "t", Range: r, Month: month}
+	month := grid.MonthOf(at)
+	r, _ := grid.DefaultPolicy().Locate(at, month)
+	table := grid.Table{Prefix: "t", Range: r, Month: month}
 	if err := s.Create(t.Context(), table, store.Hot); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -14,19 +14,19 @@ import (
 var arrived = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // week returns the table of a week that is some weeks before arrived.
-func week(t *testing.T, back int) bucket.Table {
+func week(t *testing.T, back int) grid.Table {
 	t.Helper()
-	month := bucket.MonthOf(arrived)
-	r, ok := bucket.DefaultPolicy().Locate(arrived.AddDate(0, 0, -7*back), month)
+	month := grid.MonthOf(arrived)
+	r, ok := grid.DefaultPolicy().Locate(arrived.AddDate(0, 0, -7*back), month)
 	if !ok {
 		t.Fatal("no table for this week")
 	}
-	return bucket.Table{Prefix: "t", Range: r, Month: month}
+	return grid.Table{Prefix: "t", Range: r, Month: month}
 }
 
 // readings returns n readings of a device, a second apart from the beginning of
 // a table's range on.
-func readings(t *testing.T, in bucket.Table, device string, n int) []varve.Reading {
+func readings(t *testing.T, in grid.Table, device string, n int) []varve.Reading {
 	t.Helper()
 	list := make([]varve.Reading, n)
 	for i := range list {
@@ -44,7 +44,7 @@ func readings(t *testing.T, in bucket.Table, device string, n int) []varve.Readi
 }
 
 // write writes readings to a table and expects one outcome for all of them.
-func write(t *testing.T, s *local.Store, in bucket.Table, list []varve.Reading, want varve.Outcome) {
+func write(t *testing.T, s *local.Store, in grid.Table, list []varve.Reading, want varve.Outcome) {
 	t.Helper()
 	result := s.Write(t.Context(), []store.Batch{{Table: in, Readings: list}})[0]
 	if result.Err != nil {
@@ -58,7 +58,7 @@ func write(t *testing.T, s *local.Store, in bucket.Table, list []varve.Reading, 
 }
 
 // all reads a device's readings of a table.
-func all(t *testing.T, s *local.Store, in bucket.Table, device string) []varve.Reading {
+func all(t *testing.T, s *local.Store, in grid.Table, device string) []varve.Reading {
 	t.Helper()
 	list, err := readAll(t, s, in, device)
 	if err != nil {
@@ -67,7 +67,7 @@ func all(t *testing.T, s *local.Store, in bucket.Table, device string) []varve.R
 	return list
 }
 
-func readAll(t *testing.T, s *local.Store, in bucket.Table, device string) (list []varve.Reading, err error) {
+func readAll(t *testing.T, s *local.Store, in grid.Table, device string) (list []varve.Reading, err error) {
 	t.Helper()
 	r := store.Range{
 		Table: in, Window: in.Window(), Order: varve.Ascending, Consistent: true,
@@ -87,7 +87,7 @@ func readAll(t *testing.T, s *local.Store, in bucket.Table, device string) (list
 	}
 }
 
-func create(t *testing.T, s *local.Store, tables ...bucket.Table) {
+func create(t *testing.T, s *local.Store, tables ...grid.Table) {
 	t.Helper()
 	for _, tb := range tables {
 		if err := s.Create(t.Context(), tb, store.Hot); err != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -72,7 +72,7 @@ func contains(list []string, s string) bool {
 }
 
 // Create implements store.Creator.
-func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 }
 
 // change changes a table's record, durably, unless do fails.
-func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord) error) error {
+func (s *Store) change(ctx context.Context, t grid.Table, do func(*tableRecord) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *Store) change(ctx context.Context, t bucket.Table, do func(*tableRecord
 
 // Tune implements store.Keeper. A table that has become cold is packed, in the
 // background.
-func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	if err := s.change(ctx, t, func(r *tableRecord) error { r.Tier = tier; return nil }); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error
 }
 
 // Retire implements store.Keeper.
-func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
+func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	return s.change(ctx, t, func(r *tableRecord) error {
 		if err := store.Retirable(r.info(t)); err != nil {
 			return err
@@ -162,18 +162,18 @@ func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error 
 }
 
 // Restore implements store.Keeper.
-func (s *Store) Restore(ctx context.Context, t bucket.Table) error {
+func (s *Store) Restore(ctx context.Context, t grid.Table) error {
 	return s.change(ctx, t, func(r *tableRecord) error { r.Retired = time.Time{}; return nil })
 }
 
 // Hold implements store.Keeper.
-func (s *Store) Hold(ctx context.Context, t bucket.Table, reason string) error {
+func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
 	return s.change(ctx, t, func(r *tableRecord) error { r.Hold = reason; return nil })
 }
 
 // Drop implements store.Keeper. When it returns, the table is gone; its disk is
 // given back soon after.
-func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
+func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
 	return nil
 }
 
-func (s *Store) drop(ctx context.Context, t bucket.Table) (number uint32, err error) {
+func (s *Store) drop(ctx context.Context, t grid.Table) (number uint32, err error) {
 	unlock, err := s.lockCatalog(ctx)
 	if err != nil {
 		return 0, err

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -57,7 +57,7 @@ const (
 	levelMain  = 1 // disjoint
 )
 
-func tableKey(t bucket.Table) []byte { return append([]byte{spaceTable}, t.Name()...) }
+func tableKey(t grid.Table) []byte { return append([]byte{spaceTable}, t.Name()...) }
 
 func statsKey(number uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{spaceStats}, number)

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -57,10 +57,10 @@ func TestAnyOrder(t *testing.T) {
 }
 
 // benchTable is where benchmarks write.
-var benchTable = func() bucket.Table {
-	month := bucket.MonthOf(arrived)
-	r, _ := bucket.DefaultPolicy().Locate(arrived, month)
-	return bucket.Table{Prefix: "t", Range: r, Month: month}
+var benchTable = func() grid.Table {
+	month := grid.MonthOf(arrived)
+	r, _ := grid.DefaultPolicy().Locate(arrived, month)
+	return grid.Table{Prefix: "t", Range: r, Month: month}
 }()
 
 func ordered(b *testing.B, order string, n int) []varve.Reading {

@@ -9,14 +9,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
-var repeatTable = func() bucket.Table {
+var repeatTable = func() grid.Table {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	r, _ := bucket.DefaultPolicy().Locate(at, bucket.MonthOf(at))
-	return bucket.Table{Prefix: "t", Range: r, Month: bucket.MonthOf(at)}
+	r, _ := grid.DefaultPolicy().Locate(at, grid.MonthOf(at))
+	return grid.Table{Prefix: "t", Range: r, Month: grid.MonthOf(at)}
 }()
 
 func openRepeat(tb testing.TB, fs vfs.FS) *Store {

@@ -11,7 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/journal"
 )
@@ -63,7 +63,7 @@ type Store struct {
 	workers    sync.WaitGroup
 	work       chan struct{} // the active head is full
 	crowd      chan struct{} // there are too many tails without readings
-	cold       chan bucket.Table
+	cold       chan grid.Table
 	reclaim    chan uint32 // numbers of dropped tables
 	items      itemLocks
 }
@@ -82,7 +82,7 @@ func Open(opts Options) (*Store, error) {
 		crowd:  make(chan struct{}, 1),
 		// A rotator's run tunes and drops at most a few hundred tables; beyond
 		// that it waits.
-		cold:    make(chan bucket.Table, 1024),
+		cold:    make(chan grid.Table, 1024),
 		reclaim: make(chan uint32, 1024),
 	}
 	s.background, s.stop = context.WithCancel(context.Background())
@@ -176,7 +176,7 @@ func (s *Store) release() error {
 }
 
 // table returns a table by its name. mu is held.
-func (s *Store) table(t bucket.Table) (*table, error) {
+func (s *Store) table(t grid.Table) (*table, error) {
 	tb, ok := s.tables.byName[t]
 	if !ok {
 		if err := s.catalogIntact(); err != nil {

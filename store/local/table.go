@@ -11,14 +11,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
 // table is one table. What changes of it is guarded by Store.mu; its
 // record, stats and dropped are changed only with Store.catalog locked too.
 type table struct {
-	bucket.Table
+	grid.Table
 	name    string
 	number  uint32
 	record  tableRecord
@@ -80,11 +80,11 @@ func loadStats(db *pebble.DB, number uint32) (st tableStats, err error) {
 }
 
 // info is what keeping the table is decided by.
-func (rec tableRecord) info(t bucket.Table) *store.Info {
+func (rec tableRecord) info(t grid.Table) *store.Info {
 	return &store.Info{Table: t, Owned: true, Hold: rec.Hold, Retired: rec.Retired}
 }
 
-func (rec tableRecord) put(b *pebble.Batch, t bucket.Table) error {
+func (rec tableRecord) put(b *pebble.Batch, t grid.Table) error {
 	data, err := json.Marshal(rec)
 	if err != nil {
 		return err
@@ -94,13 +94,13 @@ func (rec tableRecord) put(b *pebble.Batch, t bucket.Table) error {
 
 // tables is the catalog: all tables by name and in order.
 type tables struct {
-	byName map[bucket.Table]*table
+	byName map[grid.Table]*table
 	byNum  map[uint32]*table
 	sorted []*table
 }
 
 func newTables() *tables {
-	return &tables{byName: map[bucket.Table]*table{}, byNum: map[uint32]*table{}}
+	return &tables{byName: map[grid.Table]*table{}, byNum: map[uint32]*table{}}
 }
 
 func (ts *tables) add(t *table) {
@@ -117,8 +117,8 @@ func (ts *tables) remove(t *table) {
 	ts.sorted = slices.Delete(ts.sorted, at, at+1)
 }
 
-func (ts *tables) place(t bucket.Table) (int, bool) {
-	return slices.BinarySearchFunc(ts.sorted, t, func(a *table, b bucket.Table) int { return a.Table.Compare(b) })
+func (ts *tables) place(t grid.Table) (int, bool) {
+	return slices.BinarySearchFunc(ts.sorted, t, func(a *table, b grid.Table) int { return a.Table.Compare(b) })
 }
 
 // loadTables reads the catalog from Pebble.
@@ -132,7 +132,7 @@ func loadTables(db *pebble.DB) (ts *tables, err error) {
 	defer func() { err = closing(err, iter) }()
 	for ok := iter.First(); ok; ok = iter.Next() {
 		name := string(iter.Key()[1:])
-		parsed, ok := bucket.Parse(name)
+		parsed, ok := grid.Parse(name)
 		if !ok {
 			return nil, fmt.Errorf("the catalog has a table %q, which is no table's name", name)
 		}
@@ -149,7 +149,7 @@ func loadTables(db *pebble.DB) (ts *tables, err error) {
 	return ts, iter.Error()
 }
 
-func newTable(t bucket.Table) *table {
+func newTable(t grid.Table) *table {
 	return &table{Table: t, name: t.Name(), tails: map[varve.Series]*tail{}}
 }
 

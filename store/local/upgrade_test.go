@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -82,7 +82,7 @@ func checkFormat1(t *testing.T, s *local.Store) {
 	}
 	tb, other := week(t, 0), week(t, 1)
 	for _, c := range []struct {
-		in     bucket.Table
+		in     grid.Table
 		device string
 		want   int
 	}{{tb, "flushed", 50}, {tb, "journaled", 30}, {other, "journaled", 20}} {

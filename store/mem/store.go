@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -59,7 +59,7 @@ func (s *Store) check(ctx context.Context) error {
 }
 
 // table returns a table that is Varve's. The lock is held.
-func (s *Store) table(t bucket.Table) (*table, error) {
+func (s *Store) table(t grid.Table) (*table, error) {
 	tb, ok := s.tables[t.Name()]
 	if !ok || !tb.info.Owned {
 		return nil, fmt.Errorf("%s: %w", t, store.ErrNoTable)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -35,20 +35,20 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 // add puts a table into the store. The lock is held.
 func (s *Store) add(name string, tb *table) {
 	s.tables[name] = tb
-	if _, ok := bucket.Parse(name); ok {
+	if _, ok := grid.Parse(name); ok {
 		at, _ := s.place(tb.info.Table)
 		s.listed = slices.Insert(s.listed, at, tb)
 	}
 }
 
-func (s *Store) place(t bucket.Table) (int, bool) {
-	return slices.BinarySearchFunc(s.listed, t, func(tb *table, t bucket.Table) int {
+func (s *Store) place(t grid.Table) (int, bool) {
+	return slices.BinarySearchFunc(s.listed, t, func(tb *table, t grid.Table) int {
 		return tb.info.Table.Compare(t)
 	})
 }
 
 // Create implements store.Creator.
-func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
@@ -72,7 +72,7 @@ func (s *Store) Create(ctx context.Context, t bucket.Table, tier store.Tier) err
 func (s *Store) PlantForeign(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, _ := bucket.Parse(name)
+	t, _ := grid.Parse(name)
 	s.add(name, &table{info: store.Info{Table: t, Status: store.Active}})
 }
 
@@ -88,7 +88,7 @@ func (s *Store) Names() []string {
 }
 
 // change applies a change to a table's description.
-func (s *Store) change(ctx context.Context, t bucket.Table, do func(*store.Info) error) error {
+func (s *Store) change(ctx context.Context, t grid.Table, do func(*store.Info) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {
@@ -102,12 +102,12 @@ func (s *Store) change(ctx context.Context, t bucket.Table, do func(*store.Info)
 }
 
 // Tune implements store.Keeper.
-func (s *Store) Tune(ctx context.Context, t bucket.Table, tier store.Tier) error {
+func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	return s.change(ctx, t, func(in *store.Info) error { in.Tier = tier; return nil })
 }
 
 // Retire implements store.Keeper.
-func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error {
+func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	return s.change(ctx, t, func(in *store.Info) error {
 		if err := store.Retirable(in); err != nil {
 			return err
@@ -118,17 +118,17 @@ func (s *Store) Retire(ctx context.Context, t bucket.Table, at time.Time) error 
 }
 
 // Restore implements store.Keeper.
-func (s *Store) Restore(ctx context.Context, t bucket.Table) error {
+func (s *Store) Restore(ctx context.Context, t grid.Table) error {
 	return s.change(ctx, t, func(in *store.Info) error { in.Retired = time.Time{}; return nil })
 }
 
 // Hold implements store.Keeper.
-func (s *Store) Hold(ctx context.Context, t bucket.Table, reason string) error {
+func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
 	return s.change(ctx, t, func(in *store.Info) error { in.Hold = reason; return nil })
 }
 
 // Drop implements store.Keeper.
-func (s *Store) Drop(ctx context.Context, t bucket.Table) error {
+func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(ctx); err != nil {

@@ -18,7 +18,7 @@ func own(id string, at time.Time, value string) varve.Reading {
 }
 
 func testConflicts(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	steps := []struct {
 		why      string
 		readings []varve.Reading
@@ -38,11 +38,11 @@ func testConflicts(t *testing.T, e *env) {
 			[]varve.Reading{own(idOf("999"), start, "20"), own(idOf("999"), start, "999")}, "cd"},
 	}
 	for _, s := range steps {
-		if got := e.write(t, grid(), s.readings...); got != s.want {
+		if got := e.write(t, weekTable(), s.readings...); got != s.want {
 			t.Errorf("%s: %s, want %s", s.why, got, s.want)
 		}
 	}
-	r := e.Write(t.Context(), []store.Batch{{Table: grid(), Readings: []varve.Reading{own("m1", start, "20")}}})
+	r := e.Write(t.Context(), []store.Batch{{Table: weekTable(), Readings: []varve.Reading{own("m1", start, "20")}}})
 	want := varve.Reject(varve.CodeConflict, `id "m1" is stored with {"value":999} and was sent with {"value":20}: send another id`)
 	want.Stored = `{"value":999}`
 	if r[0].Verdicts[0] != want {
@@ -52,7 +52,7 @@ func testConflicts(t *testing.T, e *env) {
 		own("m1", start, "999"), own("m1", start.Add(1), "20"), own("A2345678901", start, "1"), reading("a", start, "999"), reading("a", start, "20"),
 	}
 	sortReadings(all)
-	e.expect(t, grid(), "a", all...)
+	e.expect(t, weekTable(), "a", all...)
 }
 
 // idOf returns the id that a reading of one number has from its content.
@@ -64,7 +64,7 @@ func idOf(value string) string {
 // testConflictsInLayouts: a conflict is found in rows of all widths, shards and
 // expectations, also below rows that are closed.
 func testConflictsInLayouts(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	var layouts []store.Layout
 	for _, window := range []time.Duration{0, time.Minute, time.Hour} {
 		for _, shards := range []int{0, 3} {
@@ -77,7 +77,7 @@ func testConflictsInLayouts(t *testing.T, e *env) {
 		dev := fmt.Sprint("d", i)
 		send := func(why, text, want string) {
 			for part := range slices.Chunk(texts(dev, text), 4) {
-				b := store.Batch{Table: grid(), Readings: part, Layout: func(varve.Series) store.Layout { return l }}
+				b := store.Batch{Table: weekTable(), Readings: part, Layout: func(varve.Series) store.Layout { return l }}
 				res := e.Write(t.Context(), []store.Batch{b})
 				if got := letters(res[0].Verdicts); res[0].Err != nil || got != strings.Repeat(want, len(part)) {
 					t.Fatalf("%+v, %s: %s %v, want all %s", l, why, got, res[0].Err, want)
@@ -105,7 +105,7 @@ func texts(dev, text string) (list []varve.Reading) {
 // testConflictsOfValues: whatever a value is, the same is a duplicate, and
 // another one a conflict.
 func testConflictsOfValues(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	values := slices.Concat(awkwardNumbers(), []varve.Value{
 		varve.StringValue(""), varve.StringValue("1"), varve.StringValue("é\n\"<\u2028"), varve.BoolValue(true), varve.BoolValue(false),
 		document(t, `{}`), document(t, `[]`), document(t, `{"a":[1.50,"<x>",null,true,{"":1e-7}]}`), document(t, `{"a":1}`), document(t, `{"a":"1"}`),
@@ -115,10 +115,10 @@ func testConflictsOfValues(t *testing.T, e *env) {
 	}
 	for i, v := range values {
 		other := values[(i+1)%len(values)]
-		if got := e.write(t, grid(), one(i, v, "v")); got != "s" {
+		if got := e.write(t, weekTable(), one(i, v, "v")); got != "s" {
 			t.Fatalf("%s: %s, want s", v, got)
 		}
-		if got := e.write(t, grid(), one(i, v, "v"), one(i, other, "v"), one(i, v, "w")); got != "dcc" {
+		if got := e.write(t, weekTable(), one(i, v, "v"), one(i, other, "v"), one(i, v, "w")); got != "dcc" {
 			t.Errorf("%s, then %s: %s, want dcc", v, other, got)
 		}
 	}
@@ -143,13 +143,13 @@ func document(t *testing.T, text string) varve.Value {
 // testConcurrentConflicts: of many writers with values of their own, one stores
 // its own, and each learns which.
 func testConcurrentConflicts(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	const ids, writers = 30, 6
 	verdicts := make([][]varve.Verdict, writers)
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
-			b := store.Batch{Table: grid()}
+			b := store.Batch{Table: weekTable()}
 			for i := range ids {
 				b.Readings = append(b.Readings, own(fmt.Sprint("m", i), start, fmt.Sprint(w)))
 			}

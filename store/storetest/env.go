@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
@@ -23,16 +23,16 @@ type env struct {
 }
 
 // grid is the table of the week of start, written in its month.
-func grid() bucket.Table { return tableAt(start, start) }
+func weekTable() grid.Table { return tableAt(start, start) }
 
 // tableAt is the table of a reading's event time and arrival.
-func tableAt(at, arrived time.Time) bucket.Table {
-	month := bucket.MonthOf(arrived)
-	r, ok := bucket.DefaultPolicy().Locate(at, month)
+func tableAt(at, arrived time.Time) grid.Table {
+	month := grid.MonthOf(arrived)
+	r, ok := grid.DefaultPolicy().Locate(at, month)
 	if !ok {
 		panic(fmt.Sprintf("no table for %s", at))
 	}
-	return bucket.Table{Prefix: "t", Range: r, Month: month}
+	return grid.Table{Prefix: "t", Range: r, Month: month}
 }
 
 func device(name string) varve.Series {
@@ -81,7 +81,7 @@ func normalize(r *varve.Reading) {
 }
 
 // create makes tables.
-func (e *env) create(t *testing.T, tables ...bucket.Table) {
+func (e *env) create(t *testing.T, tables ...grid.Table) {
 	t.Helper()
 	for _, tb := range tables {
 		if err := e.Create(t.Context(), tb, store.Hot); err != nil {
@@ -92,7 +92,7 @@ func (e *env) create(t *testing.T, tables ...bucket.Table) {
 
 // write writes readings to one table and returns the outcomes, a letter each:
 // s, d, c (a conflict) or r.
-func (e *env) write(t *testing.T, tb bucket.Table, readings ...varve.Reading) string {
+func (e *env) write(t *testing.T, tb grid.Table, readings ...varve.Reading) string {
 	t.Helper()
 	res := e.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})
 	if len(res) != 1 || res[0].Err != nil {
@@ -135,7 +135,7 @@ func (e *env) all(ctx context.Context, r store.Range) ([]varve.Reading, error) {
 }
 
 // expect reads a series of a table in both orders and compares.
-func (e *env) expect(t *testing.T, tb bucket.Table, dev string, want ...varve.Reading) {
+func (e *env) expect(t *testing.T, tb grid.Table, dev string, want ...varve.Reading) {
 	t.Helper()
 	r := store.Range{Table: tb, Series: device(dev), Window: varve.AllTime()}
 	got, err := e.all(t.Context(), r)

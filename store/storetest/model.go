@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
@@ -80,18 +80,18 @@ type machine struct {
 	model   *mem.Store
 	subject Subject
 	clock   time.Time
-	all     []bucket.Table // those that may be made
-	layout  store.Layout   // of all readings of the sequence
+	all     []grid.Table // those that may be made
+	layout  store.Layout // of all readings of the sequence
 
 	countsLag bool
 }
 
 var modelDevices = []string{"a", "b", "b2"}
 
-func (m *machine) table(t *rapid.T) bucket.Table { return rapid.SampledFrom(m.all).Draw(t, "table") }
+func (m *machine) table(t *rapid.T) grid.Table { return rapid.SampledFrom(m.all).Draw(t, "table") }
 
 // genReading draws one of few readings, so that many are drawn again.
-func (m *machine) genReading(t *rapid.T, tb bucket.Table) varve.Reading {
+func (m *machine) genReading(t *rapid.T, tb grid.Table) varve.Reading {
 	width := tb.End - tb.Start
 	sec := rapid.Int64Range(0, 30).Draw(t, "at")*(width/31) + rapid.SampledFrom([]int64{0, 0, 61, 1000}).Draw(t, "more")
 	at := time.Unix(tb.Start+sec, rapid.Int64Range(0, 2).Draw(t, "ns"))

@@ -17,7 +17,7 @@ func sortReadings(rs []varve.Reading) {
 }
 
 func testValues(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	meta, err := varve.JSONValue([]byte(`{"fw":"2.1.0","at":[1,2.50,{"deep":null}],"ok":true}`))
 	if err != nil {
 		t.Fatal(err)
@@ -46,25 +46,25 @@ func testValues(t *testing.T, e *env) {
 		many = append(many, varve.Field{Name: fmt.Sprintf("f%03d", i), Value: number(fmt.Sprintf("%d.%d", i, i))})
 	}
 	add(many...)
-	if got := e.write(t, grid(), want...); strings.Trim(got, "s") != "" {
+	if got := e.write(t, weekTable(), want...); strings.Trim(got, "s") != "" {
 		t.Fatalf("verdicts %s", got)
 	}
-	e.expect(t, grid(), "a", want...)
+	e.expect(t, weekTable(), "a", want...)
 	// Written another way, the same: digits do not matter to identity.
 	same := with("a", want[3].Time, varve.Field{Name: "n", Value: number("4.2e1")})
-	if got := e.write(t, grid(), same); got != "d" {
+	if got := e.write(t, weekTable(), same); got != "d" {
 		t.Fatalf("42.0 again as 4.2e1: %s, want d", got)
 	}
 }
 
 func testWindows(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	var rows []varve.Reading
 	for i := range 10 {
 		rows = append(rows, reading("a", start.Add(time.Duration(i)*time.Minute), fmt.Sprint(i)))
 	}
 	for _, i := range []int{3, 1, 0, 9, 8, 2, 4, 7, 6, 5} {
-		e.write(t, grid(), rows[i])
+		e.write(t, weekTable(), rows[i])
 	}
 	at := func(i int) time.Time { return rows[i].Time }
 	cases := []struct {
@@ -83,7 +83,7 @@ func testWindows(t *testing.T, e *env) {
 	}
 	for _, c := range cases {
 		for _, order := range []varve.Order{varve.Ascending, varve.Descending} {
-			got, err := e.all(t.Context(), store.Range{Table: grid(), Series: device("a"), Window: c.window, Order: order})
+			got, err := e.all(t.Context(), store.Range{Table: weekTable(), Series: device("a"), Window: c.window, Order: order})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,17 +97,17 @@ func testWindows(t *testing.T, e *env) {
 }
 
 func testPages(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	var rows []varve.Reading
 	for i := range 100 {
 		// Every other pair shares a timestamp.
 		rows = append(rows, reading("a", start.Add(time.Duration(i/2)*time.Second), fmt.Sprint(i)))
 	}
-	e.write(t, grid(), rows...)
+	e.write(t, weekTable(), rows...)
 	sortReadings(rows)
 	for _, limit := range []int{1, 7, 50, 99, 100, 101} {
 		for _, order := range []varve.Order{varve.Ascending, varve.Descending} {
-			r := store.Range{Table: grid(), Series: device("a"), Window: varve.AllTime(), Order: order, Limit: limit, Consistent: true}
+			r := store.Range{Table: weekTable(), Series: device("a"), Window: varve.AllTime(), Order: order, Limit: limit, Consistent: true}
 			first, err := e.Read(t.Context(), r, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -127,7 +127,7 @@ func testPages(t *testing.T, e *env) {
 	}
 	// After a position at which there is no reading.
 	after := varve.Position{Time: rows[10].Time.UnixNano() + 1}
-	r := store.Range{Table: grid(), Series: device("a"), Window: varve.AllTime(), After: &after, Limit: 1, Consistent: true}
+	r := store.Range{Table: weekTable(), Series: device("a"), Window: varve.AllTime(), After: &after, Limit: 1, Consistent: true}
 	page, err := e.Read(t.Context(), r, make([]varve.Reading, 0, 4))
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func testPages(t *testing.T, e *env) {
 }
 
 func testSeriesApart(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	// Names that run into each other if a store merely joins them.
 	series := []varve.Series{
 		{Tenant: "a", Stream: "b", Device: "c"},
@@ -149,25 +149,25 @@ func testSeriesApart(t *testing.T, e *env) {
 	for i, s := range series {
 		r := varve.Reading{Series: s, Time: start, Arrived: start, Fields: []varve.Field{{Name: "n", Value: varve.IntValue(int64(i))}}}
 		normalize(&r)
-		if got := e.write(t, grid(), r); got != "s" {
+		if got := e.write(t, weekTable(), r); got != "s" {
 			t.Fatalf("%s: %s", s, got)
 		}
 	}
 	for i, s := range series {
-		got, err := e.all(t.Context(), store.Range{Table: grid(), Series: s, Window: varve.AllTime()})
+		got, err := e.all(t.Context(), store.Range{Table: weekTable(), Series: s, Window: varve.AllTime()})
 		if err != nil || len(got) != 1 || got[0].Series != s || got[0].Field("n").String() != fmt.Sprint(i) {
 			t.Errorf("%s: %v, %v", s, got, err)
 		}
 	}
-	e.expect(t, grid(), "nobody")
+	e.expect(t, weekTable(), "nobody")
 }
 
 func testReadNoTable(t *testing.T, e *env) {
-	r := store.Range{Table: grid(), Series: device("a"), Window: varve.AllTime()}
+	r := store.Range{Table: weekTable(), Series: device("a"), Window: varve.AllTime()}
 	if _, err := e.Read(t.Context(), r, nil); !errors.Is(err, store.ErrNoTable) {
 		t.Errorf("read: %v, want ErrNoTable", err)
 	}
-	if _, _, _, err := e.Latest(t.Context(), store.Latest{Table: grid(), Series: device("a")}); !errors.Is(err, store.ErrNoTable) {
+	if _, _, _, err := e.Latest(t.Context(), store.Latest{Table: weekTable(), Series: device("a")}); !errors.Is(err, store.ErrNoTable) {
 		t.Errorf("latest: %v, want ErrNoTable", err)
 	}
 	if _, err := e.Estimate(t.Context(), r); !errors.Is(err, store.ErrNoTable) {
@@ -176,11 +176,11 @@ func testReadNoTable(t *testing.T, e *env) {
 }
 
 func testEstimate(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	for i := range 20 {
-		e.write(t, grid(), reading("a", start.Add(time.Duration(i)*time.Second), "1"))
+		e.write(t, weekTable(), reading("a", start.Add(time.Duration(i)*time.Second), "1"))
 	}
-	r := store.Range{Table: grid(), Series: device("a"), Window: varve.AllTime()}
+	r := store.Range{Table: weekTable(), Series: device("a"), Window: varve.AllTime()}
 	cost, err := e.Estimate(t.Context(), r)
 	if err != nil || cost.Requests < 1 {
 		t.Fatalf("%+v, %v", cost, err)
@@ -188,17 +188,17 @@ func testEstimate(t *testing.T, e *env) {
 }
 
 func testLatestByEvent(t *testing.T, e *env) {
-	e.create(t, grid())
-	if _, ok, _, err := e.Latest(t.Context(), store.Latest{Table: grid(), Series: device("a"), Consistent: true}); ok || err != nil {
+	e.create(t, weekTable())
+	if _, ok, _, err := e.Latest(t.Context(), store.Latest{Table: weekTable(), Series: device("a"), Consistent: true}); ok || err != nil {
 		t.Fatalf("empty table: %v %v", ok, err)
 	}
 	old, recent := reading("a", start, "1"), reading("a", start.Add(time.Hour), "2")
 	late := arrived(reading("a", start.Add(time.Minute), "3"), start.Add(2*time.Hour))
-	e.write(t, grid(), recent, old, late)
+	e.write(t, weekTable(), recent, old, late)
 	e.latest(t, varve.ByEvent, time.Time{}, &recent)
 	// Of two at one instant, the one with the greater id.
 	twin := reading("a", recent.Time, "5")
-	e.write(t, grid(), twin)
+	e.write(t, weekTable(), twin)
 	if twin.ID.Compare(recent.ID) < 0 {
 		twin = recent
 	}
@@ -206,26 +206,26 @@ func testLatestByEvent(t *testing.T, e *env) {
 }
 
 func testLatestByArrival(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	recent := reading("a", start.Add(time.Hour), "2")
 	late := arrived(reading("a", start.Add(-time.Hour), "3"), start.Add(2*time.Hour))
-	e.write(t, grid(), recent)
+	e.write(t, weekTable(), recent)
 	e.latest(t, varve.ByArrival, time.Time{}, &recent)
-	e.write(t, grid(), late)
+	e.write(t, weekTable(), late)
 	e.latest(t, varve.ByArrival, time.Time{}, &late)
 	// Of one arrival, the last position.
 	other := arrived(reading("a", start.Add(-time.Minute), "4"), late.Arrived)
-	e.write(t, grid(), other)
+	e.write(t, weekTable(), other)
 	e.latest(t, varve.ByArrival, time.Time{}, &other)
 }
 
 func testLatestExpired(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	// The newer event arrived first and has expired; the older arrived late
 	// and lives.
 	first := reading("a", start, "1")
 	second := arrived(reading("a", start.Add(-time.Minute), "2"), start.Add(time.Hour))
-	e.write(t, grid(), first, second)
+	e.write(t, weekTable(), first, second)
 	e.latest(t, varve.ByEvent, start, &second)
 	e.latest(t, varve.ByArrival, start, &second)
 	e.latest(t, varve.ByEvent, start.Add(-1), &first)
@@ -233,7 +233,7 @@ func testLatestExpired(t *testing.T, e *env) {
 	e.latest(t, varve.ByArrival, start.Add(time.Hour), nil)
 	// An event ahead of its arrival lives by its event time.
 	ahead := arrived(reading("a", start.Add(3*time.Hour), "3"), start.Add(-time.Hour))
-	e.write(t, grid(), ahead)
+	e.write(t, weekTable(), ahead)
 	e.latest(t, varve.ByArrival, start.Add(2*time.Hour), &ahead)
 }
 
@@ -241,7 +241,7 @@ func testLatestExpired(t *testing.T, e *env) {
 func (e *env) latest(t *testing.T, by varve.By, cutoff time.Time, want *varve.Reading) {
 	t.Helper()
 	got, ok, _, err := e.Latest(t.Context(), store.Latest{
-		Table: grid(), Series: device("a"), By: by, Cutoff: cutoff, Consistent: true})
+		Table: weekTable(), Series: device("a"), By: by, Cutoff: cutoff, Consistent: true})
 	if err != nil {
 		t.Fatal(err)
 	}

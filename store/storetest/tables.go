@@ -7,34 +7,34 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
 func testTablesList(t *testing.T, e *env) {
-	month := bucket.MonthOf(start)
-	var all []bucket.Table
+	month := grid.MonthOf(start)
+	var all []grid.Table
 	for _, prefix := range []string{"t", "t-long", "t0"} {
-		for _, r := range bucket.DefaultPolicy().Layout(month) {
-			all = append(all, bucket.Table{Prefix: prefix, Range: r, Month: month})
+		for _, r := range grid.DefaultPolicy().Layout(month) {
+			all = append(all, grid.Table{Prefix: prefix, Range: r, Month: month})
 		}
 	}
 	e.create(t, all...)
-	list := func(f store.Filter) []bucket.Table {
+	list := func(f store.Filter) []grid.Table {
 		f.Fresh = true
 		infos, err := e.Tables(t.Context(), f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var tables []bucket.Table
+		var tables []grid.Table
 		for _, in := range infos {
 			tables = append(tables, in.Table)
 		}
 		return tables
 	}
-	byName := func(a, b bucket.Table) int { return a.Compare(b) }
-	pick := func(keep func(bucket.Table) bool) []bucket.Table {
-		var some []bucket.Table
+	byName := func(a, b grid.Table) int { return a.Compare(b) }
+	pick := func(keep func(grid.Table) bool) []grid.Table {
+		var some []grid.Table
 		for _, tb := range all {
 			if keep(tb) {
 				some = append(some, tb)
@@ -47,20 +47,20 @@ func testTablesList(t *testing.T, e *env) {
 	cases := []struct {
 		reason string
 		filter store.Filter
-		want   []bucket.Table
+		want   []grid.Table
 	}{
 		{"one prefix, not those that begin alike", store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime()},
-			pick(func(tb bucket.Table) bool { return tb.Prefix == "t" })},
+			pick(func(tb grid.Table) bool { return tb.Prefix == "t" })},
 		{"two prefixes", store.Filter{Prefixes: []string{"t-long", "t"}, Window: varve.AllTime()},
-			pick(func(tb bucket.Table) bool { return tb.Prefix != "t0" })},
+			pick(func(tb grid.Table) bool { return tb.Prefix != "t0" })},
 		{"a day", store.Filter{Prefixes: []string{"t"}, Window: day},
-			pick(func(tb bucket.Table) bool { return tb.Prefix == "t" && tb.Contains(start) })},
+			pick(func(tb grid.Table) bool { return tb.Prefix == "t" && tb.Contains(start) })},
 		{"no prefix", store.Filter{Window: varve.AllTime()}, nil},
 		{"unknown prefix", store.Filter{Prefixes: []string{"x"}, Window: varve.AllTime()}, nil},
-		{"any prefix", store.Filter{Any: true, Window: varve.AllTime()}, pick(func(bucket.Table) bool { return true })},
+		{"any prefix", store.Filter{Any: true, Window: varve.AllTime()}, pick(func(grid.Table) bool { return true })},
 		{"any prefix, some of them named", store.Filter{Any: true, Prefixes: []string{"t0", "x"}, Window: varve.AllTime()},
-			pick(func(bucket.Table) bool { return true })},
-		{"any prefix, a day", store.Filter{Any: true, Window: day}, pick(func(tb bucket.Table) bool { return tb.Contains(start) })},
+			pick(func(grid.Table) bool { return true })},
+		{"any prefix, a day", store.Filter{Any: true, Window: day}, pick(func(tb grid.Table) bool { return tb.Contains(start) })},
 	}
 	for _, c := range cases {
 		if got := list(c.filter); !slices.Equal(got, c.want) {
@@ -71,24 +71,24 @@ func testTablesList(t *testing.T, e *env) {
 
 // testTablesSkipEmpty: a table with a reading is never left out as empty.
 func testTablesSkipEmpty(t *testing.T, e *env) {
-	e.create(t, grid(), tableAt(start.AddDate(0, 0, -7), start))
-	e.write(t, grid(), reading("a", start, "1"))
+	e.create(t, weekTable(), tableAt(start.AddDate(0, 0, -7), start))
+	e.write(t, weekTable(), reading("a", start, "1"))
 	infos, err := e.Tables(t.Context(), store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime(), SkipEmpty: true, Fresh: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(infos, func(in store.Info) bool { return in.Table == grid() }) {
+	if !slices.ContainsFunc(infos, func(in store.Info) bool { return in.Table == weekTable() }) {
 		t.Errorf("SkipEmpty leaves out a table that holds a reading: %v", infos)
 	}
 }
 
 func testTablesCreate(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	r := reading("a", start, "1")
-	e.write(t, grid(), r)
-	e.create(t, grid()) // again: no error, nothing lost
-	e.expect(t, grid(), "a", r)
-	in := e.info(t, grid())
+	e.write(t, weekTable(), r)
+	e.create(t, weekTable()) // again: no error, nothing lost
+	e.expect(t, weekTable(), "a", r)
+	in := e.info(t, weekTable())
 	if in.Status != store.Active || !in.Owned || in.Tier != store.Hot || !in.Retired.IsZero() || in.Hold != "" {
 		t.Errorf("a new table: %+v", in)
 	}
@@ -98,24 +98,24 @@ func testTablesCreate(t *testing.T, e *env) {
 }
 
 func testTablesStates(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	ctx := t.Context()
 	at := start.Add(time.Hour)
 	steps := []struct {
 		do   func() error
 		want func(store.Info) bool
 	}{
-		{func() error { return e.Tune(ctx, grid(), store.Cold) }, func(in store.Info) bool { return in.Tier == store.Cold }},
-		{func() error { return e.Retire(ctx, grid(), at) }, func(in store.Info) bool { return in.Retired.Equal(at) }},
-		{func() error { return e.Restore(ctx, grid()) }, func(in store.Info) bool { return in.Retired.IsZero() }},
-		{func() error { return e.Hold(ctx, grid(), "case 7") }, func(in store.Info) bool { return in.Hold == "case 7" }},
-		{func() error { return e.Hold(ctx, grid(), "") }, func(in store.Info) bool { return in.Hold == "" }},
+		{func() error { return e.Tune(ctx, weekTable(), store.Cold) }, func(in store.Info) bool { return in.Tier == store.Cold }},
+		{func() error { return e.Retire(ctx, weekTable(), at) }, func(in store.Info) bool { return in.Retired.Equal(at) }},
+		{func() error { return e.Restore(ctx, weekTable()) }, func(in store.Info) bool { return in.Retired.IsZero() }},
+		{func() error { return e.Hold(ctx, weekTable(), "case 7") }, func(in store.Info) bool { return in.Hold == "case 7" }},
+		{func() error { return e.Hold(ctx, weekTable(), "") }, func(in store.Info) bool { return in.Hold == "" }},
 	}
 	for i, s := range steps {
 		if err := s.do(); err != nil {
 			t.Fatalf("step %d: %v", i, err)
 		}
-		if in := e.info(t, grid()); !s.want(in) {
+		if in := e.info(t, weekTable()); !s.want(in) {
 			t.Fatalf("after step %d: %+v", i, in)
 		}
 	}
@@ -133,37 +133,37 @@ func testTablesStates(t *testing.T, e *env) {
 func testTablesDrop(t *testing.T, e *env) {
 	ctx := t.Context()
 	other := tableAt(start.AddDate(0, 0, -7), start)
-	e.create(t, grid(), other)
+	e.create(t, weekTable(), other)
 	kept := reading("a", start.AddDate(0, 0, -7), "1")
 	e.write(t, other, kept)
-	e.write(t, grid(), reading("a", start, "1"))
+	e.write(t, weekTable(), reading("a", start, "1"))
 	refuse := func(why string) {
 		t.Helper()
-		if err := e.Drop(ctx, grid()); !errors.Is(err, store.ErrRefused) {
+		if err := e.Drop(ctx, weekTable()); !errors.Is(err, store.ErrRefused) {
 			t.Fatalf("drop of a table %s: %v, want ErrRefused", why, err)
 		}
 	}
 	refuse("in use")
-	must(t, e.Retire(ctx, grid(), start))
-	must(t, e.Hold(ctx, grid(), "case 7"))
+	must(t, e.Retire(ctx, weekTable(), start))
+	must(t, e.Hold(ctx, weekTable(), "case 7"))
 	refuse("on hold")
-	isHold(t, e.Drop(ctx, grid()), "case 7")
-	must(t, e.Hold(ctx, grid(), ""))
-	must(t, e.Restore(ctx, grid()))
+	isHold(t, e.Drop(ctx, weekTable()), "case 7")
+	must(t, e.Hold(ctx, weekTable(), ""))
+	must(t, e.Restore(ctx, weekTable()))
 	refuse("restored")
-	must(t, e.Retire(ctx, grid(), start))
-	must(t, e.Drop(ctx, grid()))
+	must(t, e.Retire(ctx, weekTable(), start))
+	must(t, e.Drop(ctx, weekTable()))
 	if infos := e.tables(t); len(infos) != 1 || infos[0].Table != other {
 		t.Fatalf("left after the drop: %+v", infos)
 	}
-	res := e.Write(ctx, []store.Batch{{Table: grid(), Readings: []varve.Reading{reading("a", start, "1")}}})
+	res := e.Write(ctx, []store.Batch{{Table: weekTable(), Readings: []varve.Reading{reading("a", start, "1")}}})
 	if !errors.Is(res[0].Err, store.ErrNoTable) {
 		t.Fatalf("write to a dropped table: %+v", res)
 	}
 	// Made again, it is empty.
-	e.create(t, grid())
-	e.expect(t, grid(), "a")
-	if in := e.info(t, grid()); !e.countsLag && in.Readings != 0 || !in.Retired.IsZero() {
+	e.create(t, weekTable())
+	e.expect(t, weekTable(), "a")
+	if in := e.info(t, weekTable()); !e.countsLag && in.Readings != 0 || !in.Retired.IsZero() {
 		t.Fatalf("made again: %+v", in)
 	}
 	e.expect(t, other, "a", kept)
@@ -173,28 +173,28 @@ func testTablesDrop(t *testing.T, e *env) {
 // it can be restored and tuned, and is read as ever.
 func testTablesHold(t *testing.T, e *env) {
 	ctx := t.Context()
-	e.create(t, grid())
+	e.create(t, weekTable())
 	r := reading("a", start, "1")
-	e.write(t, grid(), r)
-	must(t, e.Hold(ctx, grid(), "case 7"))
-	isHold(t, e.Retire(ctx, grid(), start), "case 7")
-	if in := e.info(t, grid()); !in.Retired.IsZero() {
+	e.write(t, weekTable(), r)
+	must(t, e.Hold(ctx, weekTable(), "case 7"))
+	isHold(t, e.Retire(ctx, weekTable(), start), "case 7")
+	if in := e.info(t, weekTable()); !in.Retired.IsZero() {
 		t.Errorf("retired although it is on hold: %+v", in)
 	}
-	must(t, e.Hold(ctx, grid(), ""))
-	must(t, e.Retire(ctx, grid(), start))
-	must(t, e.Hold(ctx, grid(), "case 8"))
-	isHold(t, e.Retire(ctx, grid(), start.Add(time.Hour)), "case 8")
-	if in := e.info(t, grid()); !in.Retired.Equal(start) {
+	must(t, e.Hold(ctx, weekTable(), ""))
+	must(t, e.Retire(ctx, weekTable(), start))
+	must(t, e.Hold(ctx, weekTable(), "case 8"))
+	isHold(t, e.Retire(ctx, weekTable(), start.Add(time.Hour)), "case 8")
+	if in := e.info(t, weekTable()); !in.Retired.Equal(start) {
 		t.Errorf("retired again although it is on hold: %+v", in)
 	}
-	e.expect(t, grid(), "a", r) // retired, it is readable
-	must(t, e.Tune(ctx, grid(), store.Cold))
-	must(t, e.Restore(ctx, grid()))
-	if in := e.info(t, grid()); !in.Retired.IsZero() || in.Hold != "case 8" || in.Tier != store.Cold {
+	e.expect(t, weekTable(), "a", r) // retired, it is readable
+	must(t, e.Tune(ctx, weekTable(), store.Cold))
+	must(t, e.Restore(ctx, weekTable()))
+	if in := e.info(t, weekTable()); !in.Retired.IsZero() || in.Hold != "case 8" || in.Tier != store.Cold {
 		t.Errorf("restored on hold: %+v", in)
 	}
-	e.expect(t, grid(), "a", r)
+	e.expect(t, weekTable(), "a", r)
 }
 
 func isHold(t *testing.T, err error, why string) {
@@ -213,25 +213,25 @@ func must(t *testing.T, err error) {
 }
 
 func testClosed(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	must(t, e.Close())
 	ctx := t.Context()
-	r := store.Range{Table: grid(), Series: device("a"), Window: varve.AllTime()}
+	r := store.Range{Table: weekTable(), Series: device("a"), Window: varve.AllTime()}
 	_, readErr := e.Read(ctx, r, nil)
-	_, _, _, latestErr := e.Latest(ctx, store.Latest{Table: grid(), Series: device("a")})
+	_, _, _, latestErr := e.Latest(ctx, store.Latest{Table: weekTable(), Series: device("a")})
 	_, estimateErr := e.Estimate(ctx, r)
 	_, tablesErr := e.Tables(ctx, store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime()})
 	_, getErr := e.Get(ctx, []store.Key{{PK: "a", SK: "b"}}, false)
 	_, queryErr := e.Query(ctx, store.ItemQuery{PK: "a"})
 	_, absentErr := e.PutAbsent(ctx, []store.Item{{Key: store.Key{PK: "a", SK: "b"}}})
 	for name, err := range map[string]error{
-		"write":    e.Write(ctx, []store.Batch{{Table: grid(), Readings: []varve.Reading{reading("a", start, "1")}}})[0].Err,
+		"write":    e.Write(ctx, []store.Batch{{Table: weekTable(), Readings: []varve.Reading{reading("a", start, "1")}}})[0].Err,
 		"read":     readErr,
 		"latest":   latestErr,
 		"estimate": estimateErr,
 		"tables":   tablesErr,
 		"create":   e.Create(ctx, tableAt(start.AddDate(-1, 0, 0), start), store.Hot),
-		"drop":     e.Drop(ctx, grid()),
+		"drop":     e.Drop(ctx, weekTable()),
 		"get":      getErr,
 		"query":    queryErr,
 		"put":      e.Put(ctx, store.Item{Key: store.Key{PK: "a", SK: "b"}}),

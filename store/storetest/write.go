@@ -8,42 +8,42 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
 func testVerdicts(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	a, b := reading("a", start, "1"), reading("a", start.Add(time.Second), "2")
-	if got := e.write(t, grid(), a, b, a); got != "ssd" {
+	if got := e.write(t, weekTable(), a, b, a); got != "ssd" {
 		t.Fatalf("first write: %s, want ssd", got)
 	}
 	// A retry, later, with another reading among it.
 	c := reading("a", start.Add(time.Minute), "3")
 	retry := []varve.Reading{arrived(b, start.Add(time.Hour)), c, arrived(a, start.Add(time.Hour))}
-	if got := e.write(t, grid(), retry...); got != "dsd" {
+	if got := e.write(t, weekTable(), retry...); got != "dsd" {
 		t.Fatalf("retry: %s, want dsd", got)
 	}
 	// The first arrival stays.
-	e.expect(t, grid(), "a", a, b, c)
-	if got := e.write(t, grid()); got != "" {
+	e.expect(t, weekTable(), "a", a, b, c)
+	if got := e.write(t, weekTable()); got != "" {
 		t.Fatalf("empty batch: %q", got)
 	}
 }
 
 func testSameTimestamp(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	x, y := reading("a", start, "22.4"), reading("a", start, "22.6")
 	z := named(reading("a", start, "22.4"), "client-1")
-	if got := e.write(t, grid(), x, y, z); got != "sss" {
+	if got := e.write(t, weekTable(), x, y, z); got != "sss" {
 		t.Fatalf("got %s, want sss", got)
 	}
-	if got := e.write(t, grid(), z, y); got != "dd" {
+	if got := e.write(t, weekTable(), z, y); got != "dd" {
 		t.Fatalf("again: %s, want dd", got)
 	}
 	want := []varve.Reading{x, y, z}
 	sortReadings(want)
-	e.expect(t, grid(), "a", want...)
+	e.expect(t, weekTable(), "a", want...)
 }
 
 func testManyTables(t *testing.T, e *env) {
@@ -71,12 +71,12 @@ func testManyTables(t *testing.T, e *env) {
 }
 
 func testNoTable(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	r := reading("a", start, "1")
 	old := reading("a", start.AddDate(-1, 0, 0), "1")
 	res := e.Write(t.Context(), []store.Batch{
 		{Table: tableAt(old.Time, start), Readings: []varve.Reading{old}},
-		{Table: grid(), Readings: []varve.Reading{r}},
+		{Table: weekTable(), Readings: []varve.Reading{r}},
 	})
 	if !errors.Is(res[0].Err, store.ErrNoTable) {
 		t.Errorf("missing table: %v, want ErrNoTable", res[0].Err)
@@ -84,30 +84,30 @@ func testNoTable(t *testing.T, e *env) {
 	if res[1].Err != nil || letters(res[1].Verdicts) != "s" {
 		t.Errorf("the other table: %+v", res[1])
 	}
-	e.expect(t, grid(), "a", r)
+	e.expect(t, weekTable(), "a", r)
 }
 
 func testCallersBuffers(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	r := reading("a", start, "1")
 	want := r.Clone()
-	e.write(t, grid(), r)
+	e.write(t, weekTable(), r)
 	r.Fields[0] = varve.Field{Name: "scribbled", Value: number("9")}
-	e.expect(t, grid(), "a", want)
+	e.expect(t, weekTable(), "a", want)
 	// Nor does the store give away what it keeps.
-	rng := store.Range{Table: grid(), Series: device("a"), Window: varve.AllTime()}
+	rng := store.Range{Table: weekTable(), Series: device("a"), Window: varve.AllTime()}
 	got, err := e.all(t.Context(), rng)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got[0].Fields[0] = r.Fields[0]
-	e.expect(t, grid(), "a", want)
+	e.expect(t, weekTable(), "a", want)
 }
 
 // testConcurrentRetries: many writers send the same readings; each is Stored
 // exactly once in all.
 func testConcurrentRetries(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	var batch []varve.Reading
 	for i := range 200 {
 		batch = append(batch, reading(fmt.Sprint("d", i%7), start.Add(time.Duration(i)*time.Second), fmt.Sprint(i)))
@@ -119,7 +119,7 @@ func testConcurrentRetries(t *testing.T, e *env) {
 	for range writers {
 		wg.Go(func() {
 			for from := 0; from < len(batch); from += 25 {
-				res := e.Write(t.Context(), []store.Batch{{Table: grid(), Readings: batch[from : from+25]}})
+				res := e.Write(t.Context(), []store.Batch{{Table: weekTable(), Readings: batch[from : from+25]}})
 				mu.Lock()
 				for _, v := range res[0].Verdicts {
 					tally.Count(v)
@@ -140,20 +140,20 @@ func testConcurrentRetries(t *testing.T, e *env) {
 }
 
 func testManyAtOneInstant(t *testing.T, e *env) {
-	e.create(t, grid())
+	e.create(t, weekTable())
 	const n = 2500
 	var want []varve.Reading
 	for i := range n {
 		want = append(want, reading("a", start, fmt.Sprint(i)))
 	}
 	for from := 0; from < n; from += 500 {
-		e.write(t, grid(), want[from:from+500]...)
+		e.write(t, weekTable(), want[from:from+500]...)
 	}
-	if got := e.write(t, grid(), want[7], want[n-1]); got != "dd" {
+	if got := e.write(t, weekTable(), want[7], want[n-1]); got != "dd" {
 		t.Fatalf("retry: %s, want dd", got)
 	}
 	sortReadings(want)
-	e.expect(t, grid(), "a", want...)
+	e.expect(t, weekTable(), "a", want...)
 }
 
 // tables lists the suite's tables with details.
@@ -168,7 +168,7 @@ func (e *env) tables(t *testing.T) []store.Info {
 }
 
 // info returns the description of one table.
-func (e *env) info(t *testing.T, tb bucket.Table) store.Info {
+func (e *env) info(t *testing.T, tb grid.Table) store.Info {
 	t.Helper()
 	for _, in := range e.tables(t) {
 		if in.Table == tb {

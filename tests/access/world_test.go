@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
@@ -41,8 +41,8 @@ type world struct {
 	operations *operations
 	mu         sync.Mutex
 	clock      time.Time
-	open       []string       // ids of alerts that are open
-	spare      []bucket.Table // nothing was written to them
+	open       []string     // ids of alerts that are open
+	spare      []grid.Table // nothing was written to them
 }
 
 func (w *world) now() time.Time {

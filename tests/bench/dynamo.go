@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
@@ -296,8 +296,8 @@ func drain(ctx context.Context, rows *query.Rows) (n int, err error) {
 }
 
 // tableOf is the table of a time, written now.
-func tableOf(prefix string, at time.Time) bucket.Table {
-	month := bucket.MonthOf(time.Now())
-	r, _ := bucket.DefaultPolicy().Locate(at, month)
-	return bucket.Table{Prefix: prefix, Range: r, Month: month}
+func tableOf(prefix string, at time.Time) grid.Table {
+	month := grid.MonthOf(time.Now())
+	r, _ := grid.DefaultPolicy().Locate(at, month)
+	return grid.Table{Prefix: prefix, Range: r, Month: month}
 }

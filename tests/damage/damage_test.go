@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -159,7 +159,7 @@ func names(l *local.Loss, w *world, r *varve.Reading) bool {
 	if l.Table == "" {
 		return true // of the journal: of which series is not known
 	}
-	at := slices.IndexFunc(w.tables, func(t bucket.Table) bool { return t.Contains(r.Time) })
+	at := slices.IndexFunc(w.tables, func(t grid.Table) bool { return t.Contains(r.Time) })
 	inTable := at >= 0 && w.tables[at].Name() == l.Table
 	after := l.First.Device == "" || l.First.Device <= r.Device
 	before := l.Last.Device == "" || r.Device <= l.Last.Device

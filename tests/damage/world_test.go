@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -18,7 +18,7 @@ var arrived = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // world is the known content of a store.
 type world struct {
 	name     string
-	tables   []bucket.Table
+	tables   []grid.Table
 	devices  int
 	each     int // readings of a device in a table
 	items    int
@@ -37,14 +37,14 @@ func worlds() []world {
 	}
 }
 
-func tables(n int) (list []bucket.Table) {
-	month := bucket.MonthOf(arrived)
+func tables(n int) (list []grid.Table) {
+	month := grid.MonthOf(arrived)
 	for i := range n {
-		r, ok := bucket.DefaultPolicy().Locate(arrived.AddDate(0, 0, -7*i), month)
+		r, ok := grid.DefaultPolicy().Locate(arrived.AddDate(0, 0, -7*i), month)
 		if !ok {
 			panic("no table for this week")
 		}
-		list = append(list, bucket.Table{Prefix: "t", Range: r, Month: month})
+		list = append(list, grid.Table{Prefix: "t", Range: r, Month: month})
 	}
 	return list
 }
@@ -242,7 +242,7 @@ func sameReading(a, b *varve.Reading) bool {
 	return true
 }
 
-func readAll(ctx context.Context, s *local.Store, in bucket.Table, of varve.Series, window varve.Window) (list []varve.Reading, err error) {
+func readAll(ctx context.Context, s *local.Store, in grid.Table, of varve.Series, window varve.Window) (list []varve.Reading, err error) {
 	r := store.Range{Table: in, Series: of, Window: window, Order: varve.Ascending, Consistent: true}
 	for {
 		page, err := s.Read(ctx, r, nil)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // TestPoliciesSuffice runs the program under the planned policies, as AWS would
@@ -122,7 +122,7 @@ func keysAreMade(t *testing.T, s *stack, router, rotator *door) {
 func ageOut(t *testing.T, s *stack, dir, url string) {
 	t.Helper()
 	first := ofMonth(s.tables(t), time.Now())
-	month := bucket.MonthOf(time.Now())
+	month := grid.MonthOf(time.Now())
 	for _, at := range []time.Time{(month + 1).Start().Add(day), (month + 2).Start().Add(35 * day), (month + 2).Start().Add(40 * day)} {
 		setClock(t, dir, time.Until(at))
 		if status, answer := call(t, http.MethodPost, url+"/v1/tables/apply", ""); status != http.StatusOK {

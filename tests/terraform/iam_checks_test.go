@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store/dynamo"
 )
 
@@ -77,10 +77,10 @@ func on(names ...string) (arns []string) {
 // matrix is who may do what with a deployment whose classes are default and
 // audit.
 func matrix() []rule {
-	month := bucket.MonthOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+	month := grid.MonthOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 	var own []string
 	for _, prefix := range []string{"varve", "varve-audit"} {
-		own = append(own, on(bucket.Table{Prefix: prefix, Range: bucket.DefaultPolicy().Layout(month)[0], Month: month}.Name())...)
+		own = append(own, on(grid.Table{Prefix: prefix, Range: grid.DefaultPolicy().Layout(month)[0], Month: month}.Name())...)
 	}
 	theirs := on("other_1794787200_1795392000_11_2026", "varve2_1794787200_1795392000_11_2026", "varve-other_1794787200_1795392000_11_2026",
 		"varve", "varve_orders", "orders", "varve_1794787200_1795392000_11_20267")
@@ -191,14 +191,14 @@ func namesMatch(_ *testing.T, p *planned) []string {
 	if want := []string{"varve-audit_*_*_*_????", "varve_*_*_*_????"}; !slices.Equal(slices.Sorted(slices.Values(patterns)), want) {
 		return append(wrong, fmt.Sprintf("the patterns are %v, want %v", patterns, want))
 	}
-	grid := bucket.DefaultPolicy()
-	grid.Recent, grid.Future = 52, bucket.MaxFuture // 60 weeks and more that have a table each
+	layout := grid.DefaultPolicy()
+	layout.Recent, layout.Future = 52, grid.MaxFuture // 60 weeks and more that have a table each
 	names := 0
 	for i := range 24 {
-		month := bucket.MonthOf(time.Date(2026, time.Month(1+i), 15, 0, 0, 0, 0, time.UTC))
-		for _, r := range grid.Layout(month) {
+		month := grid.MonthOf(time.Date(2026, time.Month(1+i), 15, 0, 0, 0, 0, time.UTC))
+		for _, r := range layout.Layout(month) {
 			for _, prefix := range []string{"varve", "varve-audit"} {
-				name := bucket.Table{Prefix: prefix, Range: r, Month: month}.Name()
+				name := grid.Table{Prefix: prefix, Range: r, Month: month}.Name()
 				names++
 				if !slices.ContainsFunc(patterns, func(pattern string) bool { return wild(pattern, name) }) {
 					wrong = append(wrong, name+" matches no pattern")

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/gruntwork-io/terratest/modules/terraform"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store/dynamo"
 )
 
@@ -21,7 +21,7 @@ const day = 24 * time.Hour
 // ofMonth returns those of tables that were made for a write month.
 func ofMonth(names []string, at time.Time) (in []string) {
 	for _, name := range names {
-		if table, ok := bucket.Parse(name); ok && table.Month == bucket.MonthOf(at) {
+		if table, ok := grid.Parse(name); ok && table.Month == grid.MonthOf(at) {
 			in = append(in, name)
 		}
 	}
@@ -105,7 +105,7 @@ func (s *stack) laterTablesOnly(t *testing.T, dir, url string, before map[string
 	s.options.Vars["template"] = map[string]any{"deletion_protection": false, "tags": map[string]any{"team": "others"}}
 	s.mustPlan(t, changed, "with another template")
 	s.apply(t)
-	next := bucket.MonthOf(time.Now()) + 1
+	next := grid.MonthOf(time.Now()) + 1
 	setClock(t, dir, time.Until(next.Start())+day)
 	if status, answer := call(t, http.MethodPost, url+"/v1/tables/apply", ""); status != http.StatusOK {
 		t.Fatalf("rotating is answered with %d %s", status, answer)

@@ -1,4 +1,4 @@
-// Package bucket is the grid: it maps an event time and the month of its
+// Package grid is the grid: it maps an event time and the month of its
 // arrival to a table, a table to its name and back, and a window of event time
 // to the tables that can hold it.
 //
@@ -13,4 +13,4 @@
 // by event time and by month of arrival is from the Fineo post "Using DynamoDB
 // for Time Series Data" (2017); unlike Fineo's, these weeks never restart on
 // 1 January and never overlap.
-package bucket
+package grid

@@ -1,4 +1,4 @@
-package bucket_test
+package grid_test
 
 import (
 	"cmp"
@@ -12,14 +12,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
-func genTable() *rapid.Generator[bucket.Table] {
+func genTable() *rapid.Generator[grid.Table] {
 	prefix := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9-]{1,8}`), rapid.StringMatching(`[A-Za-z0-9-]{64}`), rapid.SampledFrom([]string{"a", "a-b", "aB", "a0", "A", "-"}))
-	return rapid.Custom(func(t *rapid.T) bucket.Table {
+	return rapid.Custom(func(t *rapid.T) grid.Table {
 		m := genMonth().Draw(t, "month")
-		return bucket.Table{
+		return grid.Table{
 			Prefix: prefix.Draw(t, "prefix"), Month: m,
 			Range: rapid.SampledFrom(genPolicy().Draw(t, "policy").Layout(m)).Draw(t, "range"),
 		}
@@ -27,15 +27,15 @@ func genTable() *rapid.Generator[bucket.Table] {
 }
 
 func TestNameByHand(t *testing.T) {
-	table := bucket.Table{Prefix: "varve", Range: bucket.Range{Start: 1794787200, End: 1795392000}, Month: bucket.NewMonth(2026, time.November)}
+	table := grid.Table{Prefix: "varve", Range: grid.Range{Start: 1794787200, End: 1795392000}, Month: grid.NewMonth(2026, time.November)}
 	const name = "varve_1794787200_1795392000_11_2026"
 	if table.Name() != name || table.String() != name {
 		t.Errorf("named %s, want %s", table.Name(), name)
 	}
-	if got, ok := bucket.Parse(name); !ok || got != table {
+	if got, ok := grid.Parse(name); !ok || got != table {
 		t.Errorf("read as %+v, %t", got, ok)
 	}
-	oldest := bucket.Table{Prefix: "x", Range: bucket.Range{Start: 0, End: 345600}, Month: firstMonth}
+	oldest := grid.Table{Prefix: "x", Range: grid.Range{Start: 0, End: 345600}, Month: firstMonth}
 	if got, want := oldest.Name(), "x_0000000000_0000345600_01_1970"; got != want {
 		t.Errorf("named %s, want %s", got, want)
 	}
@@ -45,7 +45,7 @@ func TestNameByHand(t *testing.T) {
 func TestNameRoundTrip(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		table := genTable().Draw(t, "table")
-		if got, ok := bucket.Parse(table.Name()); !ok || got != table {
+		if got, ok := grid.Parse(table.Name()); !ok || got != table {
 			t.Fatalf("%s is read as %+v, %t", table, got, ok)
 		}
 	})
@@ -89,14 +89,14 @@ func isOurs(name string) bool {
 // stands for a table of that very name.
 func checkName(t testing.TB, name string) (ours bool) {
 	t.Helper()
-	table, ok := bucket.Parse(name)
+	table, ok := grid.Parse(name)
 	if ok != isOurs(name) {
 		t.Fatalf("%q is taken: %t", name, ok)
 	}
 	if ok && table.Name() != name {
 		t.Fatalf("%q is taken as %q", name, table.Name())
 	}
-	if !ok && table != (bucket.Table{}) && table.Name() == name {
+	if !ok && table != (grid.Table{}) && table.Name() == name {
 		t.Fatalf("%q is refused, and stands for %+v", name, table)
 	}
 	return ok
@@ -189,12 +189,12 @@ func TestMutatedNames(t *testing.T) {
 	}
 	seed := uint64(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).Unix())
 	rng := rand.New(rand.NewPCG(seed, 1))
-	p := bucket.DefaultPolicy()
+	p := grid.DefaultPolicy()
 	taken := 0
 	for range n {
-		m := firstMonth + bucket.Month(rng.IntN(int(lastMonth-firstMonth)))
+		m := firstMonth + grid.Month(rng.IntN(int(lastMonth-firstMonth)))
 		layout := p.Layout(m)
-		name := bucket.Table{Prefix: []string{"varve", "a", "acme-7"}[rng.IntN(3)], Range: layout[rng.IntN(len(layout))], Month: m}.Name()
+		name := grid.Table{Prefix: []string{"varve", "a", "acme-7"}[rng.IntN(3)], Range: layout[rng.IntN(len(layout))], Month: m}.Name()
 		for range 1 + rng.IntN(2) {
 			if name != "" {
 				name = mutate(rng, name)
@@ -215,7 +215,7 @@ func TestValidatePrefix(t *testing.T) {
 		"": false, strings.Repeat("p", 65): false, "a_b": false, "a.b": false, "a b": false, "é": false, "a\x00": false,
 		"a@": false, "a[": false, "a`": false, "a{": false, "a/": false, "a:": false,
 	} {
-		if err := bucket.ValidatePrefix(prefix); (err == nil) != want {
+		if err := grid.ValidatePrefix(prefix); (err == nil) != want {
 			t.Errorf("prefix %q: %v", prefix, err)
 		}
 	}

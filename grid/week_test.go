@@ -1,4 +1,4 @@
-package bucket_test
+package grid_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // A month holds its beginning and not its end, which is the next month's
@@ -18,18 +18,18 @@ func TestMonthHoldsItsTimes(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		zone := time.FixedZone("", rapid.IntRange(-12*3600, 14*3600).Draw(t, "zone"))
 		at := time.Unix(0, rapid.Int64Range(0, lastMonth.End().UnixNano()-1).Draw(t, "at")).In(zone)
-		m := bucket.MonthOf(at)
+		m := grid.MonthOf(at)
 		if at.Before(m.Start()) || !at.Before(m.End()) || m.End() != (m+1).Start() {
 			t.Fatalf("%s is put into %s, from %s to %s", at, m, m.Start(), m.End())
 		}
-		if m.String() != at.UTC().Format("2006-01") || bucket.NewMonth(m.Year(), m.Calendar()) != m {
+		if m.String() != at.UTC().Format("2006-01") || grid.NewMonth(m.Year(), m.Calendar()) != m {
 			t.Fatalf("%s is put into %s: %d, %d", at, m, m.Year(), m.Calendar())
 		}
-		if bucket.MonthOf(m.Start()) != m || bucket.MonthOf(m.End().Add(-1)) != m || bucket.MonthOf(m.End()) != m+1 {
+		if grid.MonthOf(m.Start()) != m || grid.MonthOf(m.End().Add(-1)) != m || grid.MonthOf(m.End()) != m+1 {
 			t.Fatalf("%s does not hold its ends", m)
 		}
 	})
-	if got := bucket.NewMonth(2026, time.December) + 1; got.String() != "2027-01" {
+	if got := grid.NewMonth(2026, time.December) + 1; got.String() != "2027-01" {
 		t.Errorf("December 2026 is followed by %s", got)
 	}
 }
@@ -61,19 +61,19 @@ func TestRangeIsItsWindow(t *testing.T) {
 // with that time, so that its nanoseconds do not overflow.
 func TestWindowEndsWithTime(t *testing.T) {
 	all := varve.AllTime()
-	m := bucket.MonthOf(all.To)
-	layout := bucket.DefaultPolicy().Layout(m)
+	m := grid.MonthOf(all.To)
+	layout := grid.DefaultPolicy().Layout(m)
 	for _, r := range layout {
 		w := r.Window()
 		if w.From.UnixNano() < 0 || w.To.UnixNano() < w.From.UnixNano() || w.To.After(all.To) {
 			t.Errorf("%v has the window %v", r, w)
 		}
 	}
-	table, ok := bucket.Parse("varve_9222940800_9999504000_12_2261")
+	table, ok := grid.Parse("varve_9222940800_9999504000_12_2261")
 	if w := table.Window(); !ok || w.To != all.To || w.To.UnixNano() != varve.MaxTime {
 		t.Errorf("the window of a range beyond the end is %v", w)
 	}
-	table, ok = bucket.Parse("varve_9998899200_9999504000_12_2261")
+	table, ok = grid.Parse("varve_9998899200_9999504000_12_2261")
 	if w := table.Window(); !ok || w.Validate() != nil || table.Overlaps(all) {
 		t.Errorf("the window of a range behind the end is %v", w)
 	}
@@ -85,19 +85,19 @@ func TestPolicyValidate(t *testing.T) {
 	const years = 365 * 24 * time.Hour
 	tests := []struct {
 		reason string
-		p      bucket.Policy
+		p      grid.Policy
 		params string
 	}{
-		{"the default", bucket.DefaultPolicy(), ""},
-		{"the least", bucket.Policy{}, ""},
-		{"the most", bucket.Policy{Future: 8 * week, Recent: 52, Doubling: 50 * years}, ""},
-		{"too far ahead", bucket.Policy{Future: 8*week + 1}, "future"},
-		{"ahead in the past", bucket.Policy{Future: -1}, "future"},
-		{"too many weeks", bucket.Policy{Recent: 53}, "recent"},
-		{"negative weeks", bucket.Policy{Recent: -1}, "recent"},
-		{"too long a past", bucket.Policy{Doubling: 50*years + 1}, "doubling"},
-		{"a negative past", bucket.Policy{Doubling: -1}, "doubling"},
-		{"all of it", bucket.Policy{Future: -1, Recent: -1, Doubling: -1}, "future recent doubling"},
+		{"the default", grid.DefaultPolicy(), ""},
+		{"the least", grid.Policy{}, ""},
+		{"the most", grid.Policy{Future: 8 * week, Recent: 52, Doubling: 50 * years}, ""},
+		{"too far ahead", grid.Policy{Future: 8*week + 1}, "future"},
+		{"ahead in the past", grid.Policy{Future: -1}, "future"},
+		{"too many weeks", grid.Policy{Recent: 53}, "recent"},
+		{"negative weeks", grid.Policy{Recent: -1}, "recent"},
+		{"too long a past", grid.Policy{Doubling: 50*years + 1}, "doubling"},
+		{"a negative past", grid.Policy{Doubling: -1}, "doubling"},
+		{"all of it", grid.Policy{Future: -1, Recent: -1, Doubling: -1}, "future recent doubling"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

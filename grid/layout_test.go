@@ -1,4 +1,4 @@
-package bucket_test
+package grid_test
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 // A month's ranges partition time from 1970 to the end of the week of the
@@ -93,7 +93,7 @@ func TestLocateAgreesWithLayout(t *testing.T) {
 			rapid.SampledFrom([]int64{edge.Start * 1e9, edge.Start*1e9 - 1, edge.End * 1e9, edge.End*1e9 - 1, -1, 0}),
 		).Draw(t, "event")
 		at := time.Unix(0, event)
-		i := slices.IndexFunc(layout, func(r bucket.Range) bool { return r.Contains(at) })
+		i := slices.IndexFunc(layout, func(r grid.Range) bool { return r.Contains(at) })
 		got, ok := p.Locate(at, m)
 		if ok != (i >= 0) || ok && got != layout[i] {
 			t.Fatalf("%s, %+v: %s is located in %v, %t; the layout has it at %d", m, p, at.UTC(), got, ok, i)
@@ -111,7 +111,7 @@ func TestLocateTakesAllThatMayArrive(t *testing.T) {
 		if late := rapid.Int64Range(0, event.UnixNano()).Draw(t, "late"); rapid.Bool().Draw(t, "is late") {
 			event = event.Add(-time.Duration(late))
 		}
-		if r, ok := p.Locate(event, bucket.MonthOf(arrived)); !ok || !r.Contains(event) {
+		if r, ok := p.Locate(event, grid.MonthOf(arrived)); !ok || !r.Contains(event) {
 			t.Fatalf("%+v: what happened at %s and arrived at %s is located in %v, %t", p, event.UTC(), arrived.UTC(), r, ok)
 		}
 	})
@@ -119,9 +119,9 @@ func TestLocateTakesAllThatMayArrive(t *testing.T) {
 
 // Five years of lateness fit in 24 tables for every month.
 func TestDefaultLayoutIsSmall(t *testing.T) {
-	p := bucket.DefaultPolicy()
+	p := grid.DefaultPolicy()
 	most := 0
-	for m := bucket.NewMonth(2010, time.January); m <= lastMonth; m++ {
+	for m := grid.NewMonth(2010, time.January); m <= lastMonth; m++ {
 		layout := p.Layout(m)
 		most = max(most, len(layout))
 		if len(layout) > 24 {
@@ -147,26 +147,26 @@ func TestLayoutByHand(t *testing.T) {
 	}
 	tests := []struct {
 		reason string
-		p      bucket.Policy
-		month  bucket.Month
+		p      grid.Policy
+		month  grid.Month
 		want   []string // where each range begins, and where the last one ends
 	}{
 		// 26 October 2026 begins week 2965 of the grid, which is odd: one week
 		// more puts the older ranges on their grid.
-		{"no recent weeks, no past", bucket.Policy{}, bucket.NewMonth(2026, time.November),
+		{"no recent weeks, no past", grid.Policy{}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
-		{"the future fits into the last week", bucket.Policy{Future: 6 * 24 * time.Hour}, bucket.NewMonth(2026, time.November),
+		{"the future fits into the last week", grid.Policy{Future: 6 * 24 * time.Hour}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
-		{"the future reaches into one more week", bucket.Policy{Future: 6*24*time.Hour + 1}, bucket.NewMonth(2026, time.November),
+		{"the future reaches into one more week", grid.Policy{Future: 6*24*time.Hour + 1}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07", "2026-12-14"}},
 		// Back from week 2962 in steps of 2, 4, 4 (2956 is no multiple of 8) and 8.
-		{"two recent weeks, doubling over 20 weeks", bucket.Policy{Recent: 2, Doubling: 20 * week}, bucket.NewMonth(2026, time.November),
+		{"two recent weeks, doubling over 20 weeks", grid.Policy{Recent: 2, Doubling: 20 * week}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-06-01", "2026-07-27", "2026-08-24", "2026-09-21", "2026-10-05", "2026-10-12", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
 		// Back from week 2958 in steps of 2, 4, 8, 32 (2944 is a multiple of it),
 		// 32, 64 and 256 weeks to 2560, which is more than five years ago.
-		{"the default", bucket.DefaultPolicy(), bucket.NewMonth(2026, time.November),
+		{"the default", grid.DefaultPolicy(), grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2019-01-21", "2023-12-18", "2025-03-10", "2025-10-20", "2026-06-01", "2026-07-27", "2026-08-24", "2026-09-07", "2026-09-14", "2026-09-21", "2026-09-28", "2026-10-05", "2026-10-12", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
-		{"the first month there is", bucket.DefaultPolicy(), firstMonth,
+		{"the first month there is", grid.DefaultPolicy(), firstMonth,
 			[]string{"1970-01-01", "1970-01-05", "1970-01-12", "1970-01-19", "1970-01-26", "1970-02-02"}},
 	}
 	for _, tt := range tests {
@@ -190,11 +190,11 @@ func TestLayoutByHand(t *testing.T) {
 // Weeks go on over the turn of every year: the week in which 1 January lies is
 // one range of seven days from a Monday, the same for December and January.
 func TestWeeksDoNotRestart(t *testing.T) {
-	p := bucket.DefaultPolicy()
+	p := grid.DefaultPolicy()
 	for year := 1971; year <= 2261; year++ {
 		newYear := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
-		jan, ok1 := p.Locate(newYear, bucket.MonthOf(newYear))
-		dec, ok2 := p.Locate(newYear, bucket.MonthOf(newYear)-1) // a day ahead of its arrival
+		jan, ok1 := p.Locate(newYear, grid.MonthOf(newYear))
+		dec, ok2 := p.Locate(newYear, grid.MonthOf(newYear)-1) // a day ahead of its arrival
 		if !ok1 || !ok2 || jan != dec {
 			t.Errorf("%d: %v in January, %v in December", year, jan, dec)
 		}

@@ -1,4 +1,4 @@
-package bucket_test
+package grid_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/varvedb/varve/bucket"
+	"github.com/varvedb/varve/grid"
 )
 
 const week = 7 * 24 * time.Hour
@@ -29,27 +29,27 @@ func weeksFrom(sec int64) int64 {
 }
 
 var (
-	firstMonth = bucket.NewMonth(1970, time.January)
-	lastMonth  = bucket.NewMonth(2261, time.December)
+	firstMonth = grid.NewMonth(1970, time.January)
+	lastMonth  = grid.NewMonth(2261, time.December)
 )
 
-func genMonth() *rapid.Generator[bucket.Month] {
-	return rapid.Custom(func(t *rapid.T) bucket.Month {
-		return bucket.Month(rapid.IntRange(int(firstMonth), int(lastMonth)).Draw(t, "month"))
+func genMonth() *rapid.Generator[grid.Month] {
+	return rapid.Custom(func(t *rapid.T) grid.Month {
+		return grid.Month(rapid.IntRange(int(firstMonth), int(lastMonth)).Draw(t, "month"))
 	})
 }
 
 // genPolicy draws any valid policy; the default and the bounds are likely.
-func genPolicy() *rapid.Generator[bucket.Policy] {
-	return rapid.Custom(func(t *rapid.T) bucket.Policy {
+func genPolicy() *rapid.Generator[grid.Policy] {
+	return rapid.Custom(func(t *rapid.T) grid.Policy {
 		const years = 365 * 24 * time.Hour
-		p := bucket.Policy{
+		p := grid.Policy{
 			Future:   time.Duration(rapid.OneOf(rapid.Int64Range(0, int64(8*week)), rapid.SampledFrom([]int64{0, 1, int64(week), int64(8 * week)})).Draw(t, "future")),
 			Recent:   rapid.IntRange(0, 52).Draw(t, "recent"),
 			Doubling: time.Duration(rapid.OneOf(rapid.Int64Range(0, int64(50*years)), rapid.SampledFrom([]int64{0, 1, int64(5 * years), int64(50 * years)})).Draw(t, "doubling")),
 		}
 		if rapid.IntRange(0, 4).Draw(t, "default") == 0 {
-			p = bucket.DefaultPolicy()
+			p = grid.DefaultPolicy()
 		}
 		if err := p.Validate(); err != nil {
 			t.Fatalf("%+v: %v", p, err)
