@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 )
 
 // access is which keys a route is for.
@@ -108,18 +108,18 @@ func (a access) String() string {
 }
 
 // allows reports whether a grant has access.
-func (a access) allows(g *keys.Grant) bool {
+func (a access) allows(g *apikeys.Grant) bool {
 	switch a {
 	case operator:
-		return g.Operates(keys.Admin)
+		return g.Operates(apikeys.Admin)
 	case watcher:
-		return g.Operates(keys.Read)
+		return g.Operates(apikeys.Read)
 	case admin:
-		return g.Scopes.Has(keys.Admin)
+		return g.Scopes.Has(apikeys.Admin)
 	case reader:
-		return g.Scopes.Has(keys.Read)
+		return g.Scopes.Has(apikeys.Read)
 	case writer:
-		return g.Scopes.Has(keys.Write)
+		return g.Scopes.Has(apikeys.Write)
 	case anyKey:
 		return g.Scopes != 0
 	default:
@@ -133,11 +133,11 @@ func open(path string) bool { return path == "/healthz" || path == "/readyz" }
 type grantKey struct{}
 
 // nobody is the grant of those who were not let in.
-var nobody = &keys.Grant{}
+var nobody = &apikeys.Grant{}
 
 // grantOf returns what a request may do. Without a grant it is nothing.
-func grantOf(ctx context.Context) *keys.Grant {
-	if g, ok := ctx.Value(grantKey{}).(*keys.Grant); ok {
+func grantOf(ctx context.Context) *apikeys.Grant {
+	if g, ok := ctx.Value(grantKey{}).(*apikeys.Grant); ok {
 		return g
 	}
 	return nobody
@@ -160,7 +160,7 @@ func (s *Server) describeKeys() {
 	const scheme = "key"
 	doc := s.api.OpenAPI()
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{scheme: {
-		Type: "http", Scheme: "bearer", Description: "An API key, " + keys.Prefix + "…; none is needed while there are none.",
+		Type: "http", Scheme: "bearer", Description: "An API key, " + apikeys.Prefix + "…; none is needed while there are none.",
 	}}
 	for path, item := range doc.Paths {
 		for method, op := range map[string]*huma.Operation{

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 )
 
 // access says, for each route, which status each of the callers gets, in the
@@ -86,22 +86,22 @@ func newLocked(t *testing.T) *locked {
 	t.Helper()
 	l := &locked{server: newServer(t, nil), keys: map[string]string{}}
 	l.write(good(noon)) // of tenant default, before there were keys
-	l.operator = l.create(keys.Draft{Scopes: keys.Admin})
-	for who, scopes := range map[string]keys.Scopes{"read": keys.Read, "write": keys.Write, "rw": keys.Read | keys.Write, "admin": keys.Admin} {
-		l.keys[who] = l.create(keys.Draft{Scopes: scopes})
-		l.keys["other "+who] = l.create(keys.Draft{Tenant: otherTenant, Scopes: scopes})
+	l.operator = l.create(apikeys.Draft{Scopes: apikeys.Admin})
+	for who, scopes := range map[string]apikeys.Scopes{"read": apikeys.Read, "write": apikeys.Write, "rw": apikeys.Read | apikeys.Write, "admin": apikeys.Admin} {
+		l.keys[who] = l.create(apikeys.Draft{Scopes: scopes})
+		l.keys["other "+who] = l.create(apikeys.Draft{Tenant: otherTenant, Scopes: scopes})
 	}
 	l.keys["none"] = ""
 	l.keys["wrong"] = l.operator[:len(l.operator)-1] + "~"
 	l.keys["made up"] = "vk_aaaaaaaa_" + strings.Repeat("0", 43)
-	l.keys["expired"] = l.create(keys.Draft{Scopes: keys.Admin, Expires: noon.Add(time.Minute)})
-	l.keys["revoked"] = l.create(keys.Draft{Scopes: keys.Admin})
+	l.keys["expired"] = l.create(apikeys.Draft{Scopes: apikeys.Admin, Expires: noon.Add(time.Minute)})
+	l.keys["revoked"] = l.create(apikeys.Draft{Scopes: apikeys.Admin})
 	l.revoke(l.keys["revoked"])
 	l.advance(time.Minute)
 	return l
 }
 
-func (l *locked) create(d keys.Draft) string {
+func (l *locked) create(d apikeys.Draft) string {
 	l.t.Helper()
 	_, text, err := l.engine.Keys.Create(l.t.Context(), d)
 	if err != nil {
@@ -112,7 +112,7 @@ func (l *locked) create(d keys.Draft) string {
 
 func (l *locked) revoke(text string) {
 	l.t.Helper()
-	if _, err := l.engine.Keys.Revoke(l.t.Context(), "", keys.IDOf(text)); err != nil {
+	if _, err := l.engine.Keys.Revoke(l.t.Context(), "", apikeys.IDOf(text)); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 )
 
 // Everything but open paths is behind a key, once there is one: also what no
 // route takes. So it is here, in front of the routes, that a request is let in;
 // what its key may do there, each route says (access.go).
 
-var everything = keys.Everything()
+var everything = apikeys.Everything()
 
 // enter lets a request in, with what it may do, or says why not.
 func (s *Server) enter(r *http.Request) (*http.Request, error) {
 	if showsKey(r.URL) {
 		return r, varve.Errorf(varve.Invalid, "an API key stands in the address, where logs and histories keep it: "+
-			"send it in the header Authorization, as Bearer %s…, and revoke this one", keys.Prefix)
+			"send it in the header Authorization, as Bearer %s…, and revoke this one", apikeys.Prefix)
 	}
 	on, err := s.keysOn(r.Context())
 	if err != nil && !open(r.URL.Path) {
@@ -59,16 +59,16 @@ func (s *Server) keysOn(ctx context.Context) (bool, error) {
 // unauthorized is the answer to everybody without a valid key: whether it is
 // missing, wrong, expired, revoked or another's, nobody is told.
 var unauthorized = &varve.Error{Failure: varve.Forbidden, Err: errNoKey,
-	Message: "this takes a valid API key: send it in the header Authorization, as Bearer " + keys.Prefix + "…; varve keys create makes one"}
+	Message: "this takes a valid API key: send it in the header Authorization, as Bearer " + apikeys.Prefix + "…; varve keys create makes one"}
 
 // admit checks a request's key, and takes the request off its rate.
-func (s *Server) admit(r *http.Request) (*keys.Grant, error) {
+func (s *Server) admit(r *http.Request) (*apikeys.Grant, error) {
 	text := keyIn(r.Header)
 	if text == "" || s.opts.Keys == nil {
 		return nil, unauthorized
 	}
 	grant, err := s.opts.Keys.Check(r.Context(), text)
-	if errors.Is(err, keys.ErrNone) {
+	if errors.Is(err, apikeys.ErrNone) {
 		return nil, unauthorized
 	}
 	if err != nil {
@@ -98,18 +98,18 @@ func keyIn(h http.Header) string {
 
 // showsKey reports whether there is a key in an address, escaped or not.
 func showsKey(u *url.URL) bool {
-	if keys.Shows(u.Path) {
+	if apikeys.Shows(u.Path) {
 		return true
 	}
 	if u.RawQuery == "" || !strings.Contains(u.RawQuery, "vk") && !strings.Contains(u.RawQuery, "%") {
 		return false
 	}
-	if keys.Shows(u.RawQuery) {
+	if apikeys.Shows(u.RawQuery) {
 		return true
 	}
 	for part := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return strings.ContainsRune("&;=", r) }) {
 		// One that cannot be unescaped must not hide another.
-		if plain, err := url.QueryUnescape(part); err == nil && keys.Shows(plain) {
+		if plain, err := url.QueryUnescape(part); err == nil && apikeys.Shows(plain) {
 			return true
 		}
 	}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/store/mem"
 )
 
@@ -64,7 +64,7 @@ func TestKeyInAddress(t *testing.T) {
 		} {
 			r := on.get(path, "Authorization", "Bearer "+key)
 			r.problem(http.StatusBadRequest, "", "Authorization")
-			if strings.Contains(r.body, keys.IDOf(key)) {
+			if strings.Contains(r.body, apikeys.IDOf(key)) {
 				t.Errorf("%s is answered with %s", path, r.body)
 			}
 		}
@@ -96,9 +96,9 @@ func TestTurnedOn(t *testing.T) {
 // there is none.
 func TestRequired(t *testing.T) {
 	s := newServer(t, nil)
-	for _, registry := range []*keys.Registry{nil, s.engine.Keys} {
+	for _, registry := range []*apikeys.Registry{nil, s.engine.Keys} {
 		h := api.New(api.Options{
-			Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Keeper: s.engine.Store, Streams: s.engine.Streams,
+			Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Streams: s.engine.Streams,
 			Now: s.clock, Metrics: prometheus.NewRegistry(), Keys: registry, KeysRequired: true,
 		})
 		s.request(h, "GET", "/v1/tables", "varve.example.com", "").problem(http.StatusUnauthorized, "", "valid")
@@ -144,15 +144,15 @@ func TestKeysOfTenants(t *testing.T) {
 		t.Errorf("%d %.200s", r.status, r.body)
 	}
 	none := l.as(theirs, "DELETE", "/v1/keys/aaaaaaaa", "")
-	not := l.as(theirs, "DELETE", "/v1/keys/"+keys.IDOf(l.operator), "")
-	if not.status != http.StatusNotFound || strings.ReplaceAll(not.body, keys.IDOf(l.operator), "aaaaaaaa") != none.body {
+	not := l.as(theirs, "DELETE", "/v1/keys/"+apikeys.IDOf(l.operator), "")
+	if not.status != http.StatusNotFound || strings.ReplaceAll(not.body, apikeys.IDOf(l.operator), "aaaaaaaa") != none.body {
 		t.Errorf("%d %s; one that is not there: %s", not.status, not.body, none.body)
 	}
 	if r := decode[wire.KeyInfo](l.as(theirs, "DELETE", "/v1/keys/"+made.ID, "")); r.State != "revoked" || r.Revoked == nil {
 		t.Errorf("%+v", r)
 	}
 	l.as(made.Key, "POST", writePath, good(noon)).problem(http.StatusUnauthorized, "", "valid")
-	bound := l.create(keys.Draft{Tenant: otherTenant, Scopes: keys.Admin, Rate: keys.Rate{Requests: 50, Readings: 9}, Expires: noon.Add(time.Hour)})
+	bound := l.create(apikeys.Draft{Tenant: otherTenant, Scopes: apikeys.Admin, Rate: apikeys.Rate{Requests: 50, Readings: 9}, Expires: noon.Add(time.Hour)})
 	under := decode[wire.NewKey](l.as(bound, "POST", "/v1/keys", `{"scopes":["admin"],"requests_per_second":3}`, json...))
 	if under.RequestsPerSecond != 3 || under.ReadingsPerSecond != 9 || under.Expires == nil || !under.Expires.Equal(noon.Add(time.Hour)) {
 		t.Errorf("made by a key with bounds: %+v", under)
@@ -174,7 +174,7 @@ func TestKeysOfTenants(t *testing.T) {
 // that others do not wait for it.
 func TestRates(t *testing.T) {
 	l := newLocked(t)
-	slow := l.create(keys.Draft{Scopes: keys.Read, Rate: keys.Rate{Requests: 0.1}})
+	slow := l.create(apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: 0.1}})
 	if r := l.as(slow, "GET", "/v1/streams", ""); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}
@@ -191,7 +191,7 @@ func TestRates(t *testing.T) {
 		t.Errorf("after ten seconds: %s", r.body)
 	}
 
-	sender := l.create(keys.Draft{Scopes: keys.Write, Rate: keys.Rate{Readings: 100}})
+	sender := l.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 100}})
 	var body strings.Builder
 	for i := range 6000 { // more than a batch
 		fmt.Fprintln(&body, good(noon.Add(-time.Duration(i)*time.Second)))
@@ -215,7 +215,7 @@ func TestRates(t *testing.T) {
 // taken, if they come when the rate is used up.
 func TestHeldBack(t *testing.T) {
 	l := newLocked(t)
-	key := l.create(keys.Draft{Scopes: keys.Write, Rate: keys.Rate{Readings: 1}})
+	key := l.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 1}})
 	in := make(chan struct{})
 	body, send := io.Pipe()
 	done := make(chan int)
@@ -285,7 +285,7 @@ func BenchmarkDoor(b *testing.B) {
 		}
 	})
 	h := api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Now: e.Now,
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Now: e.Now,
 		Metrics: prometheus.NewRegistry(), Keys: e.Keys,
 	})
 	r := httptest.NewRequest(http.MethodGet, "http://localhost/healthz", nil)
@@ -296,7 +296,7 @@ func BenchmarkDoor(b *testing.B) {
 		}
 	}
 	b.Run("without", run)
-	_, text, err := e.Keys.Create(b.Context(), keys.Draft{Scopes: keys.Admin})
+	_, text, err := e.Keys.Create(b.Context(), apikeys.Draft{Scopes: apikeys.Admin})
 	if err != nil {
 		b.Fatal(err)
 	}

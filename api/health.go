@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 )
 
 func (s *Server) routeHealth() {
@@ -43,7 +43,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		body.Conditions = append(body.Conditions, wire.Condition{Name: string(c.Name), Since: c.Since, Message: c.Message})
 	}
 	var shown any = body
-	if !grantOf(r.Context()).Operates(keys.Read) {
+	if !grantOf(r.Context()).Operates(apikeys.Read) {
 		shown = wire.Ready{Ready: body.Ready, Why: body.Why}
 	}
 	w.Header().Set("Content-Type", "application/json")

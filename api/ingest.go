@@ -10,7 +10,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/router"
 )
 
@@ -145,7 +145,7 @@ func (in *ingest) next(ctx context.Context, req *router.Request, turn *router.Tu
 
 // charge takes the batch off the key's rate. Of a body that was begun, all is
 // taken.
-func (in *ingest) charge(grant *keys.Grant) error {
+func (in *ingest) charge(grant *apikeys.Grant) error {
 	if in.begun {
 		grant.Readings(in.s.opts.Now(), in.batch.Len())
 		return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 )
 
 func (s *Server) routeKeys() {
@@ -28,8 +28,8 @@ func (s *Server) routeKeys() {
 }
 
 // tenantOfKeys is whose keys a grant is about; "" is everybody's.
-func tenantOfKeys(g *keys.Grant) string {
-	if g.Operates(keys.Admin) {
+func tenantOfKeys(g *apikeys.Grant) string {
+	if g.Operates(apikeys.Admin) {
 		return ""
 	}
 	return g.Tenant
@@ -65,12 +65,12 @@ func (s *Server) createKey(ctx context.Context, in *draft) (*reply[wire.NewKey],
 }
 
 // DraftOf reads the draft of a key.
-func DraftOf(b *wire.KeyDraft) (d keys.Draft, err error) {
-	d = keys.Draft{Tenant: b.Tenant, Name: b.Name, Rate: keys.Rate{Requests: b.RequestsPerSecond, Readings: b.ReadingsPerSecond}}
+func DraftOf(b *wire.KeyDraft) (d apikeys.Draft, err error) {
+	d = apikeys.Draft{Tenant: b.Tenant, Name: b.Name, Rate: apikeys.Rate{Requests: b.RequestsPerSecond, Readings: b.ReadingsPerSecond}}
 	if b.Expires != nil {
 		d.Expires = *b.Expires
 	}
-	d.Scopes, err = keys.ParseScopes(b.Scopes...)
+	d.Scopes, err = apikeys.ParseScopes(b.Scopes...)
 	return d, err
 }
 
@@ -122,7 +122,7 @@ func (s *Server) revokeKey(ctx context.Context, in *byID) (*reply[wire.KeyInfo],
 }
 
 // KeyInfo is a key as the API shows it.
-func KeyInfo(k *keys.Key, now time.Time) wire.KeyInfo {
+func KeyInfo(k *apikeys.Key, now time.Time) wire.KeyInfo {
 	return wire.KeyInfo{
 		ID: k.ID, Tenant: k.Tenant, Name: k.Name, Scopes: k.Scopes.Names(), State: string(k.StateAt(now)),
 		RequestsPerSecond: k.Rate.Requests, ReadingsPerSecond: k.Rate.Readings,

@@ -10,8 +10,8 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/lease"
 )
 
 // classify gives an error that comes from below a kind.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/health"
-	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
@@ -28,17 +28,17 @@ import (
 // Options are what the server serves. All but Rollups, Keys, KeysRequired,
 // Conditions, Limits, Hosts and Events are required.
 type Options struct {
-	Router  *router.Router
-	Query   *query.Engine
-	Rotator *rotator.Rotator
-	Keeper  store.Keeper
-	Streams *streams.Registry
-	Fleet   *fleet.Fleet
-	Rollups *rollup.Reader // nil: they are switched off
-	Counter *rollup.Worker
+	Router    *router.Router
+	Query     *query.Engine
+	Rotator   *rotator.Rotator
+	Lifecycle store.Lifecycle
+	Streams   *streams.Registry
+	Fleet     *fleet.Fleet
+	Rollups   *rollup.Reader // nil: they are switched off
+	Counter   *rollup.Worker
 	// Keys are asked who may do what. Nil: there are none and will be none, and
 	// everybody who reaches the server may do everything.
-	Keys *keys.Registry
+	Keys *apikeys.Registry
 	// KeysRequired: nothing is answered without a key, also while there is none.
 	KeysRequired bool
 	// Conditions are what readiness and metrics show. If nil, no condition holds.
@@ -101,7 +101,7 @@ type Events struct {
 	Judged func(readings, rejected int)
 	// KeyCreated and KeyRevoked: a key was made or revoked, by a key of the id
 	// by; "" while there were no keys.
-	KeyCreated, KeyRevoked func(k keys.Key, by string)
+	KeyCreated, KeyRevoked func(k apikeys.Key, by string)
 }
 
 func (e Events) withDefaults() Events {
@@ -112,10 +112,10 @@ func (e Events) withDefaults() Events {
 		e.Judged = func(int, int) {}
 	}
 	if e.KeyCreated == nil {
-		e.KeyCreated = func(keys.Key, string) {}
+		e.KeyCreated = func(apikeys.Key, string) {}
 	}
 	if e.KeyRevoked == nil {
-		e.KeyRevoked = func(keys.Key, string) {}
+		e.KeyRevoked = func(apikeys.Key, string) {}
 	}
 	return e
 }

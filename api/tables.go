@@ -141,10 +141,10 @@ func (s *Server) restoreTable(ctx context.Context, in *byName) (*reply[wire.Tabl
 		}
 		// The hold first: a run of the rotator in between must not retire the
 		// table again.
-		if err := s.opts.Keeper.Hold(ctx, t, RestoredByHand); err != nil {
+		if err := s.opts.Lifecycle.Hold(ctx, t, RestoredByHand); err != nil {
 			return err
 		}
-		return s.opts.Keeper.Restore(ctx, t)
+		return s.opts.Lifecycle.Restore(ctx, t)
 	})
 }
 
@@ -175,11 +175,11 @@ func (s *Server) holdTable(ctx context.Context, in *holding) (*reply[wire.TableI
 		const why = `reason is empty: say why the table must be kept, as in {"reason":"audit of 2026"}`
 		return nil, huma.Error422UnprocessableEntity("body."+why, &huma.ErrorDetail{Location: "body.reason", Message: why, Value: in.Body.Reason})
 	}
-	return s.change(ctx, in.Name, func(t grid.Table) error { return s.opts.Keeper.Hold(ctx, t, in.Body.Reason) })
+	return s.change(ctx, in.Name, func(t grid.Table) error { return s.opts.Lifecycle.Hold(ctx, t, in.Body.Reason) })
 }
 
 func (s *Server) releaseTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
-	return s.change(ctx, in.Name, func(t grid.Table) error { return s.opts.Keeper.Hold(ctx, t, "") })
+	return s.change(ctx, in.Name, func(t grid.Table) error { return s.opts.Lifecycle.Hold(ctx, t, "") })
 }
 
 // change changes a table and returns it as it is then.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/store/lease"
+	"github.com/varvedb/varve/lease"
 )
 
 // table finds a table in the list.
@@ -70,7 +70,7 @@ func TestPlan(t *testing.T) {
 // TestApplyOnceAtATime promises 409 while another process has the lease.
 func TestApplyOnceAtATime(t *testing.T) {
 	s := newServer(t, nil)
-	k := lease.Keeper{Items: s.store, Now: s.clock, Holder: "another", TTL: time.Hour}
+	k := lease.Manager{Items: s.store, Now: s.clock, Holder: "another", TTL: time.Hour}
 	l, err := k.Acquire(context.Background(), "rotator")
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rotator"
-	"github.com/varvedb/varve/store/lease"
 )
 
 // rotatorEvents returns events that also set and clear RotationFailing. A run

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/store/lease"
+	"github.com/varvedb/varve/lease"
 )
 
 // countFirst is how long what is due may be counted before tables are dropped.

@@ -12,18 +12,18 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/lease"
 	"github.com/varvedb/varve/streams"
 )
 
@@ -133,7 +133,7 @@ func (o Options) withDefaults() Options {
 type Engine struct {
 	Store   store.Store
 	Streams *streams.Registry
-	Keys    *keys.Registry
+	Keys    *apikeys.Registry
 	Router  *router.Router
 	Query   *query.Engine
 	Rotator *rotator.Rotator
@@ -176,7 +176,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err = errors.Join(err, policy.Validate()); err != nil {
 		return nil, errors.Join(err, o.Store.Close())
 	}
-	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: keys.New(o.Store, o.Now), Now: o.Now, Conditions: o.Conditions}
+	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: apikeys.New(o.Store, o.Now), Now: o.Now, Conditions: o.Conditions}
 	e.wire(o, policy)
 	e.background, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	// What goes wrong is in the rotator's events, its health and the conditions.
@@ -227,7 +227,7 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 	}
 	e.Router = router.New(routing)
 	e.Rotator = rotator.New(rotator.Options{
-		Catalog: o.Store, Creator: o.Store, Keeper: o.Store, Items: reserveOf(o.Store), Policy: policy, Now: o.Now,
+		Catalog: o.Store, Creator: o.Store, Lifecycle: o.Store, Items: reserveOf(o.Store), Policy: policy, Now: o.Now,
 		Holder: o.Holder, Parallel: o.Parallel, Needed: e.needed(o.Events.Counted), Events: e.rotatorEvents(o.Events.Rotator),
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/store/lease"
+	"github.com/varvedb/varve/lease"
 )
 
 const (

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/lease"
 )
 
 // Source is where stored readings are asked for.
@@ -77,7 +77,7 @@ func New(o Options) *Fleet {
 	}
 	f := &Fleet{
 		opts: o, seen: newSeen(), keeps: newKeeps(), rules: rules{tenants: map[string]*ruleSet{}},
-		silence: silence{lease: lease.Keeper{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: silenceTTL}},
+		silence: silence{lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: silenceTTL}},
 		stop:    make(chan struct{}), stopped: make(chan struct{}),
 	}
 	f.atomic, _ = o.Items.(store.AtomicItems)

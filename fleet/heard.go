@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/varvedb/varve/store/lease"
+	"github.com/varvedb/varve/lease"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 // to the next.
 type silence struct {
 	looking sync.Mutex
-	lease   lease.Keeper        // remembers since when another process has not renewed
+	lease   lease.Manager       // remembers since when another process has not renewed
 	held    *lease.Lease        // from one look to the next; nil: it is given up
 	token   int64               // of the last look's lease
 	heard   map[string]*hearing // by rule

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/lease"
 )
 
 // TestDeadman: a device that is silent for long enough, and not a minute
@@ -123,7 +123,7 @@ func TestKilledWhileLooking(t *testing.T) {
 		w.send(reading("d", noon))
 		synctest.Wait()
 		w.advance(10 * time.Minute)
-		killed := lease.Keeper{Items: w.items, Now: w.now, Holder: "killed", TTL: time.Minute}
+		killed := lease.Manager{Items: w.items, Now: w.now, Holder: "killed", TTL: time.Minute}
 		_, err := killed.Acquire(ctx, "deadman")
 		must(t, err)
 		var told []string

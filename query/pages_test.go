@@ -135,7 +135,7 @@ func (w *world) pass(t *rapid.T) {
 // rotate runs the rotator twice, so that dead tables are gone.
 func (w *world) rotate(t TB) {
 	r := rotator.New(rotator.Options{
-		Catalog: w.mem, Creator: w.mem, Keeper: w.mem, Items: w.mem, Now: w.now, Holder: "r",
+		Catalog: w.mem, Creator: w.mem, Lifecycle: w.mem, Items: w.mem, Now: w.now, Holder: "r",
 		Policy: rotator.Policy{Grid: testGrid, Retention: w.policy, Drop: true, Grace: time.Hour},
 	})
 	for range 2 {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rollup"
-	"github.com/varvedb/varve/store/lease"
 )
 
 // TestExact promises that roll-ups equal a recount of the distinct readings after

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/lease"
 )
 
 const (
@@ -44,7 +44,7 @@ type WorkerOptions struct {
 type Worker struct {
 	records
 	now      func() time.Time
-	lease    lease.Keeper
+	lease    lease.Manager
 	parallel int
 }
 
@@ -52,7 +52,7 @@ type Worker struct {
 func NewWorker(o WorkerOptions) *Worker {
 	return &Worker{
 		records: records{items: o.Items, raw: o.Raw, resent: o.Resent}, now: o.Now, parallel: max(1, o.Parallel),
-		lease: lease.Keeper{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL},
+		lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL},
 	}
 }
 

@@ -71,7 +71,7 @@ func newWorld(t TB) *world {
 		w.restart(i)
 	}
 	w.rotator = rotator.New(rotator.Options{
-		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Now: w.now, Holder: "rotator",
+		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Now: w.now, Holder: "rotator",
 		Policy: rotator.Policy{Grid: w.grid, Retention: w.policy, Drop: true, Grace: time.Hour, Count: rollup.CountedFor},
 		Needed: w.worker(0).Needed,
 	})

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/lease"
 )
 
 // describe writes a plan, tables of one write month and reason in one line.

@@ -20,7 +20,7 @@ func parallelCreates(t *testing.T) {
 	const parallel = 4
 	var applied, failed int // without a lock: the race detector tells
 	r := rotator.New(rotator.Options{
-		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Policy: w.policy, Now: w.now,
+		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: w.policy, Now: w.now,
 		Holder: "x", Parallel: parallel, Events: rotator.Events{Applied: func(_ rotator.Action, _ time.Duration, err error) {
 			if applied++; err != nil {
 				failed++

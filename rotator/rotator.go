@@ -9,8 +9,8 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/lease"
 )
 
 // leaseTTL is how long a run's lease lasts without a step.
@@ -18,13 +18,13 @@ const leaseTTL = 5 * time.Minute
 
 // Options are what a rotator works with. All but Events are required.
 type Options struct {
-	Catalog store.Catalog
-	Creator store.Creator
-	Keeper  store.Keeper
-	Items   store.Items
-	Policy  Policy
-	Now     func() time.Time
-	Holder  string // names this process in the lease, uniquely
+	Catalog   store.Catalog
+	Creator   store.Creator
+	Lifecycle store.Lifecycle
+	Items     store.Items
+	Policy    Policy
+	Now       func() time.Time
+	Holder    string // names this process in the lease, uniquely
 	// Parallel is how many tables a run makes at a time, which suits a store
 	// that takes its time over each. 0 is 1.
 	Parallel int
@@ -48,7 +48,7 @@ type Events struct {
 // the whole fleet, one run goes on at a time.
 type Rotator struct {
 	opts  Options
-	lease lease.Keeper
+	lease lease.Manager
 
 	running sync.Mutex // one run at a time in this process
 	mu      sync.Mutex
@@ -74,7 +74,7 @@ func New(o Options) *Rotator {
 	if o.Events.Finished == nil {
 		o.Events.Finished = func(*Plan, time.Duration, error) {}
 	}
-	return &Rotator{opts: o, lease: lease.Keeper{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL}}
+	return &Rotator{opts: o, lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL}}
 }
 
 // Policy returns the policy in force.
@@ -283,13 +283,13 @@ func (r *Rotator) do(ctx context.Context, a Action) error {
 	case Create:
 		return r.opts.Creator.Create(ctx, a.Table, a.Tier)
 	case Tune:
-		return r.opts.Keeper.Tune(ctx, a.Table, a.Tier)
+		return r.opts.Lifecycle.Tune(ctx, a.Table, a.Tier)
 	case Restore:
-		return r.opts.Keeper.Restore(ctx, a.Table)
+		return r.opts.Lifecycle.Restore(ctx, a.Table)
 	case Retire:
-		return r.opts.Keeper.Retire(ctx, a.Table, r.opts.Now())
+		return r.opts.Lifecycle.Retire(ctx, a.Table, r.opts.Now())
 	case Drop:
-		return r.opts.Keeper.Drop(ctx, a.Table)
+		return r.opts.Lifecycle.Drop(ctx, a.Table)
 	default:
 		return fmt.Errorf("unknown action %d", a.Kind)
 	}

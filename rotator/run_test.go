@@ -10,9 +10,9 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
-	"github.com/varvedb/varve/store/lease"
 )
 
 func smallPolicy() rotator.Policy {
@@ -25,7 +25,7 @@ func smallPolicy() rotator.Policy {
 // another returns a rotator of another process on the world's store.
 func (w *world) another(name string, events rotator.Events) *rotator.Rotator {
 	return rotator.New(rotator.Options{
-		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Policy: w.policy, Now: w.now,
+		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: w.policy, Now: w.now,
 		Holder: name, Events: events,
 	})
 }

@@ -50,7 +50,7 @@ func (w *world) start(p rotator.Policy) {
 	w.policy = p.WithDefaults()
 	known := streams.New(w.store, w.now)
 	w.rotator = rotator.New(rotator.Options{
-		Catalog: w.store, Creator: w.store, Keeper: w.store, Items: w.store, Policy: p, Now: w.now,
+		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: p, Now: w.now,
 		Holder: fmt.Sprintf("process %d", w.starts),
 	})
 	w.router = router.New(router.Options{

@@ -4,7 +4,7 @@
 //
 //	router   Writer, Creator, Items
 //	query    Reader, Catalog, Items
-//	rotator  Catalog, Creator, Keeper, Items
+//	rotator  Catalog, Creator, Lifecycle, Items
 //
 // store/mem is the model, store/local the embedded store. The conformance
 // suite, store/storetest, is the same for all of them.

@@ -35,7 +35,7 @@ type Store interface {
 	Reader
 	Catalog
 	Creator
-	Keeper
+	Lifecycle
 	Items
 	// Close waits for what is under way and releases the store. Afterwards
 	// every method returns ErrClosed.

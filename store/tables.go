@@ -127,9 +127,9 @@ type Creator interface {
 	Create(ctx context.Context, t grid.Table, tier Tier) error
 }
 
-// Keeper changes and drops tables. Its methods fail with ErrNoTable if the
+// Lifecycle changes and drops tables. Its methods fail with ErrNoTable if the
 // table is not there.
-type Keeper interface {
+type Lifecycle interface {
 	// Tune sets the table's tier.
 	Tune(ctx context.Context, t grid.Table, tier Tier) error
 	// Retire marks the table as one that is to be dropped. It stays readable

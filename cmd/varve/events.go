@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
-	"github.com/varvedb/varve/store/lease"
 	"github.com/varvedb/varve/store/local"
 )
 

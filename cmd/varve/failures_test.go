@@ -14,8 +14,8 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rotator"
-	"github.com/varvedb/varve/store/lease"
 )
 
 // TestRepeatedFailures promises that what keeps failing is logged now and then,

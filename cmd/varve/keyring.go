@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"
-	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/store"
 )
 
@@ -60,7 +60,7 @@ func (a *app) keyring(cmd *cobra.Command, f *configFlags, fresh func() error) (k
 	st, _, err := openStore(cmd.Context(), c, a.logger(config.Log{Level: "error"}), nil, a.fatal)
 	switch {
 	case err == nil:
-		return kept{st, keys.New(st, now), placeOf(c)}, nil
+		return kept{st, apikeys.New(st, now), placeOf(c)}, nil
 	case c.Store.Kind == "local" && varve.FailureOf(err) == varve.Conflict:
 		return nil, fmt.Errorf("%w; or name its server, as with --server %s", err, c.Server.URL(c.Server.Listen))
 	}
@@ -114,7 +114,7 @@ func (s served) close() error { return nil }
 // everything.
 type kept struct {
 	store    store.Store
-	registry *keys.Registry
+	registry *apikeys.Registry
 	place    string
 }
 

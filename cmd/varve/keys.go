@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/retention"
 )
 
@@ -28,7 +28,7 @@ func (a *app) keysCreate() *cobra.Command {
 	var scopes []string
 	var expires string
 	var d wire.KeyDraft
-	var draft keys.Draft
+	var draft apikeys.Draft
 	first := func() error { return draft.CheckFirst() }
 	cmd := a.keysSub("create", "Make a key, and print it: this once", takes(0, 0), first, func(r keyring, cmd *cobra.Command, _ []string) error {
 		made, err := r.create(cmd.Context(), d)
@@ -66,7 +66,7 @@ func (a *app) keysCreate() *cobra.Command {
 	fl.StringVar(&expires, "expires", "never", "when it ends: a time, a date, after a while as in 90d, or never")
 	fl.Float64Var(&d.RequestsPerSecond, "requests", 0, "at most so many requests a second; 0: no bound")
 	fl.Float64Var(&d.ReadingsPerSecond, "readings", 0, "at most so many readings a second; 0: no bound")
-	a.words(cmd, "scope", keys.ScopeNames()...)
+	a.words(cmd, "scope", apikeys.ScopeNames()...)
 	return cmd
 }
 
@@ -147,8 +147,8 @@ func (a *app) keysRevoke() *cobra.Command {
 	force := false
 	cmd := a.keysSub("revoke ID", "End a key: at once in the server that is asked, within ten seconds in others", takes(1, 1), nil,
 		func(r keyring, cmd *cobra.Command, args []string) error {
-			id := keys.IDOf(args[0]) // a whole key must not go into an address
-			if keys.Shows(id) || id == "" {
+			id := apikeys.IDOf(args[0]) // a whole key must not go into an address
+			if apikeys.Shows(id) || id == "" {
 				return usageError{errors.New("that is neither a key nor the id of one: varve keys list shows the ids")}
 			}
 			if !force {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"
-	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/store/local"
 )
 
@@ -103,7 +103,7 @@ func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local
 		return nil, err
 	}
 	// If API keys may be lost, requests still take one: the server must not open.
-	accepted, err := s.AcceptLosses(ctx, keys.OnMark(now()))
+	accepted, err := s.AcceptLosses(ctx, apikeys.OnMark(now()))
 	return append(losses, accepted...), err
 }
 

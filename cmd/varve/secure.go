@@ -10,13 +10,13 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"
-	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/store"
 )
 
 // mayListen refuses to listen where others reach it while there are no keys.
-func mayListen(ctx context.Context, c *config.Config, registry *keys.Registry) error {
+func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry) error {
 	if c.Server.Loopback() {
 		return nil
 	}
@@ -59,6 +59,6 @@ func serve(srv *http.Server, l net.Listener) error {
 }
 
 // keyChanged logs what became of a key, and by whom. An id is no secret.
-func keyChanged(log zerolog.Logger, what string, k *keys.Key, by string) {
+func keyChanged(log zerolog.Logger, what string, k *apikeys.Key, by string) {
 	log.Info().Str("key", k.ID).Str("name", k.Name).Str("tenant", k.Tenant).Stringer("scopes", k.Scopes).Str("by", by).Msg(what)
 }

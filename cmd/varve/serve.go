@@ -19,10 +19,10 @@ import (
 
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/health"
-	"github.com/varvedb/varve/keys"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/store/local"
@@ -154,7 +154,7 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 	if err != nil {
 		return nil, err
 	}
-	if err := mayListen(ctx, c, keys.New(st, now)); err != nil {
+	if err := mayListen(ctx, c, apikeys.New(st, now)); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	grid := c.Grid()
@@ -223,7 +223,7 @@ func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged f
 		registerDamage(reg, st)
 	}
 	return api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Fleet: e.Fleet,
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Fleet: e.Fleet,
 		Rollups: e.Rollups, Counter: e.Counter, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
 		Version: versionText(), Verify: verifierOf(e.Store), Metrics: reg, Hosts: c.Server.HostList(),
 		Limits: api.Limits{
@@ -233,8 +233,8 @@ func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged f
 		Events: api.Events{
 			Failed:     newFailures(log, now).request,
 			Judged:     judged,
-			KeyCreated: func(k keys.Key, by string) { keyChanged(log, "API key made", &k, by) },
-			KeyRevoked: func(k keys.Key, by string) { keyChanged(log, "API key revoked", &k, by) },
+			KeyCreated: func(k apikeys.Key, by string) { keyChanged(log, "API key made", &k, by) },
+			KeyRevoked: func(k apikeys.Key, by string) { keyChanged(log, "API key revoked", &k, by) },
 		},
 	})
 }

@@ -58,7 +58,7 @@ func launch(t *testing.T, url, registry string, way http.RoundTripper) *process 
 		router: router.New(router.Options{Writer: s, Creator: s, Streams: known, Policy: policy, Grid: layout, Now: now}),
 		query:  query.New(query.Options{Reader: s, Catalog: s, Streams: known, Policy: policy, Now: now, Parallel: 8}),
 		rotator: rotator.New(rotator.Options{
-			Catalog: s, Creator: s, Keeper: s, Items: s, Policy: rotator.Policy{Grid: layout, Retention: policy}, Now: now,
+			Catalog: s, Creator: s, Lifecycle: s, Items: s, Policy: rotator.Policy{Grid: layout, Retention: policy}, Now: now,
 			Holder: fmt.Sprint(holders.Add(1)), Parallel: 8,
 		}),
 	}

@@ -75,7 +75,7 @@ func classOf(word string) types.TableClass {
 	return types.TableClassStandard
 }
 
-// Tune implements store.Keeper: a provisioned table gets the tier's capacity, or
+// Tune implements store.Lifecycle: a provisioned table gets the tier's capacity, or
 // goes on demand if there is none; and a table gets the tier's class. A table
 // that is on demand stays so. DynamoDB bounds changes of class and of capacity
 // apart, so if one fails, the other is made all the same.

@@ -101,12 +101,12 @@ func (s *Store) change(ctx context.Context, t grid.Table, do func(*store.Info) e
 	return do(&tb.info)
 }
 
-// Tune implements store.Keeper.
+// Tune implements store.Lifecycle.
 func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	return s.change(ctx, t, func(in *store.Info) error { in.Tier = tier; return nil })
 }
 
-// Retire implements store.Keeper.
+// Retire implements store.Lifecycle.
 func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	return s.change(ctx, t, func(in *store.Info) error {
 		if err := store.Retirable(in); err != nil {
@@ -117,17 +117,17 @@ func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	})
 }
 
-// Restore implements store.Keeper.
+// Restore implements store.Lifecycle.
 func (s *Store) Restore(ctx context.Context, t grid.Table) error {
 	return s.change(ctx, t, func(in *store.Info) error { in.Retired = time.Time{}; return nil })
 }
 
-// Hold implements store.Keeper.
+// Hold implements store.Lifecycle.
 func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
 	return s.change(ctx, t, func(in *store.Info) error { in.Hold = reason; return nil })
 }
 
-// Drop implements store.Keeper.
+// Drop implements store.Lifecycle.
 func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -133,7 +133,7 @@ func (s *Store) change(ctx context.Context, t grid.Table, do func(*tableRecord) 
 	return s.commitCatalog(ctx, batch, func() { tb.record = changed })
 }
 
-// Tune implements store.Keeper. A table that has become cold is packed, in the
+// Tune implements store.Lifecycle. A table that has become cold is packed, in the
 // background.
 func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	if err := s.change(ctx, t, func(r *tableRecord) error { r.Tier = tier; return nil }); err != nil {
@@ -150,7 +150,7 @@ func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	return nil
 }
 
-// Retire implements store.Keeper.
+// Retire implements store.Lifecycle.
 func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	return s.change(ctx, t, func(r *tableRecord) error {
 		if err := store.Retirable(r.info(t)); err != nil {
@@ -161,17 +161,17 @@ func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	})
 }
 
-// Restore implements store.Keeper.
+// Restore implements store.Lifecycle.
 func (s *Store) Restore(ctx context.Context, t grid.Table) error {
 	return s.change(ctx, t, func(r *tableRecord) error { r.Retired = time.Time{}; return nil })
 }
 
-// Hold implements store.Keeper.
+// Hold implements store.Lifecycle.
 func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
 	return s.change(ctx, t, func(r *tableRecord) error { r.Hold = reason; return nil })
 }
 
-// Drop implements store.Keeper. When it returns, the table is gone; its disk is
+// Drop implements store.Lifecycle. When it returns, the table is gone; its disk is
 // given back soon after.
 func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 	if err := s.enter(ctx); err != nil {

@@ -1,4 +1,4 @@
-package keys_test
+package apikeys_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
@@ -84,7 +84,7 @@ func (w *watched) reads() int {
 
 // world is a store, a clock, and a registry of one process.
 type world struct {
-	*keys.Registry
+	*apikeys.Registry
 	t     *testing.T
 	clock *clock
 	items *watched
@@ -93,16 +93,16 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	c := newClock()
 	w := &watched{Items: mem.New(c.Now)}
-	return &world{Registry: keys.New(w, c.Now), t: t, clock: c, items: w}
+	return &world{Registry: apikeys.New(w, c.Now), t: t, clock: c, items: w}
 }
 
 // other is the registry of another process on the same store.
 func (w *world) other() *world {
-	return &world{Registry: keys.New(w.items, w.clock.Now), t: w.t, clock: w.clock, items: w.items}
+	return &world{Registry: apikeys.New(w.items, w.clock.Now), t: w.t, clock: w.clock, items: w.items}
 }
 
 // create makes a key; the first is an admin's.
-func (w *world) create(d keys.Draft) (keys.Key, string) {
+func (w *world) create(d apikeys.Draft) (apikeys.Key, string) {
 	w.t.Helper()
 	k, text, err := w.Create(w.t.Context(), d)
 	if err != nil {
@@ -111,9 +111,9 @@ func (w *world) create(d keys.Draft) (keys.Key, string) {
 	return k, text
 }
 
-func (w *world) admin() (keys.Key, string) {
+func (w *world) admin() (apikeys.Key, string) {
 	w.t.Helper()
-	return w.create(keys.Draft{Name: "first", Scopes: keys.Admin})
+	return w.create(apikeys.Draft{Name: "first", Scopes: apikeys.Admin})
 }
 
 // allowed reports whether a text is a valid key; anything but ErrNone is a
@@ -121,7 +121,7 @@ func (w *world) admin() (keys.Key, string) {
 func (w *world) allowed(text string) bool {
 	w.t.Helper()
 	g, err := w.Check(w.t.Context(), text)
-	if err != nil && !errors.Is(err, keys.ErrNone) {
+	if err != nil && !errors.Is(err, apikeys.ErrNone) {
 		w.t.Fatal(err)
 	}
 	return g != nil

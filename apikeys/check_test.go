@@ -1,4 +1,4 @@
-package keys_test
+package apikeys_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
@@ -29,10 +29,10 @@ func change(text string, at int, to byte) string {
 func TestCheck(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	k, text := w.create(keys.Draft{Tenant: "acme", Scopes: keys.Write})
+	k, text := w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Write})
 	for _, one := range []*world{w, w.other()} {
 		g, err := one.Check(t.Context(), text)
-		if err != nil || g.ID != k.ID || g.Tenant != "acme" || g.Scopes != keys.Write {
+		if err != nil || g.ID != k.ID || g.Tenant != "acme" || g.Scopes != apikeys.Write {
 			t.Fatalf("%+v %v", g, err)
 		}
 		for _, wrong := range []string{
@@ -54,17 +54,17 @@ func TestScopes(t *testing.T) {
 		names              string
 		read, write, admin bool
 	}{{"read", true, false, false}, {"write", false, true, false}, {"read,write", true, true, false}, {"admin", true, true, true}, {"read,admin", true, true, true}} {
-		s, err := keys.ParseScopes(strings.Split(row.names, ",")...)
-		if err != nil || s.Has(keys.Read) != row.read || s.Has(keys.Write) != row.write || s.Has(keys.Admin) != row.admin || s.String() != row.names {
+		s, err := apikeys.ParseScopes(strings.Split(row.names, ",")...)
+		if err != nil || s.Has(apikeys.Read) != row.read || s.Has(apikeys.Write) != row.write || s.Has(apikeys.Admin) != row.admin || s.String() != row.names {
 			t.Errorf("%s is %s, %v", row.names, s, err)
 		}
 	}
-	for _, g := range []keys.Grant{{Tenant: "acme", Scopes: keys.Admin}, {Tenant: varve.DefaultTenant, Scopes: keys.Write}} {
-		if g.Operates(keys.Read) {
+	for _, g := range []apikeys.Grant{{Tenant: "acme", Scopes: apikeys.Admin}, {Tenant: varve.DefaultTenant, Scopes: apikeys.Write}} {
+		if g.Operates(apikeys.Read) {
 			t.Errorf("%+v sees the deployment", g)
 		}
 	}
-	if g := (keys.Grant{Tenant: varve.DefaultTenant, Scopes: keys.Read}); !g.Operates(keys.Read) || g.Operates(keys.Admin) {
+	if g := (apikeys.Grant{Tenant: varve.DefaultTenant, Scopes: apikeys.Read}); !g.Operates(apikeys.Read) || g.Operates(apikeys.Admin) {
 		t.Errorf("%+v", g)
 	}
 }
@@ -74,8 +74,8 @@ func TestScopes(t *testing.T) {
 func TestEnds(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	_, expiring := w.create(keys.Draft{Scopes: keys.Read, Expires: w.clock.Now().Add(5 * time.Second)})
-	k, revoked := w.create(keys.Draft{Scopes: keys.Read})
+	_, expiring := w.create(apikeys.Draft{Scopes: apikeys.Read, Expires: w.clock.Now().Add(5 * time.Second)})
+	k, revoked := w.create(apikeys.Draft{Scopes: apikeys.Read})
 	elsewhere := w.other()
 	for _, one := range []*world{w, elsewhere} {
 		if !one.allowed(expiring) || !one.allowed(revoked) {
@@ -105,7 +105,7 @@ func TestEnds(t *testing.T) {
 func TestRevokedWhileRead(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	k, text := w.create(keys.Draft{Scopes: keys.Read})
+	k, text := w.create(apikeys.Draft{Scopes: apikeys.Read})
 	w.clock.advance(time.Minute) // so that it is read again
 	began, goOn := make(chan struct{}), make(chan struct{})
 	var looked atomic.Bool
@@ -139,7 +139,7 @@ func TestRevokedWhileRead(t *testing.T) {
 func TestMemory(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	k, text := w.create(keys.Draft{Scopes: keys.Read})
+	k, text := w.create(apikeys.Draft{Scopes: apikeys.Read})
 	w.clock.advance(time.Minute)
 	before := w.items.reads()
 	var wg sync.WaitGroup
@@ -187,8 +187,8 @@ func TestMemory(t *testing.T) {
 func TestGuessing(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	_, text := w.create(keys.Draft{Scopes: keys.Read})
-	_, fresh := w.create(keys.Draft{Scopes: keys.Read})
+	_, text := w.create(apikeys.Draft{Scopes: apikeys.Read})
+	_, fresh := w.create(apikeys.Draft{Scopes: apikeys.Read})
 	attacked := w.other()
 	if !attacked.allowed(text) {
 		t.Fatal("no key")
@@ -203,7 +203,7 @@ func TestGuessing(t *testing.T) {
 	}
 	before := w.items.reads()
 	for range 2000 {
-		if err := guess(); !errors.Is(err, keys.ErrNone) && varve.FailureOf(err) != varve.Busy {
+		if err := guess(); !errors.Is(err, apikeys.ErrNone) && varve.FailureOf(err) != varve.Busy {
 			t.Fatal(err)
 		}
 	}
@@ -240,11 +240,11 @@ func TestGuessing(t *testing.T) {
 func TestStoreFails(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	_, text := w.create(keys.Draft{Scopes: keys.Read})
+	_, text := w.create(apikeys.Draft{Scopes: apikeys.Read})
 	broken := errors.New("no answer")
 	w.items.onGet(func([]store.Item) error { return broken })
 	w.clock.advance(time.Minute)
-	if g, err := w.Check(t.Context(), text); g != nil || !errors.Is(err, broken) || errors.Is(err, keys.ErrNone) {
+	if g, err := w.Check(t.Context(), text); g != nil || !errors.Is(err, broken) || errors.Is(err, apikeys.ErrNone) {
 		t.Errorf("%v %v", g, err)
 	}
 	w.items.onGet(nil)
@@ -255,8 +255,8 @@ func TestStoreFails(t *testing.T) {
 
 // BenchmarkCheck is the cost of a key that is in memory.
 func BenchmarkCheck(b *testing.B) {
-	r := keys.New(mem.New(nil), time.Now)
-	_, text, err := r.Create(b.Context(), keys.Draft{Scopes: keys.Admin})
+	r := apikeys.New(mem.New(nil), time.Now)
+	_, text, err := r.Create(b.Context(), apikeys.Draft{Scopes: apikeys.Admin})
 	if err != nil {
 		b.Fatal(err)
 	}

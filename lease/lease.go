@@ -34,9 +34,9 @@ const (
 	attrUntil  = "until" // unix milliseconds
 )
 
-// Keeper grants leases kept in items. It is safe for concurrent use, and not to
+// Manager grants leases kept in items. It is safe for concurrent use, and not to
 // be copied once it is used.
-type Keeper struct {
+type Manager struct {
 	Items  store.Items
 	Now    func() time.Time
 	Holder string        // names this process, uniquely
@@ -54,7 +54,7 @@ type sight struct {
 
 // Lease is a lease that is held.
 type Lease struct {
-	k     *Keeper
+	k     *Manager
 	name  string
 	token int64
 	until time.Time
@@ -64,7 +64,7 @@ func key(name string) store.Key { return store.Key{PK: "LEASE", SK: name} }
 
 // Acquire takes the lease of a name. It fails with ErrHeld if another process
 // has it.
-func (k *Keeper) Acquire(ctx context.Context, name string) (*Lease, error) {
+func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 	items, err := k.Items.Get(ctx, []store.Key{key(name)}, true)
 	if err != nil {
 		return nil, fmt.Errorf("lease %s: %w", name, err)
@@ -93,7 +93,7 @@ func (k *Keeper) Acquire(ctx context.Context, name string) (*Lease, error) {
 
 // idle reports whether a lease has been seen unchanged for longer than it lasts,
 // which this process measures with its own clock.
-func (k *Keeper) idle(name string, token, until int64) bool {
+func (k *Manager) idle(name string, token, until int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.Now()

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/lease"
 	"github.com/varvedb/varve/store/mem"
 )
 
@@ -19,7 +19,7 @@ import (
 type process struct {
 	world *world
 	ahead time.Duration
-	k     *lease.Keeper
+	k     *lease.Manager
 	l     *lease.Lease // if it has ever been acquired
 	busy  bool         // in the midst of a call
 }
@@ -40,7 +40,7 @@ func newWorld(t *rapid.T) *world {
 	for _, name := range []string{"a", "b", "c"} {
 		p := &process{world: w, ahead: time.Duration(rapid.Int64Range(0, int64(skew)).Draw(t, "ahead"))}
 		now := func() time.Time { return w.clock.now.Add(p.ahead) }
-		p.k = &lease.Keeper{Items: &interrupted{w.items, w}, Now: now, Holder: name, TTL: lasts}
+		p.k = &lease.Manager{Items: &interrupted{w.items, w}, Now: now, Holder: name, TTL: lasts}
 		w.procs = append(w.procs, p)
 	}
 	return w

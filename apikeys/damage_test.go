@@ -1,4 +1,4 @@
-package keys_test
+package apikeys_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -26,7 +26,7 @@ func TestCheck_FailsClosedOnDamage(t *testing.T) {
 		return s
 	}
 	s := open()
-	_, text, err := keys.New(s, time.Now).Create(t.Context(), keys.Draft{Name: "first", Tenant: varve.DefaultTenant, Scopes: keys.Admin})
+	_, text, err := apikeys.New(s, time.Now).Create(t.Context(), apikeys.Draft{Name: "first", Tenant: varve.DefaultTenant, Scopes: apikeys.Admin})
 	if err = errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestCheck_FailsClosedOnDamage(t *testing.T) {
 	}
 	for range 2 {
 		s = open()
-		r := keys.New(s, time.Now)
+		r := apikeys.New(s, time.Now)
 		if on, err := r.On(t.Context()); !on || !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("keys are on: %v, %v", on, err)
 		}
@@ -58,14 +58,14 @@ func TestCheck_FailsClosedOnDamage(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if _, err := s.AcceptLosses(t.Context(), keys.OnMark(time.Now())); err != nil {
+	if _, err := s.AcceptLosses(t.Context(), apikeys.OnMark(time.Now())); err != nil {
 		t.Fatal(err)
 	}
-	r := keys.New(s, time.Now)
+	r := apikeys.New(s, time.Now)
 	if on, err := r.On(t.Context()); !on || err != nil {
 		t.Errorf("after the loss was accepted, keys are on: %v, %v", on, err)
 	}
-	if grant, err := r.Check(t.Context(), text); grant != nil || !errors.Is(err, keys.ErrNone) {
+	if grant, err := r.Check(t.Context(), text); grant != nil || !errors.Is(err, apikeys.ErrNone) {
 		t.Errorf("after the loss was accepted, a key that is lost: %v, %v", grant, err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package keys keeps API keys in the registry: who may do what, for which
+// Package apikeys keeps API keys in the registry: who may do what, for which
 // tenant, until when and how fast.
 //
 // A key is vk_<id>_<secret>: the id names it in lists and logs, the secret is
@@ -10,4 +10,4 @@
 // One item a key: pk KEYS, sk <id>. The item KEYS ON says that there is or was a
 // key: from then on there is no way in without one, also when the last has
 // expired, been revoked or been forgotten.
-package keys
+package apikeys

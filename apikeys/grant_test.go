@@ -1,11 +1,11 @@
-package keys_test
+package apikeys_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 )
 
 // TestRequestRate promises a second's worth at once, one more as soon as there
@@ -13,7 +13,7 @@ import (
 func TestRequestRate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	_, text := w.create(keys.Draft{Scopes: keys.Read, Rate: keys.Rate{Requests: 5}})
+	_, text := w.create(apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: 5}})
 	ask := func() time.Duration {
 		t.Helper()
 		g, err := w.Check(t.Context(), text)
@@ -51,7 +51,7 @@ func TestRequestRate(t *testing.T) {
 func TestReadingRate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	_, text := w.create(keys.Draft{Scopes: keys.Write, Rate: keys.Rate{Readings: 100}})
+	_, text := w.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 100}})
 	g, err := w.Check(t.Context(), text)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestReadingRate(t *testing.T) {
 }
 
 func TestNoRate(t *testing.T) {
-	g := keys.Everything()
+	g := apikeys.Everything()
 	for range 1000 {
 		g.Readings(time.Time{}, 1e6)
 		if g.Request(time.Time{}) != 0 || g.Write(time.Time{}) != 0 {
@@ -92,17 +92,17 @@ func TestShows(t *testing.T) {
 	w := newWorld(t)
 	k, text := w.admin()
 	for _, with := range []string{text, "a" + text + "b", "vk_vk_" + text, "/v1/keys/" + text, text[:40], text[:28]} {
-		if !keys.Shows(with) {
+		if !apikeys.Shows(with) {
 			t.Errorf("%q shows nothing", with)
 		}
 	}
 	for _, without := range []string{"", "vk_", k.ID, "vk_" + k.ID, "vk_" + k.ID + "_", "vk_sensor_01", "vk_abcdefgh_01", strings.Repeat("vk_", 100)} {
-		if keys.Shows(without) {
+		if apikeys.Shows(without) {
 			t.Errorf("%q shows a key", without)
 		}
 	}
-	if keys.IDOf(text) != k.ID || keys.IDOf(k.ID) != k.ID {
-		t.Errorf("%s %s", keys.IDOf(text), keys.IDOf(k.ID))
+	if apikeys.IDOf(text) != k.ID || apikeys.IDOf(k.ID) != k.ID {
+		t.Errorf("%s %s", apikeys.IDOf(text), apikeys.IDOf(k.ID))
 	}
 }
 
@@ -111,7 +111,7 @@ func TestShows(t *testing.T) {
 func TestRateIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	_, text := w.create(keys.Draft{Scopes: keys.Read, Rate: keys.Rate{Requests: 0.01}})
+	_, text := w.create(apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: 0.01}})
 	for i, want := range []time.Duration{0, 89 * time.Second, 78 * time.Second} {
 		g, err := w.Check(t.Context(), text)
 		if err != nil {
@@ -129,7 +129,7 @@ func TestRateIsRemembered(t *testing.T) {
 func TestBegin(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	_, text := w.create(keys.Draft{Scopes: keys.Write, Rate: keys.Rate{Readings: 10}})
+	_, text := w.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 10}})
 	g, err := w.Check(t.Context(), text)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestBegin(t *testing.T) {
 	if wait := g.Begin(w.clock.Now(), 1); wait != 0 {
 		t.Errorf("after that: %s", wait)
 	}
-	if wait := keys.Everything().Begin(w.clock.Now(), 1e6); wait != 0 {
+	if wait := apikeys.Everything().Begin(w.clock.Now(), 1e6); wait != 0 {
 		t.Errorf("everybody has to wait %s", wait)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/lease"
 	"github.com/varvedb/varve/store/mem"
 )
 
@@ -27,7 +27,7 @@ func (c *clock) Now() time.Time { return c.now }
 
 func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
 
-func acquire(t *testing.T, k *lease.Keeper) *lease.Lease {
+func acquire(t *testing.T, k *lease.Manager) *lease.Lease {
 	t.Helper()
 	l, err := k.Acquire(t.Context(), "job")
 	if err != nil {
@@ -44,12 +44,12 @@ func want(t *testing.T, what string, err, is error) {
 	}
 }
 
-// two returns the keepers of two processes over one store.
-func two(c *clock) (items store.Items, a, b *lease.Keeper) {
+// two returns the managers of two processes over one store.
+func two(c *clock) (items store.Items, a, b *lease.Manager) {
 	items = mem.New(nil)
 	return items,
-		&lease.Keeper{Items: items, Now: c.Now, Holder: "a", TTL: ttl},
-		&lease.Keeper{Items: items, Now: c.Now, Holder: "b", TTL: ttl}
+		&lease.Manager{Items: items, Now: c.Now, Holder: "a", TTL: ttl},
+		&lease.Manager{Items: items, Now: c.Now, Holder: "b", TTL: ttl}
 }
 
 // A lease is held by one process until its end has passed by more than clocks
@@ -61,7 +61,7 @@ func TestTakenOverAfterItsEnd(t *testing.T) {
 	want(t, "a's check", la.Check(t.Context()), nil)
 	for _, d := range []time.Duration{0, ttl - 1, 1, skew} {
 		c.pass(d)
-		b = &lease.Keeper{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl} // one that has not met the lease before
+		b = &lease.Manager{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl} // one that has not met the lease before
 		_, err := b.Acquire(t.Context(), "job")
 		want(t, "b, before the end has surely passed", err, lease.ErrHeld)
 	}
@@ -142,7 +142,7 @@ func TestChecksRenew(t *testing.T) {
 		want(t, "b", err, lease.ErrHeld)
 	}
 	c.pass(ttl + skew) // the end itself is not behind
-	b = &lease.Keeper{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl}
+	b = &lease.Manager{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl}
 	_, err := b.Acquire(t.Context(), "job")
 	want(t, "b, when the end may not have passed", err, lease.ErrHeld)
 	c.pass(24 * time.Hour)
@@ -244,7 +244,7 @@ func TestTokenRises(t *testing.T) {
 		return got[0].Attrs["token"].String()
 	}
 	for i, wanted := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"} {
-		k := []*lease.Keeper{a, b}[i%2]
+		k := []*lease.Manager{a, b}[i%2]
 		l := acquire(t, k)
 		if token() != wanted {
 			t.Errorf("acquired with token %s, want %s", token(), wanted)

@@ -1,4 +1,4 @@
-package keys_test
+package apikeys_test
 
 import (
 	"crypto/sha256"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/keys"
+	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/store"
 )
 
@@ -25,9 +25,9 @@ var form = regexp.MustCompile(`^vk_[a-z2-7]{8}_[0-9A-Za-z]{43}$`)
 func TestCreate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	d := keys.Draft{
-		Tenant: "acme", Name: "gate 7", Scopes: keys.Read | keys.Write, Expires: w.clock.Now().Add(30 * day),
-		Rate: keys.Rate{Requests: 0.5, Readings: 1000},
+	d := apikeys.Draft{
+		Tenant: "acme", Name: "gate 7", Scopes: apikeys.Read | apikeys.Write, Expires: w.clock.Now().Add(30 * day),
+		Rate: apikeys.Rate{Requests: 0.5, Readings: 1000},
 	}
 	k, text := w.create(d)
 	if !form.MatchString(text) || !strings.HasPrefix(text, "vk_"+k.ID+"_") {
@@ -66,7 +66,7 @@ func TestCreate(t *testing.T) {
 func TestFirstKey(t *testing.T) {
 	w := newWorld(t)
 	late := w.other()
-	for _, d := range []keys.Draft{{Scopes: keys.Read | keys.Write}, {Tenant: "acme", Scopes: keys.Admin}} {
+	for _, d := range []apikeys.Draft{{Scopes: apikeys.Read | apikeys.Write}, {Tenant: "acme", Scopes: apikeys.Admin}} {
 		_, _, err := w.Create(t.Context(), d)
 		invalid(t, err, "scopes", "first key")
 	}
@@ -78,7 +78,7 @@ func TestFirstKey(t *testing.T) {
 	}
 	isOn(w, false)
 	isOn(late, false)
-	k, _ := w.create(keys.Draft{Scopes: keys.Admin | keys.Read, Expires: w.clock.Now().Add(time.Hour)})
+	k, _ := w.create(apikeys.Draft{Scopes: apikeys.Admin | apikeys.Read, Expires: w.clock.Now().Add(time.Hour)})
 	isOn(w, true)
 	isOn(w.other(), true)
 	isOn(late, false)
@@ -91,7 +91,7 @@ func TestFirstKey(t *testing.T) {
 	if list, err := w.List(t.Context(), ""); err != nil || len(list) != 0 {
 		t.Errorf("%v %v", list, err)
 	}
-	w.create(keys.Draft{Tenant: "acme", Scopes: keys.Read}) // is no first key any more
+	w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Read}) // is no first key any more
 }
 
 // TestDiesBeforeFirstKey promises that a process which dies between noting that
@@ -107,7 +107,7 @@ func TestDiesBeforeFirstKey(t *testing.T) {
 		}
 		return nil
 	}
-	if _, _, err := w.Create(t.Context(), keys.Draft{Scopes: keys.Admin}); !errors.Is(err, broken) {
+	if _, _, err := w.Create(t.Context(), apikeys.Draft{Scopes: apikeys.Admin}); !errors.Is(err, broken) {
 		t.Fatal(err)
 	}
 	if on, err := w.other().On(t.Context()); err != nil || !on {
@@ -134,24 +134,24 @@ func TestBadDrafts(t *testing.T) {
 	w.admin()
 	for _, row := range []struct {
 		why, param, says string
-		d                keys.Draft
+		d                apikeys.Draft
 	}{
-		{"no scope", "scopes", "no scope", keys.Draft{}},
-		{"a tenant that is no name", "tenant", "letters", keys.Draft{Tenant: "a/b", Scopes: keys.Read}},
-		{"a long name", "name", "100", keys.Draft{Name: strings.Repeat("x", 101), Scopes: keys.Read}},
-		{"a name with a line's end", "name", "printed", keys.Draft{Name: "a\nb", Scopes: keys.Read}},
-		{"a name that is no text", "name", "printed", keys.Draft{Name: "\xff", Scopes: keys.Read}},
-		{"an end in the past", "expires", "is over", keys.Draft{Scopes: keys.Read, Expires: w.clock.Now()}},
-		{"an end that cannot be written", "expires", "too far", keys.Draft{Scopes: keys.Read, Expires: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
-		{"a rate below nothing", "requests_per_second", "a second", keys.Draft{Scopes: keys.Read, Rate: keys.Rate{Requests: -1}}},
-		{"a rate that is none", "readings_per_second", "no number", keys.Draft{Scopes: keys.Write, Rate: keys.Rate{Readings: math.NaN()}}},
+		{"no scope", "scopes", "no scope", apikeys.Draft{}},
+		{"a tenant that is no name", "tenant", "letters", apikeys.Draft{Tenant: "a/b", Scopes: apikeys.Read}},
+		{"a long name", "name", "100", apikeys.Draft{Name: strings.Repeat("x", 101), Scopes: apikeys.Read}},
+		{"a name with a line's end", "name", "printed", apikeys.Draft{Name: "a\nb", Scopes: apikeys.Read}},
+		{"a name that is no text", "name", "printed", apikeys.Draft{Name: "\xff", Scopes: apikeys.Read}},
+		{"an end in the past", "expires", "is over", apikeys.Draft{Scopes: apikeys.Read, Expires: w.clock.Now()}},
+		{"an end that cannot be written", "expires", "too far", apikeys.Draft{Scopes: apikeys.Read, Expires: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		{"a rate below nothing", "requests_per_second", "a second", apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: -1}}},
+		{"a rate that is none", "readings_per_second", "no number", apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: math.NaN()}}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			_, _, err := w.Create(t.Context(), row.d)
 			invalid(t, err, row.param, row.says)
 		})
 	}
-	_, err := keys.ParseScopes("read", "root")
+	_, err := apikeys.ParseScopes("read", "root")
 	invalid(t, err, "scopes", `scope "root" is unknown`)
 }
 
@@ -161,9 +161,9 @@ func TestList(t *testing.T) {
 	w := newWorld(t)
 	first, _ := w.admin()
 	w.clock.advance(time.Second)
-	short, _ := w.create(keys.Draft{Tenant: "acme", Scopes: keys.Read, Expires: w.clock.Now().Add(time.Hour)})
+	short, _ := w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Read, Expires: w.clock.Now().Add(time.Hour)})
 	w.clock.advance(time.Second)
-	revoked, _ := w.create(keys.Draft{Tenant: "acme", Scopes: keys.Write})
+	revoked, _ := w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Write})
 	w.revoke(revoked.ID)
 	expect := func(tenant string, want ...string) {
 		t.Helper()
@@ -194,7 +194,7 @@ func TestList(t *testing.T) {
 func TestRevoke(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
-	k, text := w.create(keys.Draft{Tenant: "acme", Scopes: keys.Read})
+	k, text := w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Read})
 	_, errOther := w.Revoke(t.Context(), "rival", k.ID)
 	if varve.FailureOf(errOther) != varve.NotFound || !w.allowed(text) {
 		t.Errorf("another tenant: %v", errOther)

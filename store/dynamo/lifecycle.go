@@ -118,7 +118,7 @@ func (s *Store) ready(ctx context.Context, t grid.Table) error {
 	return err
 }
 
-// Retire implements store.Keeper.
+// Retire implements store.Lifecycle.
 func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	return s.change(ctx, t, func(r *record) error {
 		if err := store.Retirable(&store.Info{Table: t, Hold: r.Hold}); err != nil {
@@ -129,12 +129,12 @@ func (s *Store) Retire(ctx context.Context, t grid.Table, at time.Time) error {
 	})
 }
 
-// Restore implements store.Keeper.
+// Restore implements store.Lifecycle.
 func (s *Store) Restore(ctx context.Context, t grid.Table) error {
 	return s.change(ctx, t, func(r *record) error { r.Retired = time.Time{}; return nil })
 }
 
-// Hold implements store.Keeper. While a table is on hold, DynamoDB deletes no
+// Hold implements store.Lifecycle. While a table is on hold, DynamoDB deletes no
 // expired rows of it either.
 func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
 	if err := s.enter(ctx); err != nil {
@@ -150,7 +150,7 @@ func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
 	return nil
 }
 
-// Drop implements store.Keeper. It goes on where an earlier call was cut off.
+// Drop implements store.Lifecycle. It goes on where an earlier call was cut off.
 func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 	if err := s.enter(ctx); err != nil {
 		return err
