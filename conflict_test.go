@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 // sample returns a normalized reading with an id and fields in JSON.
@@ -33,7 +34,7 @@ func sample(t *testing.T, id, fields string) varve.Reading {
 		f := varve.Field{Name: name}
 		switch m := member.(type) {
 		case json.Number:
-			n, err := varve.ParseNumber(m.String())
+			n, err := decimal.Parse(m.String())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 // tb is what helpers need of a test, a fuzz target or a property.
@@ -19,7 +20,7 @@ type tb interface {
 
 func number(t tb, text string) varve.Number {
 	t.Helper()
-	n, err := varve.ParseNumber(text)
+	n, err := decimal.Parse(text)
 	if err != nil {
 		t.Fatalf("number %s: %v", text, err)
 	}

@@ -134,11 +134,7 @@ func appendCanonicalField(dst []byte, f *Field) []byte {
 	dst = append(dst, f.Name...)
 	switch f.Value.kind {
 	case KindNumber:
-		n := f.Value.num
-		if n.hi != 0 || n.lo%10 == 0 {
-			n = n.Canonical()
-		}
-		return appendCanonicalNumber(append(dst, tagNumber), n)
+		return f.Value.num.AppendCanonical(append(dst, tagNumber))
 	case KindBool:
 		if f.Value.Bool() {
 			return append(dst, tagTrue)
@@ -151,26 +147,4 @@ func appendCanonicalField(dst []byte, f *Field) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(f.Value.text)))
 	return append(dst, f.Value.text...)
-}
-
-// appendCanonicalNumber is on the way of every number in and out: small ones
-// take its short cuts.
-func appendCanonicalNumber(dst []byte, n Number) []byte {
-	signed := int64(n.exp) * 2
-	if n.neg {
-		signed++
-	}
-	if zigzag := uint64(signed<<1) ^ uint64(signed>>63); zigzag < 0x80 {
-		dst = append(dst, byte(zigzag))
-	} else {
-		dst = binary.AppendUvarint(dst, zigzag)
-	}
-	if n.hi == 0 && n.lo < 1<<14 {
-		if n.lo < 0x80 {
-			return append(dst, byte(n.lo), 0)
-		}
-		return append(dst, byte(n.lo)|0x80, byte(n.lo>>7), 0)
-	}
-	dst = binary.AppendUvarint(dst, n.lo)
-	return binary.AppendUvarint(dst, n.hi)
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal/decimaltest"
 )
 
 // Readings that say the same have one id, however they were written.
@@ -90,7 +91,7 @@ func lengthAndBytes(s string) string {
 
 // numberForm is the documented form of a number, by way of math/big.
 func numberForm(t tb, text string) string {
-	r := ratOf(t, text)
+	r := decimaltest.Rat(t, text)
 	if r.Sign() == 0 {
 		return "n\x00\x00\x00"
 	}
@@ -127,7 +128,7 @@ func genDatum() *rapid.Generator[datum] {
 			x := genTree(0).Draw(t, "JSON")
 			return datum{[]varve.Value{jsonValue(t, x.write(t)), jsonValue(t, x.write(t))}, "j" + lengthAndBytes(x.plain())}
 		}
-		n := genNumber().Draw(t, "number")
+		n := decimaltest.Number().Draw(t, "number")
 		canonical := varve.NumberValue(n.Canonical())
 		return datum{[]varve.Value{varve.NumberValue(n), canonical}, numberForm(t, n.String())}
 	})

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/varvedb/varve/decimal"
 )
 
 // JSONValue returns the JSON object or array in text as a value, in canonical
@@ -54,7 +56,7 @@ func (c canonicalizer) value(dst []byte, depth int) ([]byte, error) {
 		}
 		return c.array(dst, depth+1)
 	case json.Number:
-		n, err := ParseNumber(string(t))
+		n, err := decimal.Parse(string(t))
 		if err != nil {
 			return nil, fmt.Errorf("number %s: %w", quote(string(t)), err)
 		}

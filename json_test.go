@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 func nested(open, inner, closing string, depth int) string {
@@ -71,8 +72,8 @@ var refusedJSON = []struct {
 	{"a member twice", `{"a":1,"b":2,"a":1}`, `member "a" is there twice`},
 	{"a member twice, once in escapes", `{"a":1,"\u0061":2}`, `member "a" is there twice`},
 	{"a member twice, deep inside", `[{"x":{"k":1,"k":1}}]`, `member "k" is there twice`},
-	{"39 digits", `[` + nines(39) + `]`, varve.ErrNumberPrecision.Error()},
-	{"out of range", `{"a":1e126}`, varve.ErrNumberRange.Error()},
+	{"39 digits", `[` + nines(39) + `]`, decimal.ErrPrecision.Error()},
+	{"out of range", `{"a":1e126}`, decimal.ErrRange.Error()},
 	{"arrays 17 deep", nested("[", "", "]", 17), "nested deeper than 16"},
 	{"objects 17 deep", nested(`{"a":`, "1", "}", 17), "nested deeper than 16"},
 	{"both, 18 deep", nested(`{"a":[`, "", "]}", 9), "nested deeper than 16"},
@@ -119,8 +120,8 @@ func TestJSONRefused(t *testing.T) {
 			}
 		})
 	}
-	if _, err := varve.JSONValue([]byte(`[1e126]`)); !errors.Is(err, varve.ErrNumberRange) {
-		t.Errorf("got %v, want one that is %v", err, varve.ErrNumberRange)
+	if _, err := varve.JSONValue([]byte(`[1e126]`)); !errors.Is(err, decimal.ErrRange) {
+		t.Errorf("got %v, want one that is %v", err, decimal.ErrRange)
 	}
 }
 

@@ -1,8 +1,9 @@
 package varve
 
 import (
-	"math"
 	"strconv"
+
+	"github.com/varvedb/varve/decimal"
 )
 
 // Kind says what a [Value] is.
@@ -44,7 +45,7 @@ type Value struct {
 func NumberValue(n Number) Value { return Value{kind: KindNumber, num: n} }
 
 // IntValue returns the integer n as a value.
-func IntValue(n int64) Value { return NumberValue(NumberFromInt(n)) }
+func IntValue(n int64) Value { return NumberValue(decimal.FromInt(n)) }
 
 // StringValue returns s as a value. The caller must not change its bytes.
 func StringValue(s string) Value { return Value{kind: KindString, text: s} }
@@ -53,7 +54,7 @@ func StringValue(s string) Value { return Value{kind: KindString, text: s} }
 func BoolValue(b bool) Value {
 	v := Value{kind: KindBool}
 	if b {
-		v.num.lo = 1
+		v.num = decimal.FromInt(1)
 	}
 	return v
 }
@@ -76,23 +77,17 @@ func (v Value) Number() Number {
 	return v.num
 }
 
-// Int returns the value as an integer; false if it is none that fits.
+// Int returns a number as an integer; false if it is not an integer or does
+// not fit.
 func (v Value) Int() (int64, bool) {
-	n, exp, ok := v.Number().Canonical().Scaled()
-	if v.kind != KindNumber || !ok || exp < 0 {
+	if v.kind != KindNumber {
 		return 0, false
 	}
-	for ; exp > 0; exp-- {
-		if n > math.MaxInt64/10 || n < math.MinInt64/10 {
-			return 0, false
-		}
-		n *= 10
-	}
-	return n, true
+	return v.num.Int64()
 }
 
 // Bool returns the value of a KindBool, else false.
-func (v Value) Bool() bool { return v.kind == KindBool && v.num.lo == 1 }
+func (v Value) Bool() bool { return v.kind == KindBool && !v.num.IsZero() }
 
 // Text returns the bytes of a KindString, or the canonical text of a KindJSON,
 // else "".
@@ -124,7 +119,7 @@ func (v Value) Equal(w Value) bool {
 func (v Value) size() int {
 	switch v.kind {
 	case KindNumber:
-		return 1 + decimalDigits(v.num.hi, v.num.lo)
+		return 1 + v.num.Digits()
 	case KindBool:
 		return 1
 	default:

@@ -1,15 +1,14 @@
 package api_test
 
 import (
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/apikeys"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/apikeys"
 )
 
 // access says, for each route, which status each of the callers gets, in the

@@ -2,13 +2,12 @@ package api_test
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/grid"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/grid"
 )
 
 func (s *server) rule(body string) wire.RuleAnswer {

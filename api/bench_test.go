@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/store/local"

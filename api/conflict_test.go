@@ -2,11 +2,10 @@ package api_test
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // named is a reading with an id and a field in JSON.

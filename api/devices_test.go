@@ -2,12 +2,11 @@ package api_test
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // TestDevices promises that a device is as it was put, that its list pages, and

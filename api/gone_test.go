@@ -3,13 +3,12 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/grid"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/grid"
 )
 
 // TestClientGone promises that a client which goes away before or in the midst

@@ -1,12 +1,11 @@
 package api_test
 
 import (
+	"github.com/varvedb/varve/api/wire"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // TestLatest promises the last reading by event time, or by arrival, and 404

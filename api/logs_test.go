@@ -1,12 +1,11 @@
 package api_test
 
 import (
+	"github.com/varvedb/varve/api/wire"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 func (s *server) log(device, body string) wire.LogAnswer {

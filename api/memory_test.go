@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/grid"
 	"net/http"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/grid"
 )
 
 // packedBulk is a gzip body of n readings of 60 KB each.

@@ -2,16 +2,15 @@ package api_test
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/varvedb/varve/api"
-	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/grid"
 )
 
 // TestTooManyReads_Refused promises 429 with a time to wait while too many reads

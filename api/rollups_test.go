@@ -2,16 +2,15 @@ package api_test
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/engine"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api"
-	"github.com/varvedb/varve/api/client"
-	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/engine"
 )
 
 func numbered(device string, at time.Time, fields string) string {

@@ -2,16 +2,15 @@ package api_test
 
 import (
 	"encoding/json"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/store"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/health"
-	"github.com/varvedb/varve/store"
 )
 
 // routes has a line for every route: a request that it answers with success,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/retention"
 )
@@ -128,7 +129,7 @@ func threshold(text json.RawMessage) (v varve.Value, err error) {
 	case bool:
 		return varve.BoolValue(as), nil
 	case float64:
-		n, err := varve.ParseNumber(string(text))
+		n, err := decimal.Parse(string(text))
 		if err != nil {
 			return v, varve.InvalidParam("threshold", "%s: %s", text, err)
 		}

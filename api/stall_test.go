@@ -5,17 +5,16 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api"
-	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/grid"
 )
 
 // halfSent sends the head of a write and a part of its body, and returns what

@@ -2,14 +2,13 @@ package api_test
 
 import (
 	"context"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/lease"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api"
-	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/lease"
 )
 
 // table finds a table in the list.

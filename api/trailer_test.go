@@ -2,11 +2,10 @@ package api_test
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/api/client"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api/client"
 )
 
 // TestLongCoverage: an answer that rests on more tables than a trailer has room

@@ -2,9 +2,8 @@ package api
 
 import (
 	"context"
-	"io"
-
 	"github.com/varvedb/varve/router"
+	"io"
 )
 
 // yielding is a request's body that gives up the request's turn while it waits

@@ -2,13 +2,12 @@ package api_test
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
 	"net"
 	"net/http"
 	"runtime"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // TestSlowUploads_DoNotHoldUpOthers promises that large bodies whose clients are

@@ -1,11 +1,10 @@
 package apikeys_test
 
 import (
+	"github.com/varvedb/varve/apikeys"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/apikeys"
 )
 
 // TestRequestRate promises a second's worth at once, one more as soon as there

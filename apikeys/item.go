@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/store"
 )
 
@@ -59,7 +60,7 @@ func (s *stored) item() (store.Item, error) {
 		if perSecond == 0 {
 			continue
 		}
-		n, err := varve.NumberFromFloat(perSecond)
+		n, err := decimal.FromFloat(perSecond)
 		if err != nil {
 			return it, fmt.Errorf("key %s: %s: %w", s.ID, name, err)
 		}

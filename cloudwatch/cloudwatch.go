@@ -7,11 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/varvedb/varve/rotator"
 	"io"
 	"sync"
 	"time"
-
-	"github.com/varvedb/varve/rotator"
 )
 
 // Namespace is that of all metrics.

@@ -5,13 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"github.com/varvedb/varve/cloudwatch"
+	"github.com/varvedb/varve/rotator"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/varvedb/varve/cloudwatch"
-	"github.com/varvedb/varve/rotator"
 )
 
 // published is a line as CloudWatch reads it: the values of what it declares.

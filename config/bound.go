@@ -1,9 +1,8 @@
 package config
 
 import (
-	"time"
-
 	"github.com/varvedb/varve/retention"
+	"time"
 )
 
 // Bound is how many tables a configuration can need.

@@ -1,12 +1,11 @@
 package config_test
 
 import (
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/retention"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/config"
-	"github.com/varvedb/varve/retention"
 )
 
 // A class that keeps its readings forever does not hide how many tables the

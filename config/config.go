@@ -5,12 +5,6 @@ package config
 
 import (
 	"fmt"
-	"math"
-	"net"
-	"strconv"
-	"strings"
-	"time"
-
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/grid"
@@ -18,6 +12,11 @@ import (
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
+	"math"
+	"net"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // Config is the whole configuration.

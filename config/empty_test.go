@@ -1,12 +1,11 @@
 package config_test
 
 import (
+	"github.com/varvedb/varve/config"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/config"
 )
 
 // TestEmptyFile: a file that was named and has nothing in it is a mistake: what

@@ -1,9 +1,8 @@
 package config_test
 
 import (
-	"testing"
-
 	"github.com/varvedb/varve/config"
+	"testing"
 )
 
 // A variable means the stream or class, of those that are named, whose name is

@@ -2,16 +2,15 @@ package config_test
 
 import (
 	"errors"
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rollup"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/config"
-	"github.com/varvedb/varve/retention"
-	"github.com/varvedb/varve/rollup"
 )
 
 const day = 24 * time.Hour

@@ -2,11 +2,10 @@ package config_test
 
 import (
 	"errors"
+	"github.com/varvedb/varve/config"
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/config"
 )
 
 const allMistakes = `--set limits.requests: limits.requests: "0" is not a whole number from 1 on

@@ -2,6 +2,10 @@ package config
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/fields"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
 	"maps"
 	"net"
 	"net/url"
@@ -10,11 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/varvedb/varve/fields"
-	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/retention"
-	"github.com/varvedb/varve/rotator"
 )
 
 // setting is one value that can be configured.

@@ -2,10 +2,9 @@ package config
 
 import (
 	"fmt"
-	"time"
-
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
+	"time"
 )
 
 // streamSettings are those of a stream, by what they set.

@@ -2,11 +2,10 @@ package engine
 
 import (
 	"errors"
-	"time"
-
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rotator"
+	"time"
 )
 
 // rotatorEvents returns events that also set and clear RotationFailing. A run

@@ -3,10 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
-
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/lease"
+	"time"
 )
 
 // countFirst is how long what is due may be counted before tables are dropped.

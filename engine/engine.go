@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
-
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/fleet"

@@ -3,15 +3,14 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/mem"
 )
 
 // TestFailureShows: a rotator that fails keeps nobody from opening; it shows in

@@ -2,9 +2,8 @@ package engine
 
 import (
 	"context"
-	"time"
-
 	"github.com/varvedb/varve/store"
+	"time"
 )
 
 // mendEvery is how long to wait after the registry's streams could not be

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/query"
@@ -47,7 +48,7 @@ func quarter(now time.Time) (all []varve.Reading) {
 	for at := now.Add(-90 * 24 * time.Hour); at.Before(now); at = at.Add(time.Duration(1+rng.IntN(600)) * time.Minute) {
 		all = append(all, varve.Reading{
 			Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: []string{"a", "b"}[rng.IntN(2)]}, Time: at,
-			Fields: []varve.Field{{Name: "v", Value: varve.NumberValue(varve.ScaledInt(rng.Int64N(100), -1))}},
+			Fields: []varve.Field{{Name: "v", Value: varve.NumberValue(decimal.FromScaled(rng.Int64N(100), -1))}},
 		})
 	}
 	return all

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/store"
 )
@@ -153,7 +154,7 @@ func expected(readings []varve.Reading, threshold int64, held, gap time.Duration
 		if last != nil && gap > 0 && r.Time.Sub(last.Time) > gap {
 			flush(fmt.Sprintf("gap%d", int(last.Time.Add(gap).Sub(noon)/time.Second)))
 		}
-		if r.Field("v").Number().Compare(varve.NumberFromInt(threshold)) <= 0 {
+		if r.Field("v").Number().Compare(decimal.FromInt(threshold)) <= 0 {
 			flush(fmt.Sprint(int(r.Time.Sub(noon) / time.Second)))
 			continue
 		}
@@ -219,7 +220,7 @@ func TestShuffledArrivals(t *testing.T) {
 		}
 		ids := map[string]bool{}
 		for _, a := range w.alerts(fleet.AlertList{}) {
-			if ids[a.ID] || a.Value.Number().Compare(varve.NumberFromInt(5)) <= 0 {
+			if ids[a.ID] || a.Value.Number().Compare(decimal.FromInt(5)) <= 0 {
 				rt.Fatalf("%+v", a)
 			}
 			ids[a.ID] = true

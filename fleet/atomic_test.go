@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/store"
+	"pgregory.net/rapid"
 )
 
 // atomicStore is a store that one process has to itself, and that carries out

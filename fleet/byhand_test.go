@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/store"
+	"pgregory.net/rapid"
 )
 
 // resolve resolves what is open of device d, by hand.

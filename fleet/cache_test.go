@@ -2,13 +2,12 @@ package fleet_test
 
 import (
 	"context"
-	"strings"
-	"testing"
-	"time"
-
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
+	"strings"
+	"testing"
+	"time"
 )
 
 // slow does something once, between what a read has found and its answer.

@@ -2,10 +2,9 @@ package fleet
 
 import (
 	"context"
+	"github.com/varvedb/varve/lease"
 	"sync"
 	"time"
-
-	"github.com/varvedb/varve/lease"
 )
 
 const (

@@ -1,11 +1,10 @@
 package fleet_test
 
 import (
-	"testing"
-	"time"
-
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/retention"
+	"testing"
+	"time"
 )
 
 const day = 24 * time.Hour

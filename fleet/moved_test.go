@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/fleet"
+	"pgregory.net/rapid"
 )
 
 // TestMovedAlerts: the id of an alert that was shown leads to the one that has

@@ -2,12 +2,11 @@ package fleet
 
 import (
 	"context"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
 	"hash/maphash"
 	"strings"
 	"time"
-
-	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/store"
 )
 
 // A device is registered before its first reading is acknowledged: deadman rules

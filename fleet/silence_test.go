@@ -3,15 +3,14 @@ package fleet_test
 import (
 	"errors"
 	"fmt"
+	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/lease"
+	"github.com/varvedb/varve/store"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/varvedb/varve/fleet"
-	"github.com/varvedb/varve/lease"
-	"github.com/varvedb/varve/store"
 )
 
 // TestDeadman: a device that is silent for long enough, and not a minute

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/fleet"
+	"pgregory.net/rapid"
 )
 
 // pages reads a list to its end, and expects every page but the last to be

@@ -2,13 +2,12 @@ package fleet_test
 
 import (
 	"fmt"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/fleet"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/fleet"
 )
 
 // other is another process, whose clock is ahead.

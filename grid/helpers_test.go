@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/grid"
+	"pgregory.net/rapid"
 )
 
 const week = 7 * 24 * time.Hour

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/grid"
+	"pgregory.net/rapid"
 )
 
 // A month's ranges partition time from 1970 to the end of the week of the

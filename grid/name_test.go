@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/grid"
+	"pgregory.net/rapid"
 )
 
 func genTable() *rapid.Generator[grid.Table] {

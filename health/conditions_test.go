@@ -2,11 +2,10 @@ package health_test
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/health"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/health"
 )
 
 func TestConditions_HoldFromSetToClear(t *testing.T) {

@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
+	"pgregory.net/rapid"
 )
 
 // process is one of several that want the lease. Its clock is ahead of the

@@ -1,10 +1,9 @@
 package query
 
 import (
+	"github.com/varvedb/varve/store"
 	"slices"
 	"sync"
-
-	"github.com/varvedb/varve/store"
 )
 
 // damage gathers the damaged rows that a query skips.

@@ -5,11 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/store"
+	"pgregory.net/rapid"
 )
 
 // TestExplain: an explanation names the tables that the query would read, in

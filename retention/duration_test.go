@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/retention"
+	"pgregory.net/rapid"
 )
 
 const (

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/varvedb/varve/store"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/varvedb/varve/store"
 )
 
 // answer is a page in the making.

@@ -3,7 +3,6 @@ package rollup
 import (
 	"context"
 	"fmt"
-
 	"github.com/varvedb/varve/store"
 )
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store/local"
 	"github.com/varvedb/varve/store/mem"
@@ -28,8 +29,8 @@ func BenchmarkDayAtRest(b *testing.B) {
 	for i := range 24 * 60 {
 		r := w.reading("a", at.Add(time.Duration(i)*time.Minute))
 		r.Fields = []varve.Field{
-			{Name: "battery", Value: varve.IntValue(77)}, {Name: "humidity", Value: varve.NumberValue(varve.ScaledInt(int64(450+i%20), -1))},
-			{Name: "temperature", Value: varve.NumberValue(varve.ScaledInt(int64(224+i%30), -1))},
+			{Name: "battery", Value: varve.IntValue(77)}, {Name: "humidity", Value: varve.NumberValue(decimal.FromScaled(int64(450+i%20), -1))},
+			{Name: "temperature", Value: varve.NumberValue(decimal.FromScaled(int64(224+i%30), -1))},
 		}
 		w.send(0, nil, r)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
@@ -73,7 +74,7 @@ func (d *onDynamo) report(at time.Time) {
 	r := d.reading("a", at)
 	r.Fields = []varve.Field{
 		{Name: "battery", Value: varve.IntValue(77)}, {Name: "humidity", Value: varve.IntValue(45)},
-		{Name: "temperature", Value: varve.NumberValue(varve.ScaledInt(224, -1))},
+		{Name: "temperature", Value: varve.NumberValue(decimal.FromScaled(224, -1))},
 	}
 	if v := d.send(0, nil, r); v[0].Outcome != varve.Stored {
 		d.t.Fatal(v)

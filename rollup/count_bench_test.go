@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store/mem"
 )
@@ -34,7 +35,7 @@ func counting(t testing.TB, over time.Duration, readings int, names func(i int) 
 		raw[i] = bare("a", day.Add(over/time.Duration(readings)*time.Duration(i)))
 		raw[i].ID, raw[i].Arrived = varve.HashID(uint64(i)), raw[i].Time
 		for j, name := range names(i) {
-			raw[i].Fields = append(raw[i].Fields, varve.Field{Name: name, Value: varve.NumberValue(varve.ScaledInt(int64(224+(i+j)%30), -1))})
+			raw[i].Fields = append(raw[i].Fields, varve.Field{Name: name, Value: varve.NumberValue(decimal.FromScaled(int64(224+(i+j)%30), -1))})
 		}
 	}
 	items, clock := mem.New(nil), func() time.Time { return day.Add(12 * time.Hour) }

@@ -3,11 +3,10 @@ package rollup_test
 import (
 	"context"
 	"errors"
-	"slices"
-
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
+	"slices"
 )
 
 var errCrash = errors.New("crashed")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/store"
 )
 
@@ -169,13 +170,13 @@ func (c *columns) integer() int64 {
 }
 
 func (c *columns) number() varve.Number {
-	n, err := varve.ParseNumber(c.next())
+	n, err := decimal.Parse(c.next())
 	c.fail(err)
 	return n
 }
 
-func (c *columns) decimal() Decimal {
-	d, err := parseDecimal(c.next())
+func (c *columns) decimal() decimal.Sum {
+	d, err := decimal.ParseSum(c.next())
 	c.fail(err)
 	return d
 }

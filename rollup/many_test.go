@@ -1,10 +1,9 @@
 package rollup_test
 
 import (
+	"github.com/varvedb/varve/rollup"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/rollup"
 )
 
 // TestManyFields: an hour's readings with 256 fields each that no other has are

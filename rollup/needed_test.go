@@ -1,12 +1,11 @@
 package rollup_test
 
 import (
-	"testing"
-	"time"
-
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rollup"
+	"testing"
+	"time"
 )
 
 // TestNeeded: a table is needed as long as an hour of its range is marked of a day

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 // Partial is what some readings of a series add up to.
@@ -24,7 +25,7 @@ type Partial struct {
 type Field struct {
 	Name        string
 	Count       int64
-	Sum         Decimal
+	Sum         decimal.Sum
 	Min, Max    varve.Number
 	First, Last Point
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal/decimaltest"
 	"github.com/varvedb/varve/store"
 )
 
@@ -29,7 +30,7 @@ func TestPartialAsItem(t *testing.T) {
 				case 0:
 					r.Fields = append(r.Fields, varve.Field{Name: name, Value: varve.StringValue("7")})
 				case 1, 2:
-					r.Fields = append(r.Fields, varve.Field{Name: name, Value: varve.NumberValue(genNumber().Draw(t, "n"))})
+					r.Fields = append(r.Fields, varve.Field{Name: name, Value: varve.NumberValue(decimaltest.Number().Draw(t, "n"))})
 				}
 			}
 			r.ID = varve.HashID(uint64(len(readings)))

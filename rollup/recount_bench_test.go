@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 // evenly returns readings of three fields, evenly spread over a time, that arrived
@@ -18,7 +19,7 @@ func evenly(n int, over time.Duration, arrival int64) (list []varve.Reading, slo
 			Arrived: Daily.start(arrival), ID: varve.HashID(uint64(i) * 0x9e3779b97f4a7c15),
 		}
 		for j, name := range []string{"battery", "humidity", "temperature"} {
-			r.Fields = append(r.Fields, varve.Field{Name: name, Value: varve.NumberValue(varve.ScaledInt(int64(224+(i+j)%30), -1))})
+			r.Fields = append(r.Fields, varve.Field{Name: name, Value: varve.NumberValue(decimal.FromScaled(int64(224+(i+j)%30), -1))})
 		}
 		list = append(list, r)
 		slots[slot{hourOf(r.Time.Unix()), arrival}] = true

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/rollup"
 )
 
@@ -24,7 +25,7 @@ func worth(i int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(2*(i%pe
 func backlog(t TB, hour time.Time, n int) []varve.Reading {
 	list := make([]varve.Reading, n)
 	for i := range list {
-		v, err := varve.ParseNumber(worth(i).String())
+		v, err := decimal.Parse(worth(i).String())
 		if err != nil {
 			t.Fatalf("%v", err)
 		}

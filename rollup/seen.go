@@ -1,6 +1,8 @@
 package rollup
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // seen is what the partials of an hour tell of the readings that arrived before a
 // day, and were counted.

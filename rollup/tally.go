@@ -91,7 +91,7 @@ func (t *tally) merge(p *Partial) {
 	for j := range p.Fields {
 		f := &p.Fields[j]
 		i = t.place(f.Name, i+1)
-		t.sum.Fields[i].Sum.AddDecimal(&f.Sum)
+		t.sum.Fields[i].Sum.AddSum(&f.Sum)
 		t.sum.Fields[i].extremes(f.Count, f.Min, f.Max, f.First, f.Last)
 	}
 }

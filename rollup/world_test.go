@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
@@ -155,7 +156,7 @@ func (w *world) reading(device string, at time.Time) varve.Reading {
 }
 
 func powerOfTwo(n int) varve.Number {
-	v, err := varve.ParseNumber(new(big.Int).Lsh(big.NewInt(1), uint(n%126)).String())
+	v, err := decimal.Parse(new(big.Int).Lsh(big.NewInt(1), uint(n%126)).String())
 	if err != nil {
 		panic(err)
 	}
@@ -244,7 +245,7 @@ func show(at time.Time, p *rollup.Partial) string {
 }
 
 // plain writes an integer without an exponent.
-func plain(d *rollup.Decimal) string {
+func plain(d *decimal.Sum) string {
 	r, ok := new(big.Rat).SetString(d.String())
 	if !ok || !r.IsInt() {
 		return "? " + d.String()
@@ -253,7 +254,7 @@ func plain(d *rollup.Decimal) string {
 }
 
 func whole(n varve.Number) string {
-	var d rollup.Decimal
+	var d decimal.Sum
 	d.Add(n)
 	return plain(&d)
 }

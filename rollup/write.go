@@ -3,10 +3,9 @@ package rollup
 import (
 	"context"
 	"fmt"
+	"github.com/varvedb/varve/store"
 	"maps"
 	"time"
-
-	"github.com/varvedb/varve/store"
 )
 
 // write writes what was counted of a group. If all of its hours are counted now,

@@ -3,14 +3,13 @@ package rotator_test
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // describe writes a plan, tables of one write month and reason in one line.

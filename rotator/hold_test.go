@@ -1,12 +1,11 @@
 package rotator_test
 
 import (
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/rotator"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/rotator"
 )
 
 // TestHoldDuringRun: a table that is put on hold while a run goes on is neither

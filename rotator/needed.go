@@ -3,9 +3,8 @@ package rotator
 import (
 	"context"
 	"fmt"
-	"time"
-
 	"github.com/varvedb/varve/grid"
+	"time"
 )
 
 // keepNeeded keeps the tables that a plan would drop and that are needed. If

@@ -3,13 +3,12 @@ package rotator_test
 import (
 	"context"
 	"errors"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/rotator"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/rotator"
 )
 
 // TestNeeded: a table that is needed is not dropped, and the plan says why; when

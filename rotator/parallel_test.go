@@ -2,13 +2,12 @@ package rotator_test
 
 import (
 	"errors"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/rotator"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/rotator"
 )
 
 // TestParallelCreates: tables are made side by side, as many as allowed; one that

@@ -3,12 +3,11 @@ package rotator
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"time"
-
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
+	"slices"
+	"time"
 )
 
 // Kind is what an action does. Kinds are carried out in this order.

@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
+	"pgregory.net/rapid"
 )
 
 // situation is a policy, a time, and tables in any state, also such as no

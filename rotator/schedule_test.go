@@ -1,11 +1,10 @@
 package rotator_test
 
 import (
+	"github.com/varvedb/varve/rotator"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/rotator"
 )
 
 // TestSchedule: schedules are as for cron, in UTC.

@@ -3,13 +3,12 @@ package rotator_test
 import (
 	"flag"
 	"fmt"
+	"github.com/varvedb/varve/grid"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/grid"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/*.txt")

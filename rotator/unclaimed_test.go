@@ -1,11 +1,10 @@
 package rotator_test
 
 import (
+	"github.com/varvedb/varve/rotator"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/rotator"
 )
 
 // TestUnclaimed: tables whose prefix no class has any more are listed and kept,

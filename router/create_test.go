@@ -3,14 +3,13 @@ package router_test
 import (
 	"context"
 	"errors"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/router"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/router"
 )
 
 // TestMissingTableIsMadeOnce promises that a table which many writers miss at

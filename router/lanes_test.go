@@ -3,12 +3,11 @@ package router_test
 import (
 	"context"
 	"errors"
+	"github.com/varvedb/varve/router"
 	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/varvedb/varve/router"
 )
 
 // turn returns the turn of a request that is admitted.

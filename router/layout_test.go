@@ -2,13 +2,12 @@ package router_test
 
 import (
 	"context"
-	"testing"
-	"time"
-
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/streams"
+	"testing"
+	"time"
 )
 
 // laid is a writer that notes how series were to lie.

@@ -2,13 +2,12 @@ package streams_test
 
 import (
 	"context"
-	"slices"
-	"testing"
-	"time"
-
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 	"github.com/varvedb/varve/streams"
+	"slices"
+	"testing"
+	"time"
 )
 
 // clock is a time that tests set.

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/varvedb/varve/store"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/varvedb/varve/store"
 )
 
 // Repair is a change of a stream's item after which it finds all that tables

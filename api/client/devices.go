@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"github.com/varvedb/varve/api/wire"
 	"io"
 	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // List says which part of a list is asked for.

@@ -2,13 +2,12 @@ package client
 
 import (
 	"context"
+	"github.com/varvedb/varve/api/wire"
 	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // RollupQuery asks for roll-ups of one device. From and To are as in a Query.

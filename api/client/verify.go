@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
 	"net/http"
 	"net/url"
 	"strconv"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // Verify lets the server read all that it stores, at most rate bytes a second, on

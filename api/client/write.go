@@ -3,12 +3,11 @@ package client
 import (
 	"bytes"
 	"context"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
 	"io"
 	"net/http"
 	"net/url"
-
-	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/api/wire"
 )
 
 // Body is a body of readings to be written.

@@ -3,11 +3,10 @@ package wire_test
 import (
 	"errors"
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // large is a body of n readings of about a size in a form.

@@ -2,11 +2,10 @@ package wire_test
 
 import (
 	"errors"
+	"github.com/varvedb/varve/api/wire"
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // endless repeats a text, and counts what was read of it.

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/api/wire"
+	"pgregory.net/rapid"
 )
 
 // anyLine draws a line of NDJSON, right or wrong.

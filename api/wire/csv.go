@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 // Columns says what the columns of a CSV body are.
@@ -305,7 +306,7 @@ func guess(cell []byte) (varve.Value, error) {
 		if err == nil {
 			return varve.NumberValue(n), nil
 		}
-		if !errors.Is(err, varve.ErrNotNumber) {
+		if !errors.Is(err, decimal.ErrSyntax) {
 			return varve.Value{}, fmt.Errorf("%s: %w", clip(string(cell)), err)
 		}
 	}
@@ -322,8 +323,8 @@ func guess(cell []byte) (varve.Value, error) {
 // cellNumber reads a number more freely than JSON has them: +5, .5 and 5. are
 // numbers too. 007 is not: what begins so is a name.
 func cellNumber(cell []byte) (varve.Number, error) {
-	n, err := varve.ParseNumber(cell)
-	if !errors.Is(err, varve.ErrNotNumber) {
+	n, err := decimal.Parse(cell)
+	if !errors.Is(err, decimal.ErrSyntax) {
 		return n, err
 	}
 	s, sign := string(cell), ""
@@ -339,7 +340,7 @@ func cellNumber(cell []byte) (varve.Number, error) {
 	if s[0] == '.' {
 		s = "0" + s
 	}
-	return varve.ParseNumber(sign + strings.TrimSuffix(s, "."))
+	return decimal.Parse(sign + strings.TrimSuffix(s, "."))
 }
 
 // isNaN reports whether a cell is one of the words that programs write for what

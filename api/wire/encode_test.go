@@ -14,6 +14,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/decimal"
 )
 
 // anyValue draws a value of any kind.
@@ -21,7 +22,7 @@ func anyValue(t *rapid.T) varve.Value {
 	switch rapid.IntRange(0, 3).Draw(t, "kind") {
 	case 0:
 		text := rapid.StringMatching(`-?(0|[1-9][0-9]{0,37})(e(-[1-9][0-9]?|[1-8][0-9]?))?|-?[0-9]\.[0-9]{1,37}`).Draw(t, "number")
-		n, err := varve.ParseNumber(text)
+		n, err := decimal.Parse(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

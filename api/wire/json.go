@@ -12,6 +12,7 @@ import (
 	"github.com/go-faster/jx"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 // Defaults are what a reading gets that does not say otherwise.
@@ -220,7 +221,7 @@ func jsonValue(d *jx.Decoder) (v varve.Value, err, wrong error) {
 		if err != nil {
 			return v, err, nil
 		}
-		num, wrong := varve.ParseNumber(n)
+		num, wrong := decimal.Parse(n)
 		if wrong != nil {
 			return v, nil, fmt.Errorf("%s: %w", clip(string(n)), wrong)
 		}

@@ -2,9 +2,8 @@ package wire
 
 import (
 	"encoding/json"
-	"strconv"
-
 	"github.com/varvedb/varve/rollup"
+	"strconv"
 )
 
 // RollupBody is what the readings of one hour or day add up to.

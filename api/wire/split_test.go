@@ -8,9 +8,8 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/api/wire"
+	"pgregory.net/rapid"
 )
 
 // pieces cuts a file into pieces, from a place on or from its beginning.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 // Precision is the unit of numeric times.
@@ -91,7 +92,7 @@ func (f TimeFormat) parseNumber(text string) (time.Time, varve.Verdict) {
 	if p == 0 {
 		p = Milliseconds
 	}
-	n, err := varve.ParseNumber(text)
+	n, err := decimal.Parse(text)
 	if err != nil {
 		return time.Time{}, varve.Reject(varve.CodeTimeInvalid, "time %s: %s", clip(text), err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/decimal"
 )
 
 var berlin = func() *time.Location {
@@ -109,7 +110,7 @@ func TestNumericTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ns := rapid.Int64Range(1e17, varve.MaxTime-1).Draw(t, "ns")
 		for _, p := range []wire.Precision{wire.Seconds, wire.Milliseconds, wire.Microseconds, wire.Nanoseconds} {
-			n := varve.ScaledInt(ns, map[wire.Precision]int{wire.Seconds: -9, wire.Milliseconds: -6, wire.Microseconds: -3}[p])
+			n := decimal.FromScaled(ns, map[wire.Precision]int{wire.Seconds: -9, wire.Milliseconds: -6, wire.Microseconds: -3}[p])
 			for _, text := range []string{n.String(), n.Canonical().String()} {
 				at, v := wire.TimeFormat{Precision: p}.Parse(text)
 				if v.Outcome != 0 || at.UnixNano() != ns || at.Location() != time.UTC {

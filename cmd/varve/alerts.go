@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
 )

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
 )

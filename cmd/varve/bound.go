@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/config"
 	"strings"
 	"time"
-
-	"github.com/varvedb/varve/config"
 )
 
 // outage is the longest time without a run of the rotator that bounds allow

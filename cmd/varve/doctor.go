@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
-
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/grid"

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/logging"
 	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/retention"

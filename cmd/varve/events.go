@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/grid"

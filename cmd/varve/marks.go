@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
 	"io/fs"
 	"maps"
 	"os"
@@ -11,8 +12,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // marks keeps how far each file has been sent, in a checkpoint file. A nil

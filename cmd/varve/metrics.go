@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-
 	"github.com/varvedb/varve/cloudwatch"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"

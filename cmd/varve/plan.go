@@ -1,6 +1,8 @@
 package main
 
-import "github.com/varvedb/varve/api/wire"
+import (
+	"github.com/varvedb/varve/api/wire"
+)
 
 // planLine is what a plan does with one table, or, for people, with several
 // empty ones for one reason.

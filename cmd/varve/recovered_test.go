@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
-
 	"github.com/varvedb/varve/store/local"
 	"github.com/varvedb/varve/store/local/journal"
 )

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"

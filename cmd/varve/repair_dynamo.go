@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store/dynamo"

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"github.com/varvedb/varve/api/client"
 )
 

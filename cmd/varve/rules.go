@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/decimal"
 )
 
 func rulesCommand(a *app) *cobra.Command {
@@ -85,7 +86,7 @@ func thresholdOf(text string) (json.RawMessage, error) {
 	if text == "true" || text == "false" {
 		return json.RawMessage(text), nil
 	}
-	if n, err := varve.ParseNumber(text); err == nil {
+	if n, err := decimal.Parse(text); err == nil {
 		return rawValue(varve.NumberValue(n)), nil
 	}
 	return json.Marshal(text)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 
 	"github.com/rs/zerolog"
-
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/store"

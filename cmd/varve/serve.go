@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
-
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/apikeys"

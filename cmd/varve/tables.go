@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"github.com/varvedb/varve/api/wire"
 )
 

@@ -2,12 +2,11 @@ package dynamo
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/grid"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/varvedb/varve/grid"
 )
 
 func closedAt(n int) (rowAt, *row) {

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/varvedb/varve/store"
 )
 

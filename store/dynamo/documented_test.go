@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/store"
 )
 
@@ -76,7 +77,7 @@ func canonical(t *testing.T, rows []any) string {
 func documentedReadings(t *testing.T) []varve.Reading {
 	t.Helper()
 	number := func(text string) varve.Value {
-		n, err := varve.ParseNumber(text)
+		n, err := decimal.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
 )

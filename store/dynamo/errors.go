@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
-
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 )

@@ -1,10 +1,9 @@
 package dynamo
 
 import (
-	"sync"
-
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
+	"sync"
 )
 
 // expectationsMost bounds for how many series is remembered what their rows

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
+	"golang.org/x/sync/errgroup"
 )
 
 // laidMost bounds how many rows of streams are remembered.

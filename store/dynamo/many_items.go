@@ -7,9 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/varvedb/varve/store"
+	"golang.org/x/sync/errgroup"
 )
 
 // batchWrite is how many items one request may write, and batchBytes about how

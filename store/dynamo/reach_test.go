@@ -1,6 +1,9 @@
 package dynamo_test
 
 import (
+	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -9,10 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/health"
-	"github.com/varvedb/varve/store/dynamo"
-	"github.com/varvedb/varve/tests/dynamotest"
 )
 
 // TestReach_TellsUnreachable: when DynamoDB does not answer, or only with faults, the

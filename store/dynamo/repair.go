@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/store"
 )
 
 // Repairing says how thoroughly [Store.PlanRepair] looks.

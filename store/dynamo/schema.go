@@ -1,6 +1,8 @@
 package dynamo
 
-import "github.com/varvedb/varve/store"
+import (
+	"github.com/varvedb/varve/store"
+)
 
 // RegistryIndex is one of the registry's orders: its table's own, whose name is
 // empty, or an index. All keys are strings, and indexes hold whole items.

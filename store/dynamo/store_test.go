@@ -9,12 +9,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/store/storetest"
 	"github.com/varvedb/varve/tests/dynamotest"
+	"pgregory.net/rapid"
 )
 
 var registries atomic.Int64

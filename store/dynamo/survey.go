@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
+	"golang.org/x/sync/errgroup"
 )
 
 // surveyFor is how long the rows of streams that were read of all tables serve.

@@ -11,10 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
+	"golang.org/x/sync/errgroup"
 )
 
 // tableList is the list of tables as it was read last.

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 // encodeValue returns a value as DynamoDB keeps it. Decimals is how many it was
@@ -70,7 +71,7 @@ func decodeValue(av types.AttributeValue, decimals int) (varve.Value, error) {
 // decodeNumber reads a number and gives it back the decimals that it was
 // written with; -1: those that it has.
 func decodeNumber(text string, decimals int) (varve.Number, error) {
-	n, err := varve.ParseNumber(text)
+	n, err := decimal.Parse(text)
 	if err != nil {
 		return n, fmt.Errorf("number %.60q: %w", text, err)
 	}
@@ -80,16 +81,16 @@ func decodeNumber(text string, decimals int) (varve.Number, error) {
 	}
 	neg, hi, lo, exp := c.Parts()
 	if c.IsZero() {
-		return varve.ParseNumber("0e-" + strconv.Itoa(decimals))
+		return decimal.Parse("0e-" + strconv.Itoa(decimals))
 	}
-	if exp+decimals < 0 || exp+decimals > varve.MaxDigits {
+	if exp+decimals < 0 || exp+decimals > decimal.MaxDigits {
 		return n, fmt.Errorf("number %.60q cannot have %d decimals", text, decimals)
 	}
-	coefficient, err := varve.NewNumber(neg, hi, lo, 0)
+	coefficient, err := decimal.New(neg, hi, lo, 0)
 	if err != nil {
 		return n, err
 	}
-	return varve.ParseNumber(coefficient.String() + strings.Repeat("0", exp+decimals) + "e-" + strconv.Itoa(decimals))
+	return decimal.Parse(coefficient.String() + strings.Repeat("0", exp+decimals) + "e-" + strconv.Itoa(decimals))
 }
 
 // encodeJSON returns JSON as a document of DynamoDB's.
@@ -174,7 +175,7 @@ func appendJSON(b *bytes.Buffer, av types.AttributeValue) error {
 		}
 		b.WriteByte(']')
 	case *types.AttributeValueMemberN:
-		n, err := varve.ParseNumber(av.Value)
+		n, err := decimal.Parse(av.Value)
 		if err != nil {
 			return fmt.Errorf("number %.60q: %w", av.Value, err)
 		}

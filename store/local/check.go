@@ -11,7 +11,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/varvedb/varve/store/local/chunk"
 	"github.com/varvedb/varve/store/local/sst"
 )

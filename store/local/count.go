@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/varvedb/varve/store/local/chunk"
 )
 

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"fmt"
-
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 )

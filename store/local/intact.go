@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"

@@ -11,6 +11,7 @@ import (
 	"github.com/go-faster/jx"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/store"
 )
 
@@ -202,7 +203,7 @@ func decodeAttr(d *jx.Decoder) (v varve.Value, err error) {
 		}
 		switch letter {
 		case "n":
-			n, err := varve.ParseNumber(text)
+			n, err := decimal.Parse(text)
 			v = varve.NumberValue(n)
 			return err
 		case "s":

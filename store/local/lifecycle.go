@@ -3,10 +3,9 @@ package local
 import (
 	"context"
 	"errors"
-	"time"
-
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
+	"time"
 )
 
 // Tables implements store.Catalog.

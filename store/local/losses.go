@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/varvedb/varve/health"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/varvedb/varve/health"
 )
 
 // lostFile names the pair of files that hold the lost key ranges.

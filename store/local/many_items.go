@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/varvedb/varve/store"
 )
 

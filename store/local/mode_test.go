@@ -3,13 +3,12 @@
 package local_test
 
 import (
+	"github.com/varvedb/varve/store/local"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
-
-	"github.com/varvedb/varve/store/local"
 )
 
 // readable returns what in a folder others can read.

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"pgregory.net/rapid"
-
 	"github.com/varvedb/varve/store/local"
 	"github.com/varvedb/varve/store/storetest"
+	"pgregory.net/rapid"
 )
 
 // subject is a store whose disk is in memory, so that it can lose its power.

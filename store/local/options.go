@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/varvedb/varve/health"
 )
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/varvedb/varve/store/local/chunk"
 	"github.com/varvedb/varve/store/local/journal"
 	"github.com/varvedb/varve/store/local/meta"

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/varvedb/varve/store/local/meta"
 	"github.com/varvedb/varve/store/local/sst"
 )

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
@@ -195,14 +196,14 @@ func (b *bodyReader) value() varve.Value {
 }
 
 func (b *bodyReader) number(neg bool, hi, lo uint64, exp int64) varve.Value {
-	if hi == 0 && lo <= 1<<62 && exp >= -varve.MaxScale && exp <= varve.MaxScale {
+	if hi == 0 && lo <= 1<<62 && exp >= -decimal.MaxScale && exp <= decimal.MaxScale {
 		coefficient := int64(lo)
 		if neg {
 			coefficient = -coefficient
 		}
-		return varve.NumberValue(varve.ScaledInt(coefficient, int(exp)))
+		return varve.NumberValue(decimal.FromScaled(coefficient, int(exp)))
 	}
-	n, err := varve.NewNumber(neg, hi, lo, int(exp))
+	n, err := decimal.New(neg, hi, lo, int(exp))
 	if err != nil {
 		b.fail()
 	}

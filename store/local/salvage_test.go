@@ -1,13 +1,12 @@
 package local_test
 
 import (
+	"github.com/varvedb/varve/store/local"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/store/local"
 )
 
 // TestSalvage: a damaged folder opens with Options.Salvage, with everything but

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	log "github.com/cockroachdb/pebble/v2/record"
-
 	"github.com/varvedb/varve/store/local/journal"
 	"github.com/varvedb/varve/store/local/meta"
 )

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 	"github.com/varvedb/varve/store/storetest"

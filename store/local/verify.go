@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/varvedb/varve/store/local/journal"
 )
 

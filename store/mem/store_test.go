@@ -1,12 +1,11 @@
 package mem_test
 
 import (
-	"testing"
-	"time"
-
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 	"github.com/varvedb/varve/store/storetest"
+	"testing"
+	"time"
 )
 
 func TestConformance(t *testing.T) {

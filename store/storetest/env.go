@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
@@ -41,7 +42,7 @@ func device(name string) varve.Series {
 
 // number parses a number that is known to be one.
 func number(s string) varve.Value {
-	n, err := varve.ParseNumber(s)
+	n, err := decimal.Parse(s)
 	if err != nil {
 		panic(err)
 	}

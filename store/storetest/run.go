@@ -1,11 +1,10 @@
 package storetest
 
 import (
+	"github.com/varvedb/varve/store"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/store"
 )
 
 // Open returns a fresh, empty store whose clock is now. It registers its own

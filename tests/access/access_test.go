@@ -2,14 +2,13 @@ package access
 
 import (
 	"flag"
+	"github.com/varvedb/varve/tests/dynamotest"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/tests/dynamotest"
 )
 
 const (

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store/local"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/rotator"
-	"github.com/varvedb/varve/store/local"
 )
 
 // disk measures what readings take when they have come to rest.

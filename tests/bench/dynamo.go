@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
@@ -80,7 +81,7 @@ func (b *bench) dynamoOn(e dynamotest.Emulator, parts ...func(*onDynamo, context
 // reading makes one of a sensor's.
 func (s *sensor) reading(stream string, at time.Time) varve.Reading {
 	s.step()
-	tenths := func(v int) varve.Value { return varve.NumberValue(varve.ScaledInt(int64(v), -1)) }
+	tenths := func(v int) varve.Value { return varve.NumberValue(decimal.FromScaled(int64(v), -1)) }
 	return varve.Reading{
 		Series: varve.Series{Tenant: varve.DefaultTenant, Stream: stream, Device: s.name}, Time: at,
 		Fields: []varve.Field{

@@ -5,11 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"time"
-
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/store/local"
+	"os"
+	"time"
 )
 
 // yearOf is the device that has a reading an hour for a year.

@@ -3,14 +3,13 @@ package damage_test
 import (
 	"bufio"
 	"fmt"
+	"github.com/varvedb/varve/store/local"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/store/local"
 )
 
 // The stores are made by a process of their own, which is killed when all is

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
 	"github.com/varvedb/varve/tests/varvetest"
 )
 

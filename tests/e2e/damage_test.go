@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"github.com/varvedb/varve/tests/varvetest"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -11,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/tests/varvetest"
 )
 
 // TestDamage: a flipped bit on disk ends no process. The device that it hit is

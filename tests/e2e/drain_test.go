@@ -1,12 +1,11 @@
 package e2e
 
 import (
+	"github.com/varvedb/varve/tests/varvetest"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/tests/varvetest"
 )
 
 // TestDrain: a request that is under way when the server is asked to end gets

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
 	"github.com/varvedb/varve/tests/dynamotest"
 	"github.com/varvedb/varve/tests/varvetest"
 )

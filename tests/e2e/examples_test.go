@@ -2,13 +2,12 @@ package e2e
 
 import (
 	"bytes"
+	"github.com/varvedb/varve/tests/varvetest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/tests/varvetest"
 )
 
 // TestExamples runs docs/examples, each twice on one server, and compares what

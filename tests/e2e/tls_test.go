@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"github.com/varvedb/varve/tests/varvetest"
 	"io"
 	"math/big"
 	"net"
@@ -18,8 +19,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/tests/varvetest"
 )
 
 // writeCertificate writes a certificate for 127.0.0.1 that signs itself, and its

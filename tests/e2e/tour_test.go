@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"github.com/varvedb/varve/tests/varvetest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/tests/varvetest"
 )
 
 // tourDay is the day on which the README's tour takes place.

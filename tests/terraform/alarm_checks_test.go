@@ -3,13 +3,12 @@ package terraform_test
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/varvedb/varve/cloudwatch"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/varvedb/varve/cloudwatch"
 )
 
 // alarm is what matters of one.

@@ -2,11 +2,10 @@ package terraform_test
 
 import (
 	"fmt"
-	"net/http/httptest"
-	"testing"
-
 	"github.com/varvedb/varve/tests/dynamotest"
 	"github.com/varvedb/varve/tests/terraform/emulator"
+	"net/http/httptest"
+	"testing"
 )
 
 func newEmulator(t *testing.T) *emulator.Emulator {

@@ -1,14 +1,13 @@
 package terraform_test
 
 import (
+	"github.com/varvedb/varve/grid"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/grid"
 )
 
 // TestPoliciesSuffice runs the program under the planned policies, as AWS would

@@ -2,13 +2,12 @@ package terraform_test
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store/dynamo"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/store/dynamo"
 )
 
 // kmsKey is the key that the complete example is planned with.

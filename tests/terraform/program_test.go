@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/varvedb/varve/tests/varvetest"
 	"io"
 	"net/http"
 	"os"
@@ -13,8 +14,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/tests/varvetest"
 )
 
 // clockFile says by how much the clock of the programs under test is ahead. It

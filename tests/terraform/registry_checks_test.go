@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	tfjson "github.com/hashicorp/terraform-json"
-
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/store/dynamo"
 )

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/gruntwork-io/terratest/modules/terraform"
-
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store/dynamo"
 )

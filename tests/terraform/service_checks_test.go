@@ -10,6 +10,7 @@ import (
 
 	tfjson "github.com/hashicorp/terraform-json"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/config"
 )
 

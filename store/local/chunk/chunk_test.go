@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 var series = varve.Series{Tenant: "acme", Stream: "weather", Device: "a"}
@@ -20,7 +21,7 @@ func genNumber(t *rapid.T) varve.Value {
 		rapid.StringMatching(`-?[1-9][0-9]{10,37}`),
 		rapid.StringMatching(`-?[1-9](\.[0-9]{1,20})?e-?[1-9][0-9]?`),
 	).Draw(t, "number")
-	n, err := varve.ParseNumber(text)
+	n, err := decimal.Parse(text)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -165,9 +166,9 @@ func minutes(n int) []varve.Reading {
 		}
 		r := varve.Reading{Series: series, Time: at.Add(time.Duration(i) * time.Minute), Arrived: at.Add(time.Duration(i) * time.Minute).Add(time.Duration(rng.IntN(2000)) * time.Millisecond),
 			Fields: []varve.Field{
-				{Name: "battery", Value: varve.NumberValue(varve.ScaledInt(int64(bat), -1))},
-				{Name: "humidity", Value: varve.NumberValue(varve.ScaledInt(int64(hum), -1))},
-				{Name: "temperature", Value: varve.NumberValue(varve.ScaledInt(int64(temp), -1))},
+				{Name: "battery", Value: varve.NumberValue(decimal.FromScaled(int64(bat), -1))},
+				{Name: "humidity", Value: varve.NumberValue(decimal.FromScaled(int64(hum), -1))},
+				{Name: "temperature", Value: varve.NumberValue(decimal.FromScaled(int64(temp), -1))},
 			}}
 		r.Normalize()
 		rs = append(rs, r)

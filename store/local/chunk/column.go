@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 // A field is written as
@@ -133,29 +134,13 @@ func (f *fieldBuilder) scale() bool {
 	}
 	least := slices.Min(f.exps)
 	for i, exp := range f.exps {
-		power, ok := powerOf10(exp - least)
+		power, ok := decimal.PowerOf10(exp - least)
 		if c := f.scratch[i]; !ok || c > maxScaled/power || c < -maxScaled/power {
 			return false
 		}
 		f.scratch[i] *= power
 	}
 	return true
-}
-
-var powers = func() (p [19]int64) {
-	p[0] = 1
-	for i := 1; i < len(p); i++ {
-		p[i] = p[i-1] * 10
-	}
-	return p
-}()
-
-// powerOf10 returns 10^n if it fits.
-func powerOf10(n int64) (int64, bool) {
-	if n < 0 || n >= int64(len(powers)) {
-		return 0, false
-	}
-	return powers[n], true
 }
 
 // appendTexts writes the distinct texts once, if that is shorter, and an index

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 )
 
 // field is a decoded column: its values, those of each kind together.
@@ -26,7 +27,7 @@ type field struct {
 // value returns the field's value in reading i, or no value.
 func (f *field) value(i int) varve.Value {
 	if f.plain {
-		return varve.NumberValue(varve.ScaledInt(f.coefs[i], int(f.least)))
+		return varve.NumberValue(decimal.FromScaled(f.coefs[i], int(f.least)))
 	}
 	kind := f.kind
 	if len(f.kinds) > 0 {
@@ -57,10 +58,10 @@ func (f *field) number(i int) varve.Number {
 	exp := f.exps[i]
 	coef := f.coefs[i]
 	if exp != f.least {
-		power, _ := powerOf10(exp - f.least) // checked when decoded
+		power, _ := decimal.PowerOf10(exp - f.least) // checked when decoded
 		coef /= power
 	}
-	return varve.ScaledInt(coef, int(exp))
+	return decimal.FromScaled(coef, int(exp))
 }
 
 func bit(bitmap []byte, i int) bool { return bitmap[i/8]>>(i%8)&1 == 1 }
@@ -158,7 +159,7 @@ func (f *field) decodeNumbers(s *source, n int) {
 	case numbersWide:
 		for range n {
 			signed, lo, hi := s.varint(), s.uvarint(), s.uvarint()
-			num, err := varve.NewNumber(signed&1 == 1, hi, lo, int(signed>>1))
+			num, err := decimal.New(signed&1 == 1, hi, lo, int(signed>>1))
 			if err != nil {
 				s.fail()
 			}
@@ -185,7 +186,7 @@ func (f *field) checkScale(s *source) {
 	}
 	f.least = slices.Min(f.exps)
 	most := slices.Max(f.exps)
-	if _, ok := powerOf10(most - f.least); !ok || f.least < -varve.MaxScale || most > varve.MaxScale {
+	if _, ok := decimal.PowerOf10(most - f.least); !ok || f.least < -decimal.MaxScale || most > decimal.MaxScale {
 		s.fail()
 	}
 }

@@ -1,6 +1,8 @@
 package journal
 
-import "context"
+import (
+	"context"
+)
 
 // Commit is the durability of a frame, to be waited for.
 type Commit struct {

@@ -2,9 +2,8 @@ package journal
 
 import (
 	"encoding/binary"
-	"hash/crc32"
-
 	"github.com/varvedb/varve/store/local/meta"
+	"hash/crc32"
 )
 
 // MaxPayload bounds a frame.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/varvedb/varve/store/local/meta"
 )
 

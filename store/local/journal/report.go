@@ -2,7 +2,6 @@ package journal
 
 import (
 	"fmt"
-
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/meta"
 )

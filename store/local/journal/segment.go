@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/varvedb/varve/store/local/meta"
 )
 

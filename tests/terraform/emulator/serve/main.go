@@ -7,6 +7,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/varvedb/varve/tests/dynamotest"
+	"github.com/varvedb/varve/tests/terraform/emulator"
 	"io"
 	"net"
 	"net/http"
@@ -14,9 +16,6 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-
-	"github.com/varvedb/varve/tests/dynamotest"
-	"github.com/varvedb/varve/tests/terraform/emulator"
 )
 
 func main() {

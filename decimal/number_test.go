@@ -1,13 +1,13 @@
-package varve_test
+package decimal_test
 
 import (
 	"errors"
 	"math"
 	"testing"
 
+	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/decimal/decimaltest"
 	"pgregory.net/rapid"
-
-	"github.com/varvedb/varve"
 )
 
 func TestNumberEqualIgnoresScale(t *testing.T) {
@@ -43,21 +43,21 @@ func TestNewNumber(t *testing.T) {
 		{"zero of any exponent", false, 0, 0, math.MinInt, "0." + zeros(38), nil},
 		{"38 digits", false, big38hi, big38lo, 0, nines(38), nil},
 		{"39 digits that end in zero", false, big38hi, big38lo + 1, 0, "1" + zeros(38), nil},
-		{"39 digits", false, big38hi, big38lo + 2, 0, "", varve.ErrNumberPrecision},
-		{"all bits set", false, math.MaxUint64, math.MaxUint64, 0, "", varve.ErrNumberPrecision},
-		{"the largest exponent", false, 0, 1, varve.MaxExponent, "1e125", nil},
-		{"one more", false, 0, 1, varve.MaxExponent + 1, "", varve.ErrNumberRange},
-		{"the exponent counts from the first digit", false, 0, 10, varve.MaxExponent, "", varve.ErrNumberRange},
-		{"the smallest exponent", false, 0, 1, varve.MinExponent, "1e-130", nil},
-		{"one less", false, 0, 1, varve.MinExponent - 1, "", varve.ErrNumberRange},
-		{"one less, with two digits", false, 0, 10, varve.MinExponent - 1, "1.0e-130", nil},
-		{"no exponent is too large to refuse", false, 0, 1, math.MaxInt, "", varve.ErrNumberRange},
-		{"39 digits and the largest int", false, big38hi, big38lo + 1, math.MaxInt, "", varve.ErrNumberRange},
-		{"the smallest int", false, 0, 1, math.MinInt, "", varve.ErrNumberRange},
+		{"39 digits", false, big38hi, big38lo + 2, 0, "", decimal.ErrPrecision},
+		{"all bits set", false, math.MaxUint64, math.MaxUint64, 0, "", decimal.ErrPrecision},
+		{"the largest exponent", false, 0, 1, decimal.MaxExponent, "1e125", nil},
+		{"one more", false, 0, 1, decimal.MaxExponent + 1, "", decimal.ErrRange},
+		{"the exponent counts from the first digit", false, 0, 10, decimal.MaxExponent, "", decimal.ErrRange},
+		{"the smallest exponent", false, 0, 1, decimal.MinExponent, "1e-130", nil},
+		{"one less", false, 0, 1, decimal.MinExponent - 1, "", decimal.ErrRange},
+		{"one less, with two digits", false, 0, 10, decimal.MinExponent - 1, "1.0e-130", nil},
+		{"no exponent is too large to refuse", false, 0, 1, math.MaxInt, "", decimal.ErrRange},
+		{"39 digits and the largest int", false, big38hi, big38lo + 1, math.MaxInt, "", decimal.ErrRange},
+		{"the smallest int", false, 0, 1, math.MinInt, "", decimal.ErrRange},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			n, err := varve.NewNumber(tt.neg, tt.hi, tt.lo, tt.exp)
+			n, err := decimal.New(tt.neg, tt.hi, tt.lo, tt.exp)
 			if !errors.Is(err, tt.err) || err == nil && n.String() != tt.want {
 				t.Errorf("got %s, %v, want %s, %v", n, err, tt.want, tt.err)
 			}
@@ -68,8 +68,8 @@ func TestNewNumber(t *testing.T) {
 // NewNumber takes back what Parts gives.
 func TestNumberParts(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
-		n := genNumber().Draw(t, "n")
-		if m, err := varve.NewNumber(n.Parts()); err != nil || m != n {
+		n := decimaltest.Number().Draw(t, "n")
+		if m, err := decimal.New(n.Parts()); err != nil || m != n {
 			t.Fatalf("%s becomes %s, %v", n, m, err)
 		}
 	})
@@ -80,10 +80,10 @@ func TestNumberFromInt(t *testing.T) {
 		0: "0", 1: "1", -1: "-1", 10: "10", 1e18: "1" + zeros(18),
 		math.MaxInt64: "9223372036854775807", math.MinInt64: "-9223372036854775808", math.MinInt64 + 1: "-9223372036854775807",
 	} {
-		if got := varve.NumberFromInt(n).String(); got != want {
+		if got := decimal.FromInt(n).String(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		if got := varve.NumberFromInt(n); got != number(t, want) {
+		if got := decimal.FromInt(n); got != number(t, want) {
 			t.Errorf("%d is not the number that %s is read as", n, want)
 		}
 	}
@@ -104,18 +104,18 @@ func TestNumberFromFloat(t *testing.T) {
 		{"hundreds", 100, "100", nil},
 		{"negative", -1.5e-7, "-0.00000015", nil},
 		{"large", 1e125, "1e125", nil},
-		{"too large", 1e126, "", varve.ErrNumberRange},
-		{"the largest", math.MaxFloat64, "", varve.ErrNumberRange},
+		{"too large", 1e126, "", decimal.ErrRange},
+		{"the largest", math.MaxFloat64, "", decimal.ErrRange},
 		{"small", 1e-130, "1e-130", nil},
-		{"too small", 9e-131, "", varve.ErrNumberRange},
-		{"the smallest", math.SmallestNonzeroFloat64, "", varve.ErrNumberRange},
-		{"not a number", math.NaN(), "", varve.ErrNotNumber},
-		{"infinity", math.Inf(1), "", varve.ErrNotNumber},
-		{"minus infinity", math.Inf(-1), "", varve.ErrNotNumber},
+		{"too small", 9e-131, "", decimal.ErrRange},
+		{"the smallest", math.SmallestNonzeroFloat64, "", decimal.ErrRange},
+		{"not a number", math.NaN(), "", decimal.ErrSyntax},
+		{"infinity", math.Inf(1), "", decimal.ErrSyntax},
+		{"minus infinity", math.Inf(-1), "", decimal.ErrSyntax},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			n, err := varve.NumberFromFloat(tt.in)
+			n, err := decimal.FromFloat(tt.in)
 			if !errors.Is(err, tt.err) || err == nil && n.String() != tt.want {
 				t.Errorf("got %s, %v, want %s, %v", n, err, tt.want, tt.err)
 			}
@@ -127,9 +127,9 @@ func TestNumberFromFloat(t *testing.T) {
 func TestNumberFloatRoundTrip(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		f := rapid.Float64Range(-1e120, 1e120).Draw(t, "f")
-		n, err := varve.NumberFromFloat(f)
+		n, err := decimal.FromFloat(f)
 		if err != nil {
-			if errors.Is(err, varve.ErrNumberRange) && math.Abs(f) < 1e-130 {
+			if errors.Is(err, decimal.ErrRange) && math.Abs(f) < 1e-130 {
 				return
 			}
 			t.Fatalf("%g: %v", f, err)
@@ -155,13 +155,13 @@ func TestScaledInt(t *testing.T) {
 		{"zero and a positive exponent is zero", 0, 3, "0"},
 		{"zero and a large exponent is zero", 0, 100, "0"},
 		{"zero and more decimals than a number has", 0, -100, "0." + zeros(38)},
-		{"the largest", math.MaxInt64, varve.MaxScale, "9.223372036854775807e118"},
-		{"the least", math.MinInt64, varve.MaxScale, "-9.223372036854775808e118"},
-		{"the smallest", 1, -varve.MaxScale, "1e-100"},
+		{"the largest", math.MaxInt64, decimal.MaxScale, "9.223372036854775807e118"},
+		{"the least", math.MinInt64, decimal.MaxScale, "-9.223372036854775808e118"},
+		{"the smallest", 1, -decimal.MaxScale, "1e-100"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			n := varve.ScaledInt(tt.coefficient, tt.exp)
+			n := decimal.FromScaled(tt.coefficient, tt.exp)
 			if got := n.String(); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
@@ -170,14 +170,14 @@ func TestScaledInt(t *testing.T) {
 			}
 		})
 	}
-	for _, exp := range []int{varve.MaxScale + 1, -varve.MaxScale - 1, math.MaxInt, math.MinInt} {
+	for _, exp := range []int{decimal.MaxScale + 1, -decimal.MaxScale - 1, math.MaxInt, math.MinInt} {
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Errorf("exponent %d: no panic", exp)
 				}
 			}()
-			varve.ScaledInt(1, exp)
+			decimal.FromScaled(1, exp)
 		}()
 	}
 }
@@ -186,15 +186,15 @@ func TestScaledInt(t *testing.T) {
 func TestScaled(t *testing.T) {
 	tests := []struct {
 		reason string
-		n      varve.Number
+		n      decimal.Number
 		fits   bool
 	}{
-		{"zero", varve.Number{}, true},
+		{"zero", decimal.Number{}, true},
 		{"zero with decimals", number(t, "0.00"), true},
 		{"decimals", number(t, "-22.40"), true},
-		{"the largest", varve.NumberFromInt(math.MaxInt64), true},
-		{"the least but one", varve.NumberFromInt(math.MinInt64 + 1), true},
-		{"the least, which cannot be negated", varve.NumberFromInt(math.MinInt64), false},
+		{"the largest", decimal.FromInt(math.MaxInt64), true},
+		{"the least but one", decimal.FromInt(math.MinInt64 + 1), true},
+		{"the least, which cannot be negated", decimal.FromInt(math.MinInt64), false},
 		{"one too large", number(t, "9223372036854775808"), false},
 		{"one too little", number(t, "-9223372036854775809"), false},
 		{"128 bits", number(t, nines(38)), false},
@@ -209,8 +209,8 @@ func TestScaled(t *testing.T) {
 			if ok != tt.fits {
 				t.Fatalf("%s: fits is %t, want %t", tt.n, ok, tt.fits)
 			}
-			if ok && varve.ScaledInt(coefficient, exp) != tt.n {
-				t.Errorf("%s comes back as %s", tt.n, varve.ScaledInt(coefficient, exp))
+			if ok && decimal.FromScaled(coefficient, exp) != tt.n {
+				t.Errorf("%s comes back as %s", tt.n, decimal.FromScaled(coefficient, exp))
 			}
 		})
 	}
@@ -219,9 +219,9 @@ func TestScaled(t *testing.T) {
 func TestScaledRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		coefficient := rapid.Int64Min(math.MinInt64+1).Draw(t, "coefficient")
-		exp := rapid.IntRange(-varve.MaxScale, varve.MaxScale).Draw(t, "exp")
-		n := varve.ScaledInt(coefficient, exp)
-		if c, e, ok := n.Scaled(); !ok || varve.ScaledInt(c, e) != n || coefficient != 0 && (c != coefficient || e != exp) {
+		exp := rapid.IntRange(-decimal.MaxScale, decimal.MaxScale).Draw(t, "exp")
+		n := decimal.FromScaled(coefficient, exp)
+		if c, e, ok := n.Scaled(); !ok || decimal.FromScaled(c, e) != n || coefficient != 0 && (c != coefficient || e != exp) {
 			t.Fatalf("%d·10^%d comes back as %d·10^%d, %t", coefficient, exp, c, e, ok)
 		}
 	})

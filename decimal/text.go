@@ -1,4 +1,4 @@
-package varve
+package decimal
 
 import (
 	"errors"
@@ -7,17 +7,17 @@ import (
 	"strconv"
 )
 
-// Errors of [ParseNumber].
+// Errors of [Parse].
 var (
-	ErrNotNumber       = errors.New("not a decimal number")
-	ErrNumberPrecision = errors.New("more than 38 significant digits")
-	ErrNumberRange     = errors.New("outside 1e-130 to 9.99e125")
+	ErrSyntax    = errors.New("not a decimal number")
+	ErrPrecision = errors.New("more than 38 significant digits")
+	ErrRange     = errors.New("outside 1e-130 to 9.99e125")
 )
 
-// ParseNumber reads a decimal number as JSON writes one: an optional minus,
+// Parse reads a decimal number as JSON writes one: an optional minus,
 // digits without a superfluous leading zero, an optional fraction and
-// exponent. It fails with ErrNotNumber, ErrNumberPrecision or ErrNumberRange.
-func ParseNumber[T ~string | ~[]byte](s T) (Number, error) {
+// exponent. It fails with ErrSyntax, ErrPrecision or ErrRange.
+func Parse[T ~string | ~[]byte](s T) (Number, error) {
 	var d decimalScan
 	i := 0
 	if i < len(s) && s[i] == '-' {
@@ -29,7 +29,7 @@ func ParseNumber[T ~string | ~[]byte](s T) (Number, error) {
 		d.digit(s[i])
 	}
 	if i == first || (s[first] == '0' && i-first > 1) {
-		return Number{}, ErrNotNumber
+		return Number{}, ErrSyntax
 	}
 	if i < len(s) && s[i] == '.' {
 		i++
@@ -38,20 +38,20 @@ func ParseNumber[T ~string | ~[]byte](s T) (Number, error) {
 			d.digit(s[i])
 		}
 		if i == point {
-			return Number{}, ErrNotNumber
+			return Number{}, ErrSyntax
 		}
 		d.exp -= i - point
 	}
 	if i < len(s) && (s[i] == 'e' || s[i] == 'E') {
 		e, next, ok := scanExponent(s, i+1)
 		if !ok {
-			return Number{}, ErrNotNumber
+			return Number{}, ErrSyntax
 		}
 		d.exp += e
 		i = next
 	}
 	if i != len(s) {
-		return Number{}, ErrNotNumber
+		return Number{}, ErrSyntax
 	}
 	return d.number()
 }
@@ -123,9 +123,9 @@ func (d *decimalScan) push(v uint64) {
 
 func (d *decimalScan) number() (Number, error) {
 	if d.toomany {
-		return Number{}, ErrNumberPrecision
+		return Number{}, ErrPrecision
 	}
-	return NewNumber(d.neg, d.hi, d.lo, d.exp+d.zeros)
+	return New(d.neg, d.hi, d.lo, d.exp+d.zeros)
 }
 
 // String returns the number as JSON writes it; see [Number.Append].

@@ -1,10 +1,10 @@
-package varve_test
+package decimal_test
 
 import (
 	"errors"
+	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/decimal/decimaltest"
 	"testing"
-
-	"github.com/varvedb/varve"
 )
 
 var numberTexts = []struct {
@@ -82,45 +82,45 @@ func TestNumberLimits(t *testing.T) {
 		want       error
 	}{
 		{"38 digits", nines(38), nil},
-		{"39 digits", nines(39), varve.ErrNumberPrecision},
-		{"39 digits across the point", nines(20) + "." + nines(19), varve.ErrNumberPrecision},
-		{"39 digits, the last one far away", "1." + zeros(37) + "1", varve.ErrNumberPrecision},
-		{"39 digits, some beyond a run of zeros", "1" + zeros(100) + "1", varve.ErrNumberPrecision},
-		{"39 digits that 128 bits would hold", "340282366920938463463374607431768211455", varve.ErrNumberPrecision},
+		{"39 digits", nines(39), decimal.ErrPrecision},
+		{"39 digits across the point", nines(20) + "." + nines(19), decimal.ErrPrecision},
+		{"39 digits, the last one far away", "1." + zeros(37) + "1", decimal.ErrPrecision},
+		{"39 digits, some beyond a run of zeros", "1" + zeros(100) + "1", decimal.ErrPrecision},
+		{"39 digits that 128 bits would hold", "340282366920938463463374607431768211455", decimal.ErrPrecision},
 		{"39 digits of which the last is zero", nines(38) + "0", nil},
 		{"leading zeros are no digits", "0." + zeros(60) + nines(38), nil},
 		{"trailing zeros are no digits", nines(38) + zeros(60), nil},
 		{"zeros after the point are no digits", nines(38) + "." + zeros(60), nil},
 		{"below 1e126", "9.9e125", nil},
-		{"1e126", "1e126", varve.ErrNumberRange},
-		{"-1e126", "-1e126", varve.ErrNumberRange},
-		{"1e126 in digits", "1" + zeros(126), varve.ErrNumberRange},
+		{"1e126", "1e126", decimal.ErrRange},
+		{"-1e126", "-1e126", decimal.ErrRange},
+		{"1e126 in digits", "1" + zeros(126), decimal.ErrRange},
 		{"1e125 in digits", "1" + zeros(125), nil},
-		{"12e125", "12e125", varve.ErrNumberRange},
+		{"12e125", "12e125", decimal.ErrRange},
 		{"1e-130", "1e-130", nil},
-		{"1e-131", "1e-131", varve.ErrNumberRange},
-		{"9.9e-131", "9.9e-131", varve.ErrNumberRange},
+		{"1e-131", "1e-131", decimal.ErrRange},
+		{"9.9e-131", "9.9e-131", decimal.ErrRange},
 		{"10e-131 is 1e-130", "10e-131", nil},
 		{"0.1e-129 is 1e-130", "0.1e-129", nil},
 		{"1e-130 in digits", "0." + zeros(129) + "1", nil},
-		{"1e-131 in digits", "0." + zeros(130) + "1", varve.ErrNumberRange},
-		{"an exponent beyond any integer", "1e" + nines(40), varve.ErrNumberRange},
-		{"a negative one", "1e-" + nines(40), varve.ErrNumberRange},
+		{"1e-131 in digits", "0." + zeros(130) + "1", decimal.ErrRange},
+		{"an exponent beyond any integer", "1e" + nines(40), decimal.ErrRange},
+		{"a negative one", "1e-" + nines(40), decimal.ErrRange},
 		{"64 KiB of zeros, taken back", "1" + zeros(65_000) + "e-65000", nil},
 		{"64 KiB of decimals, taken back", "0." + zeros(65_000) + "1e65001", nil},
-		{"64 KiB of zeros", "1" + zeros(65_000), varve.ErrNumberRange},
-		{"64 KiB of decimals", "0." + zeros(65_000) + "1", varve.ErrNumberRange},
+		{"64 KiB of zeros", "1" + zeros(65_000), decimal.ErrRange},
+		{"64 KiB of decimals", "0." + zeros(65_000) + "1", decimal.ErrRange},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			n, err := varve.ParseNumber(tt.in)
+			n, err := decimal.Parse(tt.in)
 			if !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
 				t.Fatalf("got %v, %v, want %v", n, err, tt.want)
 			}
-			if _, err := varve.ParseNumber([]byte(tt.in)); !errors.Is(err, tt.want) {
+			if _, err := decimal.Parse([]byte(tt.in)); !errors.Is(err, tt.want) {
 				t.Errorf("as bytes: %v, want %v", err, tt.want)
 			}
-			if err == nil && rat(n).Cmp(ratOf(t, tt.in)) != 0 {
+			if err == nil && rat(n).Cmp(decimaltest.Rat(t, tt.in)) != 0 {
 				t.Errorf("read as %s", n)
 			}
 		})
@@ -134,8 +134,8 @@ func TestNumberMalformed(t *testing.T) {
 		"1 ", " 1", "1\n", "1 2", "1\x00", "NaN", "nan", "Inf", "-Inf", "inf", "Infinity", "null", "true", `"1"`, "١", "1٫5", "½", "\xff",
 		"1a", "a1", "1e5a", "1.5a", "1f", "1L",
 	} {
-		if n, err := varve.ParseNumber(in); !errors.Is(err, varve.ErrNotNumber) {
-			t.Errorf("%q: got %s, %v, want %v", in, n, err, varve.ErrNotNumber)
+		if n, err := decimal.Parse(in); !errors.Is(err, decimal.ErrSyntax) {
+			t.Errorf("%q: got %s, %v, want %v", in, n, err, decimal.ErrSyntax)
 		}
 	}
 }

@@ -1,33 +1,25 @@
-package rollup
+package decimal_test
 
 import (
 	"encoding/json"
 	"math/big"
 	"testing"
 
+	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/decimal/decimaltest"
 	"pgregory.net/rapid"
-
-	"github.com/varvedb/varve"
 )
 
-func genNumber() *rapid.Generator[varve.Number] {
-	return rapid.Custom(func(t *rapid.T) varve.Number {
+func genSummand() *rapid.Generator[decimal.Number] {
+	return rapid.Custom(func(t *rapid.T) decimal.Number {
 		hi := rapid.SampledFrom([]uint64{0, 0, 0, 1, 5421010862427522169}).Draw(t, "hi")
 		exp := rapid.OneOf(rapid.IntRange(-3, 1), rapid.IntRange(-100, 80)).Draw(t, "exp")
-		n, err := varve.NewNumber(rapid.Bool().Draw(t, "neg"), hi, rapid.Uint64().Draw(t, "lo"), exp)
+		n, err := decimal.New(rapid.Bool().Draw(t, "neg"), hi, rapid.Uint64().Draw(t, "lo"), exp)
 		if err != nil {
-			return varve.NumberFromInt(rapid.Int64().Draw(t, "int"))
+			return decimal.FromInt(rapid.Int64().Draw(t, "int"))
 		}
 		return n
 	})
-}
-
-func rat(t interface{ Fatalf(string, ...any) }, text string) *big.Rat {
-	r, ok := new(big.Rat).SetString(text)
-	if !ok {
-		t.Fatalf("%q is no number", text)
-	}
-	return r
 }
 
 // Whatever numbers are added, in whatever order and groups, the sum is exact,
@@ -35,30 +27,30 @@ func rat(t interface{ Fatalf(string, ...any) }, text string) *big.Rat {
 // digit, with 20 digits.
 func TestDecimalIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		numbers := rapid.SliceOfN(genNumber(), 1, 30).Draw(t, "numbers")
+		numbers := rapid.SliceOfN(genSummand(), 1, 30).Draw(t, "numbers")
 		cut := rapid.IntRange(0, len(numbers)).Draw(t, "cut")
 		want := new(big.Rat)
-		var one, a, b Decimal
+		var one, a, b decimal.Sum
 		for i, n := range numbers {
-			want.Add(want, rat(t, n.String()))
+			want.Add(want, decimaltest.Rat(t, n.String()))
 			if one.Add(n); i < cut {
 				a.Add(n)
 			} else {
 				b.Add(n)
 			}
 		}
-		b.AddDecimal(&a)
-		if rat(t, one.String()).Cmp(want) != 0 || one.String() != b.String() {
+		b.AddSum(&a)
+		if decimaltest.Rat(t, one.String()).Cmp(want) != 0 || one.String() != b.String() {
 			t.Fatalf("%s, and in groups %s, want %s", one.String(), b.String(), want)
 		}
 		text, err := json.Marshal(one)
-		var back Decimal
+		var back decimal.Sum
 		if err != nil || json.Unmarshal(text, &back) != nil || back.String() != one.String() {
 			t.Fatalf("%s was read back as %s, %v", text, back.String(), err)
 		}
 		mean := one.Mean(int64(len(numbers)))
-		off := new(big.Rat).Sub(rat(t, mean.String()), want.Quo(want, big.NewRat(int64(len(numbers)), 1)))
-		bound := new(big.Rat).Mul(want.Abs(want), rat(t, "5e-20"))
+		off := new(big.Rat).Sub(decimaltest.Rat(t, mean.String()), want.Quo(want, big.NewRat(int64(len(numbers)), 1)))
+		bound := new(big.Rat).Mul(want.Abs(want), decimaltest.Rat(t, "5e-20"))
 		if off.Abs(off).Cmp(bound) > 0 {
 			t.Fatalf("the mean of %s over %d is %s", one.String(), len(numbers), mean.String())
 		}
@@ -84,7 +76,7 @@ func TestMeanByHand(t *testing.T) {
 		{"1e125", 2, "5e124"},
 		{"1e-100", 8, "1.25e-101"},
 	} {
-		d, err := parseDecimal(c.sum)
+		d, err := decimal.ParseSum(c.sum)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +86,7 @@ func TestMeanByHand(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "x", "1e", "1.-2", "--1", "1_0", "0x1", "1e1e1"} {
-		if d, err := parseDecimal(bad); err == nil {
+		if d, err := decimal.ParseSum(bad); err == nil {
 			t.Errorf("%q is read as %s", bad, d.String())
 		}
 	}

@@ -1,4 +1,4 @@
-package varve_test
+package decimal_test
 
 import (
 	"encoding/json"
@@ -8,35 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/decimal/decimaltest"
 	"pgregory.net/rapid"
-
-	"github.com/varvedb/varve"
 )
 
-// genDecimal draws decimal texts, near the limits as often as not.
-func genDecimal() *rapid.Generator[string] {
-	return rapid.OneOf(
-		rapid.StringMatching(`-?(0|[1-9][0-9]{0,4})(\.[0-9]{1,4})?`),
-		rapid.StringMatching(`-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,24})?([eE][+-]?[0-9]{1,3})?`),
-		rapid.StringMatching(`-?[1-9][0-9]{36,38}(e-?[0-9]{1,2})?`),
-		rapid.StringMatching(`-?[1-9]0{10,45}[0-9]?(\.0{1,30})?`),
-		rapid.StringMatching(`-?0\.0{0,60}[0-9]{1,39}(e[0-9]{1,2})?`),
-		rapid.StringMatching(`-?[0-9](\.[0-9]{1,3})?e(-1[23][0-9]|12[0-9])`),
-	)
-}
-
-// ratOf is the number in a text, as math/big reads it.
-func ratOf(t tb, text string) *big.Rat {
-	t.Helper()
-	r, ok := new(big.Rat).SetString(text)
-	if !ok {
-		t.Fatalf("math/big cannot read %s", text)
-	}
-	return r
-}
-
 // rat is the number that the parts of n say.
-func rat(n varve.Number) *big.Rat {
+func rat(n decimal.Number) *big.Rat {
 	neg, hi, lo, exp := n.Parts()
 	coefficient := new(big.Int).SetUint64(hi)
 	coefficient.Lsh(coefficient, 64).Add(coefficient, new(big.Int).SetUint64(lo))
@@ -64,25 +42,25 @@ func significant(text string) int {
 // outOfRange reports whether a number is not zero and too large or too small.
 func outOfRange(r *big.Rat) bool {
 	abs := new(big.Rat).Abs(r)
-	tiny := new(big.Rat).Inv(tenTo(-varve.MinExponent))
-	return abs.Sign() != 0 && (abs.Cmp(tenTo(varve.MaxExponent+1)) >= 0 || abs.Cmp(tiny) < 0)
+	tiny := new(big.Rat).Inv(tenTo(-decimal.MinExponent))
+	return abs.Sign() != 0 && (abs.Cmp(tenTo(decimal.MaxExponent+1)) >= 0 || abs.Cmp(tiny) < 0)
 }
 
 // Parsing takes exactly the decimals of at most 38 digits in range, and their
 // value is the one that math/big reads.
 func TestNumberAgreesWithBig(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
-		checkNumber(t, genDecimal().Draw(t, "text"))
+		checkNumber(t, decimaltest.Text().Draw(t, "text"))
 	})
 }
 
 func checkNumber(t tb, text string) {
 	t.Helper()
-	want := ratOf(t, text)
-	n, err := varve.ParseNumber(text)
-	precise, ranged := significant(text) <= varve.MaxDigits, !outOfRange(want)
+	want := decimaltest.Rat(t, text)
+	n, err := decimal.Parse(text)
+	precise, ranged := significant(text) <= decimal.MaxDigits, !outOfRange(want)
 	if !precise || !ranged {
-		if !(errors.Is(err, varve.ErrNumberPrecision) && !precise) && !(errors.Is(err, varve.ErrNumberRange) && !ranged) {
+		if !(errors.Is(err, decimal.ErrPrecision) && !precise) && !(errors.Is(err, decimal.ErrRange) && !ranged) {
 			t.Fatalf("%s: got %s, %v; 38 digits: %t, in range: %t", text, n, err, precise, ranged)
 		}
 		return
@@ -102,21 +80,21 @@ func checkNumber(t tb, text string) {
 
 // checkText checks that n is written as a JSON number that reads back as n, and
 // is written the same again.
-func checkText(t tb, n varve.Number) {
+func checkText(t tb, n decimal.Number) {
 	t.Helper()
 	text := n.String()
 	if !json.Valid([]byte(text)) || strings.HasPrefix(text, "-") && n.IsZero() {
 		t.Fatalf("%q is not a number in JSON", text)
 	}
 	back := number(t, text)
-	if !back.Equal(n) || back.String() != text || rat(n).Cmp(ratOf(t, text)) != 0 {
+	if !back.Equal(n) || back.String() != text || rat(n).Cmp(decimaltest.Rat(t, text)) != 0 {
 		t.Fatalf("%s reads back as %s", text, back)
 	}
 }
 
 // checkCanonical checks that the canonical form of n is n without a trailing
 // zero, and the one form of all that equal n.
-func checkCanonical(t tb, n varve.Number) {
+func checkCanonical(t tb, n decimal.Number) {
 	t.Helper()
 	c := n.Canonical()
 	if rat(c).Cmp(rat(n)) != 0 || !c.Equal(n) || !n.Equal(c) || c.Compare(n) != 0 || c.Canonical() != c {
@@ -136,19 +114,9 @@ func checkCanonical(t tb, n varve.Number) {
 	}
 }
 
-// genNumber draws numbers that fit.
-func genNumber() *rapid.Generator[varve.Number] {
-	return rapid.Custom(func(t *rapid.T) varve.Number {
-		return number(t, genDecimal().Filter(func(text string) bool {
-			_, err := varve.ParseNumber(text)
-			return err == nil
-		}).Draw(t, "text"))
-	})
-}
-
 // genNear draws numbers that are equal to n or all but equal.
-func genNear(n varve.Number) *rapid.Generator[varve.Number] {
-	return rapid.Custom(func(t *rapid.T) varve.Number {
+func genNear(n decimal.Number) *rapid.Generator[decimal.Number] {
+	return rapid.Custom(func(t *rapid.T) decimal.Number {
 		neg, hi, lo, exp := n.Parts()
 		switch rapid.IntRange(0, 4).Draw(t, "near") {
 		case 0: // the same in another form
@@ -167,7 +135,7 @@ func genNear(n varve.Number) *rapid.Generator[varve.Number] {
 		case 4:
 			exp++
 		}
-		m, err := varve.NewNumber(neg, hi, lo, exp)
+		m, err := decimal.New(neg, hi, lo, exp)
 		if err != nil {
 			return n
 		}
@@ -177,8 +145,8 @@ func genNear(n varve.Number) *rapid.Generator[varve.Number] {
 
 func TestNumberCompareAgreesWithBig(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
-		n := genNumber().Draw(t, "n")
-		m := rapid.OneOf(genNear(n), genNumber()).Draw(t, "m")
+		n := decimaltest.Number().Draw(t, "n")
+		m := rapid.OneOf(genNear(n), decimaltest.Number()).Draw(t, "m")
 		want := rat(n).Cmp(rat(m))
 		if got := n.Compare(m); got != want {
 			t.Fatalf("Compare(%s, %s) is %d, want %d", n, m, got, want)
@@ -220,7 +188,7 @@ func FuzzParseNumber(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := varve.ParseNumber(text); errors.Is(err, varve.ErrNotNumber) {
+		if _, err := decimal.Parse(text); errors.Is(err, decimal.ErrSyntax) {
 			if json.Valid([]byte(text)) && strings.Trim(text, "-+.eE0123456789") == "" {
 				t.Fatalf("%s is a number in JSON: %v", text, err)
 			}

@@ -1,4 +1,4 @@
-package rollup
+package decimal
 
 import (
 	"math"
@@ -6,13 +6,11 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-
-	"github.com/varvedb/varve"
 )
 
-// Decimal is an exact decimal number of any length: what numbers add up to. The
+// Sum is an exact decimal number of any length: what numbers add up to. The
 // zero value is 0. It is not to be copied once it has been added to.
-type Decimal struct {
+type Sum struct {
 	big   *big.Int // nil: 0
 	small int64    // added to big, so that most sums never touch it
 	exp   int      // the value is (big + small) × 10^exp
@@ -24,13 +22,13 @@ type Decimal struct {
 const meanDigits = 20
 
 // Add adds a number.
-func (d *Decimal) Add(n varve.Number) {
+func (d *Sum) Add(n Number) {
 	neg, hi, lo, exp := n.Parts()
 	if hi == 0 && lo == 0 {
 		return
 	}
 	shift := d.align(exp)
-	if hi == 0 && shift < len(pow10) && d.addSmall(neg, lo, pow10[shift]) {
+	if hi == 0 && shift < len(powersOf10) && d.addSmall(neg, lo, powersOf10[shift]) {
 		return
 	}
 	c := new(big.Int).SetUint64(hi)
@@ -42,7 +40,7 @@ func (d *Decimal) Add(n varve.Number) {
 }
 
 // addSmall adds ±coefficient × factor, if that needs no big number.
-func (d *Decimal) addSmall(neg bool, coefficient, factor uint64) bool {
+func (d *Sum) addSmall(neg bool, coefficient, factor uint64) bool {
 	over, c := bits.Mul64(coefficient, factor)
 	if over != 0 || c > math.MaxInt64/2 {
 		return false
@@ -58,8 +56,8 @@ func (d *Decimal) addSmall(neg bool, coefficient, factor uint64) bool {
 	return true
 }
 
-// AddDecimal adds another sum.
-func (d *Decimal) AddDecimal(o *Decimal) {
+// AddSum adds another sum.
+func (d *Sum) AddSum(o *Sum) {
 	c, exp := o.parts()
 	if c.Sign() != 0 {
 		shift := d.align(exp)
@@ -68,7 +66,7 @@ func (d *Decimal) AddDecimal(o *Decimal) {
 }
 
 // align makes the exponent at most exp, and returns how much exp is above it.
-func (d *Decimal) align(exp int) int {
+func (d *Sum) align(exp int) int {
 	if !d.begun {
 		d.exp, d.begun = exp, true
 	}
@@ -81,13 +79,13 @@ func (d *Decimal) align(exp int) int {
 	return 0
 }
 
-func (d *Decimal) addBig(c *big.Int) {
+func (d *Sum) addBig(c *big.Int) {
 	d.fold()
 	d.big.Add(d.big, c)
 }
 
 // fold takes the small part into the big one.
-func (d *Decimal) fold() {
+func (d *Sum) fold() {
 	if d.big == nil {
 		d.big = new(big.Int)
 	}
@@ -96,7 +94,7 @@ func (d *Decimal) fold() {
 }
 
 // parts returns coefficient and exponent; the coefficient is the caller's.
-func (d *Decimal) parts() (*big.Int, int) {
+func (d *Sum) parts() (*big.Int, int) {
 	c := big.NewInt(d.small)
 	if d.big != nil {
 		c.Add(c, d.big)
@@ -106,14 +104,14 @@ func (d *Decimal) parts() (*big.Int, int) {
 
 // Mean returns the sum divided by a count above 0, to 20 significant digits,
 // or as many decimals as the sum has if these are more, rounded half to even.
-func (d *Decimal) Mean(count int64) Decimal {
+func (d *Sum) Mean(count int64) Sum {
 	c, exp := d.parts()
 	n := big.NewInt(count)
 	more := max(0, meanDigits-digitsOf(c)+digitsOf(n))
 	for {
 		q := quotient(new(big.Int).Mul(c, tenTo(more)), n)
 		if more == 0 || digitsOf(q) <= meanDigits {
-			return Decimal{big: q, exp: exp - more, begun: true}
+			return Sum{big: q, exp: exp - more, begun: true}
 		}
 		more--
 	}
@@ -137,13 +135,12 @@ func quotient(c, n *big.Int) *big.Int {
 func digitsOf(n *big.Int) int { return len(new(big.Int).Abs(n).String()) }
 
 // longestPlain is the length up to which a number is written without an
-// exponent, as varve.Number has it.
-const longestPlain = varve.MaxDigits + 3
+// exponent, as Number has it.
 
 // Append appends the number as JSON writes it, without superfluous zeros.
-func (d *Decimal) Append(dst []byte) []byte {
-	if d.big == nil && d.exp >= -varve.MaxScale && d.exp <= varve.MaxScale {
-		return varve.ScaledInt(d.small, d.exp).Canonical().Append(dst)
+func (d *Sum) Append(dst []byte) []byte {
+	if d.big == nil && d.exp >= -MaxScale && d.exp <= MaxScale {
+		return FromScaled(d.small, d.exp).Canonical().Append(dst)
 	}
 	c, exp := d.parts()
 	if c.Sign() == 0 {
@@ -171,49 +168,40 @@ func (d *Decimal) Append(dst []byte) []byte {
 }
 
 // String returns what Append appends.
-func (d *Decimal) String() string { return string(d.Append(nil)) }
+func (d *Sum) String() string { return string(d.Append(nil)) }
 
 // MarshalJSON implements json.Marshaler: a number with all its digits.
-func (d Decimal) MarshalJSON() ([]byte, error) { return d.Append(nil), nil }
+func (d Sum) MarshalJSON() ([]byte, error) { return d.Append(nil), nil }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (d *Decimal) UnmarshalJSON(text []byte) (err error) {
-	*d, err = parseDecimal(string(text))
+func (d *Sum) UnmarshalJSON(text []byte) (err error) {
+	*d, err = ParseSum(string(text))
 	return err
 }
 
-// parseDecimal reads what Append writes.
-func parseDecimal(text string) (d Decimal, err error) {
-	if n, err := varve.ParseNumber(text); err == nil {
+// ParseSum reads what Append writes.
+func ParseSum(text string) (d Sum, err error) {
+	if n, err := Parse(text); err == nil {
 		d.Add(n)
 		return d, nil
 	}
 	digits, power, scientific := strings.Cut(text, "e")
 	if scientific {
 		if d.exp, err = strconv.Atoi(power); err != nil {
-			return d, varve.ErrNotNumber
+			return d, ErrSyntax
 		}
 	}
 	whole, decimals, _ := strings.Cut(digits, ".")
 	c, ok := new(big.Int).SetString(whole+decimals, 10)
 	if !ok || strings.ContainsAny(decimals, "+-") {
-		return d, varve.ErrNotNumber
+		return d, ErrSyntax
 	}
-	return Decimal{big: c, exp: d.exp - len(decimals), begun: true}, nil
+	return Sum{big: c, exp: d.exp - len(decimals), begun: true}, nil
 }
 
-// pow10 are the powers of ten that an int64 holds.
-var pow10 = func() (p [19]uint64) {
-	p[0] = 1
-	for i := 1; i < len(p); i++ {
-		p[i] = p[i-1] * 10
-	}
-	return p
-}()
-
 func tenTo(n int) *big.Int {
-	if n < len(pow10) {
-		return new(big.Int).SetUint64(pow10[n])
+	if n < len(powersOf10) {
+		return new(big.Int).SetUint64(powersOf10[n])
 	}
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
 }

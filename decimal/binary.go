@@ -1,0 +1,31 @@
+package decimal
+
+import (
+	"encoding/binary"
+)
+
+// AppendCanonical appends the canonical binary form of n: equal numbers have
+// equal forms. It is the zigzag varint of twice the exponent plus the sign, and
+// the coefficient without trailing zeros as varints of its low and high 64 bits.
+func (n Number) AppendCanonical(dst []byte) []byte {
+	if n.hi != 0 || n.lo%10 == 0 {
+		n = n.Canonical()
+	}
+	signed := int64(n.exp) * 2
+	if n.neg {
+		signed++
+	}
+	if zigzag := uint64(signed<<1) ^ uint64(signed>>63); zigzag < 0x80 {
+		dst = append(dst, byte(zigzag))
+	} else {
+		dst = binary.AppendUvarint(dst, zigzag)
+	}
+	if n.hi == 0 && n.lo < 1<<14 { // most numbers: skip the loop of AppendUvarint
+		if n.lo < 0x80 {
+			return append(dst, byte(n.lo), 0)
+		}
+		return append(dst, byte(n.lo)|0x80, byte(n.lo>>7), 0)
+	}
+	dst = binary.AppendUvarint(dst, n.lo)
+	return binary.AppendUvarint(dst, n.hi)
+}
