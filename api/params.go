@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/retention"
 )
 
@@ -99,7 +100,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 	case text == "now":
 		return now, nil
 	case (text[0] == '-' || text[0] == '+') && len(text) > 1 && strings.ContainsAny(text[len(text)-1:], "ywdhms"):
-		d, err := retention.ParseDuration(text[1:])
+		d, err := duration.Parse(text[1:])
 		if err != nil || d == retention.Forever {
 			return def, varve.InvalidParam("query."+name, "%q is not a distance from now, as in -24h or -7d", text)
 		}

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/duration"
 )
 
 // Source is where configuration comes from.
@@ -189,10 +189,10 @@ func (l *loader) validate(loaded *Loaded) {
 		const why = "a request could still write to a sealed table"
 		if _, ok := loaded.Origins["limits.request"]; !ok {
 			l.mistake(l.placeOf("retention.seal"), "retention.seal", "%s is not longer than limits.request, %s: %s",
-				retention.FormatDuration(seal), retention.FormatDuration(request), why)
+				duration.Format(seal), duration.Format(request), why)
 		} else {
 			l.mistake(l.placeOf("limits.request"), "limits.request", "%s is not shorter than retention.seal, %s: %s",
-				retention.FormatDuration(request), retention.FormatDuration(seal), why)
+				duration.Format(request), duration.Format(seal), why)
 		}
 	}
 	slices.SortStableFunc(l.mistakes, func(a, b Mistake) int {

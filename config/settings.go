@@ -2,9 +2,9 @@ package config
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 	"maps"
 	"net"
@@ -37,8 +37,8 @@ func text(key, doc string, at func(*Config) *string, check func(string) error) s
 }
 
 func duration(key, doc string, at func(*Config) *time.Duration) setting {
-	return setting{key, doc, func(c *Config) string { return retention.FormatDuration(*at(c)) }, func(c *Config, s string) error {
-		d, err := retention.ParseDuration(s)
+	return setting{key, doc, func(c *Config) string { return duration.Format(*at(c)) }, func(c *Config, s string) error {
+		d, err := duration.Parse(s)
 		if err == nil {
 			*at(c) = d
 		}
@@ -229,9 +229,9 @@ func find(key string) (setting, bool) {
 
 func classRetention(key, name string) setting {
 	return setting{key, "how long readings of the class live",
-		func(c *Config) string { return retention.FormatDuration(c.Classes[name].Retention) },
+		func(c *Config) string { return duration.Format(c.Classes[name].Retention) },
 		func(c *Config, s string) error {
-			d, err := retention.ParseDuration(s)
+			d, err := duration.Parse(s)
 			if err == nil && d == 0 {
 				err = fmt.Errorf("a class cannot keep readings for %s", s)
 			}

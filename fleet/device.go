@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/store"
 )
 
@@ -126,7 +126,7 @@ func (d *Device) item(version int64) store.Item {
 		it.Attrs["attributes"] = d.Attributes
 	}
 	if d.Retention != 0 {
-		put(it.Attrs, "retention", retention.FormatDuration(d.Retention))
+		put(it.Attrs, "retention", duration.Format(d.Retention))
 	}
 	putTime(it.Attrs, "createdAt", d.CreatedAt)
 	putTime(it.Attrs, "updatedAt", d.UpdatedAt)
@@ -144,7 +144,7 @@ func deviceOf(tenant string, it *store.Item) (Device, error) {
 		CreatedAt: a.time("createdAt"), UpdatedAt: a.time("updatedAt"), LastSeenAt: a.time(attrSeen),
 	}
 	if text := a.text("retention"); text != "" && a.err == nil {
-		d.Retention, a.err = retention.ParseDuration(text)
+		d.Retention, a.err = duration.Parse(text)
 	}
 	return d, a.err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 )
@@ -28,7 +29,7 @@ func (f *Fleet) checkRetention(ctx context.Context, d *Device) error {
 	}
 	if d.Retention < retention.MinRetention {
 		return varve.InvalidParam("retention", "%s is shorter than %s",
-			retention.FormatDuration(d.Retention), retention.FormatDuration(retention.MinRetention))
+			duration.Format(d.Retention), duration.Format(retention.MinRetention))
 	}
 	streams, err := f.opts.Source.StreamsOf(ctx, d.Tenant, d.Device)
 	if err != nil {
@@ -58,7 +59,7 @@ func (f *Fleet) fits(keep time.Duration, stream string) error {
 	var best time.Duration
 	for _, c := range f.opts.Policy.Classes {
 		if c.Retention >= keep && (best == 0 || c.Retention < best) {
-			best, use = c.Retention, fmt.Sprintf("put its stream into class %s, which keeps %s", c.Name, retention.FormatDuration(c.Retention))
+			best, use = c.Retention, fmt.Sprintf("put its stream into class %s, which keeps %s", c.Name, duration.Format(c.Retention))
 		}
 	}
 	where := "class " + class.Name
@@ -66,7 +67,7 @@ func (f *Fleet) fits(keep time.Duration, stream string) error {
 		where += ", to which its stream " + stream + " belongs"
 	}
 	return varve.InvalidParam("retention", "%s is longer than the %s of %s: %s",
-		retention.FormatDuration(keep), retention.FormatDuration(class.Retention), where, use)
+		duration.Format(keep), duration.Format(class.Retention), where, use)
 }
 
 // keeps are copies of what devices keep.

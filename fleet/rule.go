@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/duration"
 )
 
 // Kind says what a rule looks at.
@@ -148,11 +148,11 @@ func (r *Rule) checkValue() error {
 		return varve.InvalidParam("comparison", "%s compares numbers, and the threshold is a %s: use == or !=", r.Comparison, r.Threshold.Kind())
 	}
 	if r.For < 0 || r.For > maxFor {
-		return varve.InvalidParam("for", "%s is not from 0s to %s", retention.FormatDuration(r.For), retention.FormatDuration(maxFor))
+		return varve.InvalidParam("for", "%s is not from 0s to %s", duration.Format(r.For), duration.Format(maxFor))
 	}
 	if r.Gap != 0 && r.Gap != NoGap && (r.Gap < leastGap || r.Gap > maxGap) {
-		return varve.InvalidParam("gap", "%s is not from %s to %s: use such a duration, or none", retention.FormatDuration(r.Gap),
-			retention.FormatDuration(leastGap), retention.FormatDuration(maxGap))
+		return varve.InvalidParam("gap", "%s is not from %s to %s: use such a duration, or none", duration.Format(r.Gap),
+			duration.Format(leastGap), duration.Format(maxGap))
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (r *Rule) checkDeadman() error {
 	case r.Gap != 0:
 		return varve.InvalidParam("gap", "a deadman rule has no gap: say with for how long there is no reading")
 	case r.For < leastSilence || r.For > 365*24*time.Hour:
-		return varve.InvalidParam("for", "%s is not from %s to 1y", retention.FormatDuration(r.For), retention.FormatDuration(leastSilence))
+		return varve.InvalidParam("for", "%s is not from %s to 1y", duration.Format(r.For), duration.Format(leastSilence))
 	}
 	return nil
 }
@@ -246,11 +246,11 @@ func (r *Rule) meets(v varve.Value) (holds, counts bool) {
 // String says what the rule is about, as its alerts do.
 func (r *Rule) String() string {
 	if r.Kind == Deadman {
-		return "no reading for " + retention.FormatDuration(r.For)
+		return "no reading for " + duration.Format(r.For)
 	}
 	text := fmt.Sprintf("%s %s %s", r.Field, r.Comparison, r.Threshold)
 	if r.For > 0 {
-		text += " for " + retention.FormatDuration(r.For)
+		text += " for " + duration.Format(r.For)
 	}
 	return text
 }

@@ -10,17 +10,17 @@ package retention
 import (
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/grid"
 )
 
 // Forever is the retention of what never expires.
-const Forever = time.Duration(math.MaxInt64)
+const Forever = duration.Forever
 
 // DefaultClass is the class of a stream that names none.
 const DefaultClass = "default"
@@ -98,7 +98,7 @@ func (c Class) validate(p *Policy) error {
 	}
 	if c.Retention != Forever && (c.Retention < MinRetention || c.Retention > MaxRetention) {
 		return varve.InvalidParam(at+".retention", "%s is not from %s to %s, or forever",
-			FormatDuration(c.Retention), FormatDuration(MinRetention), FormatDuration(MaxRetention))
+			duration.Format(c.Retention), duration.Format(MinRetention), duration.Format(MaxRetention))
 	}
 	return nil
 }
@@ -116,10 +116,10 @@ func (p *Policy) validateStream(name string) error {
 	case s.Retention == 0:
 		return nil
 	case s.Retention < MinRetention:
-		return varve.InvalidParam(at+".retention", "%s is shorter than %s", FormatDuration(s.Retention), FormatDuration(MinRetention))
+		return varve.InvalidParam(at+".retention", "%s is shorter than %s", duration.Format(s.Retention), duration.Format(MinRetention))
 	case s.Retention > class.Retention:
 		return varve.InvalidParam(at+".retention", "%s is longer than the %s of class %s: put the stream into a class that keeps readings as long",
-			FormatDuration(s.Retention), FormatDuration(class.Retention), class.Name)
+			duration.Format(s.Retention), duration.Format(class.Retention), class.Name)
 	}
 	return nil
 }

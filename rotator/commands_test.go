@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
@@ -36,7 +37,7 @@ var commands = map[string]func(s *script, args []string) []string{
 }
 
 func (s *script) duration(text string) time.Duration {
-	d, err := retention.ParseDuration(text)
+	d, err := duration.Parse(text)
 	if err != nil {
 		s.fatal("%s", err)
 	}

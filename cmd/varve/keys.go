@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/retention"
 )
 
@@ -75,7 +76,7 @@ func readExpires(text string, now time.Time) (*time.Time, error) {
 	if text == "never" || text == "" {
 		return nil, nil
 	}
-	if d, err := retention.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && d != retention.Forever {
+	if d, err := duration.Parse(strings.TrimPrefix(text, "+")); err == nil && d != retention.Forever {
 		at := now.Add(d)
 		return &at, nil
 	}

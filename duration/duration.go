@@ -1,7 +1,10 @@
-package retention
+// Package duration reads and writes durations as users write them: whole numbers
+// with units from years to seconds, or forever.
+package duration
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -9,15 +12,18 @@ import (
 
 const day = 24 * time.Hour
 
+// Forever is the duration that never ends.
+const Forever = time.Duration(math.MaxInt64)
+
 // units of a duration, largest first. A year has 365 days.
 var units = []struct {
 	name string
 	unit time.Duration
 }{{"y", 365 * day}, {"w", 7 * day}, {"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
 
-// ParseDuration reads a retention: "forever", or whole numbers with the units
+// Parse reads a duration: "forever", or whole numbers with the units
 // y (365 days), w, d, h, m, s, largest first, as in 90d or 1y6h.
-func ParseDuration(s string) (time.Duration, error) {
+func Parse(s string) (time.Duration, error) {
 	if s == "forever" {
 		return Forever, nil
 	}
@@ -42,9 +48,9 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// FormatDuration writes a duration as [ParseDuration] reads it; fractions of a
+// Format writes a duration as [Parse] reads it; fractions of a
 // second, which it cannot write, it writes as Go does.
-func FormatDuration(d time.Duration) string {
+func Format(d time.Duration) string {
 	switch {
 	case d == Forever:
 		return "forever"
