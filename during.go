@@ -30,5 +30,5 @@ func ParseDuring(s string) (Window, error) {
 			return w, nil
 		}
 	}
-	return Window{}, fmt.Errorf("%s is no year, month, day, hour or minute from 1970 to 2261: write it as in 2024-12, 2024-12-01 or 2024-12-01T14", quote(s))
+	return Window{}, fmt.Errorf("%s is no year, month, day, hour or minute from 1970 to 2261: write it as in 2024-12, 2024-12-01 or 2024-12-01T14", Quote(s))
 }

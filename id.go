@@ -42,7 +42,7 @@ func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
 // exported with its id and sent again is the same reading.
 func ParseID(text string) (ID, error) {
 	if why := invalidText(text, MaxIDBytes); why != "" {
-		return ID{}, fmt.Errorf("id %s %s", quote(text), why)
+		return ID{}, fmt.Errorf("id %s %s", Quote(text), why)
 	}
 	if h, ok := parseHash(text); ok {
 		return HashID(h), nil

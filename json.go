@@ -58,7 +58,7 @@ func (c canonicalizer) value(dst []byte, depth int) ([]byte, error) {
 	case json.Number:
 		n, err := decimal.Parse(string(t))
 		if err != nil {
-			return nil, fmt.Errorf("number %s: %w", quote(string(t)), err)
+			return nil, fmt.Errorf("number %s: %w", Quote(string(t)), err)
 		}
 		return n.Canonical().Append(dst), nil
 	case string:
@@ -125,7 +125,7 @@ func (c canonicalizer) object(dst []byte, depth int) ([]byte, error) {
 	for i, m := range members {
 		if i > 0 {
 			if members[i-1].name == m.name {
-				return nil, fmt.Errorf("member %s is there twice", quote(m.name))
+				return nil, fmt.Errorf("member %s is there twice", Quote(m.name))
 			}
 			dst = append(dst, ',')
 		}

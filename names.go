@@ -42,13 +42,13 @@ func ValidateName(what, name string) error {
 	case name == "":
 		return fmt.Errorf("%s is empty", what)
 	case len(name) > MaxNameBytes:
-		return fmt.Errorf("%s %s has %d bytes, the limit is %d", what, quote(name), len(name), MaxNameBytes)
+		return fmt.Errorf("%s %s has %d bytes, the limit is %d", what, Quote(name), len(name), MaxNameBytes)
 	}
 	for i := range len(name) {
 		c := name[i]
 		alnum := c-'0' <= 9 || c|0x20-'a' < 26
 		if !alnum && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
-			return fmt.Errorf("%s %s: use letters, digits, . _ - and begin with a letter or digit", what, quote(name))
+			return fmt.Errorf("%s %s: use letters, digits, . _ - and begin with a letter or digit", what, Quote(name))
 		}
 	}
 	return nil
@@ -59,7 +59,7 @@ func ValidateName(what, name string) error {
 // addresses, serial numbers and ARNs serve as names.
 func ValidateDevice(device string) error {
 	if why := invalidText(device, MaxDeviceBytes); why != "" {
-		return fmt.Errorf("device %s %s", quote(device), why)
+		return fmt.Errorf("device %s %s", Quote(device), why)
 	}
 	return nil
 }
@@ -106,11 +106,17 @@ func invalidText(s string, limit int) string {
 	return ""
 }
 
-// quote quotes a name for a message, and cuts a long one short.
-func quote(s string) string {
-	const most = 40
-	if len(s) <= most {
+// MaxQuoted is how many bytes [Quote] shows.
+const MaxQuoted = 40
+
+// Quote quotes text that a client sent for a message, and shortens a long one.
+func Quote(s string) string {
+	if len(s) <= MaxQuoted {
 		return strconv.Quote(s)
 	}
-	return strconv.Quote(s[:most]) + "…"
+	end := MaxQuoted
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return strconv.Quote(s[:end]) + "…"
 }

@@ -105,13 +105,13 @@ func (r *Reading) normalizeFields() Verdict {
 	for i := range r.Fields {
 		name := r.Fields[i].Name
 		if why := invalidFieldName(name); why != "" {
-			return Reject(CodeFieldInvalid, "field name %s %s", quote(name), why)
+			return Reject(CodeFieldInvalid, "field name %s %s", Quote(name), why)
 		}
 		if i > 0 && r.Fields[i-1].Name == name {
-			return Reject(CodeFieldInvalid, "field %s is there twice", quote(name))
+			return Reject(CodeFieldInvalid, "field %s is there twice", Quote(name))
 		}
 		if r.Fields[i].Value.IsZero() {
-			return Reject(CodeFieldInvalid, "field %s has no value", quote(name))
+			return Reject(CodeFieldInvalid, "field %s has no value", Quote(name))
 		}
 	}
 	return Verdict{}

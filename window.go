@@ -69,7 +69,7 @@ func ParseOrder(s string) (Order, error) {
 	case "desc":
 		return Descending, nil
 	}
-	return 0, fmt.Errorf("order %s is unknown: use asc or desc", quote(s))
+	return 0, fmt.Errorf("order %s is unknown: use asc or desc", Quote(s))
 }
 
 func (o Order) String() string {
@@ -97,7 +97,7 @@ func ParseBy(s string) (By, error) {
 	case "arrival":
 		return ByArrival, nil
 	}
-	return 0, fmt.Errorf("by %s is unknown: use event or arrival", quote(s))
+	return 0, fmt.Errorf("by %s is unknown: use event or arrival", Quote(s))
 }
 
 func (b By) String() string {

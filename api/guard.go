@@ -22,7 +22,7 @@ var crossOrigin = http.NewCrossOriginProtection()
 func (s *Server) guard(r *http.Request, keysOn bool) error {
 	if !keysOn && !s.ownHost(r.Host) {
 		return &varve.Error{Failure: varve.Forbidden, Param: "header.Host",
-			Message: quoted(r.Host) + " is not a name of this server: call it as 127.0.0.1 or localhost, or, if a proxy in front calls it so, name it in server.hosts"}
+			Message: varve.Quote(r.Host) + " is not a name of this server: call it as 127.0.0.1 or localhost, or, if a proxy in front calls it so, name it in server.hosts"}
 	}
 	if err := crossOrigin.Check(r); err != nil {
 		return &varve.Error{Failure: varve.Forbidden,

@@ -168,7 +168,7 @@ func skipDamaged(q url.Values) (bool, error) {
 	case "skip":
 		return true, nil
 	default:
-		return false, varve.InvalidParam("query.damaged", "%s is neither fail nor skip", quoted(text))
+		return false, varve.InvalidParam("query.damaged", "%s is neither fail nor skip", varve.Quote(text))
 	}
 }
 

@@ -136,15 +136,6 @@ func clientGone(r *http.Request, err error) bool {
 	return false
 }
 
-// quoted quotes what a client sent, shortened.
-func quoted(s string) string {
-	const most = 80
-	if len(s) > most {
-		return strconv.Quote(s[:most]) + "…"
-	}
-	return strconv.Quote(s)
-}
-
 // write writes the end of an answer. If the client has gone, there is nobody to
 // tell.
 func (s *Server) write(w http.ResponseWriter, p []byte) { _, _ = w.Write(p) }

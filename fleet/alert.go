@@ -37,7 +37,7 @@ func checkAlertState(s AlertState) error {
 	if slices.Contains(AlertStates(), s) {
 		return nil
 	}
-	return varve.InvalidParam("state", "%s is unknown: use %s", quoted(string(s)), words(AlertStates()))
+	return varve.InvalidParam("state", "%s is unknown: use %s", varve.Quote(string(s)), words(AlertStates()))
 }
 
 // Alert is a stretch of time for which a rule's condition held.

@@ -44,7 +44,7 @@ func (f *Fleet) findAlert(ctx context.Context, tenant, id string) (Alert, varve.
 }
 
 func noAlert(id string) error {
-	return varve.Errorf(varve.NotFound, "there is no alert %s", quoted(id))
+	return varve.Errorf(varve.NotFound, "there is no alert %s", varve.Quote(id))
 }
 
 // successor returns the alert of the episode to which the readings of an alert

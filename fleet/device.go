@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -30,7 +29,7 @@ func ParseStatus(s string) (Status, error) {
 	if slices.Contains(Statuses(), Status(s)) {
 		return Status(s), nil
 	}
-	return "", varve.InvalidParam("status", "%s is unknown: use %s", quoted(s), words(Statuses()))
+	return "", varve.InvalidParam("status", "%s is unknown: use %s", varve.Quote(s), words(Statuses()))
 }
 
 // Limits of a device's texts, in bytes.
@@ -163,13 +162,4 @@ func words[W ~string](list []W) string {
 		b.WriteString(string(w))
 	}
 	return b.String()
-}
-
-// quoted quotes what a client sent, shortened.
-func quoted(s string) string {
-	const most = 40
-	if len(s) > most {
-		return strconv.Quote(s[:most]) + "…"
-	}
-	return strconv.Quote(s)
 }

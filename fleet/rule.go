@@ -36,7 +36,7 @@ func checkSeverity(s Severity) error {
 	if slices.Contains(Severities(), s) {
 		return nil
 	}
-	return varve.InvalidParam("severity", "%s is unknown: use %s", quoted(string(s)), words(Severities()))
+	return varve.InvalidParam("severity", "%s is unknown: use %s", varve.Quote(string(s)), words(Severities()))
 }
 
 // Comparison is how a value is compared with a rule's threshold.
@@ -98,7 +98,7 @@ func (r *Rule) Validate() error {
 	case Deadman:
 		err = r.checkDeadman()
 	default:
-		err = varve.InvalidParam("kind", "%s is unknown: use value or deadman", quoted(string(r.Kind)))
+		err = varve.InvalidParam("kind", "%s is unknown: use value or deadman", varve.Quote(string(r.Kind)))
 	}
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (r *Rule) checkValue() error {
 		return varve.InvalidParam("field", "%s", v.Message)
 	}
 	if !slices.Contains(Comparisons(), r.Comparison) {
-		return varve.InvalidParam("comparison", "%s is unknown: use %s", quoted(string(r.Comparison)), words(Comparisons()))
+		return varve.InvalidParam("comparison", "%s is unknown: use %s", varve.Quote(string(r.Comparison)), words(Comparisons()))
 	}
 	if r.Threshold.Kind() != varve.KindNumber && r.Comparison != "==" && r.Comparison != "!=" {
 		return varve.InvalidParam("comparison", "%s compares numbers, and the threshold is a %s: use == or !=", r.Comparison, r.Threshold.Kind())

@@ -78,3 +78,8 @@ func TestAliveUntilItsEnd(t *testing.T) {
 		}
 	})
 }
+
+const (
+	day  = 24 * time.Hour
+	year = 365 * day
+)

@@ -205,16 +205,12 @@ func fractionDigits(text string) int {
 	return n
 }
 
-// clip shortens what a message quotes.
+// clip quotes text for a message, except a short number.
 func clip(s string) string {
-	const most = 40
-	if len(s) > most {
-		return strconv.Quote(s[:most]) + "…"
-	}
-	if looksNumeric(s) {
+	if len(s) <= varve.MaxQuoted && looksNumeric(s) {
 		return s
 	}
-	return strconv.Quote(s)
+	return varve.Quote(s)
 }
 
 // AppendTime appends t, in UTC, as RFC 3339 with as many decimals as it needs.
