@@ -26,6 +26,7 @@ var layout = []struct {
 	{"retention", ". bucket", ""},
 	{"health", "", ""},
 	{"store", ". bucket", ""},
+	{"internal/words", "", ""},
 	{"store/lease", ". store", ""},
 	{"store/mem", ". bucket store", ""},
 	{"store/storetest", ". bucket store store/mem", "pgregory.net/rapid"},
