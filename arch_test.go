@@ -29,6 +29,7 @@ var layout = []struct {
 	{"retention", ". duration grid", ""},
 	{"health", "", ""},
 	{"store", ". grid", ""},
+	{"internal/words", "", ""},
 	{"lease", ". store", ""},
 	{"store/mem", ". grid store", ""},
 	{"store/storetest", ". grid store store/mem decimal", "pgregory.net/rapid"},

@@ -1,0 +1,192 @@
+package words
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// sentence is a sentence and the line on which it begins.
+type sentence struct {
+	text string
+	line int
+}
+
+// block is a run of lines that form one text: a paragraph, a list item, a cell.
+type block struct {
+	text string
+	line int
+}
+
+// blocks collects lines into blocks.
+type blocks struct {
+	all  []block
+	open bool
+}
+
+// add appends a line to the open block, or opens one.
+func (b *blocks) add(text string, line int) {
+	if !b.open {
+		b.all, b.open = append(b.all, block{line: line}), true
+		b.all[len(b.all)-1].text = text
+		return
+	}
+	b.all[len(b.all)-1].text += "\n" + text
+}
+
+// close ends the open block.
+func (b *blocks) close() { b.open = false }
+
+// single adds a line that is a block by itself.
+func (b *blocks) single(text string, line int) {
+	b.close()
+	b.add(text, line)
+	b.close()
+}
+
+var (
+	listItem = regexp.MustCompile(`^\s*([-*+]|\d+\.)\s+`)
+	quoted   = regexp.MustCompile("`[^`]*`|\"[^\"\n]*\"")
+	codeSpan = regexp.MustCompile("``[^`]+``|`[^`]+`")
+	link     = regexp.MustCompile(`!?\[([^\]]*)\](\([^)]*\)|\[[^\]]*\])`)
+	rowRule  = regexp.MustCompile(`^[\s|:-]+$`)
+)
+
+// commentSentences returns the sentences of a comment without its markers.
+// Indented text that is not a list is code and is left out.
+func commentSentences(text string, line int) []sentence {
+	var b blocks
+	list := false
+	for i, l := range strings.Split(text, "\n") {
+		indented := strings.HasPrefix(l, "\t") || strings.HasPrefix(l, "  ")
+		switch {
+		case strings.TrimSpace(l) == "":
+			b.close()
+			list = false
+		case indented && !strings.HasPrefix(l, "\t") && listItem.MatchString(l), !indented && strings.HasPrefix(l, "- "):
+			b.close()
+			b.add(listItem.ReplaceAllString(l, ""), line+i)
+			list = true
+		case indented && !list:
+			b.close()
+		case strings.HasPrefix(l, "# "):
+			b.single(l[2:], line+i)
+		default:
+			b.add(l, line+i)
+		}
+	}
+	for i := range b.all {
+		b.all[i].text = quoted.ReplaceAllString(b.all[i].text, "x")
+	}
+	return b.sentences()
+}
+
+// markdownSentences returns the sentences of Markdown prose. It leaves out code
+// and the part that terraform-docs generates. Headings, list items and cells of
+// tables are texts of their own.
+func markdownSentences(text string) []sentence {
+	var b blocks
+	fence, generated := "", false
+	for i, l := range strings.Split(text, "\n") {
+		t := strings.TrimLeft(strings.TrimSpace(l), "> ")
+		switch {
+		case fence != "":
+			if strings.HasPrefix(t, fence) {
+				fence = ""
+			}
+		case strings.HasPrefix(t, "```") || strings.HasPrefix(t, "~~~"):
+			fence = t[:3]
+			b.close()
+		case strings.HasPrefix(t, "<!--"):
+			generated = strings.Contains(t, "BEGIN_TF_DOCS")
+			b.close()
+		case generated:
+		case t == "":
+			b.close()
+		case strings.HasPrefix(t, "#"):
+			b.single(strings.TrimLeft(t, "# "), i+1)
+		case strings.HasPrefix(t, "|"):
+			addCells(&b, t, i+1)
+		case listItem.MatchString(l):
+			b.close()
+			b.add(listItem.ReplaceAllString(l, ""), i+1)
+		case !b.open && strings.HasPrefix(l, "    "):
+		default:
+			b.add(t, i+1)
+		}
+	}
+	for i := range b.all {
+		t := codeSpan.ReplaceAllString(b.all[i].text, "x")
+		b.all[i].text = strings.ReplaceAll(link.ReplaceAllString(t, "$1"), "**", "")
+	}
+	return b.sentences()
+}
+
+// addCells adds the cells of a table's row, each as a block.
+func addCells(b *blocks, row string, line int) {
+	if rowRule.MatchString(row) {
+		return
+	}
+	row = codeSpan.ReplaceAllString(row, "x")
+	for _, cell := range strings.Split(strings.Trim(row, "|"), "|") {
+		b.single(strings.TrimSpace(cell), line)
+	}
+}
+
+// unreleased returns the part of a changelog that is about the next version.
+// Earlier parts are history, and are not rewritten.
+func unreleased(text string) string {
+	first := true
+	var kept []string
+	for _, l := range strings.Split(text, "\n") {
+		if strings.HasPrefix(l, "## ") {
+			if !first {
+				break
+			}
+			first = false
+		}
+		kept = append(kept, l)
+	}
+	return strings.Join(kept, "\n")
+}
+
+func (b *blocks) sentences() []sentence {
+	var all []sentence
+	for _, one := range b.all {
+		all = append(all, splitSentences(one.text, one.line)...)
+	}
+	return all
+}
+
+// splitSentences splits a text at full stops, question and exclamation marks.
+func splitSentences(text string, line int) []sentence {
+	var all []sentence
+	from, begun := 0, line
+	end := func(to int) {
+		if t := strings.TrimSpace(text[from:to]); t != "" {
+			skipped := strings.Count(text[from:from+strings.Index(text[from:to], t)], "\n")
+			all = append(all, sentence{t, begun + skipped})
+		}
+		begun += strings.Count(text[from:to], "\n")
+		from = to
+	}
+	for i, r := range text {
+		if (r == '.' || r == '?' || r == '!') && endsSentence(text, i) {
+			end(i + 1)
+		}
+	}
+	end(len(text))
+	return all
+}
+
+var abbreviation = regexp.MustCompile(`(^|[\s(])(e\.g|i\.e|etc|cf|vs|no|[A-Za-z])$`)
+
+// endsSentence reports whether the mark at i is followed by space, and does not
+// end an abbreviation.
+func endsSentence(text string, i int) bool {
+	rest := strings.TrimLeft(text[i+1:], `)"'*_”`)
+	if rest != "" && !unicode.IsSpace(rune(rest[0])) {
+		return false
+	}
+	return text[i] != '.' || !abbreviation.MatchString(text[max(0, i-8):i])
+}
