@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // ID tells apart the readings of one series and time. It is either the
@@ -42,7 +44,7 @@ func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
 // exported with its id and sent again is the same reading.
 func ParseID(text string) (ID, error) {
 	if why := invalidText(text, MaxIDBytes); why != "" {
-		return ID{}, fmt.Errorf("id %s %s", Quote(text), why)
+		return ID{}, fmt.Errorf("id %s %s", quote.Text(text), why)
 	}
 	if h, ok := parseHash(text); ok {
 		return HashID(h), nil
@@ -99,6 +101,10 @@ func (id ID) size() int {
 	}
 	return hashTextLen
 }
+
+// HasOwnID reports whether the id is one that a client chose, not the hash of
+// the fields.
+func (r *Reading) HasOwnID() bool { return r.ID != r.ContentID() }
 
 // ContentID returns the id of a reading that came without one: the XXH64 hash
 // of its fields in canonical form. Fields must be sorted by name. For each

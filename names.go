@@ -2,10 +2,11 @@ package varve
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // Limits of names, in bytes.
@@ -42,13 +43,13 @@ func ValidateName(what, name string) error {
 	case name == "":
 		return fmt.Errorf("%s is empty", what)
 	case len(name) > MaxNameBytes:
-		return fmt.Errorf("%s %s has %d bytes, the limit is %d", what, Quote(name), len(name), MaxNameBytes)
+		return fmt.Errorf("%s %s has %d bytes, the limit is %d", what, quote.Text(name), len(name), MaxNameBytes)
 	}
 	for i := range len(name) {
 		c := name[i]
 		alnum := c-'0' <= 9 || c|0x20-'a' < 26
 		if !alnum && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
-			return fmt.Errorf("%s %s: use letters, digits, . _ - and begin with a letter or digit", what, Quote(name))
+			return fmt.Errorf("%s %s: use letters, digits, . _ - and begin with a letter or digit", what, quote.Text(name))
 		}
 	}
 	return nil
@@ -59,7 +60,7 @@ func ValidateName(what, name string) error {
 // addresses, serial numbers and ARNs serve as names.
 func ValidateDevice(device string) error {
 	if why := invalidText(device, MaxDeviceBytes); why != "" {
-		return fmt.Errorf("device %s %s", Quote(device), why)
+		return fmt.Errorf("device %s %s", quote.Text(device), why)
 	}
 	return nil
 }
@@ -104,19 +105,4 @@ func invalidText(s string, limit int) string {
 		return "has a character that cannot be printed"
 	}
 	return ""
-}
-
-// MaxQuoted is how many bytes [Quote] shows.
-const MaxQuoted = 40
-
-// Quote quotes text that a client sent for a message, and shortens a long one.
-func Quote(s string) string {
-	if len(s) <= MaxQuoted {
-		return strconv.Quote(s)
-	}
-	end := MaxQuoted
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return strconv.Quote(s[:end]) + "…"
 }

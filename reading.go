@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // Limits of a reading.
 const (
 	MaxFields       = 256       // fields in a reading
 	MaxReadingBytes = 64 << 10  // id, field names and values of a reading
-	MaxJSONDepth    = 16        // nesting of a JSON value
 	MaxTime         = 1<<63 - 1 // event times are before it: nanoseconds since 1970, in the year 2262
 )
 
@@ -105,13 +106,13 @@ func (r *Reading) normalizeFields() Verdict {
 	for i := range r.Fields {
 		name := r.Fields[i].Name
 		if why := invalidFieldName(name); why != "" {
-			return Reject(CodeFieldInvalid, "field name %s %s", Quote(name), why)
+			return Reject(CodeFieldInvalid, "field name %s %s", quote.Text(name), why)
 		}
 		if i > 0 && r.Fields[i-1].Name == name {
-			return Reject(CodeFieldInvalid, "field %s is there twice", Quote(name))
+			return Reject(CodeFieldInvalid, "field %s is there twice", quote.Text(name))
 		}
 		if r.Fields[i].Value.IsZero() {
-			return Reject(CodeFieldInvalid, "field %s has no value", Quote(name))
+			return Reject(CodeFieldInvalid, "field %s has no value", quote.Text(name))
 		}
 	}
 	return Verdict{}
@@ -146,7 +147,7 @@ func (r *Reading) Equal(q *Reading) bool {
 // SameFields reports whether r and q have the same fields with the same values.
 // As in identity, 1.5 and 1.50 are the same number.
 func (r *Reading) SameFields(q *Reading) bool {
-	return slices.EqualFunc(r.Fields, q.Fields, Field.equal)
+	return slices.EqualFunc(r.Fields, q.Fields, Field.Equal)
 }
 
 // String names the reading in messages and test failures.

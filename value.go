@@ -133,4 +133,4 @@ type Field struct {
 	Value Value
 }
 
-func (f Field) equal(g Field) bool { return f.Name == g.Name && f.Value.Equal(g.Value) }
+func (f Field) Equal(g Field) bool { return f.Name == g.Name && f.Value.Equal(g.Value) }

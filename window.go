@@ -3,6 +3,8 @@ package varve
 import (
 	"fmt"
 	"time"
+
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // Window is a half-open stretch of event time, [From, To).
@@ -69,7 +71,7 @@ func ParseOrder(s string) (Order, error) {
 	case "desc":
 		return Descending, nil
 	}
-	return 0, fmt.Errorf("order %s is unknown: use asc or desc", Quote(s))
+	return 0, fmt.Errorf("order %s is unknown: use asc or desc", quote.Text(s))
 }
 
 func (o Order) String() string {
@@ -97,7 +99,7 @@ func ParseBy(s string) (By, error) {
 	case "arrival":
 		return ByArrival, nil
 	}
-	return 0, fmt.Errorf("by %s is unknown: use event or arrival", Quote(s))
+	return 0, fmt.Errorf("by %s is unknown: use event or arrival", quote.Text(s))
 }
 
 func (b By) String() string {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/timefmt"
 )
 
 func (s *Server) routeAlerts() {
@@ -143,7 +143,7 @@ func (s *Server) muteEnd(m *wire.Mute) (time.Time, error) {
 	case m.Until != nil:
 		return *m.Until, nil
 	}
-	d, err := duration.Parse(m.For)
+	d, err := timefmt.ParseDuration(m.For)
 	if err != nil || d <= 0 || d > maxMute {
 		return time.Time{}, varve.InvalidParam("for", "%q is not a duration up to 10y: use one as in 2h", m.For)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/timefmt"
 )
 
 func (s *Server) routeDevices() {
@@ -84,7 +84,7 @@ func deviceFrom(in *devicePut) (d fleet.Device, err error) {
 	if d.Attributes, err = jsonValue("attributes", b.Attributes); err != nil || b.Retention == "" {
 		return d, err
 	}
-	if d.Retention, err = duration.Parse(b.Retention); err != nil {
+	if d.Retention, err = timefmt.ParseDuration(b.Retention); err != nil {
 		return d, varve.InvalidParam("retention", "%s", err)
 	}
 	if d.Retention == 0 {
@@ -102,7 +102,7 @@ func deviceBody(d *fleet.Device) wire.DeviceBody {
 		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt, LastSeenAt: orNull(d.LastSeenAt),
 	}
 	if d.Retention != 0 {
-		b.Retention = duration.Format(d.Retention)
+		b.Retention = timefmt.FormatDuration(d.Retention)
 	}
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // While there are no keys, a browser on this machine reaches the server for any
@@ -22,7 +23,7 @@ var crossOrigin = http.NewCrossOriginProtection()
 func (s *Server) guard(r *http.Request, keysOn bool) error {
 	if !keysOn && !s.ownHost(r.Host) {
 		return &varve.Error{Failure: varve.Forbidden, Param: "header.Host",
-			Message: varve.Quote(r.Host) + " is not a name of this server: call it as 127.0.0.1 or localhost, or, if a proxy in front calls it so, name it in server.hosts"}
+			Message: quote.Text(r.Host) + " is not a name of this server: call it as 127.0.0.1 or localhost, or, if a proxy in front calls it so, name it in server.hosts"}
 	}
 	if err := crossOrigin.Check(r); err != nil {
 		return &varve.Error{Failure: varve.Forbidden,

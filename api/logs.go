@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/timefmt"
 )
 
 func (s *Server) routeLogs() {
@@ -129,7 +130,7 @@ func (s *Server) window(in *LogWindow) (w varve.Window, err error) {
 		if in.From != "" || in.To != "" {
 			return w, varve.InvalidParam("query.during", "it stands for from and to: leave it out, or leave those out")
 		}
-		if w, err = varve.ParseDuring(in.During); err != nil {
+		if w, err = timefmt.ParseWindow(in.During); err != nil {
 			return w, varve.InvalidParam("query.during", "%s", err)
 		}
 		return w, nil

@@ -10,8 +10,9 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/duration"
+	"github.com/varvedb/varve/internal/quote"
 	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/timefmt"
 )
 
 var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter"}
@@ -100,7 +101,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 	case text == "now":
 		return now, nil
 	case (text[0] == '-' || text[0] == '+') && len(text) > 1 && strings.ContainsAny(text[len(text)-1:], "ywdhms"):
-		d, err := duration.Parse(text[1:])
+		d, err := timefmt.ParseDuration(text[1:])
 		if err != nil || d == retention.Forever {
 			return def, varve.InvalidParam("query."+name, "%q is not a distance from now, as in -24h or -7d", text)
 		}
@@ -124,7 +125,7 @@ func (s *Server) windowOf(q url.Values) (w varve.Window, err error) {
 		if q.Get("from") != "" || q.Get("to") != "" {
 			return w, varve.InvalidParam("query.during", "it stands for from and to: leave it out, or leave those out")
 		}
-		if w, err = varve.ParseDuring(text); err != nil {
+		if w, err = timefmt.ParseWindow(text); err != nil {
 			return w, varve.InvalidParam("query.during", "%s", err)
 		}
 		return w, nil
@@ -168,7 +169,7 @@ func skipDamaged(q url.Values) (bool, error) {
 	case "skip":
 		return true, nil
 	default:
-		return false, varve.InvalidParam("query.damaged", "%s is neither fail nor skip", varve.Quote(text))
+		return false, varve.InvalidParam("query.damaged", "%s is neither fail nor skip", quote.Text(text))
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/decimal"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/timefmt"
 )
 
 func (s *Server) routeRules() {
@@ -55,7 +55,7 @@ func ruleFrom(b *wire.RulePost) (r fleet.Rule, err error) {
 		Comparison: fleet.Comparison(b.Comparison), Severity: fleet.Severity(b.Severity),
 	}
 	if b.For != "" {
-		if r.For, err = duration.Parse(b.For); err != nil {
+		if r.For, err = timefmt.ParseDuration(b.For); err != nil {
 			return r, varve.InvalidParam("for", "%s", err)
 		}
 	}
@@ -64,7 +64,7 @@ func ruleFrom(b *wire.RulePost) (r fleet.Rule, err error) {
 	case "none":
 		r.Gap = fleet.NoGap
 	default:
-		if r.Gap, err = duration.Parse(b.Gap); err != nil || r.Gap == 0 {
+		if r.Gap, err = timefmt.ParseDuration(b.Gap); err != nil || r.Gap == 0 {
 			return r, varve.InvalidParam("gap", "%q is not a duration: use one as in 10m, or none", b.Gap)
 		}
 	}
@@ -173,12 +173,12 @@ func ruleBody(r *fleet.Rule) wire.RuleBody {
 	}, GapMeasured: r.GapMeasured, CreatedAt: r.CreatedAt, UpdatedAt: orNull(r.UpdatedAt), MutedUntil: orNull(r.MutedUntil)}
 	switch {
 	case r.Gap > 0:
-		b.Gap = duration.Format(r.Gap)
+		b.Gap = timefmt.FormatDuration(r.Gap)
 	case r.Kind == fleet.OnValue:
 		b.Gap = "none"
 	}
 	if r.For != 0 {
-		b.For = duration.Format(r.For)
+		b.For = timefmt.FormatDuration(r.For)
 	}
 	return b
 }

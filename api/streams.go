@@ -8,8 +8,8 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/streams"
+	"github.com/varvedb/varve/timefmt"
 )
 
 func (s *Server) routeStreams() {
@@ -38,7 +38,7 @@ func (s *Server) streamInfo(st *streams.Stream) wire.StreamInfo {
 	policy := s.opts.Rotator.Policy()
 	return wire.StreamInfo{
 		Name: st.Name, Class: policy.Retention.ClassOf(st.Name).Name, Classes: st.Classes,
-		RowWindow: duration.Format(st.Layout("").Window()), Shards: st.Shards,
+		RowWindow: timefmt.FormatDuration(st.Layout("").Window()), Shards: st.Shards,
 	}
 }
 

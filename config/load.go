@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/duration"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // Source is where configuration comes from.
@@ -189,10 +189,10 @@ func (l *loader) validate(loaded *Loaded) {
 		const why = "a request could still write to a sealed table"
 		if _, ok := loaded.Origins["limits.request"]; !ok {
 			l.mistake(l.placeOf("retention.seal"), "retention.seal", "%s is not longer than limits.request, %s: %s",
-				duration.Format(seal), duration.Format(request), why)
+				timefmt.FormatDuration(seal), timefmt.FormatDuration(request), why)
 		} else {
 			l.mistake(l.placeOf("limits.request"), "limits.request", "%s is not shorter than retention.seal, %s: %s",
-				duration.Format(request), duration.Format(seal), why)
+				timefmt.FormatDuration(request), timefmt.FormatDuration(seal), why)
 		}
 	}
 	slices.SortStableFunc(l.mistakes, func(a, b Mistake) int {

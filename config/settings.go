@@ -2,10 +2,10 @@ package config
 
 import (
 	"fmt"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/timefmt"
 	"maps"
 	"net"
 	"net/url"
@@ -37,8 +37,8 @@ func text(key, doc string, at func(*Config) *string, check func(string) error) s
 }
 
 func span(key, doc string, at func(*Config) *time.Duration) setting {
-	return setting{key, doc, func(c *Config) string { return duration.Format(*at(c)) }, func(c *Config, s string) error {
-		d, err := duration.Parse(s)
+	return setting{key, doc, func(c *Config) string { return timefmt.FormatDuration(*at(c)) }, func(c *Config, s string) error {
+		d, err := timefmt.ParseDuration(s)
 		if err == nil {
 			*at(c) = d
 		}
@@ -229,9 +229,9 @@ func find(key string) (setting, bool) {
 
 func classRetention(key, name string) setting {
 	return setting{key, "how long readings of the class live",
-		func(c *Config) string { return duration.Format(c.Classes[name].Retention) },
+		func(c *Config) string { return timefmt.FormatDuration(c.Classes[name].Retention) },
 		func(c *Config, s string) error {
-			d, err := duration.Parse(s)
+			d, err := timefmt.ParseDuration(s)
 			if err == nil && d == 0 {
 				err = fmt.Errorf("a class cannot keep readings for %s", s)
 			}

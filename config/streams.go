@@ -2,8 +2,8 @@ package config
 
 import (
 	"fmt"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/timefmt"
 	"time"
 )
 
@@ -26,9 +26,9 @@ func streamSettings(name string) map[string]setting {
 			func(s Stream) string { return s.Class },
 			func(s *Stream, text string) error { s.Class = text; return nil }),
 		"retention": at("retention", "how long readings of the stream live, if shorter than its class keeps them",
-			func(s Stream) string { return duration.Format(s.Retention) }, setStreamRetention),
+			func(s Stream) string { return timefmt.FormatDuration(s.Retention) }, setStreamRetention),
 		"row_window": at("row_window", "dynamodb: how much time a row holds; 1ms, or up to 1h for devices that upload in bulk",
-			func(s Stream) string { return duration.Format(s.RowWindow) }, setRowWindow),
+			func(s Stream) string { return timefmt.FormatDuration(s.RowWindow) }, setRowWindow),
 		"expect": at("expect", "dynamodb: what a write expects of a row: new, existing, or auto: as it was found last",
 			func(s Stream) string { return s.Expect },
 			func(s *Stream, text string) error {
@@ -42,7 +42,7 @@ func streamSettings(name string) map[string]setting {
 }
 
 func setStreamRetention(s *Stream, text string) error {
-	d, err := duration.Parse(text)
+	d, err := timefmt.ParseDuration(text)
 	if err == nil && d == 0 {
 		err = fmt.Errorf("a stream cannot keep readings for %s", text)
 	}

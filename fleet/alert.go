@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/quote"
 	"github.com/varvedb/varve/store"
 )
 
@@ -37,7 +38,7 @@ func checkAlertState(s AlertState) error {
 	if slices.Contains(AlertStates(), s) {
 		return nil
 	}
-	return varve.InvalidParam("state", "%s is unknown: use %s", varve.Quote(string(s)), words(AlertStates()))
+	return varve.InvalidParam("state", "%s is unknown: use %s", quote.Text(string(s)), words(AlertStates()))
 }
 
 // Alert is a stretch of time for which a rule's condition held.

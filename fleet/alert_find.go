@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/quote"
 	"github.com/varvedb/varve/store"
 )
 
@@ -44,7 +45,7 @@ func (f *Fleet) findAlert(ctx context.Context, tenant, id string) (Alert, varve.
 }
 
 func noAlert(id string) error {
-	return varve.Errorf(varve.NotFound, "there is no alert %s", varve.Quote(id))
+	return varve.Errorf(varve.NotFound, "there is no alert %s", quote.Text(id))
 }
 
 // successor returns the alert of the episode to which the readings of an alert

@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/duration"
+	"github.com/varvedb/varve/internal/quote"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // Status says what is expected of a device.
@@ -29,7 +30,7 @@ func ParseStatus(s string) (Status, error) {
 	if slices.Contains(Statuses(), Status(s)) {
 		return Status(s), nil
 	}
-	return "", varve.InvalidParam("status", "%s is unknown: use %s", varve.Quote(s), words(Statuses()))
+	return "", varve.InvalidParam("status", "%s is unknown: use %s", quote.Text(s), words(Statuses()))
 }
 
 // Limits of a device's texts, in bytes.
@@ -125,7 +126,7 @@ func (d *Device) item(version int64) store.Item {
 		it.Attrs["attributes"] = d.Attributes
 	}
 	if d.Retention != 0 {
-		put(it.Attrs, "retention", duration.Format(d.Retention))
+		put(it.Attrs, "retention", timefmt.FormatDuration(d.Retention))
 	}
 	putTime(it.Attrs, "createdAt", d.CreatedAt)
 	putTime(it.Attrs, "updatedAt", d.UpdatedAt)
@@ -143,7 +144,7 @@ func deviceOf(tenant string, it *store.Item) (Device, error) {
 		CreatedAt: a.time("createdAt"), UpdatedAt: a.time("updatedAt"), LastSeenAt: a.time(attrSeen),
 	}
 	if text := a.text("retention"); text != "" && a.err == nil {
-		d.Retention, a.err = duration.Parse(text)
+		d.Retention, a.err = timefmt.ParseDuration(text)
 	}
 	return d, a.err
 }

@@ -250,7 +250,7 @@ func (w *world) store(readings []varve.Reading) []varve.Verdict {
 		list := w.readings[r.Series]
 		at, found := slices.BinarySearchFunc(list, r.Position(), func(r varve.Reading, p varve.Position) int { return r.Position().Compare(p) })
 		if found {
-			verdicts[i] = varve.Repeat(r, &list[at])
+			verdicts[i] = store.Repeat(r, &list[at])
 		} else {
 			verdicts[i].Outcome = varve.Stored
 			w.readings[r.Series] = slices.Insert(list, at, r.Clone())

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // Most deployments have no device with a retention of its own, and no query of
@@ -29,7 +29,7 @@ func (f *Fleet) checkRetention(ctx context.Context, d *Device) error {
 	}
 	if d.Retention < retention.MinRetention {
 		return varve.InvalidParam("retention", "%s is shorter than %s",
-			duration.Format(d.Retention), duration.Format(retention.MinRetention))
+			timefmt.FormatDuration(d.Retention), timefmt.FormatDuration(retention.MinRetention))
 	}
 	streams, err := f.opts.Source.StreamsOf(ctx, d.Tenant, d.Device)
 	if err != nil {
@@ -59,7 +59,7 @@ func (f *Fleet) fits(keep time.Duration, stream string) error {
 	var best time.Duration
 	for _, c := range f.opts.Policy.Classes {
 		if c.Retention >= keep && (best == 0 || c.Retention < best) {
-			best, use = c.Retention, fmt.Sprintf("put its stream into class %s, which keeps %s", c.Name, duration.Format(c.Retention))
+			best, use = c.Retention, fmt.Sprintf("put its stream into class %s, which keeps %s", c.Name, timefmt.FormatDuration(c.Retention))
 		}
 	}
 	where := "class " + class.Name
@@ -67,7 +67,7 @@ func (f *Fleet) fits(keep time.Duration, stream string) error {
 		where += ", to which its stream " + stream + " belongs"
 	}
 	return varve.InvalidParam("retention", "%s is longer than the %s of %s: %s",
-		duration.Format(keep), duration.Format(class.Retention), where, use)
+		timefmt.FormatDuration(keep), timefmt.FormatDuration(class.Retention), where, use)
 }
 
 // keeps are copies of what devices keep.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // Limits of an entry's texts, in bytes.
@@ -44,7 +44,7 @@ func (l *Log) Validate(now time.Time) error {
 	case l.Time.Unix() < 0:
 		return varve.InvalidParam("time", "%s is before 1970", l.Time.UTC().Format(time.RFC3339Nano))
 	case l.Time.Sub(now) > maxAhead:
-		return varve.InvalidParam("time", "%s is more than %s ahead of the server's clock", l.Time.UTC().Format(time.RFC3339Nano), duration.Format(maxAhead))
+		return varve.InvalidParam("time", "%s is more than %s ahead of the server's clock", l.Time.UTC().Format(time.RFC3339Nano), timefmt.FormatDuration(maxAhead))
 	}
 	if err := checkText("message", l.Message, maxMessage); err != nil {
 		return err

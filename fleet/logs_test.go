@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/timefmt"
 )
 
 func (w *world) log(l fleet.Log) varve.Outcome {
@@ -62,7 +63,7 @@ func TestSevenPatterns(t *testing.T) {
 		}
 	}
 	during := func(text string) varve.Window {
-		win, err := varve.ParseDuring(text)
+		win, err := timefmt.ParseWindow(text)
 		must(t, err)
 		return win
 	}

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/duration"
+	"github.com/varvedb/varve/internal/quote"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // Kind says what a rule looks at.
@@ -36,7 +37,7 @@ func checkSeverity(s Severity) error {
 	if slices.Contains(Severities(), s) {
 		return nil
 	}
-	return varve.InvalidParam("severity", "%s is unknown: use %s", varve.Quote(string(s)), words(Severities()))
+	return varve.InvalidParam("severity", "%s is unknown: use %s", quote.Text(string(s)), words(Severities()))
 }
 
 // Comparison is how a value is compared with a rule's threshold.
@@ -98,7 +99,7 @@ func (r *Rule) Validate() error {
 	case Deadman:
 		err = r.checkDeadman()
 	default:
-		err = varve.InvalidParam("kind", "%s is unknown: use value or deadman", varve.Quote(string(r.Kind)))
+		err = varve.InvalidParam("kind", "%s is unknown: use value or deadman", quote.Text(string(r.Kind)))
 	}
 	if err != nil {
 		return err
@@ -142,17 +143,17 @@ func (r *Rule) checkValue() error {
 		return varve.InvalidParam("field", "%s", v.Message)
 	}
 	if !slices.Contains(Comparisons(), r.Comparison) {
-		return varve.InvalidParam("comparison", "%s is unknown: use %s", varve.Quote(string(r.Comparison)), words(Comparisons()))
+		return varve.InvalidParam("comparison", "%s is unknown: use %s", quote.Text(string(r.Comparison)), words(Comparisons()))
 	}
 	if r.Threshold.Kind() != varve.KindNumber && r.Comparison != "==" && r.Comparison != "!=" {
 		return varve.InvalidParam("comparison", "%s compares numbers, and the threshold is a %s: use == or !=", r.Comparison, r.Threshold.Kind())
 	}
 	if r.For < 0 || r.For > maxFor {
-		return varve.InvalidParam("for", "%s is not from 0s to %s", duration.Format(r.For), duration.Format(maxFor))
+		return varve.InvalidParam("for", "%s is not from 0s to %s", timefmt.FormatDuration(r.For), timefmt.FormatDuration(maxFor))
 	}
 	if r.Gap != 0 && r.Gap != NoGap && (r.Gap < leastGap || r.Gap > maxGap) {
-		return varve.InvalidParam("gap", "%s is not from %s to %s: use such a duration, or none", duration.Format(r.Gap),
-			duration.Format(leastGap), duration.Format(maxGap))
+		return varve.InvalidParam("gap", "%s is not from %s to %s: use such a duration, or none", timefmt.FormatDuration(r.Gap),
+			timefmt.FormatDuration(leastGap), timefmt.FormatDuration(maxGap))
 	}
 	return nil
 }
@@ -176,7 +177,7 @@ func (r *Rule) checkDeadman() error {
 	case r.Gap != 0:
 		return varve.InvalidParam("gap", "a deadman rule has no gap: say with for how long there is no reading")
 	case r.For < leastSilence || r.For > 365*24*time.Hour:
-		return varve.InvalidParam("for", "%s is not from %s to 1y", duration.Format(r.For), duration.Format(leastSilence))
+		return varve.InvalidParam("for", "%s is not from %s to 1y", timefmt.FormatDuration(r.For), timefmt.FormatDuration(leastSilence))
 	}
 	return nil
 }
@@ -246,11 +247,11 @@ func (r *Rule) meets(v varve.Value) (holds, counts bool) {
 // String says what the rule is about, as its alerts do.
 func (r *Rule) String() string {
 	if r.Kind == Deadman {
-		return "no reading for " + duration.Format(r.For)
+		return "no reading for " + timefmt.FormatDuration(r.For)
 	}
 	text := fmt.Sprintf("%s %s %s", r.Field, r.Comparison, r.Threshold)
 	if r.For > 0 {
-		text += " for " + duration.Format(r.For)
+		text += " for " + timefmt.FormatDuration(r.For)
 	}
 	return text
 }

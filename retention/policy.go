@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // Forever is the retention of what never expires.
-const Forever = duration.Forever
+const Forever = timefmt.Forever
 
 // DefaultClass is the class of a stream that names none.
 const DefaultClass = "default"
@@ -98,7 +98,7 @@ func (c Class) validate(p *Policy) error {
 	}
 	if c.Retention != Forever && (c.Retention < MinRetention || c.Retention > MaxRetention) {
 		return varve.InvalidParam(at+".retention", "%s is not from %s to %s, or forever",
-			duration.Format(c.Retention), duration.Format(MinRetention), duration.Format(MaxRetention))
+			timefmt.FormatDuration(c.Retention), timefmt.FormatDuration(MinRetention), timefmt.FormatDuration(MaxRetention))
 	}
 	return nil
 }
@@ -116,10 +116,10 @@ func (p *Policy) validateStream(name string) error {
 	case s.Retention == 0:
 		return nil
 	case s.Retention < MinRetention:
-		return varve.InvalidParam(at+".retention", "%s is shorter than %s", duration.Format(s.Retention), duration.Format(MinRetention))
+		return varve.InvalidParam(at+".retention", "%s is shorter than %s", timefmt.FormatDuration(s.Retention), timefmt.FormatDuration(MinRetention))
 	case s.Retention > class.Retention:
 		return varve.InvalidParam(at+".retention", "%s is longer than the %s of class %s: put the stream into a class that keeps readings as long",
-			duration.Format(s.Retention), duration.Format(class.Retention), class.Name)
+			timefmt.FormatDuration(s.Retention), timefmt.FormatDuration(class.Retention), class.Name)
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // policy has a class for a year, one for a week and one for ever.
@@ -171,7 +171,7 @@ func TestKeep(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := p.Keep(tt.stream, tt.class); got != tt.want {
-			t.Errorf("stream %s in class %s is kept %s, want %s", tt.stream, tt.class, duration.Format(got), duration.Format(tt.want))
+			t.Errorf("stream %s in class %s is kept %s, want %s", tt.stream, tt.class, timefmt.FormatDuration(got), timefmt.FormatDuration(tt.want))
 		}
 	}
 	for _, stream := range slices.Sorted(maps.Keys(p.Streams)) {

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // commands are what a script can say; see testdata/README.
@@ -37,7 +37,7 @@ var commands = map[string]func(s *script, args []string) []string{
 }
 
 func (s *script) duration(text string) time.Duration {
-	d, err := duration.Parse(text)
+	d, err := timefmt.ParseDuration(text)
 	if err != nil {
 		s.fatal("%s", err)
 	}

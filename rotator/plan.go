@@ -3,10 +3,10 @@ package rotator
 import (
 	"cmp"
 	"fmt"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/timefmt"
 	"slices"
 	"time"
 )
@@ -191,7 +191,7 @@ func (b *builder) age(in *store.Info, class retention.Class) {
 		b.leave(in, "%s", onHold(in.Hold))
 	case in.Retired.IsZero():
 		b.add(Retire, in, 0, "all it can hold has expired: written in %s, class %s keeps %s",
-			in.Month, class.Name, duration.Format(class.Retention))
+			in.Month, class.Name, timefmt.FormatDuration(class.Retention))
 	default:
 		b.drop(in)
 	}
@@ -209,15 +209,15 @@ func (b *builder) drop(in *store.Info) {
 	now := b.plan.Now
 	switch {
 	case now.Before(in.Retired.Add(b.Grace)):
-		b.leave(in, "retired on %s, kept for %s in case it is wanted back", dateOr(in.Retired, ""), duration.Format(b.Grace))
+		b.leave(in, "retired on %s, kept for %s in case it is wanted back", dateOr(in.Retired, ""), timefmt.FormatDuration(b.Grace))
 	case now.Before(in.Retired.Add(b.Count)):
-		b.leave(in, "retired on %s, kept for %s until all that arrived before is surely counted", dateOr(in.Retired, ""), duration.Format(b.Count))
+		b.leave(in, "retired on %s, kept for %s until all that arrived before is surely counted", dateOr(in.Retired, ""), timefmt.FormatDuration(b.Count))
 	case now.Before(in.Month.End().Add(floor)):
 		b.leave(in, "it is younger than a week past its month")
 	case !b.Drop:
 		b.leave(in, "it could be dropped, but retention.drop is false")
 	default:
-		b.add(Drop, in, 0, "retired on %s, and %s of grace are over", dateOr(in.Retired, ""), duration.Format(b.stay()))
+		b.add(Drop, in, 0, "retired on %s, and %s of grace are over", dateOr(in.Retired, ""), timefmt.FormatDuration(b.stay()))
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/timefmt"
 )
 
 const (
@@ -59,7 +59,7 @@ func (p Policy) WithDefaults() Policy {
 func (p Policy) Validate() error {
 	errs := []error{p.Grid.Validate(), p.Retention.Validate()}
 	if p.Seal < 0 || p.Seal > floor {
-		errs = append(errs, varve.InvalidParam("seal", "%s is not from 0 to %s", p.Seal, duration.Format(floor)))
+		errs = append(errs, varve.InvalidParam("seal", "%s is not from 0 to %s", p.Seal, timefmt.FormatDuration(floor)))
 	}
 	if p.Grace < 0 {
 		errs = append(errs, varve.InvalidParam("grace", "%s is negative", p.Grace))
@@ -162,7 +162,7 @@ func (p Policy) FateOf(in *store.Info) Fate {
 	if !in.Retired.IsZero() {
 		f.Retires = in.Retired
 	}
-	kept := fmt.Sprintf("written in %s, class %s keeps %s", in.Month, class.Name, duration.Format(class.Retention))
+	kept := fmt.Sprintf("written in %s, class %s keeps %s", in.Month, class.Name, timefmt.FormatDuration(class.Retention))
 	if !p.Drop {
 		f.Why = kept + "; never dropped while retention.drop is false"
 		return f
@@ -171,7 +171,7 @@ func (p Policy) FateOf(in *store.Info) Fate {
 	if earliest := in.Month.End().Add(floor); f.Drops.Before(earliest) {
 		f.Drops = earliest
 	}
-	f.Why = fmt.Sprintf("%s; %s of grace", kept, duration.Format(p.stay()))
+	f.Why = fmt.Sprintf("%s; %s of grace", kept, timefmt.FormatDuration(p.stay()))
 	return f
 }
 

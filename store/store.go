@@ -70,7 +70,7 @@ type Result struct {
 // Writer stores readings.
 type Writer interface {
 	// Write stores batches and returns a result for each, in order. Per
-	// reading: Stored if it is new in its table, what varve.Repeat says if the
+	// reading: Stored if it is new in its table, what store.Repeat says if the
 	// table holds a reading of the same identity (whose values and arrival stay),
 	// Rejected with a retryable code if it could not be stored. A reading that
 	// occurs twice in one call is Stored once; the second one is a repeat of it.

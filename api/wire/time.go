@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // Precision is the unit of numeric times.
@@ -207,10 +208,10 @@ func fractionDigits(text string) int {
 
 // clip quotes text for a message, except a short number.
 func clip(s string) string {
-	if len(s) <= varve.MaxQuoted && looksNumeric(s) {
+	if len(s) <= quote.Max && looksNumeric(s) {
 		return s
 	}
-	return varve.Quote(s)
+	return quote.Text(s)
 }
 
 // AppendTime appends t, in UTC, as RFC 3339 with as many decimals as it needs.

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
-	"github.com/varvedb/varve/duration"
 	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/timefmt"
 )
 
 func keysCommand(a *app) *cobra.Command {
@@ -76,7 +76,7 @@ func readExpires(text string, now time.Time) (*time.Time, error) {
 	if text == "never" || text == "" {
 		return nil, nil
 	}
-	if d, err := duration.Parse(strings.TrimPrefix(text, "+")); err == nil && d != retention.Forever {
+	if d, err := timefmt.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && d != retention.Forever {
 		at := now.Add(d)
 		return &at, nil
 	}

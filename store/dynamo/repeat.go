@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
 )
 
 // without gives those entries their verdict that a row holds already, and
@@ -30,7 +31,7 @@ func (g *group) compare(e *entry, r *row) error {
 	if err != nil {
 		return fmt.Errorf("compare %s with the stored reading: %w", e.reading, err)
 	}
-	if *e.verdict = varve.Repeat(e.reading, &stored); e.verdict.Outcome != varve.Duplicate {
+	if *e.verdict = store.Repeat(e.reading, &stored); e.verdict.Outcome != varve.Duplicate {
 		if g.stored == nil {
 			g.stored = map[string]*varve.Reading{}
 		}
@@ -49,9 +50,9 @@ func (g *group) compareTwins() {
 		case e.verdict.Outcome != 0:
 			first[e.key] = e.reading
 		case g.stored[e.key] != nil:
-			*e.verdict = varve.Repeat(e.reading, g.stored[e.key])
+			*e.verdict = store.Repeat(e.reading, g.stored[e.key])
 		default:
-			*e.verdict = varve.Repeat(e.reading, first[e.key])
+			*e.verdict = store.Repeat(e.reading, first[e.key])
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
@@ -21,7 +22,7 @@ func (e *entry) lookInto(c *chunk.Chunk) {
 	default:
 		var stored varve.Reading
 		_ = c.Fill(i, &stored, new(chunk.Arena)) // a decoded chunk: it cannot fail
-		e.inChunk = varve.Repeat(e.reading, &stored)
+		e.inChunk = store.Repeat(e.reading, &stored)
 	}
 }
 
@@ -46,7 +47,7 @@ func (w *writer) compareMet() error {
 		if err := e.seen.Fill(0, &stored, &arena); err != nil {
 			return fmt.Errorf("compare a reading with the stored one: %w", err)
 		}
-		*e.verdict = varve.Repeat(e.reading, &stored)
+		*e.verdict = store.Repeat(e.reading, &stored)
 	}
 	return nil
 }

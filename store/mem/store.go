@@ -92,7 +92,7 @@ func (t *table) insert(r *varve.Reading) varve.Verdict {
 	rows := t.rows[r.Series]
 	at, found := find(rows, r.Position())
 	if found {
-		return varve.Repeat(r, &rows[at])
+		return store.Repeat(r, &rows[at])
 	}
 	t.rows[r.Series] = slices.Insert(rows, at, r.Clone())
 	t.info.Readings++

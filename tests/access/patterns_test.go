@@ -8,6 +8,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/timefmt"
 )
 
 // pattern performs one of the document's patterns; i is how often it was
@@ -19,7 +20,7 @@ type pattern struct {
 
 func during(t *testing.T, s string) varve.Window {
 	t.Helper()
-	w, err := varve.ParseDuring(s)
+	w, err := timefmt.ParseWindow(s)
 	if err != nil {
 		t.Fatal(err)
 	}

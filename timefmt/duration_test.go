@@ -1,4 +1,4 @@
-package duration_test
+package timefmt_test
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/varvedb/varve/duration"
+	"github.com/varvedb/varve/timefmt"
 	"pgregory.net/rapid"
 )
 
@@ -15,13 +15,13 @@ const (
 	year = 365 * day
 )
 
-func TestParse(t *testing.T) {
+func TestParseDuration(t *testing.T) {
 	tests := []struct {
 		reason, in string
 		want       time.Duration
 		ok         bool
 	}{
-		{"forever", "forever", duration.Forever, true},
+		{"forever", "forever", timefmt.Forever, true},
 		{"years of 365 days", "1y", year, true},
 		{"weeks", "6w", 42 * day, true},
 		{"days", "90d", 90 * day, true},
@@ -61,7 +61,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
-			got, err := duration.Parse(tt.in)
+			got, err := timefmt.ParseDuration(tt.in)
 			if (err == nil) != tt.ok || tt.ok && got != tt.want || !tt.ok && got != 0 {
 				t.Errorf("%q is %v, %v, want %v, ok %t", tt.in, got, err, tt.want, tt.ok)
 			}
@@ -72,15 +72,15 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestFormat(t *testing.T) {
+func TestFormatDuration(t *testing.T) {
 	for want, in := range map[string]time.Duration{
-		"forever": duration.Forever, "0s": 0, "1s": time.Second, "1m": time.Minute, "1h30m": 90 * time.Minute,
+		"forever": timefmt.Forever, "0s": 0, "1s": time.Second, "1m": time.Minute, "1h30m": 90 * time.Minute,
 		"1d": day, "36h0m0.5s": 36*time.Hour + 500*time.Millisecond, "1d12h": 36 * time.Hour,
 		"6d": 6 * day, "1w": 7 * day, "30d": 30 * day, "2w": 14 * day, "90d": 90 * day,
 		"1y": year, "1y1w": year + 7*day, "1y8d": year + 8*day, "7d1s": 7*day + time.Second, "100y": 100 * year,
 		"-1h0m0s": -time.Hour, "1ns": 1, "2562047h47m16.854775806s": math.MaxInt64 - 1,
 	} {
-		if got := duration.Format(in); got != want {
+		if got := timefmt.FormatDuration(in); got != want {
 			t.Errorf("%d is written %s, want %s", in, got, want)
 		}
 	}
@@ -96,31 +96,31 @@ func TestDurationRoundTrip(t *testing.T) {
 	for range 10 {
 		rapid.Check(t, func(t *rapid.T) {
 			d := time.Duration(gen.Draw(t, "seconds")) * time.Second
-			text := duration.Format(d)
-			if got, err := duration.Parse(text); err != nil || got != d {
+			text := timefmt.FormatDuration(d)
+			if got, err := timefmt.ParseDuration(text); err != nil || got != d {
 				t.Fatalf("%d is written %s and read as %d, %v", d, text, got, err)
 			}
 		})
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzParseDuration(f *testing.F) {
 	for _, seed := range []string{"forever", "1y2w3d4h5m6s", "90d", "0s", "", "d", "1h1d", "292y99999d", "2147483648s", "-1d", "1.5d", "1d1d", "１d"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d, err := duration.Parse(text)
+		d, err := timefmt.ParseDuration(text)
 		if err != nil {
 			if d != 0 {
 				t.Fatalf("%q: %v and %v", text, d, err)
 			}
 			return
 		}
-		if d < 0 || d != duration.Forever && (d%time.Second != 0 || strings.Trim(text, "0123456789ywdhms") != "") {
+		if d < 0 || d != timefmt.Forever && (d%time.Second != 0 || strings.Trim(text, "0123456789ywdhms") != "") {
 			t.Fatalf("%q is %v", text, d)
 		}
-		if again, err := duration.Parse(duration.Format(d)); err != nil || again != d {
-			t.Fatalf("%q is %d, written %s, read as %d, %v", text, d, duration.Format(d), again, err)
+		if again, err := timefmt.ParseDuration(timefmt.FormatDuration(d)); err != nil || again != d {
+			t.Fatalf("%q is %d, written %s, read as %d, %v", text, d, timefmt.FormatDuration(d), again, err)
 		}
 	})
 }

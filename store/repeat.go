@@ -1,14 +1,17 @@
-package varve
+package store
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/canonjson"
 )
 
 const (
-	// maxStored is how many bytes Verdict.Stored has at most.
+	// maxStored is how many bytes varve.Verdict.Stored has at most.
 	maxStored = 1 << 10
 	// maxShown is from how many bytes on a message leaves off the fields of a
 	// reading that do not differ, and maxMember is how much it shows of one.
@@ -16,17 +19,13 @@ const (
 	maxMember = 60
 )
 
-// HasOwnID reports whether the id is one that a client chose, not the hash of
-// the fields.
-func (r *Reading) HasOwnID() bool { return r.ID != r.ContentID() }
-
 // Repeat returns the verdict on a reading whose series, time and id are stored.
 // It is a duplicate, or a conflict if its own id is stored with other values.
-func Repeat(sent, stored *Reading) Verdict {
+func Repeat(sent, stored *varve.Reading) varve.Verdict {
 	if sent.SameFields(stored) || !sent.HasOwnID() {
-		return Verdict{Outcome: Duplicate}
+		return varve.Verdict{Outcome: varve.Duplicate}
 	}
-	v := Reject(CodeConflict, "id %s is stored with %s and was sent with %s: send another id",
+	v := varve.Reject(varve.CodeConflict, "id %s is stored with %s and was sent with %s: send another id",
 		strconv.Quote(sent.ID.String()), showFields(stored, sent), showFields(sent, stored))
 	if all := appendFields(nil, stored.Fields, maxStored); len(all) <= maxStored {
 		v.Stored = string(all)
@@ -36,7 +35,7 @@ func Repeat(sent, stored *Reading) Verdict {
 
 // appendFields appends fields as a JSON object; if it gets longer than most, it
 // is broken off.
-func appendFields(dst []byte, fields []Field, most int) []byte {
+func appendFields(dst []byte, fields []varve.Field, most int) []byte {
 	dst = append(dst, '{')
 	for i, f := range fields {
 		if len(dst) > most {
@@ -50,24 +49,24 @@ func appendFields(dst []byte, fields []Field, most int) []byte {
 	return append(dst, '}')
 }
 
-func appendMember(dst []byte, f Field) []byte {
-	dst = append(appendJSONString(dst, f.Name), ':')
-	if f.Value.kind == KindString {
-		return appendJSONString(dst, f.Value.text)
+func appendMember(dst []byte, f varve.Field) []byte {
+	dst = append(canonjson.AppendString(dst, f.Name), ':')
+	if f.Value.Kind() == varve.KindString {
+		return canonjson.AppendString(dst, f.Value.Text())
 	}
 	return append(dst, f.Value.String()...)
 }
 
 // showFields returns the fields of a reading for a message; of a long reading,
 // those that the other one does not have alike, and … for the rest.
-func showFields(r, other *Reading) string {
+func showFields(r, other *varve.Reading) string {
 	if all := appendFields(nil, r.Fields, maxShown); len(all) <= maxShown {
 		return string(all)
 	}
 	var out []byte
 	rest := ""
 	for _, f := range r.Fields {
-		if len(out) > maxShown || slices.ContainsFunc(other.Fields, f.equal) {
+		if len(out) > maxShown || slices.ContainsFunc(other.Fields, f.Equal) {
 			rest = ",…"
 			continue
 		}

@@ -1,4 +1,4 @@
-package varve_test
+package store_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/store"
 )
 
 // sample returns a normalized reading with an id and fields in JSON.
@@ -86,7 +87,7 @@ func TestRepeat_ComparesReadingsWithOwnIDs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		stored, sent := sample(t, tt.id, tt.stored), sample(t, tt.id, tt.sent)
-		if got := varve.Repeat(&sent, &stored).String(); got != tt.want {
+		if got := store.Repeat(&sent, &stored).String(); got != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.why, got, tt.want)
 		}
 	}
@@ -98,7 +99,7 @@ func TestRepeat_TakesContentIDsForDuplicates(t *testing.T) {
 	sent := sample(t, "", `{"v":20}`)
 	stored := sample(t, "m1", `{"v":999}`)
 	stored.ID = sent.ID
-	if got := varve.Repeat(&sent, &stored); got.Outcome != varve.Duplicate {
+	if got := store.Repeat(&sent, &stored); got.Outcome != varve.Duplicate {
 		t.Errorf("got %s, want duplicate", got)
 	}
 }
@@ -106,11 +107,11 @@ func TestRepeat_TakesContentIDsForDuplicates(t *testing.T) {
 func TestRepeat_ReturnsStoredValuesUpToALimit(t *testing.T) {
 	sent := sample(t, "m1", `{"v":20}`)
 	stored := sample(t, "m1", `{"n":12345678901234567890123456789012345678,"s":"<&>","u":22.40}`)
-	if got, want := varve.Repeat(&sent, &stored).Stored, `{"n":12345678901234567890123456789012345678,"s":"<&>","u":22.40}`; got != want {
+	if got, want := store.Repeat(&sent, &stored).Stored, `{"n":12345678901234567890123456789012345678,"s":"<&>","u":22.40}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	stored = sample(t, "m1", `{"s":"`+strings.Repeat("x", 1024)+`"}`)
-	if got := varve.Repeat(&sent, &stored).Stored; got != "" {
+	if got := store.Repeat(&sent, &stored).Stored; got != "" {
 		t.Errorf("%d bytes, want none: too long", len(got))
 	}
 }
@@ -130,7 +131,7 @@ func TestRepeat_KeepsMessagesShort(t *testing.T) {
 			return r
 		}
 		sent, stored := reading("sent"), reading("stored")
-		v := varve.Repeat(&sent, &stored)
+		v := store.Repeat(&sent, &stored)
 		if same := sent.SameFields(&stored); same != (v.Outcome == varve.Duplicate) {
 			rt.Fatalf("the same fields: %t, and %s", same, v)
 		}

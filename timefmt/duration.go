@@ -1,6 +1,6 @@
-// Package duration reads and writes durations as users write them: whole numbers
-// with units from years to seconds, or forever.
-package duration
+// Package timefmt reads and writes durations and windows of time in the syntax
+// of settings, the API and the CLI.
+package timefmt
 
 import (
 	"fmt"
@@ -21,9 +21,9 @@ var units = []struct {
 	unit time.Duration
 }{{"y", 365 * day}, {"w", 7 * day}, {"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
 
-// Parse reads a duration: "forever", or whole numbers with the units
+// ParseDuration reads a duration: "forever", or whole numbers with the units
 // y (365 days), w, d, h, m, s, largest first, as in 90d or 1y6h.
-func Parse(s string) (time.Duration, error) {
+func ParseDuration(s string) (time.Duration, error) {
 	if s == "forever" {
 		return Forever, nil
 	}
@@ -48,9 +48,9 @@ func Parse(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// Format writes a duration as [Parse] reads it; fractions of a
+// FormatDuration writes a duration as [ParseDuration] reads it; fractions of a
 // second, which it cannot write, it writes as Go does.
-func Format(d time.Duration) string {
+func FormatDuration(d time.Duration) string {
 	switch {
 	case d == Forever:
 		return "forever"

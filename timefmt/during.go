@@ -1,8 +1,11 @@
-package varve
+package timefmt
 
 import (
 	"fmt"
 	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // granularities are the ways of writing a stretch of time, and its length.
@@ -17,18 +20,18 @@ var granularities = []struct {
 	{"2006-01-02T15:04", func(t time.Time) time.Time { return t.Add(time.Minute) }},
 }
 
-// ParseDuring reads a year, month, day, hour or minute, in UTC, as the window
+// ParseWindow reads a year, month, day, hour or minute, in UTC, as the window
 // that it is: 2024, 2024-12, 2024-12-01, 2024-12-01T14 or 2024-12-01T14:30.
-func ParseDuring(s string) (Window, error) {
+func ParseWindow(s string) (varve.Window, error) {
 	for _, g := range granularities {
 		if len(s) != len(g.layout) {
 			continue
 		}
 		t, err := time.Parse(g.layout, s)
-		w := Window{From: t, To: g.end(t)}
-		if err == nil && !t.Before(AllTime().From) && !w.To.After(AllTime().To) {
+		w := varve.Window{From: t, To: g.end(t)}
+		if err == nil && !t.Before(varve.AllTime().From) && !w.To.After(varve.AllTime().To) {
 			return w, nil
 		}
 	}
-	return Window{}, fmt.Errorf("%s is no year, month, day, hour or minute from 1970 to 2261: write it as in 2024-12, 2024-12-01 or 2024-12-01T14", Quote(s))
+	return varve.Window{}, fmt.Errorf("%s is no year, month, day, hour or minute from 1970 to 2261: write it as in 2024-12, 2024-12-01 or 2024-12-01T14", quote.Text(s))
 }

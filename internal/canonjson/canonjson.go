@@ -1,4 +1,6 @@
-package varve
+// Package canonjson writes JSON in canonical form: no white space, members
+// sorted by name, numbers without superfluous zeros.
+package canonjson
 
 import (
 	"bytes"
@@ -11,31 +13,33 @@ import (
 	"unicode/utf8"
 
 	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/internal/quote"
 )
 
-// JSONValue returns the JSON object or array in text as a value, in canonical
-// form: no white space, members sorted by name, numbers without superfluous
-// zeros. It fails on anything else, on text that is not UTF-8, on a member that
-// is there twice, on numbers that a [Number] cannot hold, and on nesting deeper
-// than 16.
-func JSONValue(text []byte) (Value, error) {
-	if !utf8.Valid(text) { // the decoder would put U+FFFD in its place
-		return Value{}, errors.New("the JSON value is not valid UTF-8")
+// MaxDepth is how deep objects and arrays may be nested.
+const MaxDepth = 16
+
+// Format returns the canonical form of the JSON object or array in text. It
+// fails on any other text, invalid UTF-8, a member that occurs twice, a number
+// that a [decimal.Number] cannot hold, and nesting deeper than MaxDepth.
+func Format(text []byte) (string, error) {
+	if !utf8.Valid(text) { // the decoder would replace it with U+FFFD
+		return "", errors.New("the JSON value is not valid UTF-8")
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	c := canonicalizer{dec: dec}
 	form, err := c.value(nil, 0)
 	if err != nil {
-		return Value{}, err
+		return "", err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Value{}, errors.New("more follows the JSON value")
+		return "", errors.New("more follows the JSON value")
 	}
 	if form[0] != '{' && form[0] != '[' {
-		return Value{}, errors.New("not a JSON object or array")
+		return "", errors.New("not a JSON object or array")
 	}
-	return CanonicalJSON(string(form)), nil
+	return string(form), nil
 }
 
 type canonicalizer struct{ dec *json.Decoder }
@@ -48,8 +52,8 @@ func (c canonicalizer) value(dst []byte, depth int) ([]byte, error) {
 	}
 	switch t := tok.(type) {
 	case json.Delim:
-		if depth == MaxJSONDepth {
-			return nil, fmt.Errorf("JSON nested deeper than %d", MaxJSONDepth)
+		if depth == MaxDepth {
+			return nil, fmt.Errorf("JSON nested deeper than %d", MaxDepth)
 		}
 		if t == '{' {
 			return c.object(dst, depth+1)
@@ -58,11 +62,11 @@ func (c canonicalizer) value(dst []byte, depth int) ([]byte, error) {
 	case json.Number:
 		n, err := decimal.Parse(string(t))
 		if err != nil {
-			return nil, fmt.Errorf("number %s: %w", Quote(string(t)), err)
+			return nil, fmt.Errorf("number %s: %w", quote.Text(string(t)), err)
 		}
 		return n.Canonical().Append(dst), nil
 	case string:
-		return appendJSONString(dst, t), nil
+		return AppendString(dst, t), nil
 	case bool:
 		if t {
 			return append(dst, "true"...), nil
@@ -125,18 +129,18 @@ func (c canonicalizer) object(dst []byte, depth int) ([]byte, error) {
 	for i, m := range members {
 		if i > 0 {
 			if members[i-1].name == m.name {
-				return nil, fmt.Errorf("member %s is there twice", Quote(m.name))
+				return nil, fmt.Errorf("member %s is there twice", quote.Text(m.name))
 			}
 			dst = append(dst, ',')
 		}
-		dst = append(append(appendJSONString(dst, m.name), ':'), m.form...)
+		dst = append(append(AppendString(dst, m.name), ':'), m.form...)
 	}
 	return append(dst, '}'), nil
 }
 
-// appendJSONString appends s quoted, escaping only what JSON must have escaped
+// AppendString appends s quoted as JSON, escaping only what JSON must have escaped
 // (and U+2028, U+2029, as encoding/json always does).
-func appendJSONString(dst []byte, s string) []byte {
+func AppendString(dst []byte, s string) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
