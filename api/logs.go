@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,8 +17,11 @@ import (
 
 func (s *Server) routeLogs() {
 	const tag, logs = "logs", "/v1/devices/{device}/logs"
-	huma.Register(s.api, fleetOp(tag, "add-log", http.MethodPost, logs, "Write an entry of a device's log",
-		"Sending it again is harmless: what has the same time and id, or content, is the same entry."), s.postLog)
+	add := fleetOp(tag, "add-log", http.MethodPost, logs, "Write an entry of a device's log",
+		"Sending it again is harmless: what has the same time and id, or content, is the same entry. "+
+			"422 with the verdict conflict if the id is stored with other content: the answer has both, and the stored one stays.")
+	add.Responses = s.responses(reflect.TypeFor[wire.LogAnswer](), "200", "422")
+	huma.Register(s.api, add, s.postLog)
 	huma.Register(s.api, fleetOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of one", ""), s.listLogs)
 	huma.Register(s.api, fleetOp(tag, "list-logs-of-operator", http.MethodGet, "/v1/operators/{operator}/logs", "The entries of an operator", ""), s.listOperatorLogs)
 	huma.Register(s.api, fleetOp(tag, "list-escalations", http.MethodGet, "/v1/supervisors/{supervisor}/escalations",
@@ -56,17 +60,28 @@ type escalations struct {
 	LogWindow
 }
 
-func (s *Server) postLog(ctx context.Context, in *logPost) (*reply[wire.LogAnswer], error) {
-	l, err := logFrom(in)
-	var outcome varve.Outcome
+// logReply is the answer to an entry.
+type logReply struct {
+	Status int
+	Body   wire.LogAnswer
+}
+
+func (s *Server) postLog(ctx context.Context, in *logPost) (*logReply, error) {
+	sent, err := logFrom(in)
+	var l fleet.Log
+	var v varve.Verdict
 	if err == nil {
-		l.Tenant = s.owner(ctx)
-		l, outcome, err = s.opts.Fleet.AddLog(ctx, l)
+		sent.Tenant = s.owner(ctx)
+		l, v, err = s.opts.Fleet.AddLog(ctx, sent)
 	}
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body", "device"))
 	}
-	return &reply[wire.LogAnswer]{wire.LogAnswer{Verdict: outcome.String(), Log: logBody(&l)}}, nil
+	if v.Outcome != varve.Rejected {
+		return &logReply{http.StatusOK, wire.LogAnswer{Verdict: v.Outcome.String(), Log: logBody(&l)}}, nil
+	}
+	body := logBody(&sent)
+	return &logReply{http.StatusUnprocessableEntity, wire.LogAnswer{Verdict: string(v.Code), Message: v.Message, Log: logBody(&l), Sent: &body}}, nil
 }
 
 func logFrom(in *logPost) (l fleet.Log, err error) {

@@ -63,6 +63,32 @@ func TestLogs(t *testing.T) {
 	s.get("/v1/devices/d1/logs?limit=1&cursor="+next).problem(http.StatusBadRequest, "query.cursor", "another list")
 }
 
+// TestLogs_AnswerConflicts promises that an entry whose id is stored with other
+// content is answered as a conflict that shows both, and that the stored one stays.
+func TestLogs_AnswerConflicts(t *testing.T) {
+	s := newServer(t, nil)
+	entry := func(message, attributes string) string {
+		return `{"time":"2026-11-18T11:00:00Z","id":"m1","state":"NORMAL","message":"` + message + `","attributes":` + attributes + `}`
+	}
+	s.log("d1", entry("hot", `{"t":90.50}`))
+	if a := s.log("d1", entry("hot", `{"t":90.5}`)); a.Verdict != "duplicate" || a.Sent != nil || a.Message != "" {
+		t.Errorf("with other decimals: %+v", a)
+	}
+	r := s.send(http.MethodPost, "/v1/devices/d1/logs", entry("fine", `{"t":20}`), "Content-Type", "application/json")
+	a := decode[wire.LogAnswer](r)
+	if r.status != http.StatusUnprocessableEntity || a.Verdict != "conflict" || a.Log.Message != "hot" || a.Sent == nil || a.Sent.Message != "fine" || a.Sent.ID != "m1" {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	const want = `id "m1" is stored with {"attributes":{"t":90.5},"message":"hot","state":"NORMAL"}` +
+		` and was sent with {"attributes":{"t":20},"message":"fine","state":"NORMAL"}: send another id`
+	if a.Message != want {
+		t.Errorf("got %s, want %s", a.Message, want)
+	}
+	if got := s.messages("/v1/devices/d1/logs"); got != "hot" {
+		t.Errorf("the list has %q", got)
+	}
+}
+
 // TestLogTimeUnit promises advice that can be followed: entries have no precision.
 func TestLogTimeUnit(t *testing.T) {
 	s := newServer(t, nil)

@@ -131,6 +131,9 @@ type Server struct {
 	reads   *reads
 	// verifying is held while a verification is under way.
 	verifying sync.Mutex
+	// draining ends when the server is told to stop.
+	draining context.Context
+	drain    context.CancelFunc
 }
 
 // batchMemory is what the batches of all writes may take together, beyond a
@@ -145,6 +148,7 @@ func New(o Options) *Server {
 		opts: o, mux: http.NewServeMux(), metrics: newMetrics(o.Metrics, o.Rotator, o.Conditions),
 		batches: wire.NewBudget(batchMemory), reads: newReads(o.Limits),
 	}
+	s.draining, s.drain = context.WithCancel(context.Background())
 	config := huma.DefaultConfig("Varve", o.Version)
 	config.Info.Description = "Device readings in time-bucketed tables."
 	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
@@ -191,10 +195,13 @@ func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *ht
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		ctx, cancel := context.WithTimeoutCause(r.Context(), s.opts.Limits.Request, errTooLong)
-		defer cancel()
+		if pattern != verifyPattern { // it bounds itself, by its progress
+			ctx, cancel := context.WithTimeoutCause(r.Context(), s.opts.Limits.Request, errTooLong)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
 		sw := &statusWriter{ResponseWriter: w}
-		handle(sw, r.WithContext(ctx))
+		handle(sw, r)
 		observe(sw.status, time.Since(begin))
 	})
 }

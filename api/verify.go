@@ -3,9 +3,11 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,37 +15,53 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// Verifier reads all that is stored, at most rate bytes or units a second, and
-// reports damage. It changes nothing.
-type Verifier func(ctx context.Context, rate int64, report func(wire.Damage)) error
+// Verifier reads all that is stored and reports damage. It changes nothing.
+type Verifier func(ctx context.Context, v Verification) error
+
+// Verification is what a [Verifier] is asked for. It reports from one goroutine.
+type Verification struct {
+	// Rate is how many bytes or read units it reads a second at most. If 0, the
+	// verifier chooses.
+	Rate int64
+	// Found is called with each damaged place.
+	Found func(wire.Damage)
+	// Read is called with the bytes or read units that were read so far.
+	Read func(n int64)
+}
+
+// verifyPattern is the route whose requests may take longer than limits.request.
+const verifyPattern = "POST /v1/verify"
+
+// progressEvery is how often a verification tells its client how far it is.
+const progressEvery = 5 * time.Second
+
+var (
+	errStuck    = varve.Errorf(varve.Unavailable, "the verification made no progress: start it again")
+	errDraining = varve.Errorf(varve.Unavailable, "the server stops: start the verification again")
+)
 
 func (s *Server) routeVerify() {
 	s.raw(http.MethodPost, "/v1/verify", s.postVerify, &huma.Operation{
 		OperationID: "verify", Summary: "Read all that is stored and report damage", Tags: []string{"operation"},
-		Description: "The answer is NDJSON, a line for each damaged place as it is found, and a last line with done or error.",
-		Parameters:  queryParams("rate", "read at most so many bytes a second, on DynamoDB read units; default no limit"),
-		Responses:   s.responses(reflect.TypeFor[wire.VerifyLine](), "200"),
+		Description: "The answer is NDJSON: a line for each damaged place as it is found, lines with read now and then, and a last line with done or error. " +
+			"It may take as long as it makes progress, and ends when the client goes or the server stops. One verification runs at a time.",
+		Parameters: queryParams("rate", "read at most so many bytes a second, on DynamoDB read units; default 16 MiB, or 1,000 units"),
+		Responses:  s.responses(reflect.TypeFor[wire.VerifyLine](), "200"),
 	})
 }
 
+// Drain ends verifications, which may take longer than a server that stops waits
+// for its requests.
+func (s *Server) Drain() { s.drain() }
+
 // postVerify serves POST /v1/verify.
 func (s *Server) postVerify(w http.ResponseWriter, r *http.Request) {
-	asked := r.URL.Query()
-	if err := known(asked, "rate"); err != nil {
+	rate, err := verifyRate(r)
+	if err == nil && s.opts.Verify == nil {
+		err = varve.Errorf(varve.Conflict, "this store keeps nothing that can be verified")
+	}
+	if err != nil {
 		s.fail(w, r, err)
-		return
-	}
-	rate := int64(0)
-	if text := asked.Get("rate"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 1 {
-			s.fail(w, r, varve.InvalidParam("query.rate", "%q is not a positive number", text))
-			return
-		}
-		rate = n
-	}
-	if s.opts.Verify == nil {
-		s.fail(w, r, varve.Errorf(varve.Conflict, "this store keeps nothing that can be verified"))
 		return
 	}
 	if !s.verifying.TryLock() {
@@ -51,20 +69,104 @@ func (s *Server) postVerify(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.verifying.Unlock()
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	flush := http.NewResponseController(w)
-	line := func(l wire.VerifyLine) {
-		text, err := json.Marshal(l)
-		if err != nil {
-			text = []byte(`{"error":"the damage cannot be shown"}`)
-		}
-		s.write(w, append(text, '\n'))
-		_ = flush.Flush() // a client that is gone ends the request's context
-	}
-	err := s.opts.Verify(r.Context(), rate, func(d wire.Damage) { line(wire.VerifyLine{Damage: &d}) })
-	if err != nil {
-		line(wire.VerifyLine{Error: err.Error()})
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.draining, func() { cancel(errDraining) })()
+	stuck := time.AfterFunc(s.opts.Limits.Request, func() { cancel(errStuck) })
+	defer stuck.Stop()
+	lines := &verifyLines{control: http.NewResponseController(w), w: w, stall: s.opts.Limits.Stall, gone: cancel}
+	if err := lines.begin(); err != nil {
+		s.fail(w, r, err)
 		return
 	}
-	line(wire.VerifyLine{Done: true})
+	err = s.opts.Verify(ctx, Verification{
+		Rate:  rate,
+		Found: func(d wire.Damage) { lines.send(wire.VerifyLine{Damage: &d}) },
+		Read: func(n int64) {
+			stuck.Reset(s.opts.Limits.Request)
+			lines.progress(n)
+		},
+	})
+	switch cause := context.Cause(ctx); {
+	case err != nil && cause != nil:
+		lines.send(wire.VerifyLine{Error: cause.Error()})
+	case err != nil:
+		lines.send(wire.VerifyLine{Error: err.Error()})
+	default:
+		lines.send(wire.VerifyLine{Done: true})
+	}
+}
+
+// verifyRate returns the rate that a request asks for; 0 if it asks for none.
+func verifyRate(r *http.Request) (int64, error) {
+	asked := r.URL.Query()
+	if err := known(asked, "rate"); err != nil {
+		return 0, err
+	}
+	text := asked.Get("rate")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, varve.InvalidParam("query.rate", "%q is not a positive number", text)
+	}
+	return n, nil
+}
+
+// verifyLines writes the lines of a verification's answer.
+type verifyLines struct {
+	control *http.ResponseController
+	w       http.ResponseWriter
+	stall   time.Duration
+	gone    context.CancelCauseFunc
+	last    time.Time
+}
+
+// begin sends the head of the answer. From then on the connection has no deadline
+// for reads: that of the request's body would end the request.
+func (l *verifyLines) begin() error {
+	if err := ignoreUnsupported(l.control.SetReadDeadline(time.Time{})); err != nil {
+		return err
+	}
+	l.w.Header().Set("Content-Type", "application/x-ndjson")
+	l.w.WriteHeader(http.StatusOK)
+	l.last = time.Now()
+	return ignoreUnsupported(l.control.Flush())
+}
+
+// progress sends how much was read, unless a line was sent a moment ago.
+func (l *verifyLines) progress(n int64) {
+	if n > 0 && time.Since(l.last) >= progressEvery {
+		l.send(wire.VerifyLine{Read: n})
+	}
+}
+
+// send writes a line. If the client does not take it in time, or has gone, the
+// verification ends.
+func (l *verifyLines) send(line wire.VerifyLine) {
+	text, err := json.Marshal(line)
+	if err != nil {
+		text = []byte(`{"error":"the damage cannot be shown"}`)
+	}
+	l.last = time.Now()
+	if err := ignoreUnsupported(l.control.SetWriteDeadline(l.last.Add(l.stall))); err != nil {
+		l.gone(err)
+		return
+	}
+	if _, err := l.w.Write(append(text, '\n')); err != nil {
+		l.gone(err)
+		return
+	}
+	if err := l.control.Flush(); err != nil {
+		l.gone(err)
+	}
+}
+
+// ignoreUnsupported returns err unless it says that a connection has no deadlines.
+func ignoreUnsupported(err error) error {
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
 }

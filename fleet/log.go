@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -85,18 +86,30 @@ func checkPerson(param, name string) error {
 
 // contentID is the id of readings, of an entry's content.
 func (l *Log) contentID() varve.ID {
-	var r varve.Reading
-	add := func(name string, v varve.Value) {
-		if !v.IsZero() {
-			r.Fields = append(r.Fields, varve.Field{Name: name, Value: v})
-		}
-	}
-	add("attributes", l.Attributes) // in the order of the names
-	add("escalatedTo", varve.StringValue(l.EscalatedTo))
-	add("message", varve.StringValue(l.Message))
-	add("operator", varve.StringValue(l.Operator))
-	add("state", varve.StringValue(l.State))
+	r := varve.Reading{Fields: l.content()}
 	return r.ContentID()
+}
+
+// content returns an entry's content as the fields of a reading, in the order of
+// their names.
+func (l *Log) content() (fields []varve.Field) {
+	if !l.Attributes.IsZero() {
+		fields = append(fields, varve.Field{Name: "attributes", Value: l.Attributes})
+	}
+	return append(fields,
+		varve.Field{Name: "escalatedTo", Value: varve.StringValue(l.EscalatedTo)}, varve.Field{Name: "message", Value: varve.StringValue(l.Message)},
+		varve.Field{Name: "operator", Value: varve.StringValue(l.Operator)}, varve.Field{Name: "state", Value: varve.StringValue(l.State)})
+}
+
+// repeat returns the verdict on an entry whose device, time and id are stored.
+func (l *Log) repeat(stored *Log) varve.Verdict {
+	if l.ID == l.contentID() {
+		return varve.Verdict{Outcome: varve.Duplicate}
+	}
+	told := func(l *Log) *varve.Reading { // no text is as good as an absent one
+		return &varve.Reading{ID: l.ID, Fields: slices.DeleteFunc(l.content(), func(f varve.Field) bool { return f.Value.Equal(varve.StringValue("")) })}
+	}
+	return store.Repeat(told(l), told(stored))
 }
 
 // An entry is two items, so that each of its lists is one ordered query: one in

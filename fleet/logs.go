@@ -12,19 +12,20 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// AddLog writes an entry. One that is there already, of the same device, time
-// and id, stays as it is, is returned, and is a Duplicate. What is Stored or
+// AddLog writes an entry, and returns the one that is stored. One that is there
+// already, of the same device, time and id, stays as it is: it is a Duplicate, or
+// a conflict if its own id is stored with other content. What is Stored or
 // Duplicate is durable.
-func (f *Fleet) AddLog(ctx context.Context, l Log) (Log, varve.Outcome, error) {
-	l.Arrived = f.now()
-	if err := l.Validate(l.Arrived); err != nil {
-		return l, 0, err
+func (f *Fleet) AddLog(ctx context.Context, sent Log) (Log, varve.Verdict, error) {
+	sent.Arrived = f.now()
+	if err := sent.Validate(sent.Arrived); err != nil {
+		return sent, varve.Verdict{}, err
 	}
-	last := l.Arrived
-	if l.Time.After(last) {
-		last = l.Time
+	last := sent.Arrived
+	if sent.Time.After(last) {
+		last = sent.Time
 	}
-	l, expires, outcome, err := f.placeLog(ctx, l, retention.Add(last, f.opts.LogRetention))
+	l, expires, v, err := f.placeLog(ctx, sent, retention.Add(last, f.opts.LogRetention))
 	if err == nil {
 		// The item by state goes second, and says what is stored: a list by state
 		// has no entry but such. Where this is cut off, nobody was told, and the
@@ -33,27 +34,30 @@ func (f *Fleet) AddLog(ctx context.Context, l Log) (Log, varve.Outcome, error) {
 		err = f.opts.Items.Put(ctx, byState, store.IfAbsent())
 	}
 	if err != nil && !errors.Is(err, store.ErrCondition) {
-		return l, 0, fmt.Errorf("write log of device %s: %w", l.Device, err)
+		return sent, varve.Verdict{}, fmt.Errorf("write log of device %s: %w", l.Device, err)
 	}
-	return l, outcome, nil
+	return l, v, nil
 }
 
 // placeLog writes an entry's item by time, or finds the one that is there. It
 // returns what is stored, and until when.
-func (f *Fleet) placeLog(ctx context.Context, l Log, expires time.Time) (Log, time.Time, varve.Outcome, error) {
+func (f *Fleet) placeLog(ctx context.Context, l Log, expires time.Time) (Log, time.Time, varve.Verdict, error) {
 	byTime, _ := l.items(expires)
 	for {
 		err := f.opts.Items.Put(ctx, byTime, store.IfAbsent())
 		if !errors.Is(err, store.ErrCondition) {
-			return l, expires, varve.Stored, err
+			return l, expires, varve.Verdict{Outcome: varve.Stored}, err
 		}
 		items, err := f.opts.Items.Get(ctx, []store.Key{byTime.Key}, true)
 		if err != nil {
-			return l, expires, 0, err
+			return l, expires, varve.Verdict{}, err
 		}
 		if len(items) > 0 {
 			old, err := logOf(l.Tenant, &items[0])
-			return old, items[0].Expires, varve.Duplicate, err
+			if err != nil {
+				return old, items[0].Expires, varve.Verdict{}, err
+			}
+			return old, items[0].Expires, l.repeat(&old), nil
 		}
 		// Its time has just come: there is room.
 	}

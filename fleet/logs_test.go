@@ -19,9 +19,9 @@ import (
 func (w *world) log(l fleet.Log) varve.Outcome {
 	w.t.Helper()
 	l.Tenant = tenant
-	_, outcome, err := w.AddLog(w.t.Context(), l)
+	_, v, err := w.AddLog(w.t.Context(), l)
 	must(w.t, err)
-	return outcome
+	return v.Outcome
 }
 
 // messages reads a list to its end.
@@ -124,11 +124,19 @@ func TestLogIdentity(t *testing.T) {
 	must(t, err)
 	l.ID = named
 	w.log(l)
+	if got := w.log(l); got != varve.Duplicate {
+		t.Errorf("sent again with its id: %s", got)
+	}
 	l.Message = "c"
-	again, outcome, err := w.AddLog(t.Context(), l)
+	first, v, err := w.AddLog(t.Context(), l)
 	must(t, err)
-	if outcome != varve.Duplicate || again.Message != "a" || again.ID != named || !again.Arrived.Equal(noon.Add(time.Minute)) {
-		t.Errorf("%s %+v", outcome, again)
+	if v.Outcome != varve.Rejected || v.Code != varve.CodeConflict || first.Message != "a" || first.ID != named || !first.Arrived.Equal(noon.Add(time.Minute)) {
+		t.Errorf("%s %+v", v, first)
+	}
+	const fields = `"escalatedTo":"Sara","message":%q,"operator":"Liz","state":"WARNING"`
+	want := fmt.Sprintf(`id "case-17" is stored with {`+fields+`} and was sent with {`+fields+`}: send another id`, "a", "c")
+	if v.Message != want {
+		t.Errorf("got %s, want %s", v.Message, want)
 	}
 	for _, list := range []fleet.LogList{{Device: "d"}, {Device: "d", State: "WARNING"}, {Operator: "Liz"}, {Supervisor: "Sara"}, {Supervisor: "Sara", State: "WARNING"}} {
 		got := strings.Fields(w.messages(list))
@@ -191,11 +199,11 @@ func TestLogConformance(t *testing.T) {
 		for len(left) > 0 {
 			l := left[0]
 			left = left[1:]
-			got, outcome, err := w.AddLog(t.Context(), l)
+			got, v, err := w.AddLog(t.Context(), l)
 			if err != nil {
 				left = append(left, l)
-			} else if outcome == varve.Stored && got.Message != l.Message || !w.lists(fleet.LogList{Device: "d", State: got.State}, got) {
-				rt.Fatalf("%s: %+v of %+v", outcome, got, l)
+			} else if (v.Code == varve.CodeConflict) != (got.Message != l.Message) || !w.lists(fleet.LogList{Device: "d", State: got.State}, got) {
+				rt.Fatalf("%s: %+v of %+v", v, got, l)
 			}
 			for _, whole := range []fleet.LogList{{Device: "d"}, {Supervisor: "s"}, {Supervisor: "A#s"}} {
 				w.conform(rt, whole, len(left) == 0)
@@ -247,9 +255,9 @@ func TestLogLists(t *testing.T) {
 		w := newWorld(t)
 		var all []fleet.Log
 		for i := range rapid.IntRange(0, 30).Draw(rt, "n") {
-			l, outcome, err := w.AddLog(t.Context(), drawLog(rt, i))
-			if err != nil || outcome != varve.Stored {
-				rt.Fatal(outcome, err)
+			l, v, err := w.AddLog(t.Context(), drawLog(rt, i))
+			if err != nil || v.Outcome != varve.Stored {
+				rt.Fatal(v, err)
 			}
 			all = append(all, l)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
 )
 
@@ -80,6 +81,35 @@ func TestRegistryFails(t *testing.T) {
 	w.store.put = nil
 	if got := send(); got != "stored duplicate stored" {
 		t.Error(got)
+	}
+}
+
+// TestFaults_BlameNoReading promises that a fault of the registry or of the
+// marker is retryable whatever its kind, and that its cause is reported.
+func TestFaults_BlameNoReading(t *testing.T) {
+	refused := varve.Errorf(varve.Invalid, "DynamoDB does not take PutItem on varve_registry as it is")
+	for _, row := range []struct{ what, step string }{{"registry", "register stream"}, {"marker", "mark roll-ups"}, {"store", "write readings"}} {
+		var steps []string
+		var causes []error
+		w := newWorld(func(o *router.Options) {
+			o.Events.Failed = func(step string, err error) { steps, causes = append(steps, step), append(causes, err) }
+			if row.what == "marker" {
+				o.Marker = &marker{err: refused}
+			}
+		})
+		switch row.what {
+		case "registry":
+			w.store.put = func(store.Key) error { return refused }
+		case "store":
+			w.store.set(&w.store.write, func(grid.Table) error { return errDisk })
+		}
+		v := w.send(t, reading("weather", noon, 1), reading("weather", noon, 2))
+		if words(v) != "unavailable unavailable" {
+			t.Errorf("%s: %s", row.what, words(v))
+		}
+		if len(causes) != 1 || steps[0] != row.step || row.what != "store" && !errors.Is(causes[0], refused) {
+			t.Errorf("%s: reported %q, %v", row.what, steps, causes)
+		}
 	}
 }
 

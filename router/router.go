@@ -79,6 +79,8 @@ type Marker interface {
 type Events struct {
 	// TableCreated: a table was missing when a reading came for it.
 	TableCreated func(t grid.Table, took time.Duration)
+	// Failed: readings were rejected, to be sent again, because a step failed.
+	Failed func(step string, err error)
 }
 
 const (
@@ -112,6 +114,9 @@ func New(o Options) *Router {
 	}
 	if o.Events.TableCreated == nil {
 		o.Events.TableCreated = func(grid.Table, time.Duration) {}
+	}
+	if o.Events.Failed == nil {
+		o.Events.Failed = func(string, error) {}
 	}
 	return &Router{
 		opts:     o,

@@ -58,8 +58,11 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 	within, cancel, err := q.mark(ctx, readings, verdicts)
 	defer cancel()
 	if err != nil {
+		if ctx.Err() == nil {
+			q.r.opts.Events.Failed("mark roll-ups", err)
+		}
 		for i := range batches {
-			q.tables.reject(batches[i].Table, verdicts, err)
+			q.tables.reject(batches[i].Table, verdicts, fault(err))
 		}
 		return context.Cause(ctx)
 	}
@@ -68,6 +71,9 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 		missing := q.tables.settle(batches, results, verdicts, try < createTries)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
+		}
+		if err := unavailable(results); err != nil {
+			q.r.opts.Events.Failed("write readings", err)
 		}
 		if len(missing) == 0 {
 			return nil
@@ -126,9 +132,12 @@ func (q *Request) note(ctx context.Context, readings []varve.Reading, verdicts [
 				return context.Cause(ctx)
 			}
 			q.streams = append(q.streams, st)
+			if failed != nil {
+				q.r.opts.Events.Failed("register stream", failed)
+			}
 		}
 		if failed != nil {
-			verdicts[i] = rejectFor(failed)
+			verdicts[i] = rejectFor(fault(failed))
 		}
 	}
 	return nil
@@ -197,10 +206,34 @@ func (r *Router) ensure(ctx context.Context, t grid.Table) error {
 // createTimeout bounds the making of a table.
 const createTimeout = 2 * time.Minute
 
+// fault returns an error of Varve's own requests, which never blames readings:
+// an Invalid one becomes Unavailable.
+func fault(err error) error {
+	if varve.FailureOf(err) != varve.Invalid {
+		return err
+	}
+	return &varve.Error{Failure: varve.Unavailable, Err: err, Message: "the reading could not be stored for now"}
+}
+
+// unavailable returns the first cause for which a store rejected readings for
+// now; nil if it rejected none.
+func unavailable(results []store.Result) error {
+	for i := range results {
+		if err := results[i].Err; err != nil && !errors.Is(err, store.ErrNoTable) && rejectFor(err).Code == varve.CodeUnavailable {
+			return err
+		}
+		for _, v := range results[i].Verdicts {
+			if v.Code == varve.CodeUnavailable {
+				return errors.New(v.Message)
+			}
+		}
+	}
+	return nil
+}
+
 // rejectFor turns a failure to store into a verdict.
 func rejectFor(err error) varve.Verdict {
-	var e *varve.Error
-	if errors.As(err, &e) && e.Failure == varve.Invalid {
+	if varve.FailureOf(err) == varve.Invalid {
 		return varve.Reject(varve.CodeMalformed, "%s", err)
 	}
 	if errors.Is(err, store.ErrDamaged) {

@@ -58,10 +58,18 @@ func TestDevices(t *testing.T) {
 func TestLogs(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	l := wire.LogPost{Time: json.RawMessage(`"2026-11-18T11:00:00Z"`), State: "WARNING", Message: "hot", Operator: "Liz/1", EscalatedTo: "Sara #2"}
+	named := wire.LogPost{Time: l.Time, ID: "case-17", State: "WARNING", Message: "hot"}
 	for _, want := range []string{"stored", "duplicate"} {
 		if a, err := c.AddLog(ctx, device, l); err != nil || a.Verdict != want || a.Log.Device != device {
 			t.Errorf("%+v %v", a, err)
 		}
+	}
+	if a, err := c.AddLog(ctx, "conflicts", named); err != nil || a.Verdict != "stored" {
+		t.Errorf("%+v %v", a, err)
+	}
+	named.Message = "cold"
+	if a, err := c.AddLog(ctx, "conflicts", named); err != nil || a.Verdict != "conflict" || a.Log.Message != "hot" || a.Sent.Message != "cold" {
+		t.Errorf("%+v %v", a, err)
 	}
 	for _, q := range []client.LogQuery{{Device: device}, {Device: device, State: "WARNING", From: "-2h"}, {Operator: "Liz/1", During: "2026-11"}, {Supervisor: "Sara #2", Order: varve.Descending}} {
 		if page, err := c.Logs(ctx, q, client.List{Limit: 10}); err != nil || len(page.Logs) != 1 || page.Logs[0].Message != "hot" {

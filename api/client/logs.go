@@ -9,9 +9,12 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// AddLog writes an entry of a device's log. Sending it again is harmless.
+// AddLog writes an entry of a device's log. Sending it again is harmless. If its
+// id is stored with other content, the verdict is conflict, and that stays.
 func (c *Client) AddLog(ctx context.Context, device string, l wire.LogPost) (wire.LogAnswer, error) {
-	return getJSON[wire.LogAnswer](ctx, c, sendJSON(http.MethodPost, devicePath(device)+"/logs", l))
+	r := sendJSON(http.MethodPost, devicePath(device)+"/logs", l)
+	r.accept = []int{http.StatusUnprocessableEntity}
+	return getJSON[wire.LogAnswer](ctx, c, r)
 }
 
 // LogQuery asks for entries: of Device, of Operator, or escalated to Supervisor,

@@ -10,6 +10,7 @@ type Damage struct {
 // VerifyLine is one line of a verification's answer: damage, or the end.
 type VerifyLine struct {
 	Damage *Damage `json:"damage,omitempty" doc:"one damaged place"`
+	Read   int64   `json:"read,omitempty" doc:"progress: the bytes, on DynamoDB the read units, that were read so far"`
 	Done   bool    `json:"done,omitempty" doc:"all was read; the last line, unless it has an error"`
 	Error  string  `json:"error,omitempty" doc:"why the verification ended early; the last line"`
 }

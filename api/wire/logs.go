@@ -8,7 +8,7 @@ import (
 // LogPost is an entry of a device's log as it is sent.
 type LogPost struct {
 	Time        json.RawMessage `json:"time" doc:"RFC 3339, or a number of milliseconds since 1970"`
-	ID          string          `json:"id,omitempty" doc:"optional; without one, the same content at the same time is the same entry"`
+	ID          string          `json:"id,omitempty" doc:"optional; without one, the same content at the same time is the same entry, and with one, other content is a conflict"`
 	State       string          `json:"state" doc:"as in NORMAL or WARNING: 1 to 64 of letters, digits, . _ -"`
 	Message     string          `json:"message,omitempty" doc:"for people; up to 4 KiB"`
 	Operator    string          `json:"operator,omitempty" doc:"who sees to the device"`
@@ -31,8 +31,10 @@ type LogBody struct {
 
 // LogAnswer says what became of an entry.
 type LogAnswer struct {
-	Verdict string  `json:"verdict" enum:"stored,duplicate" doc:"duplicate: it was there already, and stays as it is here"`
-	Log     LogBody `json:"log"`
+	Verdict string   `json:"verdict" enum:"stored,duplicate,conflict" doc:"duplicate: it was there already; conflict: its id is stored with other content"`
+	Message string   `json:"message,omitempty" doc:"of a conflict: both contents, and the remedy"`
+	Log     LogBody  `json:"log" doc:"the entry that is stored"`
+	Sent    *LogBody `json:"sent,omitempty" doc:"of a conflict: the entry that was sent, and is not stored"`
 }
 
 // LogList is a page of entries.

@@ -40,6 +40,7 @@ func engineEvents(log zerolog.Logger) engine.Events {
 			TableCreated: func(t grid.Table, took time.Duration) {
 				log.Warn().Str("table", t.Name()).Stringer("took", rounded(took)).Msg("made a table that a reading needed and the rotator had not made")
 			},
+			Failed: newFailures(log, time.Now).rejected,
 		},
 		Fleet: fleet.Events{Failed: newFailures(log, time.Now).failed},
 		Rotator: rotator.Events{

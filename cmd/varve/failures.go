@@ -38,6 +38,13 @@ func (f *failures) failed(what string, err error) {
 	}
 }
 
+// rejected logs why readings were rejected, to be sent again.
+func (f *failures) rejected(step string, err error) {
+	if leftOut, due := f.due(step); due {
+		counted(f.log.Error().Err(err).Str("step", step), leftOut).Msg("readings rejected for now")
+	}
+}
+
 // changed logs that a condition was set or cleared.
 func (f *failures) changed(c health.Condition, holds bool) {
 	ev, msg := f.log.Error(), "condition set"

@@ -53,7 +53,7 @@ func (a *app) logAdd() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&at, "time", "", "when it was: RFC 3339, or milliseconds since 1970 (default: now)")
-	f.StringVar(&l.ID, "id", "", "an id: with --time, an entry that is sent again with other words is the same (default: one of its content)")
+	f.StringVar(&l.ID, "id", "", "an id: with --time, it names the entry: sent again with other content it is a conflict (default: one of its content)")
 	f.StringVarP(&l.Message, "message", "m", "", "what happened")
 	f.StringVar(&l.Operator, "operator", "", "who sees to it")
 	f.StringVar(&l.EscalatedTo, "escalate", "", "the `supervisor` who was told")
@@ -61,12 +61,19 @@ func (a *app) logAdd() *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
+// showAdded shows an answer. It fails if the entry is a conflict.
 func (a *app) showAdded(answer *wire.LogAnswer) error {
-	if a.output == "json" {
-		return writeJSON(a.out, answer)
+	var err error
+	switch {
+	case a.output == "json":
+		err = writeJSON(a.out, answer)
+	case answer.Sent == nil:
+		_, err = fmt.Fprintf(a.out, "%s %s is %s.\n", answer.Log.Device, exact(answer.Log.Time), answer.Verdict)
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s is %s.\n", answer.Log.Device, exact(answer.Log.Time), answer.Verdict)
-	return err
+	if err != nil || answer.Sent == nil {
+		return err
+	}
+	return errors.New(answer.Message)
 }
 
 // exact writes a time to the nanosecond, if it has any.

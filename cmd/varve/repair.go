@@ -98,7 +98,7 @@ func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.Verify(ctx, 0, func(local.Problem) {}); err != nil {
+	if err := s.Verify(ctx, local.Pace{}, func(local.Problem) {}); err != nil {
 		return nil, err
 	}
 	// If API keys may be lost, requests still take one: the server must not open.

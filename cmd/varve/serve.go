@@ -83,7 +83,9 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 		return errors.Join(err, srv.Close())
 	}
 	measured, stopMetrics := a.publish(ctx, c, e, log)
-	handler.set(newHandler(c, e, log, measured))
+	served := newHandler(c, e, log, measured)
+	srv.RegisterOnShutdown(served.Drain)
+	handler.set(served)
 	warnOfClear(c, log)
 	keysOn, err := e.Keys.On(ctx)
 	a.greet(c, listener.Addr(), keysOn || err != nil)
@@ -212,7 +214,7 @@ func openStore(ctx context.Context, c *config.Config, log zerolog.Logger, condit
 }
 
 // newHandler returns the handler of an engine that is open.
-func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) http.Handler {
+func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *api.Server {
 	reg := prometheus.NewRegistry()
 	switch st := e.Store.(type) {
 	case *dynamo.Store:

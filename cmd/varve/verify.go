@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,12 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// onlineRate is how many bytes a second a verification reads of a store that
-// serves others.
-const onlineRate = 16 << 20
+// A verification reads a store that serves others at these rates if none is
+// asked for: bytes and read units a second.
+const (
+	onlineRate  = 16 << 20
+	onlineUnits = 1000
+)
 
 func verifyCommand(a *app) *cobra.Command {
 	var f configFlags
@@ -44,7 +48,7 @@ func verifyCommand(a *app) *cobra.Command {
 	f.add(cmd)
 	a.access.add(cmd)
 	cmd.Flags().StringVar(&server, "server", "", "let the server at this `address` verify its store")
-	cmd.Flags().Int64Var(&rate, "rate", 0, "read at most so many bytes a second, on DynamoDB read units; 0 means no limit,\nor 16 MiB with --server")
+	cmd.Flags().Int64Var(&rate, "rate", 0, "read at most so many bytes a second, on DynamoDB read units; 0 means no limit,\nor 16 MiB (1,000 units) with --server")
 	a.outputFlag(cmd, "table", "json")
 	return cmd
 }
@@ -75,9 +79,6 @@ func (a *app) verifyServer(ctx context.Context, rate int64) error {
 	c, err := a.client()
 	if err != nil {
 		return err
-	}
-	if rate == 0 {
-		rate = onlineRate
 	}
 	findings := []wire.Damage{}
 	if err := c.Verify(ctx, rate, func(d wire.Damage) { findings = append(findings, d) }); err != nil {
@@ -133,12 +134,17 @@ func damageOfRow(row *store.DamagedRow) wire.Damage {
 func verifierOf(st store.Store) api.Verifier {
 	switch st := st.(type) {
 	case *local.Store:
-		return func(ctx context.Context, rate int64, report func(wire.Damage)) error {
-			return st.Verify(ctx, rate, func(p local.Problem) { report(damageOfProblem(&p)) })
+		return func(ctx context.Context, v api.Verification) error {
+			pace := local.Pace{Rate: cmp.Or(v.Rate, onlineRate), Read: v.Read}
+			return st.Verify(ctx, pace, func(p local.Problem) { v.Found(damageOfProblem(&p)) })
 		}
 	case *dynamo.Store:
-		return func(ctx context.Context, rate int64, report func(wire.Damage)) error {
-			_, err := st.Verify(ctx, dynamo.Verification{Rate: float64(rate), Found: func(row store.DamagedRow) { report(damageOfRow(&row)) }})
+		return func(ctx context.Context, v api.Verification) error {
+			_, err := st.Verify(ctx, dynamo.Verification{
+				Rate:     float64(cmp.Or(v.Rate, onlineUnits)),
+				Found:    func(row store.DamagedRow) { v.Found(damageOfRow(&row)) },
+				Progress: func(done dynamo.Verified) { v.Read(int64(done.Units)) },
+			})
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,4 +115,40 @@ func TestOneBadReading(t *testing.T) {
 	if got := stored(t, s, tb); len(got) != 3 {
 		t.Errorf("%d readings", len(got))
 	}
+}
+
+// TestWrite_BlamesNoReadingForOtherRequests: if DynamoDB refuses a request that
+// the store makes for itself, readings may be sent again.
+func TestWrite_BlamesNoReadingForOtherRequests(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"row of the stream": `"#streams"`, "record of the table": `"used"`} {
+		t.Run(name, func(t *testing.T) {
+			way, url := &pickyLater{}, dynamotest.Dynoxide.Start(t)
+			client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: way} })
+			s := openWith(t, dynamo.Options{Client: client, Registry: fmt.Sprintf("t_registry%d", registries.Add(1))})
+			tb := newTable(t, s)
+			way.text.Store(&text)
+			readings := []varve.Reading{sensor(someTime, "v", varve.IntValue(1)), sensor(someTime.Add(time.Hour), "v", varve.IntValue(2))}
+			res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})[0]
+			for i, v := range res.Verdicts {
+				if v.Code != varve.CodeUnavailable || !strings.Contains(v.Message, "ValidationException") {
+					t.Errorf("reading %d: %s", i, v)
+				}
+			}
+			way.text.Store(nil)
+			if got := stored(t, s, tb); len(got) != 0 {
+				t.Errorf("%d readings", len(got))
+			}
+		})
+	}
+}
+
+// pickyLater is picky from the moment on at which text is set.
+type pickyLater struct{ text atomic.Pointer[string] }
+
+func (p *pickyLater) RoundTrip(r *http.Request) (*http.Response, error) {
+	if text := p.text.Load(); text != nil {
+		return picky{*text}.RoundTrip(r)
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }

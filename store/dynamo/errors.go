@@ -67,3 +67,12 @@ func (s *Store) fail(action, table string, err error) error {
 	}
 	return fmt.Errorf("%s on %s: %w", action, table, err)
 }
+
+// notTheirs returns an error of a request that the store makes for itself. It
+// never blames the readings that are written, whatever DynamoDB says.
+func notTheirs(err error) error {
+	if varve.FailureOf(err) != varve.Invalid {
+		return err
+	}
+	return &varve.Error{Failure: varve.Unavailable, RetryAfter: time.Second, Err: err, Message: "the store is not ready for the reading"}
+}

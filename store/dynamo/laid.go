@@ -89,7 +89,7 @@ func (s *Store) prepare(ctx context.Context, groups []group) []error {
 	var last *group
 	for i := range groups {
 		g := &groups[i]
-		if failed[i] = unusable[g.table]; failed[i] != nil {
+		if failed[i] = notTheirs(unusable[g.table]); failed[i] != nil {
 			continue
 		}
 		if last != nil && g.table == last.table && g.series == last.series {
@@ -112,7 +112,7 @@ func (s *Store) prepare(ctx context.Context, groups []group) []error {
 	for i := range groups {
 		g := &groups[i]
 		if failed[i] == nil {
-			failed[i] = unlaid[laidIn{g.table, g.series.Tenant, g.series.Stream}]
+			failed[i] = notTheirs(unlaid[laidIn{g.table, g.series.Tenant, g.series.Stream}])
 		}
 	}
 	return failed

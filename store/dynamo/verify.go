@@ -22,6 +22,8 @@ type Verification struct {
 	Rate float64
 	// Found is called with each row that is not as it should be.
 	Found func(store.DamagedRow)
+	// Progress, if not nil, is called with what was read so far.
+	Progress func(Verified)
 	// Table, if not nil, is called with each table before it is read.
 	Table func(grid.Table)
 	// Wait replaces waiting on the clock; nil: it does not.
@@ -75,6 +77,9 @@ func (s *Store) verifyTable(ctx context.Context, t grid.Table, v *Verification, 
 	return s.scanTable(ctx, t, v.Rate, v.Wait, func(it item, units float64) {
 		done.Units += units
 		if it == nil {
+			if v.Progress != nil {
+				v.Progress(*done)
+			}
 			return
 		}
 		done.Rows++

@@ -216,7 +216,7 @@ func (s *Store) confirm(ctx context.Context, g *group) error {
 		for i := range g.entries {
 			*g.entries[i].verdict = varve.Verdict{}
 		}
-		return err
+		return notTheirs(err)
 	}
 	s.noted.meet(g.table)
 	return nil

@@ -22,9 +22,18 @@ type Problem struct {
 	Losses []Loss // what cannot be read because of it
 }
 
-// Verify reads every file of the store while it is open, at most so many bytes a
-// second; 0 means no limit. What it finds damaged is set aside in the background.
-func (s *Store) Verify(ctx context.Context, rate int64, report func(Problem)) error {
+// Pace says how fast a check reads.
+type Pace struct {
+	// Rate is how many bytes a second it may read; 0 means no limit.
+	Rate int64
+	// Read is called with the bytes read so far, at least once a second unless a
+	// file takes longer. If nil, nobody is told.
+	Read func(bytes int64)
+}
+
+// Verify reads every file of the store while it is open. What it finds damaged is
+// set aside in the background.
+func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -32,7 +41,7 @@ func (s *Store) Verify(ctx context.Context, rate int64, report func(Problem)) er
 	if err := s.db.Flush(); err != nil {
 		return err
 	}
-	c := s.newChecker(rate, func(p Problem, number uint64, chunks [][]byte) {
+	c := s.newChecker(pace, func(p Problem, number uint64, chunks [][]byte) {
 		report(p)
 		if number != 0 && len(chunks) == 0 {
 			s.watcher.addFile(number, s.folder.path("pebble", p.File), p.Err)
@@ -91,7 +100,7 @@ func CheckPebble(ctx context.Context, dir string, rate int64, report func(Proble
 		s.tables = tables
 	}
 	s.reportLosses(report)
-	c := s.newChecker(rate, func(p Problem, _ uint64, _ [][]byte) { report(p) })
+	c := s.newChecker(Pace{Rate: rate}, func(p Problem, _ uint64, _ [][]byte) { report(p) })
 	err = c.check(ctx, storedParts(db))
 	if closed := db.Close(); !isDamage(closed) {
 		err = errors.Join(err, closed)
@@ -103,13 +112,13 @@ func CheckPebble(ctx context.Context, dir string, rate int64, report func(Proble
 type checker struct {
 	s      *Store
 	report func(p Problem, number uint64, chunks [][]byte)
-	rate   int64
-	begun  time.Time
-	read   int64
+	Pace
+	begun time.Time
+	read  int64
 }
 
-func (s *Store) newChecker(rate int64, report func(Problem, uint64, [][]byte)) *checker {
-	return &checker{s: s, rate: rate, report: report, begun: time.Now()}
+func (s *Store) newChecker(pace Pace, report func(Problem, uint64, [][]byte)) *checker {
+	return &checker{s: s, Pace: pace, report: report, begun: time.Now()}
 }
 
 func (c *checker) check(ctx context.Context, list []part) error {
@@ -131,6 +140,11 @@ func (c *checker) check(ctx context.Context, list []part) error {
 
 // checkPart reads the blocks of a file, and then what they hold.
 func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
+	if r.files[p.number] == nil { // it is read whole, and then key by key
+		if err := c.pace(ctx, int64(p.size)); err != nil {
+			return err
+		}
+	}
 	ranges, spans, err := r.lostOf(p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // merged into others meanwhile
@@ -200,17 +214,33 @@ func decodeEntry(e *sst.Entry) error {
 	return nil
 }
 
+// tellEvery is how often a check tells how much it has read while it waits.
+const tellEvery = time.Second
+
 // pace waits until so many more bytes may be read.
 func (c *checker) pace(ctx context.Context, n int64) error {
-	if c.read += n; c.rate <= 0 {
-		return ctx.Err()
+	c.read += n
+	for {
+		if c.Read != nil {
+			c.Read(c.read)
+		}
+		if c.Rate <= 0 {
+			return ctx.Err()
+		}
+		due := time.Duration(float64(c.read) / float64(c.Rate) * float64(time.Second))
+		wait := due - time.Since(c.begun)
+		if wait < 10*time.Millisecond {
+			return ctx.Err()
+		}
+		if err := pause(ctx, min(wait, tellEvery)); err != nil {
+			return err
+		}
 	}
-	due := time.Duration(float64(c.read) / float64(c.rate) * float64(time.Second))
-	wait := due - time.Since(c.begun)
-	if wait < 10*time.Millisecond {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(wait)
+}
+
+// pause waits for a while, unless the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

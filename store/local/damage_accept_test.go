@@ -285,7 +285,7 @@ func TestVerify(t *testing.T) {
 		var r reports
 		s := open(t, local.Options{Dir: copied, MinFree: -1, Events: r.events(t)})
 		found = nil
-		if err := s.Verify(t.Context(), 0, func(p local.Problem) { found = append(found, p) }); err != nil {
+		if err := s.Verify(t.Context(), local.Pace{}, func(p local.Problem) { found = append(found, p) }); err != nil {
 			t.Fatal(err)
 		}
 		if len(found) == 0 && len(s.Losses()) == 0 && !r.any() {
@@ -293,7 +293,7 @@ func TestVerify(t *testing.T) {
 		}
 		eventually(t, "what was found is set aside", func() bool {
 			found = nil
-			err := s.Verify(t.Context(), 0, func(p local.Problem) { found = append(found, p) })
+			err := s.Verify(t.Context(), local.Pace{}, func(p local.Problem) { found = append(found, p) })
 			return err == nil && len(found) == 0
 		})
 		if err := s.Close(); err != nil {

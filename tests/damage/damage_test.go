@@ -109,7 +109,7 @@ func (w *world) repair(t *testing.T, dir string, needed bool) {
 		t.Errorf("repair: %v", err)
 		return
 	}
-	if err := s.Verify(t.Context(), 0, func(local.Problem) {}); err != nil {
+	if err := s.Verify(t.Context(), local.Pace{}, func(local.Problem) {}); err != nil {
 		t.Errorf("repair: verify: %v", err)
 	}
 	accepted, err := s.AcceptLosses(t.Context())

@@ -1,13 +1,18 @@
 package terraform_test
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/router"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/varvedb/varve/grid"
 )
 
 // TestPoliciesSuffice runs the program under the planned policies, as AWS would
@@ -50,6 +55,8 @@ func TestPoliciesSuffice(t *testing.T) {
 		t.Errorf("with its table, a write is answered with %d %s", status, answer)
 	}
 	reading := readerAlone(t, s, newDoor(t, e, reader))
+	readerVerifies(t, s, newDoor(t, e, reader))
+	repairs(t, s, newDoor(t, e, reader), newDoor(t, e, router, reader))
 	for _, alone := range []string{url, reading} {
 		if status, answer := call(t, http.MethodGet, alone+"/readyz", ""); status != http.StatusServiceUnavailable {
 			t.Errorf("a process that may not rotate is ready: %d %s", status, answer)
@@ -98,6 +105,55 @@ func readerAlone(t *testing.T, s *stack, through *door) (url string) {
 		t.Errorf("the reader writes: %d %s", status, answer)
 	}
 	return url
+}
+
+// readerVerifies: the reader's policy is all that verifying and planning a repair
+// takes.
+func readerVerifies(t *testing.T, s *stack, through *door) {
+	t.Helper()
+	dir := t.TempDir()
+	s.configFile(t, dir)
+	for _, args := range [][]string{{"verify"}, {"repair"}, {"repair", "--scan"}} {
+		args = append(args, "--config", "varve.json", "--set", "store.endpoint="+through.url)
+		if out, err := run(t, dir, nil, varve(t), args...); err != nil {
+			t.Errorf("varve %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	if refused := through.Refused(); len(refused) > 0 {
+		t.Errorf("to the reader, this was refused: %s", strings.Join(refused, "\n"))
+	}
+	if !through.Called("Scan") {
+		t.Error("Scan was never called: this test does not show that it is allowed")
+	}
+}
+
+// repairs: a stream that the registry has lost is written with the router's and
+// the reader's policies, and not with the reader's alone.
+func repairs(t *testing.T, s *stack, reader, both *door) {
+	t.Helper()
+	_, err := s.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.registry, Key: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "TENANT#default"}, "sk": &types.AttributeValueMemberS{Value: "STREAM#weather"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s.configFile(t, dir)
+	repair := func(d *door) (string, error) {
+		return run(t, dir, nil, varve(t), "repair", "--scan", "--apply", "--config", "varve.json", "--set", "store.endpoint="+d.url)
+	}
+	if out, err := repair(reader); err == nil || len(reader.Refused()) == 0 {
+		t.Errorf("the reader has repaired the registry: %s", out)
+	}
+	if out, err := repair(both); err != nil || !strings.Contains(out, "default/weather") {
+		t.Errorf("varve repair: %v\n%s", err, out)
+	}
+	if refused := both.Refused(); len(refused) > 0 {
+		t.Errorf("to the router and the reader together, this was refused: %s", strings.Join(refused, "\n"))
+	}
+	if out, err := repair(both); err != nil || !strings.Contains(out, "Nothing to repair") {
+		t.Errorf("varve repair, again: %v\n%s", err, out)
+	}
 }
 
 // keysAreMade: with the rotator's policy, API keys are made; with the router's,

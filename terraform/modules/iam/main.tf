@@ -33,7 +33,7 @@ locals {
     }
     reader = {
       registry = local.registry_reads
-      tables   = ["dynamodb:DescribeTable", "dynamodb:Query"]
+      tables   = ["dynamodb:DescribeTable", "dynamodb:Query", "dynamodb:Scan"]
       anything = ["dynamodb:DescribeLimits", "dynamodb:ListTables"]
     }
   }

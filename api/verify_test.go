@@ -1,0 +1,140 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// newVerifying returns a handler whose store is verified by verify.
+func newVerifying(t *testing.T, verify api.Verifier) *api.Server {
+	t.Helper()
+	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Holder: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return api.New(api.Options{
+		Verify: verify, Router: e.Router, Query: e.Query, Rotator: e.Rotator, Keeper: e.Store, Streams: e.Streams, Keys: e.Keys,
+		Fleet: e.Fleet, Rollups: e.Rollups, Counter: e.Counter, Conditions: e.Conditions, Now: e.Now, Version: "v1", Metrics: prometheus.NewRegistry(),
+	})
+}
+
+// verify asks for a verification, and returns its answer.
+func verify(ctx context.Context, s *api.Server) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/verify", nil)
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// TestVerify_GoesOnWhileItMakesProgress promises that a verification takes as long
+// as it needs, tells how far it is, and ends when it is stuck.
+func TestVerify_GoesOnWhileItMakesProgress(t *testing.T) {
+	for _, row := range []struct {
+		name        string
+		every, most time.Duration // between two steps; of all steps
+		last        string
+		lines       int // at the least
+	}{
+		{"a day, a step a minute", time.Minute, 24 * time.Hour, `{"done":true}`, 24 * 60},
+		{"an hour, a step a millisecond", time.Millisecond, time.Minute, `{"done":true}`, 60 / 5},
+		{"stuck", 16 * time.Minute, time.Hour, `{"error":"the verification made no progress: start it again"}`, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newVerifying(t, func(ctx context.Context, v api.Verification) error {
+					for at := row.every; at <= row.most; at += row.every {
+						select {
+						case <-ctx.Done():
+							return ctx.Err()
+						case <-time.After(row.every):
+							v.Read(int64(at))
+						}
+					}
+					return nil
+				})
+				w := verify(t.Context(), s)
+				lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
+				if w.Code != http.StatusOK || len(lines) < row.lines || len(lines) > 2*row.lines || lines[len(lines)-1] != row.last {
+					t.Errorf("%d, %d lines, the last is %s", w.Code, len(lines), lines[len(lines)-1])
+				}
+				if row.lines > 1 && !strings.HasPrefix(lines[0], `{"read":`) {
+					t.Errorf("the first line is %s", lines[0])
+				}
+			})
+		})
+	}
+}
+
+// TestVerify_EndsWhenNobodyWaits promises that a verification ends with its client
+// and with the server, and that no other runs beside it.
+func TestVerify_EndsWhenNobodyWaits(t *testing.T) {
+	for name, end := range map[string]func(*api.Server, context.CancelFunc){
+		"the client goes":  func(_ *api.Server, gone context.CancelFunc) { gone() },
+		"the server stops": func(s *api.Server, _ context.CancelFunc) { s.Drain() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := make(chan bool, 1)
+				s := newVerifying(t, func(ctx context.Context, v api.Verification) error {
+					begun <- true
+					v.Found(wire.Damage{Place: "a"})
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				ctx, gone := context.WithCancel(t.Context())
+				defer gone()
+				answer := make(chan *httptest.ResponseRecorder, 1)
+				go func() { answer <- verify(ctx, s) }()
+				<-begun
+				if w := verify(t.Context(), s); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "under way") {
+					t.Errorf("a second one is answered with %d %s", w.Code, w.Body)
+				}
+				end(s, gone)
+				w := <-answer
+				if got := w.Body.String(); !strings.HasPrefix(got, `{"damage":{"place":"a"`) || !strings.Contains(got, "\n"+`{"error":`) {
+					t.Errorf("%s", got)
+				}
+				if strings.Contains(name, "server") != strings.Contains(w.Body.String(), "the server stops") {
+					t.Errorf("%s", w.Body)
+				}
+			})
+		})
+	}
+}
+
+// deaf is a client that takes nothing after the head of the answer.
+type deaf struct{ *httptest.ResponseRecorder }
+
+func (deaf) Write([]byte) (int, error) { return 0, errors.New("write timed out") }
+
+// TestVerify_EndsWhenClientTakesNothing promises that a client that takes no lines
+// does not keep others from verifying.
+func TestVerify_EndsWhenClientTakesNothing(t *testing.T) {
+	s := newVerifying(t, func(ctx context.Context, v api.Verification) error {
+		v.Found(wire.Damage{Place: "a"})
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	for range 2 {
+		w := deaf{httptest.NewRecorder()}
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/verify", nil))
+	}
+}

@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/varvedb/varve/tests/varvetest"
+)
+
+// verifyOnline asks a server to verify its store, and returns the answer once it
+// has begun.
+func verifyOnline(ctx context.Context, t *testing.T, s *varvetest.Server, rate int) (*http.Response, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/v1/verify?rate=%d", s.URL, rate), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return http.DefaultClient.Do(req)
+}
+
+// lastLine reads an answer to its end.
+func lastLine(resp *http.Response) (line string, err error) {
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		line = lines.Text()
+	}
+	return line, errors.Join(lines.Err(), resp.Body.Close())
+}
+
+// TestVerifyOnline: a verification takes longer than a request may, ends with its
+// client, and does not hold up a server that stops.
+func TestVerifyOnline(t *testing.T) {
+	s := start(t, t.TempDir(), "--set", "limits.request=1s")
+	if status, text := send(t, http.MethodPost, s.URL+"/v1/streams/fleet/readings", noise(0, 20000)); status != http.StatusOK {
+		t.Fatalf("%d: %s", status, text)
+	}
+	resp, err := verifyOnline(t.Context(), t, s, 100_000) // 400 KB and more
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := lastLine(resp); line != `{"done":true}` || err != nil {
+		t.Errorf("the last line of a long verification is %q, %v", line, err)
+	}
+
+	ctx, gone := context.WithCancel(t.Context())
+	resp, err = verifyOnline(ctx, t, s, 1)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(resp, err)
+	}
+	if status, text := send(t, http.MethodPost, s.URL+"/v1/verify", ""); status != http.StatusConflict || !strings.Contains(text, "under way") {
+		t.Errorf("a second verification is answered with %d %s", status, text)
+	}
+	gone()
+	if err := resp.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	if !varvetest.Eventually(func() bool {
+		if resp, err = verifyOnline(t.Context(), t, s, 1); err == nil && resp.StatusCode != http.StatusOK {
+			err = errors.Join(errors.New(resp.Status), resp.Body.Close())
+		}
+		return err == nil
+	}) {
+		t.Fatalf("after its client has gone, a verification goes on: %v", err)
+	}
+
+	if err := s.Terminate(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := lastLine(resp); !strings.Contains(line, "the server stops") || err != nil {
+		t.Errorf("the last line of a verification that the server's end cut short is %q, %v", line, err)
+	}
+	if err := s.Wait(); err != nil || strings.Contains(s.Output(), "cut off") {
+		t.Errorf("the server ended with %v\n%s", err, s.Output())
+	}
+}
