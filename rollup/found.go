@@ -48,7 +48,7 @@ func (a *aggregate) against(p *Partial) state {
 	list := a.total.found.list
 	if none {
 		p = &Partial{}
-	} else if p.Readings > int64(len(list)) {
+	} else if p.Readings < 0 || p.Readings > int64(len(list)) {
 		return other
 	}
 	slices.SortStableFunc(list, func(a, b one) int { return cmp.Compare(a.arrived, b.arrived) })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -164,4 +165,10 @@ func goneOf(c *config.Config, s varve.Series, losses []local.Loss) (gone []varve
 		gone = append(gone, w)
 	}
 	return gone
+}
+
+// mayHoldKeys reports whether API keys may be among lost items.
+func mayHoldKeys(l local.Loss) bool {
+	rollups := rollup.SeriesPrefix()
+	return l.Items && !l.Index && !(strings.HasPrefix(l.FirstItem.PK, rollups) && strings.HasPrefix(l.LastItem.PK, rollups))
 }

@@ -85,7 +85,7 @@ func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) er
 	if left > 0 {
 		return fmt.Errorf("data folder %s: %s left: run varve verify and report this", c.Store.Dir, count(left, "problem"))
 	}
-	if slices.ContainsFunc(losses, func(l local.Loss) bool { return l.Items }) {
+	if slices.ContainsFunc(losses, mayHoldKeys) {
 		fmt.Fprintln(a.err, "API keys may be among what is lost. If requests are refused without a key, make one with varve keys create.")
 	}
 	fmt.Fprintf(a.err, "The store verifies. What was damaged is kept in %s/damaged.\n", c.Store.Dir)
