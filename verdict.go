@@ -47,7 +47,7 @@ const (
 	CodeMalformed     Code = "malformed"       // not a reading at all
 	CodeConflict      Code = "conflict"        // its id is stored with other values
 	CodeUnavailable   Code = "unavailable"     // not stored for now: send it again
-	CodeDamaged       Code = "damaged"         // damage hides whether it is a duplicate
+	CodeDamaged       Code = "damaged"         // its row is damaged, or damage hides whether it is a duplicate
 )
 
 // Retryable reports whether the same reading may be stored when it is sent

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
 )
 
 // Each calls each with every copy of every reading of a series in a window that
@@ -42,7 +43,7 @@ func (e *Engine) Each(ctx context.Context, s varve.Series, w varve.Window, each 
 		}
 	}
 	if missing := rows.coverage.Missing; len(missing) > 0 {
-		return varve.Errorf(varve.Unavailable, "%s was dropped while it was read: ask again", missing[0])
+		return &varve.Error{Failure: varve.Unavailable, Err: store.ErrNoTable, Message: missing[0] + " was dropped while it was read: ask again"}
 	}
 	return nil
 }

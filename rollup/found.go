@@ -48,7 +48,7 @@ func (a *aggregate) against(p *Partial) state {
 	list := a.total.found.list
 	if none {
 		p = &Partial{}
-	} else if p.Readings > int64(len(list)) {
+	} else if p.Readings < 0 || p.Readings > int64(len(list)) {
 		return other
 	}
 	slices.SortStableFunc(list, func(a, b one) int { return cmp.Compare(a.arrived, b.arrived) })
@@ -68,9 +68,9 @@ func (a *aggregate) against(p *Partial) state {
 	return behind
 }
 
-// compare returns which slots are behind what counts now, and how many may be, of
-// which that cannot be told. Dirty ones are counted anyway.
-func compare(now map[slot]*aggregate, partials rest, dirty map[slot]bool) (list []slot, left int) {
+// compare returns the slots that are behind the readings, and those that may be,
+// where this cannot be told. Dirty ones are counted anyway.
+func compare(now map[slot]*aggregate, partials rest, dirty map[slot]bool) (list, left []slot) {
 	states, lost := map[slot]state{}, map[int64]int64{}
 	for at, p := range partials {
 		a := now[at]
@@ -92,7 +92,7 @@ func compare(now map[slot]*aggregate, partials rest, dirty map[slot]bool) (list 
 		case s == behind && (!gone || lost[at.hour] < at.arrival):
 			list = append(list, at)
 		default:
-			left++
+			left = append(left, at)
 		}
 	}
 	return list, left

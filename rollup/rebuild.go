@@ -93,7 +93,7 @@ func (b *rebuilding) finish(ctx context.Context) {
 		items = append(items, mark{from: at.hour, hours: 1, arrival: at.arrival, until: until}.item(b.series))
 	}
 	if b.err = b.w.items.PutAll(ctx, items); b.err == nil {
-		b.marked, b.left = b.marked+len(items), b.left+left
+		b.marked, b.left = b.marked+len(items), b.left+len(left)
 	}
 }
 

@@ -25,7 +25,7 @@ func repairCommand(a *app) *cobra.Command {
 		Use: "repair", Short: "Set damaged data aside and go on with the rest", Args: cobra.NoArgs,
 		Long: "Set damaged data aside and go on with the rest. Without --apply it prints what it would do and changes nothing.\n" +
 			"On a data folder, which no server may have open, it keeps all that can be read, moves the damaged files into the folder damaged in it,\n" +
-			"deletes nothing, and lists what is lost by table, series and time. On DynamoDB it makes the registry and the tables agree.",
+			"deletes nothing, lists what is lost by table, series and time, and recounts lost roll-ups. On DynamoDB it makes the registry and the tables agree.",
 		Example: "  varve repair --data data\n  varve repair --data data --apply\n  varve repair --store dynamodb --scan --rate 100 --apply",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := f.load(a)
@@ -52,18 +52,21 @@ func repairCommand(a *app) *cobra.Command {
 
 // repairFolder repairs a data folder, or shows what a repair would do.
 func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) error {
-	found := []wire.Damage{}
-	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(p local.Problem) { found = append(found, damageOfProblem(&p)) }); err != nil {
+	found, lost := []wire.Damage{}, []local.Loss{}
+	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(p local.Problem) {
+		found, lost = append(found, damageOfProblem(&p)), append(lost, p.Losses...)
+	}); err != nil {
 		return err
 	}
 	if !apply {
+		found = append(found, planRecount(c, lost, len(found) > 0)...)
 		return a.showRepair(found, "cannot be read", func() {
 			if len(found) > 0 {
 				fmt.Fprintln(a.err, "Nothing was changed: varve repair --apply sets this aside, keeps the rest, and accepts what is lost.")
 			}
 		})
 	}
-	losses, err := a.applyRepair(ctx, c)
+	losses, recounted, err := a.applyRepair(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -71,7 +74,7 @@ func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) er
 	for i := range losses {
 		list = append(list, wire.Damage{Place: losses[i].File, Problem: losses[i].Reason, Losses: []string{lossLine(&losses[i])}})
 	}
-	if err := a.showRepair(list, "lost", func() {}); err != nil {
+	if err := a.showRepair(append(list, recounted...), "lost", func() {}); err != nil {
 		return err
 	}
 	left := 0
@@ -81,29 +84,35 @@ func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) er
 	if left > 0 {
 		return fmt.Errorf("data folder %s: %s left: run varve verify and report this", c.Store.Dir, count(left, "problem"))
 	}
-	if slices.ContainsFunc(losses, func(l local.Loss) bool { return l.Items }) {
+	if slices.ContainsFunc(losses, mayHoldKeys) {
 		fmt.Fprintln(a.err, "API keys may be among what is lost. If requests are refused without a key, make one with varve keys create.")
 	}
 	fmt.Fprintf(a.err, "The store verifies. What was damaged is kept in %s/damaged.\n", c.Store.Dir)
 	return nil
 }
 
-// applyRepair opens the store in spite of damage, and accepts what is lost.
-func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local.Loss, err error) {
+// applyRepair opens the store in spite of damage, accepts the losses, and recounts
+// roll-ups.
+func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local.Loss, recounted []wire.Damage, err error) {
 	log := a.logger(config.Log{Level: "warn"})
 	events := localEvents(log, a.fatal)
 	events.Lost = func(list []local.Loss) { losses = append(losses, list...) }
 	s, err := local.Open(local.Options{Dir: c.Store.Dir, Now: now, MinFree: -1, Salvage: true, Events: events})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.Verify(ctx, local.Pace{}, func(local.Problem) {}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// If API keys may be lost, requests still take one: the server must not open.
 	accepted, err := s.AcceptLosses(ctx, apikeys.OnMark(now()))
-	return append(losses, accepted...), err
+	losses = append(losses, accepted...)
+	if err != nil {
+		return losses, nil, err
+	}
+	recounted, err = recountRollups(ctx, c, s, losses)
+	return losses, recounted, err
 }
 
 // showRepair shows findings, and calls then if they are shown to people.

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/varvedb/varve"
 )
 
 const (
@@ -70,7 +73,7 @@ func (s *Store) putNew(ctx context.Context, g *group, at place, entries []entry)
 		return err
 	})
 	if err != nil {
-		return s.refused(g, at, "PutItem", epoch, err)
+		return s.refused(ctx, g, at, "PutItem", epoch, err)
 	}
 	s.usage.writes.add(halves(out.ConsumedCapacity))
 	s.closes.learn(epoch, g.at(at), &r)
@@ -132,7 +135,7 @@ func (s *Store) putUnseen(ctx context.Context, g *group, at place, entries []ent
 	x.add(&more, func(string) bool { return true })
 	size := x.name(attrSize)
 	x.adds = append(x.adds, size+" "+x.value(&numV{Value: strconv.Itoa(more.bytes)}))
-	conds := []string{size + "<" + x.value(&numV{Value: strconv.Itoa(closedBytes)})}
+	conds := []string{size + "<" + x.value(&numV{Value: strconv.Itoa(closedBytes)}), "attribute_exists(" + x.name(attrIDs) + ")"}
 	for _, attr := range slices.Sorted(maps.Keys(more.maps)) {
 		conds = append(conds, "attribute_exists("+x.name(attr)+")")
 	}
@@ -183,7 +186,7 @@ func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.Upd
 		return err
 	})
 	if err != nil {
-		return s.refused(g, at, "UpdateItem", epoch, err)
+		return s.refused(ctx, g, at, "UpdateItem", epoch, err)
 	}
 	s.usage.writes.add(halves(out.ConsumedCapacity))
 	r, err := s.seen(g, at, epoch, out.Attributes, false)
@@ -192,11 +195,14 @@ func (s *Store) update(ctx context.Context, g *group, at place, in *dynamodb.Upd
 
 // refused returns the reply to a write whose condition does not hold, with what
 // the row holds; other errors are returned.
-func (s *Store) refused(g *group, at place, action string, epoch int, err error) (reply, error) {
+func (s *Store) refused(ctx context.Context, g *group, at place, action string, epoch int, err error) (reply, error) {
 	var failed *types.ConditionalCheckFailedException
 	if !errors.As(err, &failed) {
 		if err = s.fail(action, g.table.Name(), err); isNoTable(err) {
 			s.closes.forget(g.table)
+		}
+		if varve.FailureOf(err) == varve.Invalid {
+			err = cmp.Or(s.findDamage(ctx, g, at), err)
 		}
 		return reply{}, err
 	}
@@ -213,8 +219,7 @@ func (s *Store) seen(g *group, at place, epoch int, it item, whole bool) (*row, 
 	r, err := parseRow(it)
 	r.whole = whole
 	if err != nil {
-		damaged := damagedRow(g.table, g.key(at), err)
-		return nil, damaged
+		return nil, damagedRow(g.table, g.key(at), err)
 	}
 	s.closes.learn(epoch, g.at(at), &r)
 	return &r, nil

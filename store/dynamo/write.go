@@ -152,8 +152,11 @@ func (s *Store) writeApart(ctx context.Context, g *group) error {
 
 // verdictOf turns a failure into a verdict.
 func verdictOf(err error) varve.Verdict {
-	if varve.FailureOf(err) == varve.Invalid {
+	switch varve.FailureOf(err) {
+	case varve.Invalid:
 		return varve.Reject(varve.CodeMalformed, "%s", err)
+	case varve.Damaged:
+		return varve.Reject(varve.CodeDamaged, "%s", err)
 	}
 	return varve.Reject(varve.CodeUnavailable, "%s", err)
 }
@@ -240,7 +243,7 @@ func (s *Store) writeRow(ctx context.Context, g *group, at place, entries []entr
 		}
 		if r.row != nil {
 			if entries, err = g.without(entries, r.row); err != nil {
-				return nil, true, err
+				return nil, true, damagedRow(g.table, g.key(at), err)
 			}
 		}
 		if len(entries) == 0 || r.row != nil && r.row.bytes >= closedBytes {

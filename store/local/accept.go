@@ -15,7 +15,8 @@ import (
 // AcceptLosses makes the store serve what is left, and returns what it had refused.
 // Items in a lost range are deleted: what is left of them may be older than it was,
 // as a key that was revoked. Each of restore whose key was in a lost range is put in
-// their place. What was set aside is kept.
+// their place. What was set aside is kept. Roll-ups that were among the items are to
+// be recounted: see Unrecounted.
 func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) (accepted []Loss, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -35,6 +36,7 @@ func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) (accept
 		return nil, err
 	}
 	err = s.ledger.change(func(rec *lostRecord) {
+		rec.Pending = append(rec.Pending, itemRanges(ranges, rec.Rebuilt)...)
 		rec.Rebuilt = time.Time{}
 		// Those that were found meanwhile stay.
 		rec.Ranges = slices.DeleteFunc(rec.Ranges, func(l lost) bool { return slices.ContainsFunc(ranges, l.same) })

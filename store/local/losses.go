@@ -14,6 +14,14 @@ import (
 // lostFile names the pair of files that hold the lost key ranges.
 const lostFile = "DAMAGE"
 
+// The messages of the condition data_damaged, and of a list that cannot be read.
+const (
+	sayRefused     = "%d ranges of data are lost and refused: list them with varve verify, accept them with varve repair"
+	sayOutdated    = "items may be older than they were: check API keys, rules and holds, then run varve repair"
+	sayUnrecounted = "roll-ups are lost and not recounted: run varve repair --apply"
+	sayLedger      = "the list of what damage took cannot be read, so nothing may be served: put back %s from a backup"
+)
+
 // lost is a range of keys that damage may have taken: From <= key < To.
 type lost struct {
 	From    []byte    `json:"from"`
@@ -40,12 +48,15 @@ type ledger struct {
 	mu         sync.Mutex // of changes
 	generation uint64
 	rebuilt    time.Time
+	pending    []lost
 }
 
 // lostRecord is what the file holds.
 type lostRecord struct {
 	Rebuilt time.Time `json:"rebuilt,omitzero"` // when all was rebuilt; items may be older than they were
 	Ranges  []lost    `json:"ranges"`
+	// Pending is the accepted ranges of items of which roll-ups are not recounted.
+	Pending []lost `json:"pending,omitempty"`
 }
 
 // openLedger reads the list of a folder.
@@ -53,7 +64,7 @@ func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
 	l := &ledger{folder: f, conditions: conditions}
 	generation, body, err := f.readPair(lostFile)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the list of what damage took cannot be read, so nothing may be served: put back %s from a backup", err, f.path(lostFile))
+		return nil, fmt.Errorf("%w: "+sayLedger, err, f.path(lostFile))
 	}
 	var record lostRecord
 	if generation > 0 {
@@ -61,8 +72,8 @@ func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
 			return nil, fmt.Errorf("%s: %w", f.path(lostFile), err)
 		}
 	}
-	l.generation, l.rebuilt = generation, record.Rebuilt
-	l.show(record.Ranges)
+	l.generation = generation
+	l.show(&record)
 	return l, nil
 }
 
@@ -73,12 +84,24 @@ func (l *ledger) rebuiltAt() time.Time {
 	return l.rebuilt
 }
 
-func (l *ledger) show(list []lost) {
+// unrecounted returns the accepted ranges of items of which roll-ups are not
+// recounted yet.
+func (l *ledger) unrecounted() []lost {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pending
+}
+
+func (l *ledger) show(rec *lostRecord) {
+	l.rebuilt, l.pending = rec.Rebuilt, rec.Pending
+	list := rec.Ranges
 	switch {
 	case len(list) > 0:
-		l.conditions.Set(health.DataDamaged, fmt.Sprintf("%d ranges of data are lost and refused: list them with varve verify, accept them with varve repair", len(list)))
+		l.conditions.Set(health.DataDamaged, fmt.Sprintf(sayRefused, len(list)))
 	case !l.rebuilt.IsZero():
-		l.conditions.Set(health.DataDamaged, "items may be older than they were: check API keys, rules and holds, then run varve repair")
+		l.conditions.Set(health.DataDamaged, sayOutdated)
+	case len(l.pending) > 0:
+		l.conditions.Set(health.DataDamaged, sayUnrecounted)
 	default:
 		l.conditions.Clear(health.DataDamaged)
 	}
@@ -123,7 +146,7 @@ func (l *ledger) findKey(key []byte) *lost {
 func (l *ledger) change(do func(*lostRecord)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	rec := lostRecord{Rebuilt: l.rebuilt, Ranges: slices.Clone(l.all())}
+	rec := lostRecord{Rebuilt: l.rebuilt, Ranges: slices.Clone(l.all()), Pending: slices.Clone(l.pending)}
 	do(&rec)
 	body, err := json.Marshal(rec)
 	if err != nil {
@@ -133,8 +156,7 @@ func (l *ledger) change(do func(*lostRecord)) error {
 		return err
 	}
 	l.generation++
-	l.rebuilt = rec.Rebuilt
-	l.show(rec.Ranges)
+	l.show(&rec)
 	return nil
 }
 

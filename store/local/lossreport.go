@@ -19,6 +19,7 @@ type Loss struct {
 	Items       bool         // items of the registry, or their places in its indexes
 	FirstItem   store.Key    // of them; zero: unknown
 	LastItem    store.Key
+	Index       bool // places in indexes only, which are written again
 	Catalog     bool // tables and counters
 	File        string
 	Found       time.Time
@@ -60,6 +61,7 @@ func (s *Store) describeOne(l *lost) []Loss {
 	items := base
 	items.Items = true
 	items.FirstItem, items.LastItem = itemOf(l.From), itemOf(l.To)
+	items.Index = !l.overlapsSpace(spaceItem)
 	catalog := base
 	catalog.Catalog = true
 	if l.overlapsSpace(spaceItem) || l.overlapsSpace(spaceGSI1) || l.overlapsSpace(spaceGSI2) {

@@ -106,6 +106,9 @@ func (s *Store) recover() error {
 		return err
 	}
 	losses := append(s.folder.losses, lossesOf(rep.Problems)...)
+	if err := s.ledger.addUnknown(losses, s.opts.Now().UTC()); err != nil {
+		return err
+	}
 	if err := s.folder.finish(); err != nil {
 		return err
 	}

@@ -1,10 +1,6 @@
 package terraform_test
 
 import (
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/router"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/router"
 )
 
 // TestPoliciesSuffice runs the program under the planned policies, as AWS would

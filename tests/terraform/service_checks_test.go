@@ -10,7 +10,6 @@ import (
 
 	tfjson "github.com/hashicorp/terraform-json"
 
-	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/config"
 )
 
