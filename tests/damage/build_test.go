@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/tests/varvetest"
 )
 
 // The stores are made by a process of their own, which is killed when all is
@@ -28,7 +29,9 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	m.Run()
+	if err := varvetest.InMemory(m.Run); err != nil {
+		panic(err)
+	}
 }
 
 // build fills a store, says so, and waits for its end.
