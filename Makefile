@@ -2,20 +2,25 @@
 # make test    everything: format, lint, and all tests with the race detector
 # make check   the everyday loop: the same with shorter tests, under three minutes
 # make bench   measure the service; nothing else should run on the machine
+# make soak    kills, power cuts and damages by the thousand, SOAKTIME (1h) for each kind
 # make fuzz    look for inputs that break a parser, FUZZTIME (30s) for each
 # make build   build bin/varve
 # make clean   remove what was built
 
 GO       ?= go
 FUZZTIME ?= 30s
+SOAKTIME ?= 1h
+KILLS    ?= 2000
+CUTS     ?= 2000
+DAMAGES  ?= 1000
 CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/varve
 LINT     := $(CACHE)/bin/golangci-lint-$(shell sed -n 's|.*github.com/golangci/golangci-lint/v2 v||p' tools/go.mod | cut -d' ' -f1)
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 
-.PHONY: help run build test check bench fuzz lint fmt clean need
+.PHONY: help run build test check soak bench fuzz lint fmt clean need
 help:
-	@sed -n '1,8s/^# //p' Makefile
+	@sed -n '1,9s/^# //p' Makefile
 
 run: build
 	@exec bin/varve serve
@@ -38,6 +43,15 @@ check: need fmt lint build
 	$(GO) test -race -short -timeout 10m $(INNER)
 	$(GO) test -race -short -timeout 10m -count=1 ./tests/...
 	@tests/terraform/run.sh -short
+
+# Each kind ends after SOAKTIME, however much of it is done, and logs how much was.
+SOAK = $(GO) test -count=1 -v -timeout 0
+soak: need
+	@$(SOAK) ./tests/crash -run '^TestKill$$' -kills $(KILLS) -within $(SOAKTIME)
+	@$(SOAK) ./tests/crash -run '^TestManyProcesses$$' -kills $$(($(KILLS) / 20)) -within $(SOAKTIME)
+	@$(SOAK) ./store/local -run '^TestCrash_KeepsItems$$' -cuts $(CUTS) -within $(SOAKTIME)
+	@$(SOAK) ./store/local -run '^TestDamage_Model$$' -damages $(DAMAGES) -within $(SOAKTIME)
+	@$(SOAK) ./tests/damage -run '^TestDamage$$' -damages $(DAMAGES) -within $(SOAKTIME)
 
 bench: build
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./tests/bench

@@ -98,14 +98,15 @@ func (c *crashes) note(change func()) {
 // goroutines, cuts the power at random moments, and expects in every cut all
 // that was acknowledged, and nothing that was deleted.
 func TestCrash_KeepsItems(t *testing.T) {
-	seeds := uint64(4)
-	if testing.Short() {
-		seeds = 1
-	}
-	for seed := range seeds {
+	const cutsOfSeed = 40
+	over, total := soakEnds(), 0
+	for seed := range seedsFor(*cutsFlag, cutsOfSeed, 4, 1) {
+		if over() {
+			break
+		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			mem := vfs.NewCrashableMem()
-			c := &crashes{rng: rand.New(rand.NewPCG(seed, 1)), mem: mem, share: 0.05, most: 40}
+			c := &crashes{rng: rand.New(rand.NewPCG(seed, 1)), mem: mem, share: 0.05, most: cutsOfSeed}
 			opts := local.Options{Dir: "data", FS: errorfs.Wrap(mem, c), MinFree: -1, TailBytes: 3000, JournalBytes: 2000, ChunkReadings: 20, MaxSmalls: 3}
 			s := open(t, opts)
 			var wg sync.WaitGroup
@@ -124,8 +125,10 @@ func TestCrash_KeepsItems(t *testing.T) {
 			for i := range cuts {
 				checkCut(t, fmt.Sprintf("cut %d of %d", i, len(cuts)), &cuts[i])
 			}
+			total += len(cuts)
 		})
 	}
+	t.Logf("%d power cuts", total)
 }
 
 // write changes the items, the table and the device of one writer.

@@ -30,7 +30,7 @@ func damageBlock(t *testing.T, path string, key []byte) bool {
 	if !holdsKey(t, data, key) {
 		return false
 	}
-	for at := len(data) - 1; at > 0; at -= 100 { // items are behind the chunks
+	for at := len(data) - 1; at > 0; at -= 50 { // items are behind the chunks
 		damaged := bytes.Clone(data)
 		damaged[at] ^= 1
 		if !holdsKey(t, damaged, key) && holdsKey(t, damaged, nil) {
@@ -76,10 +76,11 @@ func holdsKey(t *testing.T, data, key []byte) bool {
 // ask for them or to change them, until the loss is accepted; then they are gone,
 // and do not come back as they were before.
 func TestDamage_ItemsFailClosed(t *testing.T) {
-	const devices, n = 4, 20000
+	t.Parallel()
+	const devices, n = 4, 2500
 	dir := filled(t, devices, n)
 	// The items change, in a newer file: the older one holds what they were.
-	s := open(t, local.Options{Dir: dir, MinFree: -1})
+	s := open(t, small(local.Options{Dir: dir}))
 	for i := range devices {
 		if err := s.Put(t.Context(), item(i, 2)); err != nil {
 			t.Fatal(err)
@@ -97,7 +98,7 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 		}
 	}
 	var r reports
-	s = open(t, local.Options{Dir: dir, MinFree: -1, Events: r.events(t)})
+	s = open(t, small(local.Options{Dir: dir, Events: r.events(t)}))
 	for life := range 2 {
 		refusals := map[string]error{}
 		_, refusals["get"] = s.Get(t.Context(), []store.Key{item(1, 1).Key}, true)
@@ -120,7 +121,7 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			s = open(t, local.Options{Dir: dir, MinFree: -1, Events: r.events(t)})
+			s = open(t, small(local.Options{Dir: dir, Events: r.events(t)}))
 		}
 	}
 	mark := store.Item{Key: item(2, 1).Key, Attrs: map[string]varve.Value{"on": varve.BoolValue(true)}}
@@ -151,12 +152,13 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 // one is refused; others of the same write are stored. After the loss is accepted,
 // lost readings can be written again, and the count is right.
 func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
-	const devices, n = 6, 40000
+	t.Parallel()
+	const devices, n = 6, 5000
 	dir := filled(t, devices, n)
 	path := ssts(t, dir)[0]
-	flip(t, path, sizeOf(t, path)/2)
+	flip(t, path, within(t, path))
 	var r reports
-	s := open(t, local.Options{Dir: dir, MinFree: -1, Events: r.events(t)})
+	s := open(t, small(local.Options{Dir: dir, Events: r.events(t)}))
 	bad := -1
 	for i := range devices {
 		if _, err := readAll(t, s, week(t, 0), device(i)); err != nil {
@@ -184,7 +186,7 @@ func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 			t.Fatalf("reading %d is %v", i, v)
 		}
 	}
-	if refused == 0 || refused > 12000 || duplicates+refused != n {
+	if refused == 0 || refused > 1500 || duplicates+refused != n {
 		t.Errorf("%d were refused, %d are duplicates", refused, duplicates)
 	}
 	// A reading of now is after all that was lost.
@@ -200,7 +202,7 @@ func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, local.Options{Dir: dir, MinFree: -1})
+	s = open(t, small(local.Options{Dir: dir}))
 	result = s.Write(t.Context(), []store.Batch{{Table: week(t, 0), Readings: again}})[0]
 	var tally varve.Tally
 	for _, v := range result.Verdicts {
@@ -223,11 +225,12 @@ func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 // TestDamage_Compaction: a compaction that meets damage sets it aside and goes on;
 // the store writes as before.
 func TestDamage_Compaction(t *testing.T) {
-	defer local.SetBlockBytes(4 << 10)()
-	dir := filled(t, 3, 30000)
+	t.Parallel()
+	const n = 4000
+	dir := filled(t, 3, n)
 	for life := range 2 {
-		s := open(t, local.Options{Dir: dir, MinFree: -1})
-		noisy(t, s, fmt.Sprintf("more%d", life), 30000)
+		s := open(t, small(local.Options{Dir: dir}))
+		noisy(t, s, fmt.Sprintf("more%d", life), n)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -237,9 +240,9 @@ func TestDamage_Compaction(t *testing.T) {
 		flip(t, path, sizeOf(t, path)/3)
 	}
 	var r reports
-	s := open(t, local.Options{Dir: dir, MinFree: -1, TailBytes: 1 << 20, Events: r.events(t)})
+	s := open(t, small(local.Options{Dir: dir, TailBytes: 128 << 10, Events: r.events(t)}))
 	for i := range 8 {
-		noisy(t, s, fmt.Sprintf("busy%d", i), 30000)
+		noisy(t, s, fmt.Sprintf("busy%d", i), n)
 	}
 	if err := s.Compact(t.Context()); err != nil && !errors.Is(err, store.ErrDamaged) && !pebble.IsCorruptionError(err) {
 		t.Fatal(err)
@@ -247,18 +250,18 @@ func TestDamage_Compaction(t *testing.T) {
 	eventually(t, "the damage is set aside", func() bool { return len(s.Losses()) > 0 })
 	eventually(t, "the compaction succeeds", func() bool { return s.Compact(t.Context()) == nil })
 	for i := range 8 {
-		if got := len(all(t, s, week(t, 0), fmt.Sprintf("busy%d", i))); got != 30000 {
+		if got := len(all(t, s, week(t, 0), fmt.Sprintf("busy%d", i))); got != n {
 			t.Errorf("busy%d: %d readings", i, got)
 		}
 	}
-	survey(t, s, 3, 30000)
+	survey(t, s, 3, n)
 }
 
 // TestVerify: both ways of checking name what is damaged, and say nothing of a
 // folder that is whole.
 func TestVerify(t *testing.T) {
-	defer local.SetBlockBytes(4 << 10)()
-	dir := filled(t, 4, 30000)
+	t.Parallel()
+	dir := filled(t, 4, 4000)
 	check := func(dir string) (found []local.Problem) {
 		t.Helper()
 		if err := local.CheckPebble(t.Context(), dir, 0, func(p local.Problem) { found = append(found, p) }); err != nil {
@@ -283,7 +286,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("round %d, byte %d: %+v", round, at, found)
 		}
 		var r reports
-		s := open(t, local.Options{Dir: copied, MinFree: -1, Events: r.events(t)})
+		s := open(t, small(local.Options{Dir: copied, Events: r.events(t)}))
 		found = nil
 		if err := s.Verify(t.Context(), local.Pace{}, func(p local.Problem) { found = append(found, p) }); err != nil {
 			t.Fatal(err)

@@ -15,9 +15,10 @@ import (
 // TestDamage_MergedChunksComeBack: if the deletions of chunks are lost, readings
 // are still served once, and counted by what is there.
 func TestDamage_MergedChunksComeBack(t *testing.T) {
-	s := open(t, local.Options{Dir: t.TempDir(), MinFree: -1, TailBytes: 1 << 20})
+	t.Parallel()
+	s := open(t, small(local.Options{Dir: t.TempDir(), TailBytes: 128 << 10}))
 	create(t, s, week(t, 0))
-	list := noisy(t, s, "d", 60000)
+	list := noisy(t, s, "d", 7500)
 	eventually(t, "chunks of level 1", func() bool {
 		n, err := s.RestoreMerged(t.Context())
 		if err != nil {
@@ -46,13 +47,14 @@ func TestDamage_MergedChunksComeBack(t *testing.T) {
 // files that were merged into others. Readings are served once, an item that is as
 // it was before is told of, and the table on hold is still on hold.
 func TestDamage_RebuildWithOldFiles(t *testing.T) {
-	const devices, n = 3, 20000
+	t.Parallel()
+	const devices, n = 3, 2500
 	dir := filled(t, devices, n)
 	old := t.TempDir()
 	if err := os.CopyFS(old, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, local.Options{Dir: dir, MinFree: -1, TailBytes: 1 << 20, MaxSmalls: 1})
+	s := open(t, small(local.Options{Dir: dir, TailBytes: 128 << 10, MaxSmalls: 1}))
 	for i := range devices {
 		list := readings(t, week(t, 0), device(i), n)
 		for j := range list { // between those that are there, so chunks are merged
@@ -69,7 +71,7 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	if err := s.Close(); err != nil { // what is in memory is merged
 		t.Fatal(err)
 	}
-	s = open(t, local.Options{Dir: dir, MinFree: -1})
+	s = open(t, small(local.Options{Dir: dir}))
 	if err := errors.Join(s.Compact(t.Context()), s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) {
 		}
 	}
 	var r reports
-	s = open(t, local.Options{Dir: dir, MinFree: -1, Events: r.events(t)})
+	s = open(t, small(local.Options{Dir: dir, Events: r.events(t)}))
 	for i := range devices {
 		got := all(t, s, week(t, 0), device(i))
 		for j := 1; j < len(got); j++ {

@@ -43,7 +43,7 @@ func (w *world) open() {
 			Failed: func(what string, err error) { w.t.Errorf("%s: %v", what, err) },
 			Fatal:  func(msg string) { w.t.Errorf("fatal: %s", msg) },
 		},
-	})
+	}.WithBlockBytes(300))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -316,18 +316,19 @@ func (w *world) harm() (what string) {
 // over: what is served is right, what is not right is refused, and nothing is
 // silently absent.
 func TestDamage_Model(t *testing.T) {
-	defer local.SetBlockBytes(300)()
-	seeds := uint64(30)
-	if testing.Short() {
-		seeds = 10
-	}
-	for seed := range seeds {
+	const damagesOfSeed = 4
+	over, total := soakEnds(), 0
+	for seed := range seedsFor(*damagesFlag, damagesOfSeed, 30, 10) {
+		if over() {
+			break
+		}
+		total += damagesOfSeed
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 99)), fs: vfs.NewMem(), readings: map[string]map[int]int64{}, items: map[int]int{}}
 			w.open()
 			create(t, w.s, week(t, 0))
 			refusals := 0
-			for range 4 {
+			for range damagesOfSeed {
 				for range 1 + w.rng.IntN(4) {
 					for range w.rng.IntN(25) {
 						w.act()
@@ -368,7 +369,8 @@ func TestDamage_Model(t *testing.T) {
 			if err := w.s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("refused after %d of 4 damages", refusals)
+			t.Logf("refused after %d of %d damages", refusals, damagesOfSeed)
 		})
 	}
+	t.Logf("%d damages", total)
 }

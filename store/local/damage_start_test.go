@@ -51,7 +51,7 @@ func (r *reports) any() bool {
 func filled(t *testing.T, devices, n int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	s := open(t, local.Options{Dir: dir, MinFree: -1})
+	s := open(t, small(local.Options{Dir: dir}))
 	create(t, s, week(t, 0), week(t, 1))
 	if err := s.Hold(t.Context(), week(t, 1), "evidence"); err != nil {
 		t.Fatal(err)
@@ -145,8 +145,8 @@ func holds(t *testing.T, s *local.Store) {
 // TestDamage_SmallStoreStarts flips a bit anywhere in the only file. The store
 // starts, serves what is right and refuses the rest, now and after a restart.
 func TestDamage_SmallStoreStarts(t *testing.T) {
-	defer local.SetBlockBytes(4 << 10)() // Pebble searches a damaged block for the bit, in the square of its size
-	const devices, n = 5, 3000
+	t.Parallel()
+	const devices, n = 5, 800
 	dir := filled(t, devices, n)
 	paths := ssts(t, dir)
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -162,7 +162,7 @@ func TestDamage_SmallStoreStarts(t *testing.T) {
 		var last state
 		for life := range 2 {
 			var r reports
-			s, err := local.Open(local.Options{Dir: copied, MinFree: -1, Events: r.events(t)})
+			s, err := local.Open(small(local.Options{Dir: copied, Events: r.events(t)}))
 			if err != nil {
 				t.Fatalf("round %d, byte %d of %d, life %d: %v", round, at, sizeOf(t, path), life, err)
 			}
@@ -187,11 +187,12 @@ func TestDamage_SmallStoreStarts(t *testing.T) {
 
 // TestDamage_AnyFile damages each kind of file in each way. The store starts.
 func TestDamage_AnyFile(t *testing.T) {
-	const devices, n = 6, 45000
+	t.Parallel()
+	const devices, n = 6, 5600
 	dir := filled(t, devices, n)
 	// A second life makes files of its own.
-	s := open(t, local.Options{Dir: dir, MinFree: -1})
-	noisy(t, s, "other", 2000)
+	s := open(t, small(local.Options{Dir: dir}))
+	noisy(t, s, "other", 250)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -262,6 +263,7 @@ func TestDamage_AnyFile(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			copied := t.TempDir()
 			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
@@ -278,7 +280,7 @@ func TestDamage_AnyFile(t *testing.T) {
 			var last state
 			for life := range 2 {
 				var r reports
-				s, err := local.Open(local.Options{Dir: copied, MinFree: -1, Events: r.events(t)})
+				s, err := local.Open(small(local.Options{Dir: copied, Events: r.events(t)}))
 				if err != nil {
 					t.Fatalf("life %d: %v", life, err)
 				}

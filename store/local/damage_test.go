@@ -73,6 +73,12 @@ func flip(t *testing.T, path string, at int64) {
 	}
 }
 
+// within returns a place inside of what one of six devices has in the largest file.
+func within(t *testing.T, path string) int64 {
+	t.Helper()
+	return sizeOf(t, path) * 3 / 8
+}
+
 func sizeOf(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -86,11 +92,12 @@ func sizeOf(t *testing.T, path string) int64 {
 // block is refused by name, for the times that it lost and no others; the rest is
 // served, also after a restart.
 func TestDamage_OneBlockOfOneFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tb := week(t, 0)
-	s := open(t, local.Options{Dir: dir, MinFree: -1})
+	s := open(t, small(local.Options{Dir: dir}))
 	create(t, s, tb)
-	const devices, n = 6, 40000
+	const devices, n = 6, 5000
 	for i := range devices {
 		noisy(t, s, device(i), n)
 	}
@@ -98,15 +105,15 @@ func TestDamage_OneBlockOfOneFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := ssts(t, dir)[0]
-	flip(t, path, sizeOf(t, path)/2)
+	flip(t, path, within(t, path))
 
 	var aside atomic.Int64
-	opts := local.Options{Dir: dir, MinFree: -1, Events: local.Events{
+	opts := small(local.Options{Dir: dir, Events: local.Events{
 		Damaged:  func(file string, err error) { t.Logf("damaged: %s: %.150v", file, err) },
 		SetAside: func(file string, lost []local.Loss) { t.Logf("set aside: %s: %+v", file, lost); aside.Add(1) },
 		Failed:   func(what string, err error) { t.Errorf("%s: %v", what, err) },
 		Fatal:    func(msg string) { t.Errorf("fatal: %s", msg) },
-	}}
+	}})
 	for life := range 3 {
 		s = open(t, opts)
 		bad := ""
@@ -165,7 +172,7 @@ func around(t *testing.T, s *local.Store, loss local.Loss, device string, n int)
 			r.After = &at
 		}
 	}
-	if lost := n - total; lost <= 0 || lost > 12000 {
+	if lost := n - total; lost <= 0 || lost > 1500 {
 		t.Errorf("%d of %d readings are out of reach", lost, n)
 	}
 	got, ok, _, err := s.Latest(t.Context(), store.Latest{Table: tb, Series: r.Series, By: varve.ByEvent})

@@ -7,11 +7,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// SetBlockBytes sets the size of Pebble's blocks, and returns what sets it back.
-func SetBlockBytes(n int) (restore func()) {
-	old := blockBytes
-	blockBytes = n
-	return func() { blockBytes = old }
+// WithBlockBytes returns options with another size of Pebble's blocks.
+func (o Options) WithBlockBytes(n int) Options {
+	o.blockBytes = n
+	return o
 }
 
 // RestoreMerged puts a copy of each chunk of level 1 beside it, as if deletions had

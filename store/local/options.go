@@ -41,6 +41,8 @@ type Options struct {
 	Conditions *health.Conditions
 	// Events are told of what goes on.
 	Events Events
+
+	blockBytes int // of Pebble; 0 means defaultBlockBytes
 }
 
 // Events are called as things happen, from the goroutine in which they do;
@@ -89,6 +91,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.JournalBytes == 0 {
 		o.JournalBytes = max(4*o.TailBytes, 64<<20)
+	}
+	if o.blockBytes == 0 {
+		o.blockBytes = defaultBlockBytes
 	}
 	if o.MinFree == 0 {
 		o.MinFree = 256 << 20

@@ -19,8 +19,11 @@ func (s *Store) openPebble() (err error) {
 	return err
 }
 
-// blockBytes is the size of Pebble's blocks: what one damaged bit takes.
-var blockBytes = 32 << 10
+// defaultBlockBytes is the size of Pebble's blocks: one damaged bit loses a block.
+const defaultBlockBytes = 32 << 10
+
+// blocksOfFile is how many blocks a file of level 0 has at most, about.
+const blocksOfFile = 64
 
 // pebbleOptions returns the options of the database, without its cache. It has no
 // log of its own: changes that are not in its files yet are in the journal.
@@ -40,8 +43,9 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	// where data stays, and none of it on the way there.
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionGood })
 	for i := range opts.Levels {
-		opts.Levels[i].BlockSize = blockBytes
+		opts.Levels[i].BlockSize = o.blockBytes
 	}
+	opts.TargetFileSizes[0] = int64(o.blockBytes) * blocksOfFile
 	// A file that is missing or has another size is set aside like one that is
 	// damaged, instead of keeping the store from opening.
 	opts.DisableConsistencyCheck = true

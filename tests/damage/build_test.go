@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/tests/varvetest"
 	"io"
 	"os"
 	"os/exec"
@@ -27,7 +28,9 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	m.Run()
+	if err := varvetest.InMemory(m.Run); err != nil {
+		panic(err)
+	}
 }
 
 // build fills a store, says so, and waits for its end.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
@@ -19,7 +20,10 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-var cases = flag.Int("damages", 0, "how many damages are tried; 0 is 80, or 24 with -short")
+var (
+	cases  = flag.Int("damages", 0, "number of damages; 0 means 80, or 24 with -short")
+	within = flag.Duration("within", 0, "time after which no further damage begins; 0 means no limit")
+)
 
 func isDamaged(err error) bool { return errors.Is(err, store.ErrDamaged) }
 
@@ -37,15 +41,23 @@ func TestDamage(t *testing.T) {
 		n = 80
 	}
 	list := worlds()
+	begin, done := time.Now(), 0
 	for i := range list {
 		w := &list[i]
 		dir := made(t, w)
+		// Each world has its share of the time.
+		share := *within * time.Duration(i+1) / time.Duration(len(list))
 		t.Run(w.name, func(t *testing.T) {
 			for seed := range n / len(list) {
+				if *within > 0 && time.Since(begin) > share {
+					break
+				}
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { w.damageOnce(t, dir, uint64(seed)) })
+				done++
 			}
 		})
 	}
+	t.Logf("%d damages of %d were tried", done, n)
 }
 
 // damageOnce damages one file of a copy of the store.

@@ -25,6 +25,8 @@ type world struct {
 	text     int  // bytes of the text in each reading
 	closed   bool // the store was closed in order, and not killed
 	memtable int64
+
+	made map[[2]int][]varve.Reading // by table and device, as they are compared often
 }
 
 // worlds are the stores that are damaged.
@@ -33,7 +35,7 @@ func worlds() []world {
 		{name: "small", tables: tables(2), devices: 4, each: 40, items: 40, memtable: 1 << 20},
 		{name: "small closed", tables: tables(2), devices: 4, each: 40, items: 40, memtable: 1 << 20, closed: true},
 		{name: "medium", tables: tables(3), devices: 8, each: 600, items: 200, text: 30, memtable: 64 << 10},
-		{name: "large closed", tables: tables(3), devices: 16, each: 4000, items: 2000, text: 60, memtable: 1 << 20, closed: true},
+		{name: "large closed", tables: tables(3), devices: 16, each: 1200, items: 600, text: 200, memtable: 1 << 20, closed: true},
 	}
 }
 
@@ -60,8 +62,21 @@ func (w *world) series(device int) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: fmt.Sprintf("device-%03d", device)}
 }
 
-// readings returns those of a device in a table, a minute apart.
+// readings returns those of a device in a table, a minute apart. They must not be
+// changed.
 func (w *world) readings(table, device int) []varve.Reading {
+	if list, ok := w.made[[2]int{table, device}]; ok {
+		return list
+	}
+	list := w.makeReadings(table, device)
+	if w.made == nil {
+		w.made = map[[2]int][]varve.Reading{}
+	}
+	w.made[[2]int{table, device}] = list
+	return list
+}
+
+func (w *world) makeReadings(table, device int) []varve.Reading {
 	rng := rand.New(rand.NewPCG(uint64(table), uint64(device)))
 	list := make([]varve.Reading, w.each)
 	for i := range list {
@@ -89,7 +104,7 @@ func (w *world) item(i int) store.Item {
 	kind := [...]string{"KEY", "DEVICE", "RULE"}[i%3]
 	it := store.Item{
 		Key:   store.Key{PK: kind + "#default", SK: fmt.Sprintf("%05d", i)},
-		Attrs: map[string]varve.Value{"value": varve.IntValue(int64(i) * 7919), "name": varve.StringValue(fmt.Sprintf("%s %d", kind, i))},
+		Attrs: map[string]varve.Value{"value": varve.IntValue(int64(i) * 7919), "name": varve.StringValue(fmt.Sprintf("%s %*d", kind, w.text, i))},
 	}
 	if i%2 == 0 {
 		it.GSI1 = store.Key{PK: "STATUS#active", SK: it.SK}

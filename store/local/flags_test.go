@@ -1,0 +1,32 @@
+package local_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+)
+
+var (
+	cutsFlag    = flag.Int("cuts", 0, "number of power cuts; 0 means the usual number")
+	damagesFlag = flag.Int("damages", 0, "number of damages; 0 means the usual number")
+	withinFlag  = flag.Duration("within", 0, "time after which no further case begins; 0 means no limit")
+)
+
+// seedsFor returns the number of seeds that make n cases of some for each; 0
+// means the usual number of seeds, or short with -short.
+func seedsFor(n, each int, usual, short uint64) uint64 {
+	switch {
+	case n > 0:
+		return uint64((n + each - 1) / each)
+	case testing.Short():
+		return short
+	default:
+		return usual
+	}
+}
+
+// soakEnds returns a report whether the time of -within has passed since.
+func soakEnds() func() bool {
+	begin := time.Now()
+	return func() bool { return *withinFlag > 0 && time.Since(begin) > *withinFlag }
+}

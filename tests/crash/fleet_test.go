@@ -1,0 +1,155 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/tests/varvetest"
+)
+
+// fleet is several servers on one DynamoDB, each with a clock of its own.
+type fleet struct {
+	binary  string
+	members []*member
+	watch   leaseWatch
+	reads   atomic.Int64 // whole reads of one server that came to their end
+
+	mu       sync.Mutex
+	readings map[string]*sent
+	acked    int // different readings that were acknowledged
+}
+
+// member is one of the servers, in whatever life.
+type member struct {
+	dir      string
+	skew     time.Duration
+	endpoint string // its own way to DynamoDB
+
+	mu     sync.Mutex
+	server *varvetest.Server
+	client *client.Client
+}
+
+func (m *member) setClock(t *testing.T, ahead time.Duration) {
+	t.Helper()
+	file := filepath.Join(m.dir, "clock")
+	if err := os.WriteFile(file+".new", []byte((ahead + m.skew).String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start starts the server. If it fails, the life before stays the current one.
+func (m *member) start(ctx context.Context, binary string) error {
+	s, err := varvetest.Start(ctx, binary, m.dir, "--store", "dynamodb", "--set", "store.endpoint="+m.endpoint,
+		"--set", "log.level=warn", "--set", "streams.crash.row_window=1s")
+	if err != nil {
+		return err
+	}
+	c, err := client.New(s.URL, client.WithRetries(0))
+	if err != nil {
+		return errors.Join(err, s.Kill())
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.server, m.client = s, c
+	return nil
+}
+
+func (m *member) get() (*varvetest.Server, *client.Client) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.server, m.client
+}
+
+// Work that is done before a kill, so that a slow machine does the same as a
+// fast one.
+const (
+	readingsPerKill = 60               // different readings that are acknowledged
+	leasesTaken     = 10               // before the first kill: later, a dead holder keeps it
+	fleetDeadline   = 20 * time.Minute // and -within
+)
+
+// killSome kills a server, starts it again, and goes on to the next one when
+// enough was done. It stops all writers by giveUp if a server does not start.
+func (f *fleet) killSome(ctx context.Context, t *testing.T, kills int, giveUp context.CancelFunc) (done int) {
+	end := soakEnd()
+	enough := func() bool { return f.watch.times() >= leasesTaken }
+	for ; done < kills && time.Now().Before(end); done++ {
+		if !f.work(ctx, t, enough) {
+			giveUp()
+			return done
+		}
+		who := done % len(f.members)
+		s, _ := f.members[who].get()
+		if err := s.Kill(); err != nil {
+			t.Error(err)
+		}
+		f.watch.died(who)
+		if err := f.members[who].start(t.Context(), f.binary); err != nil {
+			t.Errorf("start server %d after kill %d: %v", who, done+1, err)
+			giveUp()
+			return done
+		}
+		enough = func() bool { return true }
+	}
+	if !f.work(ctx, t, enough) {
+		giveUp()
+	}
+	return done
+}
+
+// work waits until readings were acknowledged, one server was read to the end,
+// and also is true, and then for some readings more: a kill falls anywhere in a
+// read. It reports whether that happened before ctx ended.
+func (f *fleet) work(ctx context.Context, t *testing.T, also func() bool) bool {
+	t.Helper()
+	firstAcked, firstReads := f.counts()
+	done := f.await(ctx, t, func() bool {
+		acked, reads := f.counts()
+		return acked >= firstAcked+readingsPerKill && reads > firstReads && also()
+	})
+	acked, _ := f.counts()
+	target := acked + rand.IntN(readingsPerKill)
+	return done && f.await(ctx, t, func() bool {
+		acked, _ := f.counts()
+		return acked >= target
+	})
+}
+
+// await waits until done is true, and reports whether it was before ctx ended.
+func (f *fleet) await(ctx context.Context, t *testing.T, done func() bool) bool {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !t.Failed() {
+		if done() {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			acked, reads := f.counts()
+			t.Errorf("the deadline passed after %d readings and %d whole reads, the lease was taken %d times", acked, reads, f.watch.times())
+			return false
+		case <-tick.C:
+		}
+	}
+	return false
+}
+
+// counts returns the readings acknowledged and the whole reads so far.
+func (f *fleet) counts() (acked int, reads int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.acked, f.reads.Load()
+}
