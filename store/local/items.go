@@ -56,14 +56,24 @@ func (l *itemLocks) unlock(held heldItems) {
 }
 
 func itemKey(k store.Key) []byte {
-	return appendPart(appendPart([]byte{spaceItem}, k.PK), k.SK)
+	return appendKey(keyOf(spaceItem, k), k)
 }
 
 // indexKey is the key of an item's entry in a secondary index.
 func indexKey(ix store.Index, in, k store.Key) []byte {
-	key := appendPart(appendPart([]byte{indexSpace(ix)}, in.PK), in.SK)
-	return appendPart(appendPart(key, k.PK), k.SK)
+	return appendKey(appendKey(keyOf(indexSpace(ix), in, k), in), k)
 }
+
+// keyOf returns the first byte of a key, with room for the keys of items.
+func keyOf(space byte, keys ...store.Key) []byte {
+	size := 1
+	for _, k := range keys {
+		size += len(k.PK) + len(k.SK) + 4
+	}
+	return append(make([]byte, 0, size), space)
+}
+
+func appendKey(dst []byte, k store.Key) []byte { return appendPart(appendPart(dst, k.PK), k.SK) }
 
 func indexSpace(ix store.Index) byte {
 	if ix == store.GSI1 {
@@ -72,11 +82,10 @@ func indexSpace(ix store.Index) byte {
 	return spaceGSI2
 }
 
-// encodeItem writes what Pebble holds of an item, as JSON: gsi1, gsi2, expires in
+// encodeItem encodes the value that Pebble holds of an item, as JSON: gsi1, gsi2, expires in
 // unix seconds, and attrs, each a value's text under the first letter of its kind.
 // Alerts and roll-ups write many items at once, so it does without reflection.
-func encodeItem(it *store.Item) ([]byte, error) {
-	var e jx.Encoder
+func encodeItem(e *jx.Encoder, it *store.Item) error {
 	e.ObjStart()
 	for _, ix := range []struct {
 		name string
@@ -84,7 +93,7 @@ func encodeItem(it *store.Item) ([]byte, error) {
 	}{{"gsi1", it.GSI1}, {"gsi2", it.GSI2}} {
 		if !ix.in.IsZero() {
 			e.FieldStart(ix.name)
-			encodeKey(&e, ix.in)
+			encodeKey(e, ix.in)
 		}
 	}
 	if !it.Expires.IsZero() {
@@ -96,14 +105,14 @@ func encodeItem(it *store.Item) ([]byte, error) {
 		e.ObjStart()
 		for name, v := range it.Attrs {
 			e.FieldStart(name)
-			if !encodeAttr(&e, v) {
-				return nil, fmt.Errorf("item %s %s: attribute %s has no value", it.PK, it.SK, name)
+			if !encodeAttr(e, v) {
+				return fmt.Errorf("item %s %s: attribute %s has no value", it.PK, it.SK, name)
 			}
 		}
 		e.ObjEnd()
 	}
 	e.ObjEnd()
-	return e.Bytes(), nil
+	return nil
 }
 
 func encodeKey(e *jx.Encoder, k store.Key) {
@@ -268,8 +277,9 @@ func (s *Store) putItem(ctx context.Context, room func() error, it store.Item, c
 
 // putItem adds an item, and its places in the indexes, to a batch.
 func putItem(b *pebble.Batch, it *store.Item) error {
-	data, err := encodeItem(it)
-	if err != nil {
+	e := jx.GetEncoder()
+	defer jx.PutEncoder(e)
+	if err := encodeItem(e, it); err != nil {
 		return err
 	}
 	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
@@ -279,7 +289,7 @@ func putItem(b *pebble.Batch, it *store.Item) error {
 			}
 		}
 	}
-	return b.Set(itemKey(it.Key), data, nil)
+	return b.Set(itemKey(it.Key), e.Bytes(), nil)
 }
 
 // Delete implements store.Items.

@@ -44,7 +44,7 @@ func (s *Store) PutAbsent(ctx context.Context, items []store.Item) (written []bo
 	if err := s.resolveItems(ctx, held); err != nil {
 		return nil, err
 	}
-	batch := s.db.NewBatch()
+	batch := s.itemBatch(len(items))
 	if written, err = s.addAbsent(batch, items); err != nil {
 		return nil, closing(err, batch)
 	}
@@ -60,24 +60,18 @@ func (s *Store) PutAbsent(ctx context.Context, items []store.Item) (written []bo
 func (s *Store) addAbsent(batch *pebble.Batch, items []store.Item) (added []bool, err error) {
 	added = make([]bool, len(items))
 	inBatch := map[store.Key]bool{}
-	for i := range items {
+	err = s.loadEach(keysOf(items), func(i int, old *store.Item) error {
 		it := &items[i]
-		old, err := s.load(it.Key)
-		if err != nil {
-			return nil, err
-		}
 		if inBatch[it.Key] || s.live(old) != nil {
-			continue
+			return nil
 		}
 		if err := leaveIndexes(batch, old); err != nil {
-			return nil, err
-		}
-		if err := putItem(batch, it); err != nil {
-			return nil, err
+			return err
 		}
 		added[i], inBatch[it.Key] = true, true
-	}
-	return added, nil
+		return putItem(batch, it)
+	})
+	return added, err
 }
 
 func keysOf(items []store.Item) []store.Key {
@@ -139,7 +133,7 @@ func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.
 	if err := s.resolveItems(ctx, held); err != nil {
 		return err
 	}
-	batch := s.db.NewBatch()
+	batch := s.itemBatch(len(keys))
 	if err := s.replaceItems(batch, keys, conds, do); err != nil {
 		return closing(err, batch)
 	}
@@ -162,20 +156,16 @@ func (s *Store) resolveItems(ctx context.Context, held heldItems) error {
 
 // replaceItems adds a change of items to a batch, if the conditions hold.
 func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i int) []store.Cond, do func(*pebble.Batch) error) error {
-	for i, k := range keys {
-		old, err := s.load(k)
-		if err != nil {
-			return err
-		}
+	err := s.loadEach(keys, func(i int, old *store.Item) error {
 		if conds != nil {
-			err = s.checkConds(old, k, conds(i))
+			if err := s.checkConds(old, keys[i], conds(i)); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		if err := leaveIndexes(batch, old); err != nil {
-			return err
-		}
+		return leaveIndexes(batch, old)
+	})
+	if err != nil {
+		return err
 	}
 	return do(batch)
 }
