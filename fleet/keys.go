@@ -23,7 +23,7 @@ func shardPK(kind, tenant, word, device string) string {
 }
 
 func numberedPK(kind, tenant, word string, shard int) string {
-	return fmt.Sprintf("%s#%s/%s#%02d", kind, tenant, word, shard)
+	return kind + "#" + tenant + "/" + word + "#" + string([]byte{'0' + byte(shard/10), '0' + byte(shard%10)})
 }
 
 // allShards returns the partitions of several words.
