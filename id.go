@@ -73,7 +73,13 @@ func (id ID) IsZero() bool { return !id.set }
 func (id ID) Hash() (hash uint64, ok bool) { return id.hash, id.set && id.text == "" }
 
 // String returns the id's text; "" for no id.
-func (id ID) String() string { return string(id.Append(nil)) }
+func (id ID) String() string {
+	if id.text != "" || !id.set {
+		return id.text
+	}
+	var text [hashTextLen]byte
+	return string(id.Append(text[:0]))
+}
 
 // Append appends the id's text to dst.
 func (id ID) Append(dst []byte) []byte {

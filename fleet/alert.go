@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -120,22 +119,23 @@ func alertID(rule *Rule, s varve.Series, start varve.Position) string {
 		{Name: "rule", Value: varve.StringValue(rule.name())},
 		{Name: "stream", Value: varve.StringValue(s.Stream)},
 	}}
-	return fmt.Sprintf("%016x-%s", start.Time, r.ContentID())
+	return hexTime(start.Time) + "-" + r.ContentID().String()
 }
 
 // alertIDLen is the length of every alert's id: of its time, a hyphen and a hash.
 const alertIDLen = 16 + 1 + 11
 
+// usualAlertAttrs is how many attributes an alert usually has.
+const usualAlertAttrs = 14
+
 // item returns the alert as it is stored. One that has moved is found by its id,
 // and is in no list.
 func (a *Alert) item(version int64) store.Item {
-	it := store.Item{
-		Key:   alertKey(a.Tenant, a.Device, a.ID),
-		GSI2:  store.Key{PK: alertIDPK(a.Tenant, a.ID), SK: alertPrefix + a.ID},
-		Attrs: map[string]varve.Value{"version": varve.IntValue(version), "late": varve.BoolValue(a.Late)},
-	}
+	key := alertKey(a.Tenant, a.Device, a.ID)
+	it := store.Item{Key: key, GSI2: store.Key{PK: alertIDPK(a.Tenant, a.ID), SK: key.SK}, Attrs: make(map[string]varve.Value, usualAlertAttrs)}
+	it.Attrs["version"], it.Attrs["late"] = varve.IntValue(version), varve.BoolValue(a.Late)
 	if a.moved.IsZero() {
-		it.GSI1 = store.Key{PK: shardPK(severityKind, a.Tenant, string(a.Severity), a.Device), SK: alertPrefix + a.ID}
+		it.GSI1 = store.Key{PK: shardPK(severityKind, a.Tenant, string(a.Severity), a.Device), SK: key.SK}
 	} else {
 		putTime(it.Attrs, movedAttr, a.moved)
 		put(it.Attrs, "start", positionText(a.extent.start))

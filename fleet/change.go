@@ -115,6 +115,9 @@ func (e *evaluation) differ(should, gone []run) (differ []run) {
 		default:
 			r.version, r.said = old.version, old.said
 		}
+		if differ == nil {
+			differ = make([]run, 0, len(should))
+		}
 		differ = append(differ, r)
 	}
 	for _, k := range e.known.runs {
@@ -213,7 +216,7 @@ func (e *evaluation) loadInside(ctx context.Context, should []run) (beyond bool,
 func (e *evaluation) alert(r *run) Alert {
 	a := Alert{
 		Tenant: e.series.Tenant, Device: e.series.Device, Stream: e.series.Stream,
-		ID: alertID(e.rule, e.series, r.start), Rule: e.rule.ID, Severity: e.rule.Severity, Message: e.rule.String(),
+		ID: alertID(e.rule, e.series, r.start), Rule: e.rule.ID, Severity: e.rule.Severity, Message: e.message,
 		Value: r.raised.value, Since: instant(r.start), OpenedAt: instant(r.opened), Late: r.raised.late,
 		Acknowledged: r.said.acknowledged, MutedUntil: r.said.mutedUntil, incarnation: e.rule.incarnation,
 	}

@@ -20,9 +20,10 @@ import (
 // record is trusted only far away from the readings that came, so that nobody
 // reads a long episode to its ends.
 type evaluation struct {
-	f      *Fleet
-	rule   *Rule
-	series varve.Series
+	f       *Fleet
+	rule    *Rule
+	series  varve.Series
+	message string // of the alerts
 
 	some     bool           // readings came that count, or may
 	lo, hi   varve.Position // the first and last of them

@@ -23,7 +23,7 @@ func shardPK(kind, tenant, word, device string) string {
 }
 
 func numberedPK(kind, tenant, word string, shard int) string {
-	return fmt.Sprintf("%s#%s/%s#%02d", kind, tenant, word, shard)
+	return kind + "#" + tenant + "/" + word + "#" + string([]byte{'0' + byte(shard/10), '0' + byte(shard%10)})
 }
 
 // allShards returns the partitions of several words.
@@ -40,7 +40,24 @@ func allShards[W ~string](kind, tenant string, words ...W) (pks []string) {
 // that they sort, and begin with their hour, day and month.
 const keyTime = "2006-01-02T15:04:05.000000000Z"
 
-func timeText(t time.Time) string { return t.UTC().Format(keyTime) }
+// timeText returns t in the layout keyTime.
+func timeText(t time.Time) string {
+	t = t.UTC()
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return t.Format(keyTime)
+	}
+	hour, minute, sec := t.Clock()
+	text := []byte("0000-00-00T00:00:00.000000000Z")
+	for _, part := range [...]struct{ n, end int }{
+		{year, 4}, {int(month), 7}, {day, 10}, {hour, 13}, {minute, 16}, {sec, 19}, {t.Nanosecond(), 29},
+	} {
+		for n, i := part.n, part.end-1; n > 0; n, i = n/10, i-1 {
+			text[i] += byte(n % 10)
+		}
+	}
+	return string(text)
+}
 
 func timeValue(t time.Time) varve.Value { return varve.StringValue(timeText(t)) }
 

@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -85,7 +87,18 @@ func (r *run) inherit(k *run, old *Alert) {
 // runPrefix begins the sort keys of a rule's notes about a series.
 func runPrefix(rule *Rule, s varve.Series) string { return "RUN#" + rule.name() + "/" + s.Stream + "#" }
 
-func positionText(p varve.Position) string { return fmt.Sprintf("%016x#%s", p.Time, p.ID) }
+func positionText(p varve.Position) string { return hexTime(p.Time) + "#" + p.ID.String() }
+
+// hexTime returns a time in nanoseconds as text of a fixed width, which sorts as
+// times from 1970 on do.
+func hexTime(nanos int64) string {
+	if nanos < 0 {
+		return fmt.Sprintf("%016x", nanos)
+	}
+	var raw [8]byte
+	binary.BigEndian.PutUint64(raw[:], uint64(nanos))
+	return hex.EncodeToString(raw[:])
+}
 
 func parsePosition(text string) (p varve.Position, err error) {
 	at, id, _ := strings.Cut(text, "#")
@@ -99,10 +112,13 @@ func (r *run) key(rule *Rule, s varve.Series) store.Key {
 	return store.Key{PK: devicePK(s.Tenant, s.Device), SK: runPrefix(rule, s) + positionText(r.start)}
 }
 
+// usualAttrs is how many attributes the record of an episode usually has.
+const usualAttrs = 8
+
 func (r *run) item(rule *Rule, s varve.Series) store.Item {
-	it := store.Item{Key: r.key(rule, s), Attrs: map[string]varve.Value{
-		"version": varve.IntValue(intOf(r.version) + 1), "opened": varve.StringValue(positionText(r.opened)),
-	}}
+	it := store.Item{Key: r.key(rule, s), Attrs: make(map[string]varve.Value, usualAttrs)}
+	it.Attrs["version"] = varve.IntValue(intOf(r.version) + 1)
+	put(it.Attrs, "opened", positionText(r.opened))
 	if r.end != nil {
 		put(it.Attrs, "end", positionText(*r.end))
 	}

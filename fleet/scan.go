@@ -71,7 +71,8 @@ func (s *scan) back(ctx context.Context) error {
 		inside := in != nil && in.covers(one.at)
 		if silent := s.gapBetween(one.at.Time, next.Time); silent || !one.holds {
 			if !inside {
-				bound = &one.at
+				at := one.at
+				bound = &at
 				return false
 			}
 			e.see(one.at)
@@ -127,7 +128,10 @@ func (s *scan) take(r *varve.Reading) bool {
 		s.close(afterGap(s.last, s.rule.gap()), true)
 	}
 	if !one.holds {
-		s.close(&one.at, false)
+		if s.cur != nil {
+			at := one.at
+			s.close(&at, false)
+		}
 		// One inside of an episode is stored, and the record does not have it yet.
 		return !after || s.covered(one.at)
 	}

@@ -74,7 +74,7 @@ func (f *Fleet) hear(ctx context.Context, l *lease.Lease, r *Rule) error {
 // reports whether there was something to change, and if not, whether an alert is
 // open about this silence.
 func (f *Fleet) listen(ctx context.Context, r *Rule, d *Device, last time.Time, after time.Duration) (changed, open bool, err error) {
-	l := evaluation{lost: map[varve.Position]bool{}, f: f, rule: r, series: varve.Series{Tenant: r.Tenant, Stream: r.Stream, Device: d.Device}}
+	l := evaluation{lost: map[varve.Position]bool{}, f: f, rule: r, message: r.String(), series: varve.Series{Tenant: r.Tenant, Stream: r.Stream, Device: d.Device}}
 	// The last one, and the one before, which a look that was cut off may have
 	// left open.
 	recorded, err := f.notes(ctx, r, l.series, "", "", varve.Descending, 2)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,17 +62,7 @@ func (f *Fleet) watchTenant(ctx context.Context, now time.Time, tenant string, r
 	if err := f.touch(ctx, now, tenant, set.listened, readings, verdicts); err != nil || set.empty() {
 		return err
 	}
-	var groups map[varve.Series][]int
-	for i := range readings {
-		r := &readings[i]
-		if isStored(&verdicts[i]) && len(set.of(r.Series)) > 0 {
-			if groups == nil {
-				groups = map[varve.Series][]int{}
-			}
-			groups[r.Series] = append(groups[r.Series], i)
-		}
-	}
-	for s, index := range groups {
+	for s, index := range set.group(readings, verdicts) {
 		err := f.watchSeries(ctx, s, readings, verdicts, index)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -83,6 +74,30 @@ func (f *Fleet) watchTenant(ctx context.Context, now time.Time, tenant string, r
 		}
 	}
 	return nil
+}
+
+// group returns the indexes of the stored readings of each series that has rules.
+func (s *ruleSet) group(readings []varve.Reading, verdicts []varve.Verdict) map[varve.Series][]int {
+	groups := map[varve.Series][]int{}
+	for from := 0; from < len(readings); {
+		series, to := readings[from].Series, from+1
+		for to < len(readings) && readings[to].Series == series {
+			to++
+		}
+		if len(s.of(series)) > 0 {
+			index := slices.Grow(groups[series], to-from)
+			for i := from; i < to; i++ {
+				if isStored(&verdicts[i]) {
+					index = append(index, i)
+				}
+			}
+			if len(index) > 0 {
+				groups[series] = index
+			}
+		}
+		from = to
+	}
+	return groups
 }
 
 // rejectAll rejects for now what is stored.
@@ -120,7 +135,7 @@ func (f *Fleet) watchSeries(ctx context.Context, s varve.Series, readings []varv
 	defer lock.Unlock()
 	var errs []error
 	for _, rule := range set.of(s) {
-		e := evaluation{f: f, rule: rule, series: s}
+		e := evaluation{f: f, rule: rule, series: s, message: rule.String()}
 		for _, i := range index {
 			e.add(&readings[i], verdicts[i].Outcome)
 		}

@@ -182,8 +182,10 @@ func (r *Rows) run(s *source) []varve.Reading {
 	live := 0
 	for i := range page {
 		if retention.Alive(&page[i], s.cutoff) {
-			// Swapped, not copied: each keeps its own memory for the next page.
-			page[live], page[i] = page[i], page[live]
+			if live != i {
+				// Swapped, not copied: each keeps its own memory for the next page.
+				page[live], page[i] = page[i], page[live]
+			}
 			live++
 		}
 	}

@@ -2,10 +2,13 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
+	"strconv"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/go-faster/jx"
@@ -57,14 +60,24 @@ func (l *itemLocks) unlock(held heldItems) {
 }
 
 func itemKey(k store.Key) []byte {
-	return appendPart(appendPart([]byte{spaceItem}, k.PK), k.SK)
+	return appendKey(keyOf(spaceItem, k), k)
 }
 
 // indexKey is the key of an item's entry in a secondary index.
 func indexKey(ix store.Index, in, k store.Key) []byte {
-	key := appendPart(appendPart([]byte{indexSpace(ix)}, in.PK), in.SK)
-	return appendPart(appendPart(key, k.PK), k.SK)
+	return appendKey(appendKey(keyOf(indexSpace(ix), in, k), in), k)
 }
+
+// keyOf returns the first byte of a key, with room for the keys of items.
+func keyOf(space byte, keys ...store.Key) []byte {
+	size := 1
+	for _, k := range keys {
+		size += len(k.PK) + len(k.SK) + 4
+	}
+	return append(make([]byte, 0, size), space)
+}
+
+func appendKey(dst []byte, k store.Key) []byte { return appendPart(appendPart(dst, k.PK), k.SK) }
 
 func indexSpace(ix store.Index) byte {
 	if ix == store.GSI1 {
@@ -73,76 +86,74 @@ func indexSpace(ix store.Index) byte {
 	return spaceGSI2
 }
 
-// encodeItem writes what Pebble holds of an item, as JSON: gsi1, gsi2, expires in
-// unix seconds, and attrs, each a value's text under the first letter of its kind.
-// Alerts and roll-ups write many items at once, so it does without reflection.
-func encodeItem(it *store.Item) ([]byte, error) {
-	var e jx.Encoder
-	e.ObjStart()
-	for _, ix := range []struct {
-		name string
-		in   store.Key
-	}{{"gsi1", it.GSI1}, {"gsi2", it.GSI2}} {
-		if !ix.in.IsZero() {
-			e.FieldStart(ix.name)
-			encodeKey(&e, ix.in)
-		}
+// appendItem appends the value that Pebble holds of an item, as JSON: gsi1, gsi2,
+// expires in unix seconds, and attrs, each a value's text under the first letter of
+// its kind. Alerts and roll-ups write many items at once, so it does without an
+// encoder.
+func appendItem(dst []byte, it *store.Item) (_ []byte, err error) {
+	dst = append(dst, '{')
+	if !it.GSI1.IsZero() {
+		dst = appendItemKey(append(dst, `"gsi1":`...), it.GSI1)
+	}
+	if !it.GSI2.IsZero() {
+		dst = appendItemKey(append(dst, `"gsi2":`...), it.GSI2)
 	}
 	if !it.Expires.IsZero() {
-		e.FieldStart("expires")
-		e.Int64(it.Expires.Unix())
+		dst = append(strconv.AppendInt(append(dst, `"expires":`...), it.Expires.Unix(), 10), ',')
 	}
 	if len(it.Attrs) > 0 {
-		e.FieldStart("attrs")
-		e.ObjStart()
+		dst = append(dst, `"attrs":{`...)
 		for name, v := range it.Attrs {
-			e.FieldStart(name)
-			if !encodeAttr(&e, v) {
-				return nil, fmt.Errorf("item %s %s: attribute %s has no value", it.PK, it.SK, name)
+			if dst, err = appendAttr(append(appendJSON(dst, name), ':'), v); err != nil {
+				return dst, fmt.Errorf("item %s %s: attribute %s: %w", it.PK, it.SK, name, err)
 			}
 		}
-		e.ObjEnd()
+		dst = append(dst[:len(dst)-1], '}', ',')
 	}
-	e.ObjEnd()
-	return e.Bytes(), nil
+	if dst[len(dst)-1] == ',' {
+		dst = dst[:len(dst)-1]
+	}
+	return append(dst, '}'), nil
 }
 
-func encodeKey(e *jx.Encoder, k store.Key) {
-	e.ObjStart()
-	e.FieldStart("PK")
-	e.Str(k.PK)
-	e.FieldStart("SK")
-	e.Str(k.SK)
-	e.ObjEnd()
+// appendItemKey appends a key and a comma.
+func appendItemKey(dst []byte, k store.Key) []byte {
+	dst = appendJSON(append(dst, `{"PK":`...), k.PK)
+	return append(appendJSON(append(dst, `,"SK":`...), k.SK), '}', ',')
 }
 
-// encodeAttr writes a value, and reports whether there is one.
-func encodeAttr(e *jx.Encoder, v varve.Value) bool {
-	var letter string
+var errNoValue = errors.New("the value is missing")
+
+// appendAttr appends a value and a comma.
+func appendAttr(dst []byte, v varve.Value) ([]byte, error) {
 	switch v.Kind() {
 	case varve.KindNumber:
-		letter = "n"
+		dst = append(v.Number().Append(append(dst, `{"n":"`...)), '"')
 	case varve.KindString:
-		letter = "s"
+		dst = appendJSON(append(dst, `{"s":`...), v.Text())
 	case varve.KindJSON:
-		letter = "j"
+		dst = appendJSON(append(dst, `{"j":`...), v.Text())
 	case varve.KindBool:
-		letter = "b"
+		dst = strconv.AppendBool(append(dst, `{"b":`...), v.Bool())
 	default:
-		return false
+		return dst, errNoValue
 	}
-	e.ObjStart()
-	e.FieldStart(letter)
-	if letter == "b" {
-		e.Bool(v.Bool())
-	} else {
-		e.Str(v.String())
-	}
-	e.ObjEnd()
-	return true
+	return append(dst, '}', ','), nil
 }
 
-// decodeItem reads what encodeItem wrote. Roll-ups read many items at once, so it
+// appendJSON appends a text as a JSON string.
+func appendJSON(dst []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			var w jx.Writer
+			w.Str(text)
+			return append(dst, w.Buf...)
+		}
+	}
+	return append(append(append(dst, '"'), text...), '"')
+}
+
+// decodeItem reads what appendItem wrote. Roll-ups read many items at once, so it
 // does without reflection.
 func decodeItem(k store.Key, data []byte) (*store.Item, error) {
 	it := &store.Item{Key: k, Attrs: map[string]varve.Value{}}
@@ -264,28 +275,43 @@ func (s *Store) Put(ctx context.Context, it store.Item, conds ...store.Cond) err
 }
 
 func (s *Store) putItem(ctx context.Context, room func() error, it store.Item, conds []store.Cond) error {
-	return s.writeItems(ctx, room, []store.Key{it.Key}, func(int) []store.Cond { return conds }, func(b *pebble.Batch) error { return putItem(b, &it) })
+	return s.writeItems(ctx, room, []store.Key{it.Key}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []int) error { return putItem(b, &it) })
 }
 
 // putItem adds an item, and its places in the indexes, to a batch.
 func putItem(b *pebble.Batch, it *store.Item) error {
-	data, err := encodeItem(it)
+	if err := errors.Join(putEntry(b, store.GSI1, it), putEntry(b, store.GSI2, it)); err != nil {
+		return err
+	}
+	return putValue(b, it)
+}
+
+// putEntry adds an item's place in a secondary index, if any, to a batch.
+func putEntry(b *pebble.Batch, ix store.Index, it *store.Item) error {
+	in := it.In(ix)
+	if in.IsZero() {
+		return nil
+	}
+	return b.Set(indexKey(ix, in, it.Key), nil, nil)
+}
+
+var itemBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// putValue adds an item without its places in the indexes to a batch.
+func putValue(b *pebble.Batch, it *store.Item) error {
+	buf := itemBuffers.Get().(*[]byte)
+	defer itemBuffers.Put(buf)
+	value, err := appendItem((*buf)[:0], it)
 	if err != nil {
 		return err
 	}
-	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
-		if in := it.In(ix); !in.IsZero() {
-			if err := b.Set(indexKey(ix, in, it.Key), nil, nil); err != nil {
-				return err
-			}
-		}
-	}
-	return b.Set(itemKey(it.Key), data, nil)
+	*buf = value
+	return b.Set(itemKey(it.Key), value, nil)
 }
 
 // Delete implements store.Items.
 func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
-	return s.writeItems(ctx, s.space.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch) error { return b.Delete(itemKey(k), nil) })
+	return s.writeItems(ctx, s.space.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []int) error { return b.Delete(itemKey(k), nil) })
 }
 
 // leaveIndexes takes an item, which may be nil, out of the indexes.

@@ -1,9 +1,11 @@
 package local
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"strings"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
@@ -116,28 +118,31 @@ func after(space []byte) []byte { return []byte(store.PrefixEnd(string(space))) 
 // appendPart appends a string so that the order of keys is that of their
 // parts: zero bytes escaped, the end marked by 0 1.
 func appendPart(dst []byte, s string) []byte {
-	for i := range len(s) {
-		dst = append(dst, s[i])
-		if s[i] == 0 {
-			dst = append(dst, 0xff)
+	for {
+		before, rest, found := strings.Cut(s, "\x00")
+		dst = append(dst, before...)
+		if !found {
+			return append(dst, 0, 1)
 		}
+		dst, s = append(dst, 0, 0xff), rest
 	}
-	return append(dst, 0, 1)
 }
 
 // cutPart reads what appendPart wrote and returns what follows it.
 func cutPart(key []byte) (s string, rest []byte, ok bool) {
-	var part []byte
-	for i := 0; i+1 < len(key); i++ {
-		if key[i] != 0 {
-			part = append(part, key[i])
-			continue
+	var part []byte // up to the last zero byte that was found
+	for {
+		i := bytes.IndexByte(key, 0)
+		if i < 0 || i+1 == len(key) {
+			return "", nil, false
 		}
+		if key[i+1] == 1 && part == nil {
+			return string(key[:i]), key[i+2:], true
+		}
+		part = append(part, key[:i]...)
 		if key[i+1] == 1 {
 			return string(part), key[i+2:], true
 		}
-		part = append(part, 0)
-		i++
+		part, key = append(part, 0), key[i+2:]
 	}
-	return "", nil, false
 }

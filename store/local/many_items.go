@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/varvedb/varve/store"
@@ -18,17 +19,28 @@ func (s *Store) putAll(ctx context.Context, room func() error, items []store.Ite
 	for i := range items {
 		last[items[i].Key] = i
 	}
-	return s.writeItems(ctx, room, keysOf(items), nil, func(b *pebble.Batch) error {
-		for i := range items {
-			if last[items[i].Key] != i {
-				continue
-			}
-			if err := putItem(b, &items[i]); err != nil {
+	return s.writeItems(ctx, room, keysOf(items), nil, func(b *pebble.Batch, order []int) error {
+		order = slices.DeleteFunc(order, func(i int) bool { return last[items[i].Key] != i })
+		return putItems(b, order, func(i int) *store.Item { return &items[i] })
+	})
+}
+
+// putItems adds items to a batch, in the order of their keys, and their places in
+// each index together: Pebble inserts keys that ascend at less cost.
+func putItems(b *pebble.Batch, order []int, item func(i int) *store.Item) error {
+	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
+		for _, i := range order {
+			if err := putEntry(b, ix, item(i)); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
+	}
+	for _, i := range order {
+		if err := putValue(b, item(i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PutAbsent implements store.Items: one batch, one sync; none of either if all
@@ -43,7 +55,7 @@ func (s *Store) PutAbsent(ctx context.Context, items []store.Item) (written []bo
 	if err := s.resolveItems(ctx, held); err != nil {
 		return nil, err
 	}
-	batch := s.db.NewBatch()
+	batch := s.itemBatch(len(items))
 	if written, err = s.addAbsent(batch, items); err != nil {
 		return nil, closing(err, batch)
 	}
@@ -59,24 +71,18 @@ func (s *Store) PutAbsent(ctx context.Context, items []store.Item) (written []bo
 func (s *Store) addAbsent(batch *pebble.Batch, items []store.Item) (added []bool, err error) {
 	added = make([]bool, len(items))
 	inBatch := map[store.Key]bool{}
-	for i := range items {
+	err = s.loadEach(keysOf(items), func(i int, old *store.Item) error {
 		it := &items[i]
-		old, err := s.load(it.Key)
-		if err != nil {
-			return nil, err
-		}
 		if inBatch[it.Key] || s.live(old) != nil {
-			continue
+			return nil
 		}
 		if err := leaveIndexes(batch, old); err != nil {
-			return nil, err
-		}
-		if err := putItem(batch, it); err != nil {
-			return nil, err
+			return err
 		}
 		added[i], inBatch[it.Key] = true, true
-	}
-	return added, nil
+		return putItem(batch, it)
+	})
+	return added, err
 }
 
 func keysOf(items []store.Item) []store.Key {
@@ -89,7 +95,7 @@ func keysOf(items []store.Item) []store.Key {
 
 // DeleteAll implements store.Items.
 func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
-	return s.writeItems(ctx, s.space.checkReserve, keys, nil, func(b *pebble.Batch) error {
+	return s.writeItems(ctx, s.space.checkReserve, keys, nil, func(b *pebble.Batch, _ []int) error {
 		for _, k := range keys {
 			if err := b.Delete(itemKey(k), nil); err != nil {
 				return err
@@ -106,26 +112,23 @@ func (s *Store) Apply(ctx context.Context, changes []store.Change) error {
 		keys[i] = changes[i].Item.Key
 	}
 	conds := func(i int) []store.Cond { return changes[i].Conds }
-	return s.writeItems(ctx, s.space.checkSpare, keys, conds, func(b *pebble.Batch) error {
-		for i := range changes {
-			var err error
+	return s.writeItems(ctx, s.space.checkSpare, keys, conds, func(b *pebble.Batch, order []int) error {
+		for _, i := range order {
 			if changes[i].Delete {
-				err = b.Delete(itemKey(keys[i]), nil)
-			} else {
-				err = putItem(b, &changes[i].Item)
-			}
-			if err != nil {
-				return err
+				if err := b.Delete(itemKey(keys[i]), nil); err != nil {
+					return err
+				}
 			}
 		}
-		return nil
+		order = slices.DeleteFunc(order, func(i int) bool { return changes[i].Delete })
+		return putItems(b, order, func(i int) *store.Item { return &changes[i].Item })
 	})
 }
 
 // writeItems checks the room and the conditions on each item, takes the items
-// that have the keys out of the indexes, and lets do add the rest. If conds is
-// nil, there are no conditions.
-func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(*pebble.Batch) error) error {
+// that have the keys out of the indexes, and lets do add the rest: in the order of
+// the keys, if it likes. If conds is nil, there are no conditions.
+func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, order []int) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -138,7 +141,7 @@ func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.
 	if err := s.resolveItems(ctx, held); err != nil {
 		return err
 	}
-	batch := s.db.NewBatch()
+	batch := s.itemBatch(len(keys))
 	if err := s.replaceItems(batch, keys, conds, do); err != nil {
 		return closing(err, batch)
 	}
@@ -160,23 +163,21 @@ func (s *Store) resolveItems(ctx context.Context, held heldItems) error {
 }
 
 // replaceItems adds a change of items to a batch, if the conditions hold.
-func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i int) []store.Cond, do func(*pebble.Batch) error) error {
-	for i, k := range keys {
-		old, err := s.load(k)
-		if err != nil {
-			return err
-		}
+func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, order []int) error) error {
+	order := make([]int, 0, len(keys))
+	err := s.loadEach(keys, func(i int, old *store.Item) error {
+		order = append(order, i)
 		if conds != nil {
-			err = s.checkConds(old, k, conds(i))
+			if err := s.checkConds(old, keys[i], conds(i)); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		if err := leaveIndexes(batch, old); err != nil {
-			return err
-		}
+		return leaveIndexes(batch, old)
+	})
+	if err != nil {
+		return err
 	}
-	return do(batch)
+	return do(batch, order)
 }
 
 // checkConds returns an ErrCondition unless all conditions hold for an item,

@@ -212,6 +212,15 @@ func (b *bodyReader) number(neg bool, hi, lo uint64, exp int64) varve.Value {
 
 // readBody fills r, whose series and time are set, from a body.
 func readBody(body []byte, base int64, shape []string, r *varve.Reading, arena *chunk.Arena) error {
+	err := readFields(body, base, shape, r, arena)
+	if err == nil && r.ID.IsZero() {
+		r.ID = r.ContentID()
+	}
+	return err
+}
+
+// readFields is readBody, but leaves out an id that is the hash of the content.
+func readFields(body []byte, base int64, shape []string, r *varve.Reading, arena *chunk.Arena) error {
 	b := bodyReader{data: body}
 	r.ID = b.id()
 	r.Arrived = time.UnixMilli(base + b.varint()).UTC()
@@ -221,9 +230,6 @@ func readBody(body []byte, base int64, shape []string, r *varve.Reading, arena *
 	}
 	if b.err != nil {
 		return fmt.Errorf("%s: %w", r.Series, b.err)
-	}
-	if r.ID.IsZero() {
-		r.ID = r.ContentID()
 	}
 	return nil
 }

@@ -116,6 +116,9 @@ func (r *run) insert(at spot, w row) {
 func (r *run) first(n int, from, to spot) (rows []row) {
 	for b := from.block; b < len(r.blocks) && b <= to.block && len(rows) < n; b++ {
 		block := r.part(b, from, to)
+		if rows == nil {
+			rows = make([]row, 0, min(n, len(block)+(min(to.block, len(r.blocks)-1)-b)*blockRows))
+		}
 		rows = append(rows, block[:min(len(block), n-len(rows))]...)
 	}
 	return rows

@@ -208,5 +208,9 @@ func (v *view) Fill(i int, r *varve.Reading, arena *chunk.Arena) error {
 	w := v.rows[i]
 	r.Series = v.series
 	r.Time = time.Unix(0, w.time).UTC()
-	return readBody(v.data[w.at:], v.base, v.shapes[w.shape], r, arena)
+	err := readFields(v.data[w.at:], v.base, v.shapes[w.shape], r, arena)
+	if err == nil && r.ID.IsZero() {
+		r.ID = varve.HashID(w.hash)
+	}
+	return err
 }

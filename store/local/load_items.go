@@ -1,0 +1,104 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve/store"
+)
+
+// itemBytes is about how much a batch takes for an item and its index entries.
+const itemBytes = 512
+
+// itemBatch returns a batch with room for a number of items.
+func (s *Store) itemBatch(items int) *pebble.Batch { return s.db.NewBatchWithSize(items * itemBytes) }
+
+// keyAt is the encoded key of one of several items.
+type keyAt struct {
+	key []byte
+	i   int
+}
+
+// loadEach calls yield for each key with the item that is stored; nil if the item
+// is missing. Keys come in ascending order, equal ones in the order of keys.
+func (s *Store) loadEach(keys []store.Key, yield func(i int, it *store.Item) error) error {
+	if len(keys) == 1 {
+		it, err := s.load(keys[0])
+		if err != nil {
+			return err
+		}
+		return yield(0, it)
+	}
+	sorted := make([]keyAt, len(keys))
+	for i, k := range keys {
+		sorted[i] = keyAt{itemKey(k), i}
+	}
+	slices.SortStableFunc(sorted, func(a, b keyAt) int { return bytes.Compare(a.key, b.key) })
+	items, err := s.loadSorted(keys, sorted)
+	if isDamage(err) {
+		items, err = s.loadOneByOne(keys, sorted) // the damage may lie between the keys
+	}
+	if err != nil {
+		return err
+	}
+	for at, k := range sorted {
+		if err := yield(k.i, items[at]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadSorted returns the items that are stored under sorted keys, or nil for each
+// one that is missing. One iterator passes over all of them, so that a run of
+// missing items costs one seek.
+func (s *Store) loadSorted(keys []store.Key, sorted []keyAt) (items []*store.Item, err error) {
+	items = make([]*store.Item, len(sorted))
+	if len(sorted) == 0 {
+		return items, nil
+	}
+	last := sorted[len(sorted)-1].key
+	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: sorted[0].key, UpperBound: append(slices.Clone(last), 0)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, iter.Close()) }()
+	found := iter.First()
+	for at, k := range sorted {
+		if found && bytes.Compare(iter.Key(), k.key) < 0 {
+			found = iter.SeekGE(k.key)
+		}
+		if err := iter.Error(); err != nil {
+			return nil, err
+		}
+		if err := s.ledger.findKey(k.key).err(); err != nil {
+			return nil, err
+		}
+		if !found || !bytes.Equal(iter.Key(), k.key) {
+			continue
+		}
+		data, err := iter.ValueAndErr()
+		if err != nil {
+			return nil, err
+		}
+		if items[at], err = decodeItem(keys[k.i], data); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// loadOneByOne is loadSorted without an iterator, which also meets damage that
+// lies between the keys.
+func (s *Store) loadOneByOne(keys []store.Key, sorted []keyAt) (items []*store.Item, err error) {
+	items = make([]*store.Item, len(sorted))
+	for at, k := range sorted {
+		if items[at], err = s.load(keys[k.i]); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
