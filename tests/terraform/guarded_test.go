@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/router"
 )
 
 // TestPoliciesSuffice runs the program under the planned policies, as AWS would
