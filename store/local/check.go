@@ -27,8 +27,8 @@ type Problem struct {
 type Pace struct {
 	// Rate is how many bytes a second it may read; 0 means no limit.
 	Rate int64
-	// Read is called with the bytes read so far, at least once a second unless a
-	// file takes longer. If nil, nobody is told.
+	// Read is called with the bytes read so far, after each file and key, and often
+	// while the check waits. If nil, nobody is told.
 	Read func(bytes int64)
 }
 
@@ -216,7 +216,7 @@ func decodeEntry(e *sst.Entry) error {
 }
 
 // tellEvery is how often a check tells how much it has read while it waits.
-const tellEvery = time.Second
+const tellEvery = 100 * time.Millisecond
 
 // pace waits until so many more bytes may be read.
 func (c *checker) pace(ctx context.Context, n int64) error {
