@@ -33,7 +33,8 @@ type Pace struct {
 }
 
 // Verify reads every file of the store while it is open. What it finds damaged is
-// set aside in the background.
+// set aside in the background. Damage that was found before and is still refused
+// is reported, too.
 func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -55,6 +56,11 @@ func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) err
 	if err != nil {
 		return err
 	}
+	c.merged = func(number uint64) (bool, error) {
+		list, err := liveParts(s.db)
+		return !slices.ContainsFunc(list, func(p part) bool { return p.number == number }), err
+	}
+	s.reportLosses(report)
 	return c.check(ctx, list)
 }
 
@@ -116,6 +122,9 @@ type checker struct {
 	Pace
 	begun time.Time
 	read  int64
+	// merged reports whether a file was merged into others meanwhile. If nil, no
+	// file is.
+	merged func(number uint64) (bool, error)
 }
 
 func (s *Store) newChecker(pace Pace, report func(Problem, uint64, [][]byte)) *checker {
@@ -154,6 +163,11 @@ func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
 		return err
 	}
 	e := r.files[p.number]
+	if e.file == nil && c.merged != nil {
+		if merged, err := c.merged(p.number); merged || err != nil {
+			return err
+		}
+	}
 	switch {
 	case len(ranges) > 0:
 		c.report(Problem{File: fileName(p.number), Err: errors.New(ranges[0].Reason), Losses: c.s.describe(ranges)}, p.number, nil)
