@@ -57,3 +57,6 @@ func (s *Store) Rewrite(ctx context.Context) error {
 	}
 	return s.Compact(ctx)
 }
+
+// SetAside sets aside what was found damaged.
+func (s *Store) SetAside(ctx context.Context) error { return s.setAsideAll(ctx) }
