@@ -73,8 +73,15 @@ func TestSetAside_RemovesPartialCopies(t *testing.T) {
 	dir := filled(t, 2, 30000)
 	path := ssts(t, dir)[0]
 	flip(t, path, sizeOf(t, path)/2)
-	quiet := local.Events{Failed: func(string, error) {}}
-	s := open(t, local.Options{Dir: dir, MinFree: -1, FS: fullAside{vfs.Default}, Events: quiet})
+	s, err := local.Open(local.Options{Dir: dir, MinFree: -1, FS: fullAside{vfs.Default}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	for range 3 {
 		if err := s.Verify(t.Context(), local.Pace{}, func(local.Problem) {}); err != nil {
 			t.Fatal(err)
