@@ -26,13 +26,14 @@ type Problem struct {
 type Pace struct {
 	// Rate is how many bytes a second it may read; 0 means no limit.
 	Rate int64
-	// Read is called with the bytes read so far, at least once a second unless a
-	// file takes longer. If nil, nobody is told.
+	// Read is called with the bytes read so far, after each file and key, and often
+	// while the check waits. If nil, nobody is told.
 	Read func(bytes int64)
 }
 
 // Verify reads every file of the store while it is open. What it finds damaged is
-// set aside in the background.
+// set aside in the background. Damage that was found before and is still refused
+// is reported, too.
 func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -54,6 +55,11 @@ func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) err
 	if err != nil {
 		return err
 	}
+	c.merged = func(number uint64) (bool, error) {
+		list, err := liveParts(s.db)
+		return !slices.ContainsFunc(list, func(p part) bool { return p.number == number }), err
+	}
+	s.reportLosses(report)
 	return c.check(ctx, list)
 }
 
@@ -115,6 +121,9 @@ type checker struct {
 	Pace
 	begun time.Time
 	read  int64
+	// merged reports whether a file was merged into others meanwhile. If nil, no
+	// file is.
+	merged func(number uint64) (bool, error)
 }
 
 func (s *Store) newChecker(pace Pace, report func(Problem, uint64, [][]byte)) *checker {
@@ -153,6 +162,11 @@ func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
 		return err
 	}
 	e := r.files[p.number]
+	if e.file == nil && c.merged != nil {
+		if merged, err := c.merged(p.number); merged || err != nil {
+			return err
+		}
+	}
 	switch {
 	case len(ranges) > 0:
 		c.report(Problem{File: fileName(p.number), Err: errors.New(ranges[0].Reason), Losses: c.s.describe(ranges)}, p.number, nil)
@@ -215,7 +229,7 @@ func decodeEntry(e *sst.Entry) error {
 }
 
 // tellEvery is how often a check tells how much it has read while it waits.
-const tellEvery = time.Second
+const tellEvery = 100 * time.Millisecond
 
 // pace waits until so many more bytes may be read.
 func (c *checker) pace(ctx context.Context, n int64) error {

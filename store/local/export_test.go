@@ -43,3 +43,19 @@ func (s *Store) Compact(ctx context.Context) error {
 	}
 	return s.db.Compact(ctx, []byte{0}, []byte{0xff}, false)
 }
+
+// Dir returns the data folder.
+func (s *Store) Dir() string { return s.folder.dir }
+
+// Rewrite writes one key more, so that Compact merges every file with another.
+func (s *Store) Rewrite(ctx context.Context) error {
+	for _, key := range [][]byte{{0}, {0xfe}} {
+		if err := s.db.Set(key, nil, pebble.NoSync); err != nil {
+			return err
+		}
+	}
+	return s.Compact(ctx)
+}
+
+// SetAside sets aside what was found damaged.
+func (s *Store) SetAside(ctx context.Context) error { return s.setAsideAll(ctx) }

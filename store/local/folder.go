@@ -37,6 +37,9 @@ func openFolder(o Options) (*folder, error) {
 	if err := makeFolder(fs, dir); err != nil {
 		return nil, fmt.Errorf("data folder %s: %w", dir, plain(err))
 	}
+	if err := f.checkUnlocked(); err != nil {
+		return nil, err
+	}
 	var err error
 	if f.lock, err = fs.Lock(f.path("LOCK")); err != nil {
 		return nil, f.lockError(err)
@@ -45,6 +48,19 @@ func openFolder(o Options) (*folder, error) {
 		return nil, errors.Join(err, f.lock.Close())
 	}
 	return f, nil
+}
+
+// checkUnlocked refuses a folder that is not Varve's before the lock makes a file
+// in it.
+func (f *folder) checkUnlocked() error {
+	if _, err := f.fs.Stat(f.path("LOCK")); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	looked := *f
+	if err := looked.identify(); err != nil && !isDamage(err) {
+		return err
+	}
+	return nil
 }
 
 // makeFolder makes a folder and those above it that are not there, durably.

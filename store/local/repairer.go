@@ -203,7 +203,10 @@ func (r *repairer) copyAside(number uint64) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // there is nothing to copy
 	}
-	if err != nil {
+	if err != nil { // a part of a copy is of no use, and takes room
+		if removed := f.fs.Remove(to); !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
 		return err
 	}
 	return meta.SyncFolder(f.fs, f.path(asideDir))

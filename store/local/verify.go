@@ -27,13 +27,38 @@ func CheckFolder(ctx context.Context, dir string, rate int64, report func(Proble
 		return fmt.Errorf("data folder %s: does not exist", f.Dir)
 	}
 	in := &folder{fs: vfs.Default, dir: f.Dir}
+	if in.bare() {
+		return fmt.Errorf("data folder %s: holds no store: name another folder", f.Dir)
+	}
 	if err := checkJournal(in, report); err != nil {
 		return err
+	}
+	if missing, err := in.missing("pebble"); err != nil || missing {
+		return errors.Join(err, checkPairs(in, report)) // Examine has reported it
 	}
 	if err := CheckPebble(ctx, f.Dir, rate, report); err != nil {
 		return err
 	}
 	return checkPairs(in, report)
+}
+
+// missing reports whether a file or folder of the store is missing.
+func (f *folder) missing(name string) (bool, error) {
+	_, err := f.fs.Stat(f.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return false, err
+}
+
+// bare reports whether nothing of a store is in the folder.
+func (f *folder) bare() bool {
+	for _, name := range []string{"VARVE", "journal", "pebble"} {
+		if missing, err := f.missing(name); err != nil || !missing {
+			return false
+		}
+	}
+	return true
 }
 
 // checkJournal reports what is wrong with the journal. Torn ends are what a

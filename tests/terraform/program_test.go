@@ -123,7 +123,7 @@ func unready(t *testing.T, dir string, args ...string) (url string) {
 		}
 	})
 	answers := func() bool {
-		resp, err := http.Get("http://" + addr + "/healthz")
+		resp, err := http.Get("http://" + addr + "/metrics") // unlike /healthz, not before the store is open
 		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 	}
 	if !varvetest.Eventually(answers) {

@@ -1,0 +1,97 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve/store/local"
+)
+
+// TestCheckFolder_ReportsMissingPebble: a lost folder is damage to report, and an
+// empty data folder is no store that verifies.
+func TestCheckFolder_ReportsMissingPebble(t *testing.T) {
+	dir := filled(t, 1, 100)
+	if err := os.RemoveAll(filepath.Join(dir, "pebble")); err != nil {
+		t.Fatal(err)
+	}
+	var found []local.Problem
+	err := local.CheckFolder(t.Context(), dir, 0, func(p local.Problem) { found = append(found, p) })
+	if err != nil || len(found) == 0 || !strings.Contains(found[0].Err.Error(), "pebble is missing") {
+		t.Errorf("%+v, %v", found, err)
+	}
+	err = local.CheckFolder(t.Context(), t.TempDir(), 0, func(p local.Problem) { t.Errorf("%+v", p) })
+	if err == nil || !strings.Contains(err.Error(), "holds no store") {
+		t.Errorf("of an empty folder: %v", err)
+	}
+}
+
+// TestOpen_LeavesForeignFolderAlone: nothing is made in a folder of others.
+func TestOpen_LeavesForeignFolderAlone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "photo.jpg"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, salvage := range []bool{false, true} {
+		if _, err := local.Open(local.Options{Dir: dir, Salvage: salvage}); err == nil {
+			t.Fatal("opened")
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != 1 {
+			t.Errorf("salvage %t: the folder has %v, %v", salvage, entries, err)
+		}
+	}
+}
+
+// fullAside is a disk that has no room for whole copies of damaged files.
+type fullAside struct{ vfs.FS }
+
+func (f fullAside) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := f.FS.Create(name, c)
+	if err == nil && filepath.Base(filepath.Dir(name)) == "damaged" {
+		return halfWritten{file}, nil
+	}
+	return file, err
+}
+
+type halfWritten struct{ vfs.File }
+
+func (h halfWritten) Write(p []byte) (int, error) {
+	n, err := h.File.Write(p[:len(p)/2])
+	if err == nil {
+		err = syscall.ENOSPC
+	}
+	return n, err
+}
+
+// TestSetAside_RemovesPartialCopies: attempts on a full disk do not fill it more.
+func TestSetAside_RemovesPartialCopies(t *testing.T) {
+	dir := filled(t, 2, 30000)
+	path := ssts(t, dir)[0]
+	flip(t, path, sizeOf(t, path)/2)
+	s, err := local.Open(local.Options{Dir: dir, MinFree: -1, FS: fullAside{vfs.Default}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 3 {
+		if err := s.Verify(t.Context(), local.Pace{}, func(local.Problem) {}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetAside(t.Context()); err == nil {
+			t.Fatal("the damaged file is set aside without a copy")
+		}
+	}
+	copies, err := filepath.Glob(filepath.Join(dir, "damaged", "*.sst-*"))
+	if err != nil || len(copies) != 0 {
+		t.Errorf("partial copies: %v, %v", copies, err)
+	}
+}
