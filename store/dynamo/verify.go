@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/bucket"
 	"github.com/varvedb/varve/store"
 )
@@ -23,6 +24,8 @@ type Verification struct {
 	Rate float64
 	// Found is called with each row that is not as it should be.
 	Found func(store.DamagedRow)
+	// Reading, if not nil, is called with the series and time of readings, row by row.
+	Reading func(varve.Series, time.Time)
 	// Table, if not nil, is called with each table before it is read.
 	Table func(bucket.Table)
 	// Wait replaces waiting on the clock; nil: it does not.
@@ -79,8 +82,11 @@ func (s *Store) verifyTable(ctx context.Context, t bucket.Table, v *Verification
 			return
 		}
 		done.Rows++
-		readings, problem := verifyRow(t, it)
-		done.Readings += int64(readings)
+		list, problem := verifyRow(t, it)
+		done.Readings += int64(len(list))
+		if v.Reading != nil && problem == nil && len(list) > 0 {
+			v.Reading(list[0].Series, list[0].Time)
+		}
 		if problem != nil {
 			done.Damaged++
 			v.Found(*damagedRow(t, it, problem))
