@@ -43,79 +43,85 @@ var wrapping = []string{"read …: …", "write … of the journal: …", "…: 
 
 var verb = regexp.MustCompile(`%[-+.#0-9]*[a-zA-Z]`)
 
-// messagesOf returns the messages that a file makes, with … for what varies.
-func messagesOf(t *testing.T, file, calls, fields, constants string) (list []string) {
+// collector gathers the messages of a file.
+type collector struct{ list []string }
+
+// add adds the text of an expression, with … for what varies.
+func (c *collector) add(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		if err != nil || e.Kind != token.STRING {
+			return
+		}
+		text = strings.Trim(verb.ReplaceAllString(text, "…"), " :;,")
+		if strings.Count(text, " ") > 1 && !slices.Contains(wrapping, text) {
+			c.list = append(c.list, text)
+		}
+	case *ast.BinaryExpr:
+		c.add(e.X)
+		c.add(e.Y)
+	case *ast.CallExpr: // fmt.Sprintf inside
+		if nameOf(e.Fun) == "Sprintf" {
+			c.add(e.Args[0])
+		}
+	}
+}
+
+// nameOf returns the last part of a name.
+func nameOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
+}
+
+// messagesOf returns the messages that a file makes.
+func messagesOf(t *testing.T, file, calls, fields, constants string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var add func(e ast.Expr)
-	add = func(e ast.Expr) {
-		switch e := e.(type) {
-		case *ast.BasicLit:
-			text, err := strconv.Unquote(e.Value)
-			if err != nil || e.Kind != token.STRING {
-				return
-			}
-			text = strings.Trim(verb.ReplaceAllString(text, "…"), " :;,")
-			if strings.Count(text, " ") > 1 && !slices.Contains(wrapping, text) {
-				list = append(list, text)
-			}
-		case *ast.BinaryExpr:
-			add(e.X)
-			add(e.Y)
-		case *ast.CallExpr: // fmt.Sprintf inside
-			if f, ok := e.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Sprintf" {
-				add(e.Args[0])
-			}
-		}
-	}
+	var c collector
+	is := func(name, of string) bool { return name != "" && slices.Contains(strings.Fields(of), name) }
+	log := false // in the function that returns names of log messages
 	ast.Inspect(parsed, func(n ast.Node) bool {
+		var found []ast.Expr
 		switch n := n.(type) {
-		case *ast.CallExpr:
-			name := ""
-			switch f := n.Fun.(type) {
-			case *ast.Ident:
-				name = f.Name
-			case *ast.SelectorExpr:
-				name = f.Sel.Name
+		case *ast.FuncDecl:
+			log = n.Name.Name == "lossText"
+		case *ast.ReturnStmt:
+			if log {
+				found = n.Results
 			}
-			if slices.Contains(strings.Fields(calls), name) {
-				for _, arg := range n.Args {
-					add(arg)
-				}
+		case *ast.CallExpr:
+			if is(nameOf(n.Fun), calls) {
+				found = n.Args
 			}
 		case *ast.KeyValueExpr:
-			if key, ok := n.Key.(*ast.Ident); ok && slices.Contains(strings.Fields(fields), key.Name) {
-				add(n.Value)
+			if is(nameOf(n.Key), fields) {
+				found = []ast.Expr{n.Value}
 			}
 		case *ast.AssignStmt:
-			if name, ok := n.Lhs[0].(*ast.Ident); ok && slices.Contains(strings.Fields(fields), name.Name) {
-				add(n.Rhs[0])
+			if is(nameOf(n.Lhs[0]), fields) {
+				found = n.Rhs
 			}
 		case *ast.ValueSpec:
 			if constants != "" && strings.HasPrefix(n.Names[0].Name, constants) {
-				for _, v := range n.Values {
-					add(v)
-				}
+				found = n.Values
 			}
-		case *ast.FuncDecl:
-			if n.Name.Name == "lossText" { // log messages by name
-				ast.Inspect(n, func(r ast.Node) bool {
-					if ret, ok := r.(*ast.ReturnStmt); ok {
-						for _, e := range ret.Results {
-							add(e)
-						}
-					}
-					return true
-				})
-			}
+		}
+		for _, e := range found {
+			c.add(e)
 		}
 		return true
 	})
-	slices.Sort(list)
-	return slices.Compact(list)
+	slices.Sort(c.list)
+	return slices.Compact(c.list)
 }
 
 // TestDamageMessages_AreDocumented: docs/operations.md has each message of damage
