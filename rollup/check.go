@@ -44,18 +44,23 @@ const (
 // those of its day with its hours. Alive reports that no reading of the hour can
 // have expired: only then is a difference one.
 func (r *Reader) Check(ctx context.Context, s varve.Series, at time.Time, alive bool, report func(Difference)) (Outcome, error) {
-	hour := hourOf(at.Unix())
-	c := checking{Reader: r, series: s, hour: hour, day: hour / dayHours}
-	if dirty, err := c.dirty(ctx); err != nil || dirty[hour] {
-		return YetToCount, err
-	}
-	err := c.compareHour(ctx)
+	outcome, err := r.check(ctx, s, at, alive, report)
 	switch {
 	case errors.Is(err, store.ErrNoTable):
 		return ReadingGone, nil
 	case errors.Is(err, store.ErrDamaged):
 		return Unreadable, nil
-	case err != nil:
+	}
+	return outcome, err
+}
+
+func (r *Reader) check(ctx context.Context, s varve.Series, at time.Time, alive bool, report func(Difference)) (Outcome, error) {
+	hour := hourOf(at.Unix())
+	c := checking{Reader: r, series: s, hour: hour, day: hour / dayHours}
+	if dirty, err := c.dirty(ctx); err != nil || dirty[hour] {
+		return YetToCount, err
+	}
+	if err := c.compareHour(ctx); err != nil {
 		return 0, err
 	}
 	if err := c.compareDay(ctx); err != nil {

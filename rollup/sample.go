@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
 )
 
 // Sample is a random choice of hours of series, as they are read one after the
@@ -69,4 +70,18 @@ func (s *Sample) Check(
 		done[outcome]++
 	}
 	return done, nil
+}
+
+// Hours calls each with the hours of a series that have partials, in order.
+func Hours(ctx context.Context, items store.Items, s varve.Series, each func(time.Time)) error {
+	r := records{items: items}
+	all := allDays()
+	q := store.ItemQuery{PK: pkOf(s), From: hourFrom(all.from * dayHours), To: hourFrom(all.to * dayHours)}
+	return r.each(ctx, q, func(it *store.Item) error {
+		at, part, err := parseKey(it.SK)
+		if err == nil && part == 0 {
+			each(Hourly.start(at.hour))
+		}
+		return err
+	})
 }

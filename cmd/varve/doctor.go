@@ -29,17 +29,18 @@ const (
 
 func doctorCommand(a *app) *cobra.Command {
 	var f configFlags
+	var verify bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "See whether the service can work with this configuration here", Args: cobra.NoArgs,
 		Long: "See whether the service can work with this configuration, on this machine, with these credentials: the registry and the\n" +
-			"table template, permissions, the clock, quotas; or the data folder; the address and the certificate. A service that runs already is asked for its conditions. It changes nothing. The exit code is 1 if something is wrong.",
+			"table template, permissions, the clock, quotas; or the data folder and its damage; the address and the certificate. A service that runs already is asked for its conditions. It changes nothing. The exit code is 1 if something is wrong.",
 		Example: "  varve doctor --config varve.json\n  varve doctor --store dynamodb -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := f.load(a)
 			if err != nil {
 				return err
 			}
-			findings, err := examine(cmd.Context(), &loaded.Config)
+			findings, err := examine(cmd.Context(), &loaded.Config, verify)
 			if err != nil {
 				return err
 			}
@@ -47,6 +48,7 @@ func doctorCommand(a *app) *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().BoolVar(&verify, "verify", false, "read all that is stored, as varve verify does, rather than what takes seconds")
 	a.outputFlag(cmd, "table", "json")
 	return cmd
 }
@@ -71,10 +73,10 @@ func (a *app) report(findings []dynamo.Finding) error {
 	return nil
 }
 
-func examine(ctx context.Context, c *config.Config) ([]dynamo.Finding, error) {
+func examine(ctx context.Context, c *config.Config, verify bool) ([]dynamo.Finding, error) {
 	switch c.Store.Kind {
 	case "dynamodb":
-		ctx, cancel := context.WithTimeout(ctx, doctorWithin)
+		short, cancel := context.WithTimeout(ctx, doctorWithin)
 		defer cancel()
 		options, err := dynamoOptions(ctx, c)
 		if err != nil {
@@ -88,9 +90,13 @@ func examine(ctx context.Context, c *config.Config) ([]dynamo.Finding, error) {
 		for _, class := range policy.Classes {
 			x.Prefixes = append(x.Prefixes, policy.TablePrefix(class.Name))
 		}
-		return dynamo.Examine(ctx, x), nil
+		findings := dynamo.Examine(short, x)
+		if verify {
+			findings = append(findings, examineTables(ctx, c))
+		}
+		return findings, nil
 	case "local":
-		return examineFolder(c.Store), nil
+		return append(examineFolder(c.Store), examineDamage(ctx, c.Store.Dir, verify)...), nil
 	}
 	return []dynamo.Finding{{Check: "store", State: dynamo.Good, Found: "in memory only: there is nothing to check"}}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
@@ -24,6 +25,8 @@ type Verification struct {
 	Found func(store.DamagedRow)
 	// Progress, if not nil, is called with what was read so far.
 	Progress func(Verified)
+	// Reading, if not nil, is called with the series and time of readings, row by row.
+	Reading func(varve.Series, time.Time)
 	// Table, if not nil, is called with each table before it is read.
 	Table func(grid.Table)
 	// Wait replaces waiting on the clock; nil: it does not.
@@ -83,8 +86,11 @@ func (s *Store) verifyTable(ctx context.Context, t grid.Table, v *Verification, 
 			return
 		}
 		done.Rows++
-		readings, problem := verifyRow(t, it)
-		done.Readings += int64(readings)
+		list, problem := verifyRow(t, it)
+		done.Readings += int64(len(list))
+		if v.Reading != nil && problem == nil && len(list) > 0 {
+			v.Reading(list[0].Series, list[0].Time)
+		}
 		if problem != nil {
 			done.Damaged++
 			v.Found(*damagedRow(t, it, problem))

@@ -12,31 +12,31 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// verifyRow returns how many readings a row of a table holds, and what is wrong
-// with it; nil if nothing is.
-func verifyRow(t grid.Table, it item) (readings int, problem error) {
+// verifyRow returns the readings of a row of a table, and its problem; nil if it has
+// none.
+func verifyRow(t grid.Table, it item) (readings []varve.Reading, problem error) {
 	hash, ok := it[attrSeries].(*strV)
 	if !ok {
-		return 0, errors.New("it has no " + attrSeries)
+		return nil, errors.New("it has no " + attrSeries)
 	}
 	if hash.Value == streamRows {
 		_, err := parseStreamRow(it)
-		return 0, err
+		return nil, err
 	}
 	series, _, err := parseSeriesKey(hash.Value)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	ms, below, list, err := rowReadings(series, it)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	r, err := parseRow(it)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	ts, _ := it[attrTS].(*numV)
-	return len(list), errors.Join(
+	return list, errors.Join(
 		verifyPlace(t, ts.Value, ms, below), r.verifyKeys(), r.verifyTTL(list), verifyReadings(t, &r, ms, list),
 	)
 }

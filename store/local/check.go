@@ -73,6 +73,10 @@ func (s *Store) reportLosses(report func(Problem)) {
 // CheckPebble reads every file of Pebble's in a data folder that no process has
 // open, at most so many bytes a second; 0 means no limit. It changes nothing.
 func CheckPebble(ctx context.Context, dir string, rate int64, report func(Problem)) error {
+	return checkPebble(ctx, dir, rate, false, report)
+}
+
+func checkPebble(ctx context.Context, dir string, rate int64, quick bool, report func(Problem)) error {
 	opts := Options{Dir: dir}.withDefaults()
 	f := &folder{fs: vfs.Default, dir: dir}
 	s := &Store{opts: opts, folder: f, watcher: newWatcher(ctx, opts.Events), tables: newTables()}
@@ -105,9 +109,13 @@ func CheckPebble(ctx context.Context, dir string, rate int64, report func(Proble
 	if tables, err := loadTables(db); err == nil {
 		s.tables = tables
 	}
-	s.reportLosses(report)
 	c := s.newChecker(Pace{Rate: rate}, func(p Problem, _ uint64, _ [][]byte) { report(p) })
-	err = c.check(ctx, storedParts(db))
+	if quick {
+		err = c.checkQuickly(ctx, storedParts(db))
+	} else {
+		s.reportLosses(report)
+		err = c.check(ctx, storedParts(db))
+	}
 	if closed := db.Close(); !isDamage(closed) {
 		err = errors.Join(err, closed)
 	}

@@ -17,6 +17,7 @@ import (
 type Folder struct {
 	Dir   string // its path; absolute
 	There bool
+	New   bool   // nothing is stored in it yet
 	Held  error  // says which process has it open; nil: none
 	Disk  string // a folder on its disk that is there
 }
@@ -41,6 +42,7 @@ func Examine(dir string) (Folder, error) {
 	}
 	in := &folder{fs: vfs.Default, dir: abs}
 	if err := in.identify(); err != nil || in.state == folderNew {
+		f.New = err == nil
 		return f, err
 	}
 	if _, err := os.Stat(in.path("LOCK")); errors.Is(err, fs.ErrNotExist) {

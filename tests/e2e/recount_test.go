@@ -15,7 +15,10 @@ import (
 
 	model "github.com/varvedb/varve"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/tests/dynamotest"
 )
 
 // hourly is the readings of a fleet, by device and hour.
@@ -188,5 +191,61 @@ func damageItems(t *testing.T, dir string) {
 	}
 	if err := os.WriteFile(largest, data, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestVerify_ComparesRollupsOnDynamoDB: a sound store has no findings; an altered
+// partial is found and named, with the exit code of damage.
+func TestVerify_ComparesRollupsOnDynamoDB(t *testing.T) {
+	url := dynamotest.Dynoxide.Start(t)
+	var ahead atomic.Int64
+	clock := func() time.Time { return tourDay.Add(time.Duration(ahead.Load())) }
+	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(url), Registry: "varve_registry", Now: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.Open(t.Context(), engine.Options{Store: s, Now: clock, Parallel: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := hourly{}
+	h.write(t, e)
+	ahead.Store(int64(4 * time.Hour))
+	if n, err := e.Counter.Run(t.Context()); err != nil || n == 0 {
+		t.Fatalf("%d marks are taken, %v", n, err)
+	}
+	dir := t.TempDir()
+	if err := setClock(dir, clock()); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"verify", "--store", "dynamodb", "--set", "store.endpoint=" + url, "--rollups", "100000"}
+	text, code := varveIn(t, dir, args...)
+	if code != 0 || !strings.Contains(text, "No damage was found.") || !strings.Contains(text, "Roll-ups of 2,886 hours compared") {
+		t.Fatalf("exit code %d: %s", code, text)
+	}
+	page, err := s.Query(t.Context(), store.ItemQuery{PK: "ROLLUP#default/fleet/d2", From: "H#", Limit: 1})
+	if err != nil || len(page.Items) != 1 {
+		t.Fatalf("%v, %v", page, err)
+	}
+	it := page.Items[0]
+	columns := strings.Split(it.Attrs["fields"].Text(), "\t")
+	columns[2] += "0"
+	it.Attrs["fields"] = model.StringValue(strings.Join(columns, "\t"))
+	if err := s.Put(t.Context(), it); err != nil {
+		t.Fatal(err)
+	}
+	hour := tourDay.Truncate(time.Hour).Add(-time.Duration(recountDays*24*2-1) * 30 * time.Minute).Truncate(time.Hour)
+	text, code = varveIn(t, dir, append(args, "--seed", "7")...)
+	found := "hourly roll-up of " + hour.Format(time.RFC3339) + ", arrived 2026-11-21: field a: sum is "
+	if code != 1 || !strings.Contains(text, "default/fleet/d2") || !strings.Contains(text, found) || !strings.Contains(text, "(seed 7)") {
+		t.Errorf("exit code %d, without %q: %s", code, found, text)
+	}
+	// Of readings that may have expired, nothing is said.
+	text, code = varveIn(t, dir, append(args, "--set", "classes.default.retention=2d", "--seed", "7")...)
+	if code != 0 || !strings.Contains(text, "skipped, as their readings have expired or were dropped") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
 	}
 }

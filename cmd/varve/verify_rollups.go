@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/store/local"
+)
+
+// sampleSize is how many hours of roll-ups a verification compares by default.
+const sampleSize = 50
+
+// sampleFlags say which roll-ups a verification compares.
+type sampleFlags struct {
+	n    int
+	seed uint64
+}
+
+func (f *sampleFlags) add(flags *pflag.FlagSet) {
+	flags.IntVar(&f.n, "rollups", sampleSize, "on DynamoDB, compare the roll-ups of so many hours of devices with their readings; 0 means none")
+	flags.Uint64Var(&f.seed, "seed", 0, "on DynamoDB, choose the same hours as a verification that printed this seed; 0 means at random")
+}
+
+// choose chooses a seed if there is none.
+func (f *sampleFlags) choose() {
+	f.n = max(f.n, 0)
+	for f.seed == 0 {
+		f.seed = rand.Uint64()
+	}
+}
+
+// verification is what is asked of a store on DynamoDB.
+func verification(rate int64, sample *rollup.Sample, found func(wire.Damage)) dynamo.Verification {
+	return dynamo.Verification{
+		Rate: float64(rate), Found: func(row store.DamagedRow) { found(damageOfRow(&row)) }, Reading: sample.Add,
+	}
+}
+
+// checkSample compares the roll-ups of a sample with their readings.
+func checkSample(
+	ctx context.Context, sample *rollup.Sample, seed uint64, r *rollup.Reader,
+	alive func(context.Context, varve.Series, time.Time) (bool, error), found func(wire.Damage),
+) (rollup.Sampled, error) {
+	done, err := sample.Check(ctx, r, alive, func(d rollup.Difference) {
+		found(wire.Damage{Place: d.Series.String(), Problem: fmt.Sprintf("%s (seed %d)", d.String(), seed)})
+	})
+	if err != nil {
+		return done, fmt.Errorf("compare roll-ups: %w", err)
+	}
+	return done, nil
+}
+
+// sampledText says how many roll-ups were compared.
+func sampledText(done rollup.Sampled, seed uint64) string {
+	var parts []string
+	for _, p := range []struct {
+		outcome rollup.Outcome
+		text    string
+	}{
+		{rollup.ReadingGone, "skipped, as their readings have expired or were dropped"},
+		{rollup.YetToCount, "skipped, as they have yet to be counted"},
+		{rollup.Unreadable, "skipped, as their readings are damaged"},
+	} {
+		if n := done[p.outcome]; n > 0 {
+			parts = append(parts, fmt.Sprintf("; %d %s", n, p.text))
+		}
+	}
+	return fmt.Sprintf("Roll-ups of %s compared with their readings, --seed %d%s.", count(done[rollup.Compared], "hour"), seed, strings.Join(parts, ""))
+}
+
+// aliveBy returns a function that reports whether no reading of an hour can have
+// expired: by the classes, the stream and the device.
+func aliveBy(policy *retention.Policy, devices *fleet.Fleet) func(context.Context, varve.Series, time.Time) (bool, error) {
+	return func(ctx context.Context, s varve.Series, at time.Time) (bool, error) {
+		least, err := devices.Keep(ctx, s.Tenant, s.Device)
+		if err != nil {
+			return false, err
+		}
+		for _, class := range policy.Classes {
+			least = min(least, policy.Keep(s.Stream, class.Name))
+		}
+		return at.After(retention.Cutoff(now(), least)), nil
+	}
+}
+
+// sampleFolder offers the hours of all roll-ups of an embedded store.
+func sampleFolder(ctx context.Context, s *local.Store, sample *rollup.Sample) error {
+	all, err := seriesOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, series := range all {
+		err := rollup.Hours(ctx, s, series, func(at time.Time) { sample.Add(series, at) })
+		if err != nil && !errors.Is(err, store.ErrDamaged) { // that is reported already
+			return err
+		}
+	}
+	return nil
+}

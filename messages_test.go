@@ -1,0 +1,151 @@
+package varve_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// damageMessages says where messages of damage are made: the arguments of calls,
+// the values of fields, and constants by the beginning of their names.
+var damageMessages = []struct{ file, calls, fields, constants string }{
+	{"store/local/identity.go", "damaged replaceIdentity", "Reason", ""},
+	{"store/local/start.go", "damaged New", "Reason reason", ""},
+	{"store/local/losses.go", "", "", "say"},
+	{"store/local/lossreport.go", "", "Reason", ""},
+	{"store/local/verify.go", "New", "", ""},
+	{"store/local/check.go", "New", "", ""},
+	{"store/local/quick.go", "Errorf", "", ""},
+	{"store/local/pair.go", "Errorf", "", ""},
+	{"store/local/journal/report.go", "Sprintf", "", ""},
+	{"store/local/journal/scan.go", "problem Errorf Sprintf", "Text", ""},
+	{"store/local/journal/replay.go", "New Sprintf", "Text", ""},
+	{"store/local/journal/chain.go", "New Errorf Sprintf", "Text", ""},
+	{"store/damaged_row.go", "Sprintf", "", ""},
+	{"store/dynamo/verify_row.go", "New Errorf", "", ""},
+	{"store/dynamo/row.go", "New Errorf", "", ""},
+	{"store/dynamo/stream_row.go", "Errorf", "", ""},
+	{"rollup/check.go", "differs", "", ""},
+	{"rollup/rest.go", "Errorf", "", ""},
+	{"cmd/varve/damage.go", "Msg", "", ""},
+	{"cmd/varve/recount.go", "", "", "say"},
+	{"cmd/varve/doctor_damage.go", "", "", "say"},
+}
+
+// wrapping are the texts that only put a name before another message.
+var wrapping = []string{"read …: …", "write … of the journal: …", "…: bytes … to …: …", "… whole frames", "field …: …", "reading …: …", "rebuild after …: …", "not a chain: …"}
+
+var verb = regexp.MustCompile(`%[-+.#0-9]*[a-zA-Z]`)
+
+// collector gathers the messages of a file.
+type collector struct{ list []string }
+
+// add adds the text of an expression, with … for what varies.
+func (c *collector) add(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		if err != nil || e.Kind != token.STRING {
+			return
+		}
+		text = strings.Trim(verb.ReplaceAllString(text, "…"), " :;,")
+		if strings.Count(text, " ") > 1 && !slices.Contains(wrapping, text) {
+			c.list = append(c.list, text)
+		}
+	case *ast.BinaryExpr:
+		c.add(e.X)
+		c.add(e.Y)
+	case *ast.CallExpr: // fmt.Sprintf inside
+		if nameOf(e.Fun) == "Sprintf" {
+			c.add(e.Args[0])
+		}
+	}
+}
+
+// nameOf returns the last part of a name.
+func nameOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
+}
+
+// messagesOf returns the messages that a file makes.
+func messagesOf(t *testing.T, file, calls, fields, constants string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c collector
+	is := func(name, of string) bool { return name != "" && slices.Contains(strings.Fields(of), name) }
+	log := false // in the function that returns names of log messages
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		var found []ast.Expr
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			log = n.Name.Name == "lossText"
+		case *ast.ReturnStmt:
+			if log {
+				found = n.Results
+			}
+		case *ast.CallExpr:
+			if is(nameOf(n.Fun), calls) {
+				found = n.Args
+			}
+		case *ast.KeyValueExpr:
+			if is(nameOf(n.Key), fields) {
+				found = []ast.Expr{n.Value}
+			}
+		case *ast.AssignStmt:
+			if is(nameOf(n.Lhs[0]), fields) {
+				found = n.Rhs
+			}
+		case *ast.ValueSpec:
+			if constants != "" && strings.HasPrefix(n.Names[0].Name, constants) {
+				found = n.Values
+			}
+		}
+		for _, e := range found {
+			c.add(e)
+		}
+		return true
+	})
+	slices.Sort(c.list)
+	return slices.Compact(c.list)
+}
+
+// TestDamageMessages_AreDocumented: docs/operations.md has each message of damage
+// in a line of its own, as it is shown.
+func TestDamageMessages_AreDocumented(t *testing.T) {
+	text, err := os.ReadFile("docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Messages of damage\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	lines := strings.Split(section, "\n")
+	n := 0
+	for _, m := range damageMessages {
+		list := messagesOf(t, m.file, m.calls, m.fields, m.constants)
+		if len(list) == 0 {
+			t.Errorf("%s makes no messages: mend the list", m.file)
+		}
+		for _, message := range list {
+			n++
+			if !slices.Contains(lines, "- `"+message+"`") {
+				t.Errorf("docs/operations.md, Messages of damage, lacks:\n- `%s`\t(%s)", message, m.file)
+			}
+		}
+	}
+	t.Logf("%d messages", n)
+}
