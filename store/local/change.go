@@ -145,7 +145,8 @@ func (s *Store) lockCatalog(ctx context.Context) (unlock func(), err error) {
 }
 
 // commitCatalog commits a change to tables, as the next generation of the
-// catalog. When it succeeds, Pebble and CATALOG have it. The catalog is locked.
+// catalog. When it succeeds, Pebble and CATALOG have it. If only Pebble has it, the
+// change is unavailable, and the next change saves CATALOG first. The catalog is locked.
 func (s *Store) commitCatalog(ctx context.Context, batch *pebble.Batch, then func()) (err error) {
 	if err := putGeneration(batch, s.generation+1); err != nil {
 		return closing(err, batch)
@@ -160,5 +161,8 @@ func (s *Store) commitCatalog(ctx context.Context, batch *pebble.Batch, then fun
 	if err != nil {
 		return err
 	}
-	return s.saveCatalog()
+	if err := s.saveCatalog(); err != nil {
+		return unavailable(err)
+	}
+	return nil
 }

@@ -168,7 +168,7 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rebuilt := 0
+	rebuilt, refusals := 0, 0
 	for cut := 1; cut < len(manifest); cut += 7 {
 		at := copyOf(t, left)
 		edit(t, only(t, filepath.Join(at, "pebble", "MANIFEST-*")), func(d []byte) []byte { return d[:len(d)-cut] })
@@ -178,7 +178,19 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 			SetAside: func(string, []local.Loss) { rebuilt++ },
 		}})
 		if err == nil {
-			// What a file held that is missing is refused, until that is accepted.
+			// Before anything is accepted, readings are there or refused.
+			losses, refusedNow := again.Losses(), 0
+			for i := range 3 {
+				list, err := readAll(t, again, tb, device(i))
+				switch {
+				case errors.Is(err, store.ErrDamaged) && len(losses) > 0:
+					refusedNow++
+				case err != nil || len(list) != 100:
+					t.Errorf("manifest cut by %d bytes: %d readings of %s, want 100 or damage; %v, losses %+v", cut, len(list), device(i), err, losses)
+				}
+			}
+			refusals += min(refusedNow, 1)
+			// No file was harmed but the list of them: what is refused is there, too.
 			if _, err := again.AcceptLosses(t.Context()); err != nil {
 				t.Errorf("manifest cut by %d bytes: %v", cut, err)
 			}
@@ -199,6 +211,7 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 	if rebuilt == 0 {
 		t.Error("no cut was noticed")
 	}
+	t.Logf("rebuilt after %d cuts; readings were refused after %d", rebuilt, refusals)
 }
 
 // TestOpen_RefusesPebbleRolledBack: a Pebble of an earlier time is refused, each

@@ -23,6 +23,8 @@ type finder struct {
 	smalls []*chunk.Chunk // level 0 of the series, as far as decoded
 	main   chunk.Chunk    // the last chunk of level 1 that was decoded
 	key    []byte         // its key
+
+	lenient bool // finds what is left of lost ranges, instead of refusing them
 }
 
 func newFinder(s *Store) (*finder, error) {

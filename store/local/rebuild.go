@@ -206,8 +206,9 @@ func (s *Store) writeRebuilt(sources []sst.Part) (flushed uint64, err error) {
 		meta.SyncFolder(f.fs, f.path(rebuiltDir)), meta.SyncFolder(f.fs, f.dir))
 }
 
-// copyLogs copies the logs that Pebble had in format 1, whose entries are newer
-// than any file's.
+// copyLogs copies the logs that Pebble has in a folder of format 1. Items and holds
+// may be in them only, and are newer than in any file. Format 2 has them in the journal,
+// so this goes when format 1 does.
 func (s *Store) copyLogs() error {
 	f := s.folder
 	names, err := f.fs.List(f.path("pebble"))

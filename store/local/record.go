@@ -105,9 +105,13 @@ func (s *Store) replayReadings(payload []byte) (err error) {
 		place, found := t.runs[s.active.parity].find(varve.Position{Time: at, ID: r.ID})
 		if !found && s.flushedLost {
 			r.Time = time.Unix(0, at)
-			if found, err = s.inChunks(t, &r); err != nil {
+			err := s.afterDamage(func() (err error) {
+				found, err = s.inChunks(t, &r)
 				return err
-			}
+			})
+			if err != nil && !isDamage(err) {
+				return err
+			} // of damage, a copy does no harm
 		}
 		if !found {
 			w := row{time: at, hash: hashOf(r.ID), shape: s.active.shape(r.Fields, 0)}
@@ -117,8 +121,7 @@ func (s *Store) replayReadings(payload []byte) (err error) {
 	return rp.err
 }
 
-// inChunks reports whether chunks have a reading. Of what damage hides, a copy does
-// no harm.
+// inChunks reports whether chunks have a reading, in a lost range, too.
 func (s *Store) inChunks(t *tail, r *varve.Reading) (found bool, err error) {
 	f, err := newFinder(s)
 	if err != nil {
@@ -129,16 +132,14 @@ func (s *Store) inChunks(t *tail, r *varve.Reading) (found bool, err error) {
 			err = errors.Join(err, closed)
 		}
 	}()
+	f.lenient = true
 	f.turn(t.table, t.series)
 	at := r.Time.UnixNano()
 	e := entry{reading: r}
 	if err = f.load(at, at); err == nil {
 		err = f.ask([]*entry{&e})
 	}
-	if err != nil && !isDamage(err) {
-		return false, err
-	}
-	return e.inChunk.Outcome != 0, nil
+	return e.inChunk.Outcome != 0, err
 }
 
 func (rp *replayer) tail(s *Store) *tail {

@@ -46,24 +46,79 @@ func flushedSegment(db *pebble.DB) (uint64, error) {
 	return binary.BigEndian.Uint64(data), nil
 }
 
-// readFlushed returns the last segment of the journal that is in Pebble. If that
-// was lost, it returns the last one that the journal does not need any more.
+// readFlushed returns the last segment of the journal that need not be replayed.
+// Pebble has recorded it. If that is lost, or the chain still names earlier segments
+// that are whole, all of these are replayed: a file of Pebble's may lack what they hold.
 func (s *Store) readFlushed() (segment uint64, err error) {
 	segment, err = flushedSegment(s.db)
-	if err != nil && !isDamage(err) || err == nil && s.ledger.findKey(keyFlushed) == nil {
+	if err != nil && !isDamage(err) {
 		return segment, err
 	}
-	s.flushedLost = true
+	known := err == nil && s.ledger.findKey(keyFlushed) == nil
 	chain, _, _, err := journal.ReadChain(s.opts.FS, s.folder.path("journal"))
 	if err != nil {
 		return 0, err
 	}
+	if known && (chain.First == 0 || chain.First > segment) {
+		return segment, nil
+	}
+	if known {
+		if whole, err := s.journalWhole(chain.First - 1); err != nil || !whole {
+			return segment, err
+		}
+	}
+	s.flushedLost = true
 	if chain.First == 0 {
 		if chain.First, err = s.oldestSegment(); err != nil {
 			return 0, err
 		}
 	}
 	return max(chain.First, 1) - 1, nil
+}
+
+// beginJournal makes what was replayed durable in Pebble, up to the last segment, and
+// begins the next one. The chain has that before Pebble has the last one: a power cut
+// between leaves a journal that does not end before Pebble.
+func (s *Store) beginJournal(last uint64, problems []journal.Problem) error {
+	next, err := journal.Begin(s.opts.FS, s.folder.path("journal"), s.folder.id, last+1)
+	if err != nil {
+		return err
+	}
+	err = s.flushReplayed(last)
+	if err == nil {
+		// They were written with what was flushed.
+		err = errors.Join(s.ledger.remove(keyFlushed, after(keyFlushed)), s.ledger.remove(keyNextChunk, after(keyNextChunk)))
+	}
+	if err == nil {
+		err = s.keepDamaged(problems)
+	}
+	if err != nil {
+		return errors.Join(err, next.Abandon())
+	}
+	if err := next.Start(); err != nil {
+		return err
+	}
+	s.journal = next
+	return nil
+}
+
+// journalWhole reports whether the journal can be read from behind a segment on.
+func (s *Store) journalWhole(after uint64) (bool, error) {
+	src := s.journalAfter(after)
+	src.Salvage = false
+	_, err := src.Replay(func(journal.Frame) error { return nil })
+	if errors.Is(err, store.ErrDamaged) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// journalAfter returns the journal behind a segment.
+func (s *Store) journalAfter(segment uint64) journal.Source {
+	return journal.Source{
+		FS: s.opts.FS, Dir: s.folder.path("journal"), Store: s.folder.id, After: segment,
+		Unchained: s.folder.state != folderReady, Salvage: s.opts.Salvage,
+	}
 }
 
 // recover turns what is in the journal into chunks, and begins a new segment of
@@ -91,18 +146,7 @@ func (s *Store) recover() error {
 	for _, segment := range rep.Segments {
 		found.Changes += segment.Batches
 	}
-	last := max(rep.Last, flushed)
-	if err := s.flushReplayed(last); err != nil {
-		return err
-	}
-	// They were written with what was flushed.
-	if err := errors.Join(s.ledger.remove(keyFlushed, after(keyFlushed)), s.ledger.remove(keyNextChunk, after(keyNextChunk))); err != nil {
-		return err
-	}
-	if err := s.keepDamaged(rep.Problems); err != nil {
-		return err
-	}
-	if s.journal, err = journal.Open(s.opts.FS, s.folder.path("journal"), s.folder.id, last+1); err != nil {
+	if err := s.beginJournal(max(rep.Last, flushed), rep.Problems); err != nil {
 		return err
 	}
 	losses := append(s.folder.losses, lossesOf(rep.Problems)...)
@@ -123,10 +167,7 @@ func (s *Store) recover() error {
 // replay reads the journal twice: first the changes, so that the tables are as
 // they were at the end, then the readings.
 func (s *Store) replay(flushed uint64) (rep journal.Report, err error) {
-	src := journal.Source{
-		FS: s.opts.FS, Dir: s.folder.path("journal"), Store: s.folder.id, After: flushed,
-		Unchained: s.folder.state != folderReady, Salvage: s.opts.Salvage,
-	}
+	src := s.journalAfter(flushed)
 	changes := func() (err error) {
 		rep, err = src.Replay(func(f journal.Frame) error {
 			if f.Kind != journal.Batch {

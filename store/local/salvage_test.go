@@ -1,12 +1,17 @@
 package local_test
 
 import (
+	"errors"
+
 	"github.com/varvedb/varve/store/local"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local"
 )
 
 // TestSalvage: a damaged folder opens with Options.Salvage, with everything but
@@ -95,4 +100,56 @@ func TestRecovered_CountsWhatWasCut(t *testing.T) {
 	if bytes, frames := found.TornBytes(); bytes < 500 || frames != 1 || !strings.Contains(found.Torn[0].String(), "1 whole frame among them") {
 		t.Errorf("torn: %d bytes, %d frames, %v", bytes, frames, found.Torn)
 	}
+}
+
+// TestSalvage_WithoutPebble: if pebble/ is missing, the store is refused. Salvaged,
+// it has what the journal and CATALOG have, refuses the rest, and reports it.
+func TestSalvage_WithoutPebble(t *testing.T) {
+	dir := killed(t)
+	removeAll(t, dir, "pebble")
+	if err := refused(t, local.Options{Dir: dir}); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "pebble is missing") {
+		t.Errorf("refused with %v", err)
+	}
+	var losses []local.Loss
+	s, err := local.Open(local.Options{Dir: dir, Salvage: true, Events: local.Events{Lost: func(l []local.Loss) { losses = l }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(losses, func(l local.Loss) bool {
+		return strings.Contains(l.Reason, "pebble was missing") && l.Items && !l.Harmless
+	}) {
+		t.Errorf("losses %+v, want pebble", losses)
+	}
+	for _, name := range []string{"old", "d"} {
+		if list, err := readAll(t, s, week(t, 0), name); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%s before the loss is accepted: %d readings, %v", name, len(list), err)
+		}
+	}
+	accepted, err := s.AcceptLosses(t.Context())
+	if err != nil || len(accepted) == 0 {
+		t.Fatalf("accepted %+v, %v", accepted, err)
+	}
+	check := func(s *local.Store) {
+		t.Helper()
+		for name, want := range map[string]int{"old": 0, "d": 200} {
+			if n := len(all(t, s, week(t, 0), name)); n != want {
+				t.Errorf("%d readings of %s, want %d", n, name, want)
+			}
+		}
+		if keys := itemsOf(t, s); len(keys) > 5 || slices.Contains(keys, "old") {
+			t.Errorf("items %q", keys)
+		}
+		if len(s.Losses()) > 0 {
+			t.Errorf("losses %+v", s.Losses())
+		}
+		infos, err := s.Tables(t.Context(), store.Filter{Any: true, Window: varve.AllTime()})
+		if err != nil || len(infos) != 1 || infos[0].Readings != 200 {
+			t.Errorf("tables %+v, %v", infos, err)
+		}
+	}
+	check(s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(open(t, local.Options{Dir: dir}))
 }

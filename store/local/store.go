@@ -22,7 +22,7 @@ type Store struct {
 	db      *pebble.DB
 	pebble  *pebble.Options // of db
 	emptied bool            // Pebble was missing, and is made again
-	// flushedLost: chunks may have readings that are in the journal, too.
+	// flushedLost means that chunks may have readings that are replayed, too.
 	flushedLost bool
 	watcher     *watcher
 	ledger      *ledger

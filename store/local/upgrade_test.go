@@ -169,3 +169,36 @@ func TestOpen_CompletesNewStore(t *testing.T) {
 		}
 	}
 }
+
+// TestSalvage_RebuildsFormat1 removes the marker of the MANIFEST from a folder of the
+// format before: it is refused, and salvaged with its items, which are only in
+// Pebble's log.
+func TestSalvage_RebuildsFormat1(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	unpackFormat1(t, mem)
+	for _, path := range filesOf(t, mem, "data/pebble", "") {
+		if strings.Contains(path, "marker.manifest") {
+			if err := mem.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := refused(t, local.Options{Dir: "data", FS: mem}); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("refused with %v", err)
+	}
+	var r reports
+	for life := range 2 {
+		opts := local.Options{Dir: "data", FS: mem, MinFree: -1, Salvage: life == 0, Events: r.events(t)}
+		s, err := local.Open(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkFormat1(t, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if !slices.Equal(r.aside, []string{"pebble"}) {
+		t.Errorf("set aside: %q, want pebble", r.aside)
+	}
+}

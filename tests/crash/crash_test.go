@@ -202,18 +202,20 @@ func (w *world) life(t *testing.T, binary, dir string, rng *rand.Rand, n uint64)
 		return
 	}
 	w.check(t, c)
+	// Drawn before rotate draws, too.
+	target := w.acknowledged() + rng.IntN(lifeReadings)
+	pause := time.Duration(rng.IntN(20)) * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for i := range uint64(3) {
 		wg.Go(func() { w.write(ctx, c, n*10+i) })
 	}
 	wg.Go(func() { w.rotate(ctx, t, c, rng) })
-	target := w.acknowledged() + rng.IntN(lifeReadings)
 	if !varvetest.Eventually(func() bool { return w.acknowledged() >= target }) {
 		t.Errorf("%d readings are acknowledged after a long wait, want %d", w.acknowledged(), target)
 	}
 	// The kill falls anywhere between two acknowledgements.
-	timer := time.NewTimer(time.Duration(rng.IntN(20)) * time.Millisecond)
+	timer := time.NewTimer(pause)
 	<-timer.C
 	if err := s.Kill(); err != nil {
 		t.Error(err)

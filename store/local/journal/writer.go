@@ -50,9 +50,19 @@ type group struct {
 	commit  *Commit
 }
 
-// Open begins a new segment with the given number in dir, which exists, and
-// makes it the only one of the store's journal: earlier segments are removed.
+// Open begins a new segment as Begin does, and makes it the journal as Start does.
 func Open(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
+	w, err := Begin(fs, dir, id, number)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.Start()
+}
+
+// Begin creates a segment with the given number in dir, which exists, and adds it to
+// the chain. So the chain reaches beyond all that becomes durable elsewhere before
+// Start. If the chain is damaged, it is left to Start.
+func Begin(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	chain, _, _, err := ReadChain(fs, dir)
 	if err != nil {
 		return nil, err
@@ -63,20 +73,34 @@ func Open(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	if w.segment, err = createSegment(fs, dir, id, number); err != nil {
 		return nil, err
 	}
-	for range 2 { // both files, whatever became of them
-		if err = w.advance(number, number); err != nil {
-			break
+	if chain.First > 0 && chain.Store == id {
+		if err = w.advance(chain.First, number); err != nil {
+			return nil, w.abandon(err)
 		}
 	}
-	if err == nil {
-		err = removeSegments(fs, dir, number-1)
-	}
-	if err != nil {
-		return nil, errors.Join(err, w.segment.file.Close())
-	}
-	go w.run()
 	return w, nil
 }
+
+// Start makes the segment of Begin the only one of the store's journal, and removes
+// earlier ones. If it fails, the writer cannot be used.
+func (w *Writer) Start() error {
+	number := w.segment.number
+	for range 2 { // both files, whatever became of them
+		if err := w.advance(number, number); err != nil {
+			return w.abandon(err)
+		}
+	}
+	if err := removeSegments(w.fs, w.dir, number-1); err != nil {
+		return w.abandon(err)
+	}
+	go w.run()
+	return nil
+}
+
+// Abandon ends a writer that was not started.
+func (w *Writer) Abandon() error { return w.abandon(nil) }
+
+func (w *Writer) abandon(err error) error { return errors.Join(err, w.segment.file.Close()) }
 
 // advance writes the next generation of the chain.
 func (w *Writer) advance(first, last uint64) error {
