@@ -107,6 +107,9 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 		refusals["put"] = s.Put(t.Context(), item(1, 3))
 		refusals["put if absent"] = s.Put(t.Context(), item(1, 3), store.IfAbsent())
 		refusals["put all"] = s.PutAll(t.Context(), []store.Item{item(1, 3)})
+		refusals["put several"] = s.PutAll(t.Context(), []store.Item{item(1, 3), item(devices, 3)})
+		refusals["apply"] = s.Apply(t.Context(), []store.Change{{Item: item(devices, 3)}, {Item: item(1, 3), Conds: []store.Cond{store.IfAbsent()}}})
+		_, refusals["put several if absent"] = s.PutAbsent(t.Context(), []store.Item{item(devices, 3), item(1, 3)})
 		refusals["delete"] = s.Delete(t.Context(), item(1, 1).Key)
 		refusals["delete all"] = s.DeleteAll(t.Context(), []store.Key{item(1, 1).Key})
 		for what, err := range refusals {

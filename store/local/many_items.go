@@ -126,8 +126,8 @@ func (s *Store) Apply(ctx context.Context, changes []store.Change) error {
 }
 
 // writeItems checks the room and the conditions on each item, takes the items
-// that have the keys out of the indexes, and lets do add the rest: in the order of
-// the keys, if it likes. If conds is nil, there are no conditions.
+// that have the keys out of the indexes, and lets do add the rest. order has the
+// places of the keys as they ascend. If conds is nil, there are no conditions.
 func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, order []int) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
