@@ -3,15 +3,14 @@ package local_test
 import (
 	"errors"
 
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/local"
 )
 
 // TestSalvage: a damaged folder opens with Options.Salvage, with everything but
