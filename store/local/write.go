@@ -63,6 +63,8 @@ type writer struct {
 	batches []store.Batch
 	results []store.Result
 	entries []entry
+	rest    []entry         // entries that are not inserted yet
+	last    *journal.Commit // of the entries that are, or nil
 	bodies  []byte
 	late    []*entry
 	met     []*entry // those with seen
@@ -120,6 +122,7 @@ func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) 
 			})
 		}
 	}
+	w.rest = w.entries
 }
 
 // place puts the readings that are new into their tails and the journal, and
@@ -132,12 +135,12 @@ func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
 		if err := w.findTails(); err != nil {
 			return nil, err
 		}
-		commit, done, err := w.insert()
+		done, err := w.insert()
 		if err != nil {
 			return nil, err
 		}
 		if done {
-			return commit, w.compareMet()
+			return w.last, w.compareMet()
 		}
 	}
 }
@@ -160,8 +163,8 @@ func (w *writer) findTails() error {
 func (w *writer) lookUpTails() (missing int) {
 	w.s.mu.RLock()
 	defer w.s.mu.RUnlock()
-	for i := range w.entries {
-		e := &w.entries[i]
+	for i := range w.rest {
+		e := &w.rest[i]
 		if e.tail == nil || e.tail.gone {
 			e.tail = e.table.tails[e.reading.Series]
 		}
@@ -175,8 +178,8 @@ func (w *writer) lookUpTails() (missing int) {
 func (w *writer) makeTails() {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
-	for i := range w.entries {
-		if e := &w.entries[i]; e.tail == nil || e.tail.gone {
+	for i := range w.rest {
+		if e := &w.rest[i]; e.tail == nil || e.tail.gone {
 			e.tail = w.s.makeTail(e.table, e.reading.Series)
 		}
 	}
@@ -193,8 +196,8 @@ func (w *writer) collectLate() {
 	w.s.mu.RLock()
 	defer w.s.mu.RUnlock()
 	w.late = w.late[:0]
-	for i := range w.entries {
-		if e := &w.entries[i]; !e.settled() {
+	for i := range w.rest {
+		if e := &w.rest[i]; !e.settled() {
 			e.cleared = e.tail.cleared
 			w.late = append(w.late, e)
 		}
@@ -213,14 +216,38 @@ func (e *entry) settled() bool {
 	return e.asked && e.cleared == e.tail.cleared
 }
 
-// insert puts the readings into tails and journal. It is not done if what
-// chunks said of a reading is out of date by now.
-func (w *writer) insert() (commit *journal.Commit, done bool, err error) {
+// holdReadings is how many readings are inserted in one hold of the store's lock,
+// so that a small write does not wait for a large one.
+const holdReadings = 512
+
+// insert puts the rest of the readings into tails and journal, a few in each hold
+// of the lock. Frames become durable in order, so the last commit stands for all.
+// It is not done if the answer of the chunks for a reading is out of date.
+func (w *writer) insert() (done bool, err error) {
+	for len(w.rest) > 0 {
+		some := w.rest[:min(len(w.rest), holdReadings)]
+		commit, done, err := w.insertSome(some)
+		if !done || err != nil {
+			return false, err
+		}
+		if commit != nil {
+			w.last = commit
+		}
+		w.rest = w.rest[len(some):]
+	}
+	w.s.mu.RLock()
+	defer w.s.mu.RUnlock()
+	w.markDropped()
+	return true, nil
+}
+
+// insertSome inserts readings in one hold of the lock.
+func (w *writer) insertSome(entries []entry) (commit *journal.Commit, done bool, err error) {
 	s := w.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range w.entries {
-		if e := &w.entries[i]; !e.settled() && !e.table.dropped {
+	for i := range entries {
+		if e := &entries[i]; !e.settled() && !e.table.dropped {
 			return nil, false, nil
 		}
 	}
@@ -230,11 +257,11 @@ func (w *writer) insert() (commit *journal.Commit, done bool, err error) {
 	s.records++
 	w.record.begin(s.records)
 	waits := false
-	for i := range w.entries {
-		e := &w.entries[i]
+	for i := range entries {
+		e := &entries[i]
 		switch {
 		case e.table.dropped:
-			// Its batch is marked below.
+			// Its batch is marked at the end.
 		case e.inChunk.Outcome != 0:
 			*e.verdict = e.inChunk
 		case s.insert(e, w.bodies[e.from:e.to], &w.record):
@@ -247,7 +274,6 @@ func (w *writer) insert() (commit *journal.Commit, done bool, err error) {
 			}
 		}
 	}
-	w.markDropped()
 	if s.active.bytes >= s.opts.TailBytes {
 		s.wake()
 	}
@@ -255,7 +281,7 @@ func (w *writer) insert() (commit *journal.Commit, done bool, err error) {
 	case w.record.rows > 0:
 		return s.journal.Append(journal.Readings, w.record.buf), true, nil
 	case waits:
-		// The one it is a duplicate of may not be durable yet.
+		// The stored reading of a duplicate may not be durable yet.
 		return s.journal.Pending(), true, nil
 	}
 	return nil, true, nil
