@@ -224,10 +224,13 @@ func (w *world) checkQueries() (refused bool) {
 	return refused
 }
 
-// accept accepts the losses. What is left is what was written, and no older item
-// comes back; the model forgets the rest.
+// accept verifies the store and accepts the losses, as a repair does. The readings
+// and items that are left are those that were written; the model forgets the rest.
 func (w *world) accept() {
 	w.t.Helper()
+	if err := w.s.Verify(w.t.Context(), local.Pace{}, func(local.Problem) {}); err != nil {
+		w.t.Fatal(err)
+	}
 	if _, err := w.s.AcceptLosses(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
