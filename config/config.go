@@ -5,8 +5,8 @@ package config
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/fields"
-	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
@@ -198,7 +198,7 @@ func Default() Config {
 		Streams: map[string]Stream{},
 		Rollups: Rollups{Enabled: true, Resent: rollup.IgnoreResent.String()},
 		Limits:  Limits{Body: 1 << 30, Request: 15 * time.Minute, Stall: time.Minute, Requests: 4096, Readings: 65536, Reads: 512, SeriesFields: fields.DefaultLimit},
-		Logs:    Logs{Retention: fleet.DefaultLogRetention},
+		Logs:    Logs{Retention: devicelog.DefaultRetention},
 		Log:     Log{Level: "info", Format: "console"},
 	}
 }
