@@ -56,7 +56,7 @@ var layout = []struct {
 	{"cloudwatch", "rotator", ""},
 	{"alerts", ". devices store lease timefmt internal/param internal/quote registry", "golang.org/x/sync"},
 	{"engine", ". grid fields alerts devicelog devices health apikeys query retention rollup rotator router store lease streams", "github.com/robfig/cron/v3"},
-	{"config", ". grid fields devicelog retention rollup rotator store timefmt", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
+	{"config", ". grid fields devicelog router retention rollup rotator store timefmt", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
 	{"api/wire", ". query rollup decimal internal/quote", "github.com/go-faster/jx"},
 	{"api/client", ". api/wire query", ""},
 	{"api", ". api/wire grid alerts devicelog devices health registry apikeys query retention rollup rotator router store lease streams decimal timefmt internal/quote",

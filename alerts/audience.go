@@ -140,7 +140,7 @@ func (a *audience) remember(d *devices.Device, h heard) {
 func (a *audience) lastOf(d *devices.Device, h *heard) (last time.Time, after time.Duration) {
 	switch {
 	case h.base.After(d.LastSeenAt):
-		return h.base, arrivedWithin
+		return h.base, a.m.opts.RequestTimeout
 	case d.LastSeenAt.IsZero() && a.rule.Stream == "":
 		return d.CreatedAt, 0
 	default:
@@ -179,7 +179,7 @@ func (a *audience) makeSure(ctx context.Context, d *devices.Device, h *heard) er
 			return err
 		}
 	}
-	from := r.CreatedAt.Add(cacheFor + clocksWithin)
+	from := r.CreatedAt.Add(cacheFor + lease.MaxClockSkew)
 	h.asked = h.asked || d.CreatedAt.After(from)
 	noted := d.LastSeenAt.After(from)
 	if r.Stream == "" || h.asked || noted || !a.due(d, h) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/devices"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/registry"
 )
 
@@ -109,7 +110,7 @@ func (m *Monitor) sampledSeries(ctx context.Context, r *Rule) (series []varve.Se
 // the rule's field.
 func (m *Monitor) intervals(ctx context.Context, r *Rule, s varve.Series) (all []time.Duration, err error) {
 	now := m.opts.Now()
-	w := varve.Window{From: now.Add(-sampledFor), To: now.Add(clocksWithin)}
+	w := varve.Window{From: now.Add(-sampledFor), To: now.Add(lease.MaxClockSkew)}
 	var next time.Time
 	n := 0
 	err = m.opts.Source.Read(ctx, s, w, varve.Descending, func(one *varve.Reading) bool {

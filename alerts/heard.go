@@ -7,16 +7,9 @@ import (
 	"time"
 )
 
-const (
-	// seenWithin is by how much a device may have been seen after it is noted to
-	// have been.
-	seenWithin = time.Minute
-	// arrivedWithin is by how much a reading may have been written after it
-	// arrived: a request may take as long.
-	arrivedWithin = 15 * time.Minute
-	// clocksWithin is by how much the clocks of two processes may differ.
-	clocksWithin = 10 * time.Minute
-)
+// seenWithin is by how much a device may have been seen after it is noted to
+// have been.
+const seenWithin = time.Minute
 
 // silence is what looks after deadman rules, and what it remembers from one look
 // to the next.

@@ -45,7 +45,7 @@ func newWorld(t testing.TB, change ...func(*alerts.Options)) *world {
 	w := &world{t: t, clock: noon, readings: map[varve.Series][]varve.Reading{}}
 	w.items = registrytest.New(w.now)
 	w.options = alerts.Options{
-		Items: w.items, Source: w, Now: w.now, Holder: "test",
+		Items: w.items, Source: w, Now: w.now, Holder: "test", RequestTimeout: 15 * time.Minute,
 		Failed: func(_ string, err error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -31,6 +31,9 @@ type Options struct {
 	Source  Source
 	Now     func() time.Time
 	Holder  string // names this process in leases, uniquely
+	// RequestTimeout is the limit of a request that writes readings. A reading may be
+	// stored that much later than it arrived.
+	RequestTimeout time.Duration
 	// Failed, if set, is called when a background task fails. The task is retried.
 	Failed func(task string, err error)
 }

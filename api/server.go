@@ -83,7 +83,7 @@ func (l Limits) withDefaults() Limits {
 		l.Body = 1 << 30
 	}
 	if l.Request == 0 {
-		l.Request = 15 * time.Minute
+		l.Request = router.DefaultRequestTimeout
 	}
 	if l.Stall == 0 {
 		l.Stall = time.Minute

@@ -23,11 +23,11 @@ func (r *Registry) Put(ctx context.Context, d Device, streams StreamFinder) (Dev
 		return Device{}, err
 	}
 	update := registry.Updater{Items: r.opts.Items}
-	_, err := update.Update(ctx, metadataKey(d.Tenant, d.Device), func(old *store.Item) (*store.Item, error) {
+	_, err := update.Update(ctx, metadataKey(d.Tenant, d.Device), "device "+d.Device, func(old *store.Item) (*store.Item, error) {
 		return r.replacement(d, old)
 	})
 	if err != nil {
-		return Device{}, fmt.Errorf("write device %s: %w", d.Device, err)
+		return Device{}, err
 	}
 	r.forgetOverride(deviceID{d.Tenant, d.Device})
 	return r.Get(ctx, d.Tenant, d.Device)

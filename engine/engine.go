@@ -51,6 +51,9 @@ type Options struct {
 	// MaxRequests and MaxReadings bound what is under way; see router.Options.
 	MaxRequests int
 	MaxReadings int
+	// RequestTimeout is the limit of a request that writes readings. 0 is
+	// router.DefaultRequestTimeout.
+	RequestTimeout time.Duration
 	// SeriesFields is how many different fields a series may have; see fields.New.
 	SeriesFields int
 	// Parallel is how many tables one query reads at a time, and one rotation
@@ -108,6 +111,9 @@ func (o Options) withDefaults() Options {
 	if o.Grid == nil {
 		layout := grid.DefaultPolicy()
 		o.Grid = &layout
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = router.DefaultRequestTimeout
 	}
 	if o.Schedule == "" {
 		o.Schedule = "@hourly"
@@ -216,7 +222,8 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 		Retention: e.Devices.Retention, Layouts: o.Layouts, Parallel: o.Parallel,
 	})
 	e.Alerts = alerts.New(alerts.Options{
-		Items: o.Store, Devices: e.Devices, Source: source{e.Query}, Now: o.Now, Holder: o.Holder, Failed: o.Events.Failed,
+		Items: o.Store, Devices: e.Devices, Source: source{e.Query}, Now: o.Now, Holder: o.Holder,
+		RequestTimeout: o.RequestTimeout, Failed: o.Events.Failed,
 	})
 	e.Counter = rollup.NewWorker(rollup.WorkerOptions{
 		Items: reserveOf(o.Store), Raw: e.Query, Now: o.Now, Holder: o.Holder, Parallel: o.Parallel, Resent: o.Resent,

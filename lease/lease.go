@@ -25,8 +25,15 @@ var ErrHeld = errors.New("lease is held by another process")
 // ErrLost means that the lease was taken over.
 var ErrLost = errors.New("lease was lost")
 
-// skew is by how much the clocks of two processes may differ.
-const skew = 30 * time.Minute
+// MaxClockSkew is the assumed limit of the difference between the clocks of two
+// processes that share a store. Every margin for clocks is derived from it.
+const MaxClockSkew = 10 * time.Minute
+
+// takeoverMargin is the time after the end of a lease at which its end is trusted.
+// One skew is enough for clocks as assumed. Two more tolerate a clock that is far
+// off, because two holders at once do more harm than a late takeover. Other
+// processes usually see earlier that a lease is idle.
+const takeoverMargin = 3 * MaxClockSkew
 
 const (
 	attrHolder = "holder"
@@ -75,7 +82,7 @@ func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 		it := &items[0]
 		token := it.Attrs[attrToken]
 		until := time.UnixMilli(intOf(it.Attrs[attrUntil]))
-		if holder := it.Attrs[attrHolder].Text(); holder != k.Holder && !k.Now().After(until.Add(skew)) && !k.idle(name, intOf(token), until.UnixMilli()) {
+		if holder := it.Attrs[attrHolder].Text(); holder != k.Holder && !k.Now().After(until.Add(takeoverMargin)) && !k.idle(name, intOf(token), until.UnixMilli()) {
 			return nil, fmt.Errorf("lease %s: %w: %s until %s", name, ErrHeld, holder, until.UTC().Format(time.RFC3339))
 		}
 		l.token = intOf(token) + 1

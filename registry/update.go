@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
@@ -26,12 +27,13 @@ type Updater struct {
 // of the next state. If another write came in between, it calls change again with
 // what is stored then. So change must compute everything from its argument.
 //
-// Errors of change are returned as they are, and end the update.
-func (u Updater) Update(ctx context.Context, key store.Key, change func(old *store.Item) (next *store.Item, err error)) (*store.Item, error) {
+// Errors of change are returned as they are. Errors of the store begin with the
+// step and the name of the record.
+func (u Updater) Update(ctx context.Context, key store.Key, name string, change func(old *store.Item) (next *store.Item, err error)) (*store.Item, error) {
 	for {
 		items, err := u.Items.Get(ctx, []store.Key{key}, true)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
 		var old *store.Item
 		if len(items) > 0 {
@@ -47,7 +49,7 @@ func (u Updater) Update(ctx context.Context, key store.Key, change func(old *sto
 			return next, nil
 		}
 		if !errors.Is(err, store.ErrCondition) {
-			return old, err
+			return old, fmt.Errorf("write %s: %w", name, err)
 		}
 	}
 }

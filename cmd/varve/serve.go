@@ -163,7 +163,7 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 		Store: st, Retention: c.Policy(), Grid: &grid,
 		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
 		Layouts: c.Layouts(), Parallel: parallel(c), LogRetention: c.Logs.Retention, NoRollups: !c.Rollups.Enabled, Resent: c.Resent(),
-		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
+		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings, RequestTimeout: c.Limits.Request,
 		SeriesFields: c.Limits.SeriesFields,
 		Holder:       holder, Now: now, Conditions: conditions, Events: engineEvents(log),
 	})
