@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
 	"github.com/varvedb/varve/store"
 )
 
@@ -81,11 +82,11 @@ func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 	if len(items) > 0 {
 		it := &items[0]
 		token := it.Attrs[attrToken]
-		until := time.UnixMilli(intOf(it.Attrs[attrUntil]))
-		if holder := it.Attrs[attrHolder].Text(); holder != k.Holder && !k.Now().After(until.Add(takeoverMargin)) && !k.idle(name, intOf(token), until.UnixMilli()) {
+		until := time.UnixMilli(registry.Int(it.Attrs[attrUntil]))
+		if holder := it.Attrs[attrHolder].Text(); holder != k.Holder && !k.Now().After(until.Add(takeoverMargin)) && !k.idle(name, registry.Int(token), until.UnixMilli()) {
 			return nil, fmt.Errorf("lease %s: %w: %s until %s", name, ErrHeld, holder, until.UTC().Format(time.RFC3339))
 		}
-		l.token = intOf(token) + 1
+		l.token = registry.Int(token) + 1
 		// Its holder may have taken it over again, or renewed it, since.
 		conds = []store.Cond{store.IfEquals(attrToken, token), store.IfEquals(attrUntil, it.Attrs[attrUntil])}
 	}
@@ -158,10 +159,4 @@ func (l *Lease) Release(ctx context.Context) error {
 		return nil // taken over meanwhile
 	}
 	return err
-}
-
-// intOf returns the integer in a value; 0 if there is none.
-func intOf(v varve.Value) int64 {
-	n, _ := v.Int()
-	return n
 }

@@ -28,6 +28,9 @@ type CacheOptions[V any] struct {
 	Max int
 	// Lasting, if set, reports whether a value never changes again.
 	Lasting func(V) bool
+	// Older, if set, reports whether the first value is older than the second. An
+	// older value does not replace a copy.
+	Older func(a, b V) bool
 }
 
 // copied is a value and the time before it was read.
@@ -56,6 +59,22 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 	return v, err
 }
 
+// Lookup returns the copy of a key and its age, also if the copy has expired. The
+// age is negative if the clock was set back.
+func (c *Cache[K, V]) Lookup(key K) (v V, age time.Duration, ok bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	held, ok := c.copies[key]
+	return held.value, c.o.Now().Sub(held.read), ok
+}
+
+// Set keeps a value that the caller has just read or written.
+func (c *Cache[K, V]) Set(key K, v V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.put(key, copied[V]{value: v, read: c.o.Now()})
+}
+
 // valid returns a copy that has not expired, and the epoch. A copy of the future,
 // from before the clock was set back, has expired.
 func (c *Cache[K, V]) valid(key K, now time.Time) (v V, epoch int64, ok bool) {
@@ -74,10 +93,18 @@ func (c *Cache[K, V]) valid(key K, now time.Time) (v V, epoch int64, ok bool) {
 func (c *Cache[K, V]) add(key K, v copied[V], epoch int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.epoch != epoch {
+	if c.epoch == epoch {
+		c.put(key, v)
+	}
+}
+
+// put keeps a copy, unless a newer one is kept. The lock is held.
+func (c *Cache[K, V]) put(key K, v copied[V]) {
+	held, ok := c.copies[key]
+	if ok && c.o.Older != nil && c.o.Older(v.value, held.value) {
 		return
 	}
-	if _, held := c.copies[key]; !held && c.o.Max > 0 && len(c.copies) >= c.o.Max {
+	if !ok && c.o.Max > 0 && len(c.copies) >= c.o.Max {
 		clear(c.copies)
 	}
 	c.copies[key] = v

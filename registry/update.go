@@ -54,12 +54,13 @@ func (u Updater) Update(ctx context.Context, key store.Key, name string, change 
 	}
 }
 
-// VersionOf returns the version of an item; 0 if it is nil or has none.
+// VersionOf returns the version of an item: 0 if it is nil, and 1 if it is from
+// before items had versions.
 func VersionOf(it *store.Item) int64 {
 	if it == nil {
 		return 0
 	}
-	return Int(it.Attrs[AttrVersion])
+	return max(Int(it.Attrs[AttrVersion]), 1)
 }
 
 // unchanged returns the condition that an item is still stored as it was read.
