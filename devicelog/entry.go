@@ -44,7 +44,7 @@ func (e *Entry) Validate(now time.Time) error {
 	}
 	switch {
 	case e.Time.IsZero():
-		return varve.InvalidParam("time", "it is missing: without the time, an entry sent again would be another entry")
+		return varve.InvalidParam("time", "missing: send a time, which makes a resent entry the same entry")
 	case e.Time.Unix() < 0:
 		return varve.InvalidParam("time", "%s is before 1970", e.Time.UTC().Format(time.RFC3339Nano))
 	case e.Time.Sub(now) > maxAhead:

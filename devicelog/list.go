@@ -99,8 +99,8 @@ func (l *Log) List(ctx context.Context, q Query) (page registry.Page[Entry], err
 	return page, nil
 }
 
-// resume sets the window to that of the cursor, and returns the last item of the
-// page before.
+// resume takes the window from the cursor, and returns the last item of the page
+// before.
 func (q *Query) resume(question []string, iq *store.ItemQuery) (*store.Item, error) {
 	place, err := registry.ParseCursor(q.Cursor, question, 5)
 	if err != nil {

@@ -52,7 +52,7 @@ func (l *Log) Add(ctx context.Context, sent Entry) (Entry, varve.Verdict, error)
 	}
 	e, expires, v, err := l.putByTime(ctx, sent, retention.Add(last, l.opts.Retention))
 	if err == nil {
-		// The item by state is written second, from what is stored, so that a list by
+		// The item by state is written second, from the stored entry, so that a list by
 		// state has no other entries. If this is cut off, the entry was not
 		// acknowledged, and is completed when it is resent.
 		_, byState := e.items(expires)

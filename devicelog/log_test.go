@@ -45,9 +45,9 @@ func (w *world) messages(l devicelog.Query) string {
 	}
 }
 
-// TestSevenPatterns: the access patterns of a log of device states, each in
+// TestList_ServesSevenPatterns: the access patterns of a log of device states work in
 // pages of any length.
-func TestSevenPatterns(t *testing.T) {
+func TestList_ServesSevenPatterns(t *testing.T) {
 	w := newWorld(t)
 	at := func(day, hour int) time.Time { return time.Date(2020, 4, day, hour, 0, 0, 0, time.UTC) }
 	for _, l := range []devicelog.Entry{
@@ -97,36 +97,36 @@ func TestSevenPatterns(t *testing.T) {
 	}
 }
 
-// TestLogIdentity: entries of one second both live, an entry sent again is a
-// duplicate that keeps its first content and arrival, and a crash between the
-// two items of an entry is mended by sending it again.
-func TestLogIdentity(t *testing.T) {
+// TestAdd_IdentifiesEntries: two entries of one second are both stored. A resent
+// entry is a duplicate, and the first content and arrival stay. After a crash between
+// the two items of an entry, the resent entry completes it.
+func TestAdd_IdentifiesEntries(t *testing.T) {
 	w := newWorld(t)
 	l := devicelog.Entry{Device: "d", Time: noon, State: "WARNING", Message: "a", Operator: "Liz", EscalatedTo: "Sara"}
 	w.items.FailWrites(registrytest.FailOn("LOG_STATE#"))
 	l.Tenant = tenant
 	if _, _, err := w.Add(t.Context(), l); err == nil {
-		t.Fatal("not written, and acknowledged")
+		t.Fatal("acknowledged, but not written")
 	}
 	w.items.FailWrites(nil)
 	if got := w.log(l); got != varve.Duplicate {
-		t.Errorf("sent again after a crash: %s", got)
+		t.Errorf("resent after a crash: %s", got)
 	}
 	w.advance(time.Minute)
 	if got := w.log(l); got != varve.Duplicate {
-		t.Errorf("sent again: %s", got)
+		t.Errorf("resent: %s", got)
 	}
 	other := l
 	other.Message = "b"
 	if got := w.log(other); got != varve.Stored {
-		t.Errorf("another of that second: %s", got)
+		t.Errorf("another entry of that second: %s", got)
 	}
 	named, err := varve.ParseID("case-17")
 	must(t, err)
 	l.ID = named
 	w.log(l)
 	if got := w.log(l); got != varve.Duplicate {
-		t.Errorf("sent again with its id: %s", got)
+		t.Errorf("resent with its id: %s", got)
 	}
 	l.Message = "c"
 	first, v, err := w.Add(t.Context(), l)
@@ -148,9 +148,9 @@ func TestLogIdentity(t *testing.T) {
 	}
 }
 
-// TestLogRetention: entries go after the retention of logs, counted from the
-// later of their time and arrival.
-func TestLogRetention(t *testing.T) {
+// TestAdd_SetsRetention: entries expire after the retention of logs, from the later of
+// their time and arrival.
+func TestAdd_SetsRetention(t *testing.T) {
 	w := newWorld(t, func(o *devicelog.Options) { o.Retention = day })
 	w.log(devicelog.Entry{Device: "d", Time: noon.Add(-100 * day), State: "S", Message: "old"})
 	w.log(devicelog.Entry{Device: "d", Time: noon.Add(time.Hour), State: "S", Message: "ahead"})
@@ -167,15 +167,15 @@ func TestLogRetention(t *testing.T) {
 	forever.log(devicelog.Entry{Device: "d", Time: noon, State: "S", Message: "x"})
 	forever.advance(100 * 365 * day)
 	if got := forever.messages(devicelog.Query{Device: "d"}); got != "x" {
-		t.Errorf("for ever: %q", got)
+		t.Errorf("without a limit: %q", got)
 	}
 }
 
-// TestLogConformance: several entries of one time and id, of different states,
-// are sent until each is acknowledged, while the registry fails. At any moment,
-// lists by state show what the others do, and nothing else; what is acknowledged
-// is in both; and in the end they are the same.
-func TestLogConformance(t *testing.T) {
+// TestAdd_KeepsListsEqualUnderFailures: several entries of one time and id, of
+// different states, are resent until each is acknowledged, while the store fails. At
+// any moment, lists by state have no entry that other lists lack. Both have every
+// acknowledged entry, and in the end they are equal.
+func TestAdd_KeepsListsEqualUnderFailures(t *testing.T) {
 	id, err := varve.ParseID("case-17")
 	must(t, err)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -249,9 +249,9 @@ func drawLog(t *rapid.T, i int) devicelog.Entry {
 	}
 }
 
-// TestLogLists: whatever is written in whatever order, each list is the sorted
-// selection of it, page by page, whatever comes in between.
-func TestLogLists(t *testing.T) {
+// TestList_SortsAndSelects: each list is the sorted selection of all entries, page by
+// page, in any order of writes.
+func TestList_SortsAndSelects(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
 		var all []devicelog.Entry
@@ -283,7 +283,7 @@ func TestLogLists(t *testing.T) {
 				rt.Fatal(err)
 			}
 			got = append(got, page.Items...)
-			list.Window = varve.Window{} // the cursor has it
+			list.Window = varve.Window{} // the cursor has the window
 			if list.Cursor = page.Next; list.Cursor == "" {
 				break
 			}
@@ -306,9 +306,8 @@ func TestLogLists(t *testing.T) {
 	})
 }
 
-// TestBadLogs: what is wrong with an entry or a list is told with the
-// parameter's name.
-func TestBadLogs(t *testing.T) {
+// TestLog_NamesInvalidParameter: errors about an entry or a list name the parameter.
+func TestLog_NamesInvalidParameter(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	list, err := varve.JSONValue([]byte(`[1]`))
 	must(t, err)

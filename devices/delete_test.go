@@ -15,12 +15,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// gated is a store of which each call waits until it is let through, or fails.
+// gated is a store whose calls wait at a gate, or fail.
 type gated struct {
 	store.Items
-	gate  chan struct{} // nil: open
+	gate  chan struct{} // if nil, calls do not wait
 	calls atomic.Int32
-	dies  int32 // from this call on all fail; 0: never
+	dies  int32 // if not 0, this call and all later ones fail
 }
 
 func (g *gated) pass() error {
@@ -68,7 +68,7 @@ func (g *gated) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, e
 	return g.Items.Query(ctx, q)
 }
 
-// another returns another process over a world's store, through a gate.
+// another returns the registry of another process, whose calls pass a gate.
 func (w *world) another(g *gated) *devices.Registry {
 	g.Items = w.items
 	o := w.options
@@ -76,8 +76,8 @@ func (w *world) another(g *gated) *devices.Registry {
 	return devices.New(o)
 }
 
-// lives lets a device go on sending for some minutes, and wants it registered,
-// and seen when it was.
+// lives lets a device send for three more minutes, and expects it to be registered
+// with its last-seen time.
 func (w *world) lives(what string) {
 	w.t.Helper()
 	for range 3 {
@@ -93,9 +93,9 @@ func (w *world) lives(what string) {
 	}
 }
 
-// TestDeleteDevice: all that is noted of when a device was seen goes with it, and
-// nothing of another's.
-func TestDeleteDevice(t *testing.T) {
+// TestDelete_RemovesLastSeenRecords: all last-seen records of a device are deleted
+// with it, and the records of other devices stay.
+func TestDelete_RemovesLastSeenRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.filter.Add("weather", "")
@@ -113,15 +113,15 @@ func TestDeleteDevice(t *testing.T) {
 				keys = append(keys, page.Items[i].SK)
 			}
 			if got := strings.Join(keys, " "); got != want {
-				t.Errorf("of %s there is %q, want %q", device, got, want)
+				t.Errorf("device %s has items %q, want %q", device, got, want)
 			}
 		}
 	})
 }
 
-// TestDeleteCutOff: wherever a deletion is cut off, the device is registered when
-// it has gone on sending; done again, the deletion is whole.
-func TestDeleteCutOff(t *testing.T) {
+// TestDelete_SurvivesCrash: wherever a deletion is cut off, the next readings register
+// the device. A second deletion is complete.
+func TestDelete_SurvivesCrash(t *testing.T) {
 	for seen := range 3 { // minutes in which it was
 		for call := int32(1); ; call++ {
 			done := false
@@ -160,9 +160,9 @@ func TestDeleteCutOff(t *testing.T) {
 	}
 }
 
-// TestDeleteRaces: a device that is seen while it is deleted is registered when
-// it has gone on sending, whichever calls of the two come in which order.
-func TestDeleteRaces(t *testing.T) {
+// TestDelete_RacesWithReadings: a device that sends while it is deleted is registered
+// by its next readings, in any order of the calls of both.
+func TestDelete_RacesWithReadings(t *testing.T) {
 	const most = 6
 	for seen := 1; seen <= 2; seen++ {
 		for order := range most * most * most {
@@ -174,7 +174,7 @@ func TestDeleteRaces(t *testing.T) {
 					synctest.Wait()
 					w.advance(time.Minute)
 				}
-				w.Close() // it is seen by another process
+				w.Close() // another process receives the next reading
 				gates := []*gated{{gate: make(chan struct{})}, {gate: make(chan struct{})}}
 				deletes, sees := w.another(gates[0]), w.another(gates[1])
 				go func() { _ = deletes.Delete(t.Context(), tenant, "d") }()
@@ -188,7 +188,7 @@ func TestDeleteRaces(t *testing.T) {
 						synctest.Wait()
 						select {
 						case gates[i%2].gate <- struct{}{}:
-						default: // it has nothing to do any more
+						default: // no call is waiting
 						}
 					}
 				}
@@ -206,10 +206,10 @@ func TestDeleteRaces(t *testing.T) {
 	}
 }
 
-// TestSeenAlone: where a device was seen that is not registered, which a deletion
-// and a process that died at once may leave behind, it is registered by the next
-// process that finds that.
-func TestSeenAlone(t *testing.T) {
+// TestTouch_RegistersDeviceOfOrphanedRecord: a deletion and a crash may leave a
+// last-seen record without its device. The next process that writes the record
+// registers the device.
+func TestTouch_RegistersDeviceOfOrphanedRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		must(t, w.items.Put(t.Context(), store.Item{

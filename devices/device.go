@@ -49,8 +49,8 @@ type Device struct {
 	Location       string
 	Firmware       string
 	Attributes     varve.Value // a JSON object, or no value
-	// Retention is the retention of its readings, if that is shorter than that of
-	// their stream. 0 means no override.
+	// Retention is the retention of its readings, if it is shorter than the retention
+	// of their stream. 0 means no override.
 	Retention time.Duration
 
 	CreatedAt time.Time // registered: by hand, or by its first reading

@@ -19,10 +19,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestDevice: what was put is there, whole; createdAt survives, updatedAt
-// follows, what is not said the second time is gone, and after a deletion the
-// device is not there.
-func TestDevice(t *testing.T) {
+// TestPut_ReplacesDevice: Put replaces all of a device but createdAt. Delete removes
+// the device.
+func TestPut_ReplacesDevice(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	attributes, err := varve.JSONValue([]byte(`{"floor":2}`))
 	must(t, err)
@@ -41,20 +40,20 @@ func TestDevice(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	if _, err := w.Get(ctx, "other", "s/1"); varve.FailureOf(err) != varve.NotFound {
-		t.Errorf("another tenant sees it: %v", err)
+		t.Errorf("another tenant reads it: %v", err)
 	}
 	must(t, w.Delete(ctx, tenant, "s/1"))
 	if _, err := w.Get(ctx, tenant, "s/1"); varve.FailureOf(err) != varve.NotFound {
-		t.Errorf("deleted, and there: %v", err)
+		t.Errorf("exists after its deletion: %v", err)
 	}
 	if err := w.Delete(ctx, tenant, "s/1"); varve.FailureOf(err) != varve.NotFound {
 		t.Errorf("deleted twice: %v", err)
 	}
 }
 
-// TestConcurrentPuts: of many who register a device at once, all succeed, and
-// it was created once.
-func TestConcurrentPuts(t *testing.T) {
+// TestPut_CreatesOnceUnderConcurrency: many concurrent calls for a new device all
+// succeed, with one time of creation.
+func TestPut_CreatesOnceUnderConcurrency(t *testing.T) {
 	w := newWorld(t)
 	var wg sync.WaitGroup
 	created := make([]time.Time, 20)
@@ -76,10 +75,10 @@ func TestConcurrentPuts(t *testing.T) {
 	}
 }
 
-// TestPutAmongOthers: of two who write a device at once, the one that is second
-// looks again and follows the other, who may have registered, changed or deleted
-// it; when the store fails, that is said, and not tried again.
-func TestPutAmongOthers(t *testing.T) {
+// TestPut_FollowsConcurrentChange: another process registers, changes or deletes the
+// device during a call. The call repeats and follows the other change. If the store
+// fails, the call fails without a retry.
+func TestPut_FollowsConcurrentChange(t *testing.T) {
 	for _, c := range []struct {
 		reason        string
 		there, delete bool // before; by the other
@@ -133,8 +132,9 @@ func TestPutAmongOthers(t *testing.T) {
 	}
 }
 
-// TestBadDevices: what is wrong with a device is told with the parameter's name.
-func TestBadDevices(t *testing.T) {
+// TestRegistry_NamesInvalidParameter: errors about a device or a list name the
+// parameter.
+func TestRegistry_NamesInvalidParameter(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	list, err := varve.JSONValue([]byte(`[1]`))
 	must(t, err)
@@ -176,10 +176,10 @@ func (w *world) devices(l devices.Query) (all []devices.Device) {
 	}
 }
 
-// TestDevicesByStatus: a list has the devices of its status and tenant, in the
-// order of their names whatever the pages' length, and follows a change; its
-// cursors are good for it alone.
-func TestDevicesByStatus(t *testing.T) {
+// TestList_SelectsStatus: a list has the devices of its status and tenant, in the order
+// of their names, with pages of any length. It follows a change. Its cursors are valid
+// for the same list only.
+func TestList_SelectsStatus(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	for i := range 100 {
 		status := devices.Active
@@ -199,7 +199,7 @@ func TestDevicesByStatus(t *testing.T) {
 			}
 			for i, d := range list {
 				if i > 0 && list[i-1].Device >= d.Device || status != "" && d.Status != status || d.Tenant != tenant {
-					t.Errorf("%q in pages of %d: %+v behind %+v", status, limit, d, list[i-1])
+					t.Errorf("%q in pages of %d: %+v after %+v", status, limit, d, list[i-1])
 				}
 			}
 		}
@@ -226,18 +226,17 @@ func openDisk(t *testing.T) *local.Store {
 	return disk
 }
 
-// TestHundredThousand promises of 100,000 active devices that the list has all
-// of them, in order, and that no partition of the index holds over a tenth more
-// than its share.
-func TestHundredThousand(t *testing.T) {
+// TestList_ScalesToHundredThousand: a list has all of 100,000 active devices, in order.
+// No partition of the index has more than its share and a tenth.
+func TestList_ScalesToHundredThousand(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it writes 100,000 devices to a disk")
+		t.Skip("writes 100,000 devices to a disk")
 	}
 	const n = 100_000
 	disk := openDisk(t)
 	w := newWorld(t, func(o *devices.Options) { o.Items = disk })
 	var g errgroup.Group
-	g.SetLimit(256) // they share the disk's syncs
+	g.SetLimit(256) // to share the disk's syncs
 	for i := range n {
 		g.Go(func() error {
 			_, err := w.Put(t.Context(), devices.Device{Tenant: tenant, Device: fmt.Sprintf("sensor_%06d", i)}, w)

@@ -85,8 +85,8 @@ func (s *lastSeen) unique(fresh []recordID) (all map[recordID]written, first []r
 	return all, first
 }
 
-// touch records that the present minute has touched some records. Those that were
-// not written with this very time become pending.
+// touch records that the present minute has touched some records. Records that
+// were not written with this very time become pending.
 func (s *lastSeen) touch(now time.Time, records map[recordID]written) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,18 +13,17 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// lastSeen returns when a device was last seen, as far as that is written.
+// lastSeen returns the stored last-seen time of a device.
 func (w *world) lastSeen(device string) time.Time {
 	w.t.Helper()
-	synctest.Wait() // until the writer has nothing to do
+	synctest.Wait() // until the writer is idle
 	d, err := w.Get(w.t.Context(), tenant, device)
 	must(w.t, err)
 	return d.LastSeenAt
 }
 
-// TestFirstReadingRegisters: a device that sends is listed as active from then
-// on; what was said of a device before stays.
-func TestFirstReadingRegisters(t *testing.T) {
+// TestTouch_RegistersAtFirstReading: a device that sends is active from then on. A record that exists stays.
+func TestTouch_RegistersAtFirstReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, err := w.Put(t.Context(), devices.Device{Tenant: tenant, Device: "known", Name: "N", Status: devices.Maintenance}, w)
@@ -38,7 +37,7 @@ func TestFirstReadingRegisters(t *testing.T) {
 			list[1].Status != devices.Active || !list[1].CreatedAt.Equal(arrived) || !list[1].LastSeenAt.Equal(arrived) {
 			t.Errorf("%+v", list)
 		}
-		// Forgotten, and sending all the same.
+		// Deleted, and still sending.
 		must(t, w.Delete(t.Context(), tenant, "new"))
 		w.advance(time.Minute)
 		w.send(reading("new", noon.Add(1)))
@@ -48,17 +47,16 @@ func TestFirstReadingRegisters(t *testing.T) {
 	})
 }
 
-// TestLastSeen: it follows arrivals, not event times, to the minute; duplicates
-// count, what was rejected does not; and a minute costs one write however much
-// was sent in it.
-func TestLastSeen(t *testing.T) {
+// TestTouch_RecordsArrivalPerMinute: the last-seen time follows arrivals, not event times. Duplicates count, rejected
+// readings do not. A minute costs one write.
+func TestTouch_RecordsArrivalPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.send(reading("d", noon.Add(-90*24*time.Hour)))
 		if at := w.lastSeen("d"); !at.Equal(noon) {
-			t.Errorf("seen at %s, and it arrived at %s", at, noon)
+			t.Errorf("last seen at %s, arrived at %s", at, noon)
 		}
-		w.advance(time.Minute) // from the second minute on, there is an item for it
+		w.advance(time.Minute) // from the second minute on, the record exists
 		w.send(reading("d", noon))
 		w.lastSeen("d")
 		before := w.items.Puts("#SEEN")
@@ -83,9 +81,8 @@ func TestLastSeen(t *testing.T) {
 	})
 }
 
-// TestLastSeenNeverGoesBack: a process that is behind does not overwrite what
-// another has seen.
-func TestLastSeenNeverGoesBack(t *testing.T) {
+// TestTouch_NeverDecreasesLastSeen: a process with a slow clock does not overwrite a later time of another.
+func TestTouch_NeverDecreasesLastSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.send(reading("d", noon))
@@ -101,9 +98,9 @@ func TestLastSeenNeverGoesBack(t *testing.T) {
 	})
 }
 
-// TestLastSeenFails: a registry that fails holds up no reading of a device that is
-// registered, is told of, and the next minute mends it.
-func TestLastSeenFails(t *testing.T) {
+// TestTouch_AcceptsKnownDevicesDespiteFailure: a failing store is reported, and does not delay readings of registered devices.
+// The next minute writes the time.
+func TestTouch_AcceptsKnownDevicesDespiteFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.send(reading("d", noon))
@@ -112,7 +109,7 @@ func TestLastSeenFails(t *testing.T) {
 		w.send(reading("d", noon.Add(1)))
 		synctest.Wait()
 		if len(w.failed) != 1 || !errors.Is(w.failed[0], registrytest.ErrDisk) {
-			t.Errorf("told: %v", w.failed)
+			t.Errorf("reported: %v", w.failed)
 		}
 		w.items.FailWrites(nil)
 		w.advance(time.Minute)
@@ -123,9 +120,9 @@ func TestLastSeenFails(t *testing.T) {
 	})
 }
 
-// TestLastSeenIsTriedAgain: what could not be written is written within the
-// minute, without another reading; what was seen since is not written over.
-func TestLastSeenIsTriedAgain(t *testing.T) {
+// TestTouch_RetriesWrites: a failed write is retried within the minute, without another reading. It does not
+// overwrite a later time.
+func TestTouch_RetriesWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.filter.Add("weather", "")
@@ -147,17 +144,17 @@ func TestLastSeenIsTriedAgain(t *testing.T) {
 		if err != nil || len(items) != 1 || items[0].Attrs["lastSeenAt"].Text() != "2026-11-18T12:02:00.000000000Z" {
 			t.Errorf("%+v %v", items, err)
 		}
-		told := len(w.failed)
+		reported := len(w.failed)
 		<-time.After(time.Hour)
-		if puts := w.items.Puts("#SEEN"); len(w.failed) != told || puts > 10 {
-			t.Errorf("it goes on when all is written: %d writes", puts)
+		if puts := w.items.Puts("#SEEN"); len(w.failed) != reported || puts > 10 {
+			t.Errorf("%d writes, also after all was written", puts)
 		}
 	})
 }
 
-// TestSeenSince: what could not be written does not take the place of what was
-// seen while that was tried.
-func TestSeenSince(t *testing.T) {
+// TestTouch_KeepsLaterTimeOnRetry: a time that could not be written does not replace a later time of the same
+// device.
+func TestTouch_KeepsLaterTimeOnRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.send(reading("d", noon))
@@ -179,8 +176,8 @@ func TestSeenSince(t *testing.T) {
 	})
 }
 
-// TestCloseWritesLastSeen: what was noted is written when the fleet is closed.
-func TestCloseWritesLastSeen(t *testing.T) {
+// TestClose_WritesPendingTimes: close writes the pending last-seen times.
+func TestClose_WritesPendingTimes(t *testing.T) {
 	w := newWorld(t)
 	var all []varve.Reading
 	for i := range 500 {
@@ -198,8 +195,8 @@ func TestCloseWritesLastSeen(t *testing.T) {
 	}
 }
 
-// TestSeenMemory: the names of devices are kept, not the memory they came in.
-func TestSeenMemory(t *testing.T) {
+// TestTouch_CopiesNames: the registry keeps names, not the buffers that they were read into.
+func TestTouch_CopiesNames(t *testing.T) {
 	w := newWorld(t)
 	buf := []byte("sensor")
 	r := reading(string(buf), noon)
@@ -213,7 +210,7 @@ func TestSeenMemory(t *testing.T) {
 	}
 }
 
-func BenchmarkSeen(b *testing.B) {
+func BenchmarkTouch(b *testing.B) {
 	w := newWorld(b)
 	readings := make([]varve.Reading, 5000)
 	for i := range readings {

@@ -34,14 +34,14 @@ func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (De
 		}
 	}
 	if metadata == nil {
-		return Device{}, varve.Errorf(varve.NotFound, "device %q is not registered: it has sent no reading, and nobody has put it there", device)
+		return Device{}, varve.Errorf(varve.NotFound, "device %q is not registered: send a reading, or put the device", device)
 	}
 	d, err := deviceOf(tenant, metadata)
 	if err != nil {
 		return Device{}, err
 	}
 	if stream != "" {
-		d.LastSeenAt = time.Time{} // the device's own time is that of any stream
+		d.LastSeenAt = time.Time{} // the device's own time is of any stream
 	}
 	if seen != nil {
 		d.LastSeenAt, err = lastSeenOf(seen)

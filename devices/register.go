@@ -11,7 +11,7 @@ import (
 // A device is registered before its first reading is acknowledged: deadman rules
 // check registered devices only, and a device may send just one reading. For the
 // same reason its record in a stream that a rule names is created before its first
-// reading there is acknowledged. Later times are written in the background.
+// reading of the stream is acknowledged. Later times are written in the background.
 
 // written reports whether a record was written with the present time.
 type written bool
@@ -21,7 +21,7 @@ type written bool
 //
 // When it returns, the records of first readings are durable. If they cannot be
 // written, their readings are rejected for now. Later times are written in the
-// background. An error is that of an ended context.
+// background. It fails only if the context has ended.
 func (r *Registry) Touch(ctx context.Context, now time.Time, tenant string, filter StreamFilter, readings []varve.Reading, verdicts []varve.Verdict) error {
 	fresh := r.lastSeen.untouched(now, tenant, filter, readings, verdicts)
 	if len(fresh) == 0 {
@@ -78,7 +78,7 @@ func rejectFirst(first []recordID, err error, readings []varve.Reading, verdicts
 		_, device := failed[id]
 		id.stream = readings[i].Stream
 		if _, series := failed[id]; device || series {
-			verdicts[i] = varve.Reject(varve.CodeUnavailable, "the reading is stored, and its device could not be registered: send it again (%s)", err)
+			verdicts[i] = varve.Reject(varve.CodeUnavailable, "the reading is stored, and its device could not be registered: resend it (%s)", err)
 		}
 	}
 }

@@ -24,11 +24,10 @@ func manyDevices(n int) (readings []varve.Reading) {
 	return readings
 }
 
-// TestRegister_BeforeAnswerInOneBatch: when Watch returns, all devices are
-// registered, by one batch that has each once; and their first readings in a stream
-// that a deadman rule names are recorded in the same batch. Later readings, also in
-// other minutes, cost none.
-func TestRegister_BeforeAnswerInOneBatch(t *testing.T) {
+// TestTouch_RegistersInOneBatch: when Touch returns, all devices are registered by one batch, each once.
+// The batch has their records in selected streams, too. Later readings, also in other
+// minutes, cost no batch.
+func TestTouch_RegistersInOneBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.filter.Add("weather", "")
@@ -38,14 +37,14 @@ func TestRegister_BeforeAnswerInOneBatch(t *testing.T) {
 		}
 		items, err := w.items.Get(t.Context(), []store.Key{{PK: "DEVICE#default/d0499", SK: "#METADATA"}, {PK: "DEVICE#default/d0499", SK: "#SEEN#weather"}}, true)
 		if err != nil || len(items) != 2 {
-			t.Errorf("when the answer goes out there are %d items of a device, %v", len(items), err)
+			t.Errorf("at the answer, %d items of a device exist, %v", len(items), err)
 		}
 		for range 3 {
 			w.send(manyDevices(500)...)
 			w.advance(time.Minute)
 		}
 		if len(w.items.Batches) != 1 {
-			t.Errorf("batches of %v: devices that are registered cost some", w.items.Batches)
+			t.Errorf("batches of %v: registered devices cost some", w.items.Batches)
 		}
 		synctest.Wait()
 		if n := w.items.Puts("#METADATA"); n != 500 {
@@ -54,9 +53,9 @@ func TestRegister_BeforeAnswerInOneBatch(t *testing.T) {
 	})
 }
 
-// TestRegister_LeavesWhatExists: a process that knows no device yet registers none
-// that exist, and changes nothing that was set by hand.
-func TestRegister_LeavesWhatExists(t *testing.T) {
+// TestTouch_KeepsExistingDevices: a new process registers no device that exists, and keeps all changes by
+// hand.
+func TestTouch_KeepsExistingDevices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		_, err := w.Put(t.Context(), devices.Device{Tenant: tenant, Device: "d0001", Name: "by hand", Status: devices.Maintenance}, w)
@@ -71,16 +70,16 @@ func TestRegister_LeavesWhatExists(t *testing.T) {
 		if at := w.lastSeen("d0001"); !at.Equal(noon.Add(time.Minute)) {
 			t.Errorf("seen at %s", at)
 		}
-		if n := w.items.Puts("#METADATA") - before; n != 3 { // two of them, and one that was there
+		if n := w.items.Puts("#METADATA") - before; n != 3 { // two new ones, and one that exists
 			t.Errorf("%d devices were put", n)
 		}
 	})
 }
 
-// TestRegister_FailureRejectsForNow: while devices cannot be registered, readings
-// of new ones are to be sent again, and then are duplicates whose devices are
-// registered; those of registered devices are acknowledged.
-func TestRegister_FailureRejectsForNow(t *testing.T) {
+// TestTouch_RejectsNewDevicesIfStoreFails: while devices cannot be registered, readings of new devices
+// are rejected for now. Resent, they are duplicates, and their devices are registered.
+// Readings of registered devices are acknowledged.
+func TestTouch_RejectsNewDevicesIfStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.send(reading("old", noon))
@@ -100,7 +99,7 @@ func TestRegister_FailureRejectsForNow(t *testing.T) {
 		verdicts = w.store(readings)
 		must(t, w.touch(t.Context(), noon, readings, verdicts))
 		if slices.ContainsFunc(verdicts, func(v varve.Verdict) bool { return v.Outcome != varve.Duplicate }) {
-			t.Errorf("sent again: %v", verdicts)
+			t.Errorf("resent: %v", verdicts)
 		}
 		if _, err := w.Get(t.Context(), tenant, "new"); err != nil {
 			t.Error(err)
@@ -108,9 +107,9 @@ func TestRegister_FailureRejectsForNow(t *testing.T) {
 	})
 }
 
-// TestRegister_AgainOnceDeleted: a device that was deleted is registered by its
-// next reading, before that is acknowledged, in the same minute too.
-func TestRegister_AgainOnceDeleted(t *testing.T) {
+// TestTouch_RegistersDeletedDevice: the next reading registers a deleted device before its answer, also
+// in the same minute.
+func TestTouch_RegistersDeletedDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.filter.Add("weather", "")

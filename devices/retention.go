@@ -14,14 +14,14 @@ import (
 )
 
 // Most deployments have no device with a retention of its own, and none of their
-// queries should need another request. So a tenant that ever had such a device has
-// an item that says so, written before the device. Queries read the devices of
-// these tenants only.
+// queries should need another request. So a tenant that ever had such a device is
+// marked by an item, written before the device. Queries read the devices of these
+// tenants only.
 
 const (
 	// cacheFor is how long a copy of a retention is used.
 	cacheFor = 10 * time.Second
-	// maxOverrides is the number of devices of which copies are kept.
+	// maxOverrides is the number of devices whose retention is kept in memory.
 	maxOverrides = 10_000
 )
 
@@ -29,8 +29,8 @@ func overridesKey(tenant string) store.Key {
 	return store.Key{PK: registry.TenantPK(tenant), SK: "DEVICE_RETENTION"}
 }
 
-// Retention returns the upper limit of the retention of a device's readings, as it
-// was at most ten seconds ago; retention.Forever if the device has no override.
+// Retention returns the upper limit of the retention of a device's readings. It is
+// retention.Forever if the device has no override, and at most ten seconds old.
 func (r *Registry) Retention(ctx context.Context, tenant, device string) (time.Duration, error) {
 	if has, err := r.hasOverrides(ctx, tenant); err != nil || !has {
 		return retention.Forever, err
@@ -64,8 +64,8 @@ func (r *Registry) forgetOverride(id deviceID) {
 	r.overriding.Forget(id.tenant)
 }
 
-// checkRetention rejects a retention that is longer than that of the classes of
-// the device's streams. It also records that the tenant has overrides.
+// checkRetention rejects a retention that exceeds a class of the device's streams. It
+// also records that the tenant has overrides.
 func (r *Registry) checkRetention(ctx context.Context, d *Device, finder StreamFinder) error {
 	if d.Retention == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (r *Registry) checkRetention(ctx context.Context, d *Device, finder StreamF
 	})
 }
 
-// checkClass rejects a retention that is longer than that of a stream's class.
+// checkClass rejects a retention that exceeds the class of a stream.
 func (r *Registry) checkClass(keep time.Duration, stream string) error {
 	class := r.opts.Policy.ClassOf(stream)
 	if keep <= class.Retention {

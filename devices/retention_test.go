@@ -12,9 +12,9 @@ import (
 
 const day = 24 * time.Hour
 
-// TestKeep: a device's retention is in force within ten seconds, and gone as
-// soon; a tenant that never had one costs a look every ten seconds.
-func TestKeep(t *testing.T) {
+// TestRetention_FollowsChangesWithinTTL: a retention is in force, and no longer in force, within ten
+// seconds. A tenant without overrides costs a read every ten seconds.
+func TestRetention_FollowsChangesWithinTTL(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	expect := func(want time.Duration) {
 		t.Helper()
@@ -26,7 +26,7 @@ func TestKeep(t *testing.T) {
 		expect(retention.Forever)
 	}
 	if w.items.Gets != 1 {
-		t.Errorf("%d looks", w.items.Gets)
+		t.Errorf("%d reads, want 1", w.items.Gets)
 	}
 	other := devices.New(devices.Options{Items: w.items, Now: w.now, Policy: &retention.Policy{
 		Classes: []retention.Class{{Name: "default", Retention: 365 * day}},
@@ -46,9 +46,9 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestRetentionOfClasses: a device's retention may be as long as the classes of
-// its streams keep, and the error for a longer one says what would be right.
-func TestRetentionOfClasses(t *testing.T) {
+// TestPut_ChecksRetentionOfClasses: a device's retention may be as long as the classes of its
+// streams allow. The error for a longer one names a class that fits.
+func TestPut_ChecksRetentionOfClasses(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	ledger := reading("d", noon)
 	ledger.Stream = "ledger"
@@ -64,7 +64,7 @@ func TestRetentionOfClasses(t *testing.T) {
 	must(t, err)
 }
 
-// slow does something once, between what a read has found and its answer.
+// slow calls a function once, between a read and its answer.
 type slow struct {
 	store.Items
 	prefix string // of the sort keys that are read
@@ -99,9 +99,9 @@ func newSlow(t *testing.T) (*world, *slow) {
 	return w, s
 }
 
-// TestRetentionChangesWhileRead: the same holds for a device's retention, and
-// for whether its tenant has any.
-func TestRetentionChangesWhileRead(t *testing.T) {
+// TestRetention_ChangesDuringRead: a change of this process is visible at once, also if the
+// retention of the device or the tenant is being read.
+func TestRetention_ChangesDuringRead(t *testing.T) {
 	w, s := newSlow(t)
 	put := func(keep time.Duration) func() {
 		return func() {
@@ -110,7 +110,7 @@ func TestRetentionChangesWhileRead(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		prefix        string // of what is read
+		prefix        string // of the sort key that is read
 		keep          time.Duration
 		before, after time.Duration
 	}{

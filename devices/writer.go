@@ -18,7 +18,7 @@ const (
 	// a disk's syncs, and no more, because readings need the store as well.
 	writers = 16
 	// retryAfter is the time after which a failed write is retried. It is well
-	// within the minute by which deadman rules wait longer than they say.
+	// within the extra minute that deadman rules wait.
 	retryAfter = 10 * time.Second
 )
 
@@ -52,7 +52,7 @@ func (r *Registry) writePending() bool {
 		g.Go(func() error {
 			err := r.write(context.Background(), id, at)
 			if err != nil {
-				r.opts.Failed("last seen", fmt.Errorf("note that device %s was seen: %w", id.device, err))
+				r.opts.Failed("last seen", fmt.Errorf("write last-seen time of device %s: %w", id.device, err))
 				r.lastSeen.restorePending(id, at)
 			}
 			return err

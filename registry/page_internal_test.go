@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzCursor: no text breaks the parser, what it takes is what was written, and
-// what it takes is good for one question only.
+// FuzzCursor: no text breaks the parser. It accepts the texts of EncodeCursor only, and
+// each for one question only.
 func FuzzCursor(f *testing.F) {
 	f.Add(EncodeCursor([]string{"devices", "default", "active"}, "sensor_01"), "active")
 	f.Add("", "")
@@ -23,7 +23,7 @@ func FuzzCursor(f *testing.F) {
 			t.Errorf("%q %q: %v", text, place, err)
 		}
 		if _, err := ParseCursor(cursor, append(question, ""), 2); err == nil {
-			t.Error("it is good for another question")
+			t.Error("valid for another question")
 		}
 	})
 }

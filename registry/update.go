@@ -25,7 +25,7 @@ type Updater struct {
 // The function change gets the stored item, or nil if it is missing. It returns
 // the next state, or nil if nothing needs to be written. Update sets the version
 // of the next state. If another write came in between, it calls change again with
-// what is stored then. So change must compute everything from its argument.
+// the item that is stored then. So change must compute everything from its argument.
 //
 // Errors of change are returned as they are. Errors of the store begin with the
 // step and the name of the record.
@@ -54,8 +54,8 @@ func (u Updater) Update(ctx context.Context, key store.Key, name string, change 
 	}
 }
 
-// VersionOf returns the version of an item: 0 if it is nil, and 1 if it is from
-// before items had versions.
+// VersionOf returns the version of an item; 0 if it is nil. An item from before items
+// had versions has version 1.
 func VersionOf(it *store.Item) int64 {
 	if it == nil {
 		return 0

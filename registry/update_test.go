@@ -43,7 +43,7 @@ func TestUpdate_CountsConcurrentChanges(t *testing.T) {
 }
 
 // TestUpdate_RepeatsChange: while an update computes, another write adds, changes or
-// deletes the item. The change is computed from what is stored then.
+// deletes the item. The change is computed from the item that is stored then.
 func TestUpdate_RepeatsChange(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -12,9 +12,9 @@ import (
 func CheckText(name, text string, most int) error {
 	switch {
 	case len(text) > most:
-		return varve.InvalidParam(name, "it has %d bytes, the limit is %d", len(text), most)
+		return varve.InvalidParam(name, "%d bytes are too many: send at most %d", len(text), most)
 	case !utf8.ValidString(text):
-		return varve.InvalidParam(name, "it is not valid UTF-8")
+		return varve.InvalidParam(name, "not valid UTF-8: send UTF-8")
 	}
 	return nil
 }
@@ -26,9 +26,9 @@ func CheckObject(name string, v varve.Value, most int) error {
 	case v.IsZero():
 		return nil
 	case v.Kind() != varve.KindJSON || !strings.HasPrefix(v.Text(), "{"):
-		return varve.InvalidParam(name, `it is no JSON object, as in {"building":"A"}`)
+		return varve.InvalidParam(name, `not a JSON object: send an object such as {"building":"A"}`)
 	case len(v.Text()) > most:
-		return varve.InvalidParam(name, "it has %d bytes, the limit is %d", len(v.Text()), most)
+		return varve.InvalidParam(name, "%d bytes are too many: send at most %d", len(v.Text()), most)
 	}
 	return nil
 }
