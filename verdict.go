@@ -69,6 +69,12 @@ func Reject(code Code, format string, args ...any) Verdict {
 	return Verdict{Outcome: Rejected, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// HasStored reports whether a reading of the same identity is stored: this one, or
+// the other one of a conflict.
+func (v *Verdict) HasStored() bool {
+	return v.Outcome != Rejected || v.Code == CodeConflict
+}
+
 func (v Verdict) String() string {
 	if v.Outcome != Rejected {
 		return v.Outcome.String()

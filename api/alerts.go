@@ -8,26 +8,26 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/timefmt"
 )
 
 func (s *Server) routeAlerts() {
 	const tag = "alerts"
-	huma.Register(s.api, fleetOp(tag, "list-alerts-of-device", http.MethodGet, "/v1/devices/{device}/alerts",
+	huma.Register(s.api, deviceOp(tag, "list-alerts-of-device", http.MethodGet, "/v1/devices/{device}/alerts",
 		"The alerts of a device, the newest first", ""), s.listDeviceAlerts)
-	huma.Register(s.api, fleetOp(tag, "list-alerts", http.MethodGet, "/v1/alerts",
+	huma.Register(s.api, deviceOp(tag, "list-alerts", http.MethodGet, "/v1/alerts",
 		"The alerts of all devices, the newest first", ""), s.listAlerts)
-	huma.Register(s.api, fleetOp(tag, "get-alert", http.MethodGet, "/v1/alerts/{id}", "An alert",
+	huma.Register(s.api, deviceOp(tag, "get-alert", http.MethodGet, "/v1/alerts/{id}", "An alert",
 		"If late readings gave its place to another alert, that one is the answer, under its own id. If they left none, the alert is resolved by withdrawn."), s.getAlert)
-	huma.Register(s.api, fleetOp(tag, "resolve-alerts", http.MethodPost, "/v1/alerts/resolve", "Resolve many alerts by hand",
+	huma.Register(s.api, deviceOp(tag, "resolve-alerts", http.MethodPost, "/v1/alerts/resolve", "Resolve many alerts by hand",
 		"It resolves the open alerts of a choice, up to limit at a time. Repeat it with next as cursor until there is none."), s.resolveAlerts)
-	huma.Register(s.api, fleetOp(tag, "acknowledge-alert", http.MethodPost, "/v1/alerts/{id}/acknowledge", "Acknowledge an alert",
+	huma.Register(s.api, deviceOp(tag, "acknowledge-alert", http.MethodPost, "/v1/alerts/{id}/acknowledge", "Acknowledge an alert",
 		"It records who has taken notice of the alert, and replaces who did so before."), s.acknowledgeAlert)
-	huma.Register(s.api, fleetOp(tag, "mute-alert", http.MethodPost, "/v1/alerts/{id}/mute", "Mute an alert until a time", ""), s.muteAlert)
-	huma.Register(s.api, fleetOp(tag, "unmute-alert", http.MethodDelete, "/v1/alerts/{id}/mute", "Unmute an alert", ""), s.unmuteAlert)
-	huma.Register(s.api, fleetOp(tag, "resolve-alert", http.MethodPost, "/v1/alerts/{id}/resolve", "Resolve an alert by hand",
+	huma.Register(s.api, deviceOp(tag, "mute-alert", http.MethodPost, "/v1/alerts/{id}/mute", "Mute an alert until a time", ""), s.muteAlert)
+	huma.Register(s.api, deviceOp(tag, "unmute-alert", http.MethodDelete, "/v1/alerts/{id}/mute", "Unmute an alert", ""), s.unmuteAlert)
+	huma.Register(s.api, deviceOp(tag, "resolve-alert", http.MethodPost, "/v1/alerts/{id}/resolve", "Resolve an alert by hand",
 		"It stays resolved while its condition holds on; when it holds anew, that is another alert. One that is resolved stays as it is."), s.resolveAlert)
 }
 
@@ -48,16 +48,16 @@ type alertPath struct {
 }
 
 func (s *Server) listDeviceAlerts(ctx context.Context, in *deviceAlerts) (*reply[wire.AlertList], error) {
-	return s.alerts(ctx, fleet.AlertList{Device: in.Device, State: fleet.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
+	return s.alerts(ctx, alerts.AlertList{Device: in.Device, State: alerts.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
 }
 
 func (s *Server) listAlerts(ctx context.Context, in *alertsQuery) (*reply[wire.AlertList], error) {
-	return s.alerts(ctx, fleet.AlertList{Severity: fleet.Severity(in.Severity), State: fleet.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
+	return s.alerts(ctx, alerts.AlertList{Severity: alerts.Severity(in.Severity), State: alerts.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
 }
 
-func (s *Server) alerts(ctx context.Context, l fleet.AlertList) (*reply[wire.AlertList], error) {
+func (s *Server) alerts(ctx context.Context, l alerts.AlertList) (*reply[wire.AlertList], error) {
 	l.Tenant = s.owner(ctx)
-	page, err := s.opts.Fleet.Alerts(ctx, l)
+	page, err := s.opts.Alerts.Alerts(ctx, l)
 	if err != nil {
 		return nil, s.problem(inPlace(err, "query", "device"))
 	}
@@ -69,7 +69,7 @@ func (s *Server) alerts(ctx context.Context, l fleet.AlertList) (*reply[wire.Ale
 }
 
 func (s *Server) resolveAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
-	a, err := s.opts.Fleet.ResolveAlert(ctx, s.owner(ctx), in.ID)
+	a, err := s.opts.Alerts.ResolveAlert(ctx, s.owner(ctx), in.ID)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -77,7 +77,7 @@ func (s *Server) resolveAlert(ctx context.Context, in *alertPath) (*reply[wire.A
 }
 
 // alertReply answers with an alert.
-func (s *Server) alertReply(a fleet.Alert, err error) (*reply[wire.AlertBody], error) {
+func (s *Server) alertReply(a alerts.Alert, err error) (*reply[wire.AlertBody], error) {
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body"))
 	}
@@ -85,15 +85,15 @@ func (s *Server) alertReply(a fleet.Alert, err error) (*reply[wire.AlertBody], e
 }
 
 func (s *Server) getAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
-	return s.alertReply(s.opts.Fleet.Alert(ctx, s.owner(ctx), in.ID))
+	return s.alertReply(s.opts.Alerts.Alert(ctx, s.owner(ctx), in.ID))
 }
 
 type alertChoice struct{ Body wire.AlertChoice }
 
 func (s *Server) resolveAlerts(ctx context.Context, in *alertChoice) (*reply[wire.ResolvedAlerts], error) {
 	b := &in.Body
-	page, err := s.opts.Fleet.ResolveAlerts(ctx, fleet.AlertChoice{
-		Tenant: s.owner(ctx), IDs: b.IDs, Rule: b.Rule, Device: b.Device, Severity: fleet.Severity(b.Severity), All: b.All, Limit: b.Limit, Cursor: b.Cursor,
+	page, err := s.opts.Alerts.ResolveAlerts(ctx, alerts.AlertChoice{
+		Tenant: s.owner(ctx), IDs: b.IDs, Rule: b.Rule, Device: b.Device, Severity: alerts.Severity(b.Severity), All: b.All, Limit: b.Limit, Cursor: b.Cursor,
 	})
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body"))
@@ -115,7 +115,7 @@ func (s *Server) acknowledgeAlert(ctx context.Context, in *alertAcknowledge) (*r
 	if by == "" {
 		by = grantOf(ctx).ID
 	}
-	return s.alertReply(s.opts.Fleet.AcknowledgeAlert(ctx, s.owner(ctx), in.ID, by, in.Body.Note))
+	return s.alertReply(s.opts.Alerts.AcknowledgeAlert(ctx, s.owner(ctx), in.ID, by, in.Body.Note))
 }
 
 type alertMute struct {
@@ -128,11 +128,11 @@ func (s *Server) muteAlert(ctx context.Context, in *alertMute) (*reply[wire.Aler
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body"))
 	}
-	return s.alertReply(s.opts.Fleet.MuteAlert(ctx, s.owner(ctx), in.ID, until))
+	return s.alertReply(s.opts.Alerts.MuteAlert(ctx, s.owner(ctx), in.ID, until))
 }
 
 func (s *Server) unmuteAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
-	return s.alertReply(s.opts.Fleet.MuteAlert(ctx, s.owner(ctx), in.ID, time.Time{}))
+	return s.alertReply(s.opts.Alerts.MuteAlert(ctx, s.owner(ctx), in.ID, time.Time{}))
 }
 
 // muteEnd returns until when to mute.
@@ -153,7 +153,7 @@ func (s *Server) muteEnd(m *wire.Mute) (time.Time, error) {
 // maxMute bounds for how long alerts are muted.
 const maxMute = 10 * 365 * 24 * time.Hour
 
-func alertBody(a *fleet.Alert) wire.AlertBody {
+func alertBody(a *alerts.Alert) wire.AlertBody {
 	b := wire.AlertBody{
 		ID: a.ID, Device: a.Device, Stream: a.Stream, Rule: a.Rule, Severity: string(a.Severity), State: string(a.State()), Message: a.Message,
 		Value: rawJSON(a.Value), Since: a.Since, OpenedAt: a.OpenedAt, ResolvedAt: orNull(a.ResolvedAt), ResolvedBy: a.ResolvedBy, Late: a.Late,

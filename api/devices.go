@@ -8,18 +8,18 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/timefmt"
 )
 
 func (s *Server) routeDevices() {
 	const tag, one = "devices", "/v1/devices/{device}"
-	huma.Register(s.api, fleetOp(tag, "list-devices", http.MethodGet, "/v1/devices", "The devices, in the order of their names",
+	huma.Register(s.api, deviceOp(tag, "list-devices", http.MethodGet, "/v1/devices", "The devices, in the order of their names",
 		"A device is registered by hand, or as active by its first reading."), s.listDevices)
-	huma.Register(s.api, fleetOp(tag, "get-device", http.MethodGet, one, "A device", ""), s.getDevice)
-	huma.Register(s.api, fleetOp(tag, "put-device", http.MethodPut, one, "Register a device, or change it",
+	huma.Register(s.api, deviceOp(tag, "get-device", http.MethodGet, one, "A device", ""), s.getDevice)
+	huma.Register(s.api, deviceOp(tag, "put-device", http.MethodPut, one, "Register a device, or change it",
 		"Replaces all that is said of it; createdAt and lastSeenAt stay."), s.putDevice)
-	huma.Register(s.api, fleetOp(tag, "delete-device", http.MethodDelete, one, "Forget a device",
+	huma.Register(s.api, deviceOp(tag, "delete-device", http.MethodDelete, one, "Forget a device",
 		"Its readings, logs and alerts stay. If it goes on sending, it is registered again."), s.deleteDevice)
 }
 
@@ -38,8 +38,8 @@ type devicePut struct {
 }
 
 func (s *Server) listDevices(ctx context.Context, in *devicesQuery) (*reply[wire.DeviceList], error) {
-	page, err := s.opts.Fleet.Devices(ctx, fleet.DeviceList{
-		Tenant: s.owner(ctx), Status: fleet.Status(in.Status), Limit: in.Limit, Cursor: in.Cursor,
+	page, err := s.opts.Devices.List(ctx, devices.Query{
+		Tenant: s.owner(ctx), Status: devices.Status(in.Status), Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {
 		return nil, s.problem(inPlace(err, "query"))
@@ -52,7 +52,7 @@ func (s *Server) listDevices(ctx context.Context, in *devicesQuery) (*reply[wire
 }
 
 func (s *Server) getDevice(ctx context.Context, in *devicePath) (*reply[wire.DeviceBody], error) {
-	d, err := s.opts.Fleet.Device(ctx, s.owner(ctx), in.Device)
+	d, err := s.opts.Devices.Get(ctx, s.owner(ctx), in.Device)
 	if err != nil {
 		return nil, s.problem(inPlace(err, "query", "device"))
 	}
@@ -63,7 +63,7 @@ func (s *Server) putDevice(ctx context.Context, in *devicePut) (*reply[wire.Devi
 	d, err := deviceFrom(in)
 	if err == nil {
 		d.Tenant = s.owner(ctx)
-		d, err = s.opts.Fleet.PutDevice(ctx, d)
+		d, err = s.opts.Devices.Put(ctx, d, s.opts.Query)
 	}
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body", "device"))
@@ -72,15 +72,15 @@ func (s *Server) putDevice(ctx context.Context, in *devicePut) (*reply[wire.Devi
 }
 
 func (s *Server) deleteDevice(ctx context.Context, in *devicePath) (*reply[wire.Deleted], error) {
-	if err := s.opts.Fleet.DeleteDevice(ctx, s.owner(ctx), in.Device); err != nil {
+	if err := s.opts.Devices.Delete(ctx, s.owner(ctx), in.Device); err != nil {
 		return nil, s.problem(inPlace(err, "query", "device"))
 	}
 	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Device}}, nil
 }
 
-func deviceFrom(in *devicePut) (d fleet.Device, err error) {
+func deviceFrom(in *devicePut) (d devices.Device, err error) {
 	b := &in.Body
-	d = fleet.Device{Device: in.Device, Name: b.Name, Type: b.Type, Status: fleet.Status(b.Status), Location: b.Location, Firmware: b.Firmware}
+	d = devices.Device{Device: in.Device, Name: b.Name, Type: b.Type, Status: devices.Status(b.Status), Location: b.Location, Firmware: b.Firmware}
 	if d.Attributes, err = jsonValue("attributes", b.Attributes); err != nil || b.Retention == "" {
 		return d, err
 	}
@@ -93,7 +93,7 @@ func deviceFrom(in *devicePut) (d fleet.Device, err error) {
 	return d, nil
 }
 
-func deviceBody(d *fleet.Device) wire.DeviceBody {
+func deviceBody(d *devices.Device) wire.DeviceBody {
 	b := wire.DeviceBody{
 		Device: d.Device,
 		DevicePut: wire.DevicePut{

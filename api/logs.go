@@ -11,20 +11,20 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/timefmt"
 )
 
 func (s *Server) routeLogs() {
 	const tag, logs = "logs", "/v1/devices/{device}/logs"
-	add := fleetOp(tag, "add-log", http.MethodPost, logs, "Write an entry of a device's log",
+	add := deviceOp(tag, "add-log", http.MethodPost, logs, "Write an entry of a device's log",
 		"Sending it again is harmless: what has the same time and id, or content, is the same entry. "+
 			"422 with the verdict conflict if the id is stored with other content: the answer has both, and the stored one stays.")
 	add.Responses = s.responses(reflect.TypeFor[wire.LogAnswer](), "200", "422")
 	huma.Register(s.api, add, s.postLog)
-	huma.Register(s.api, fleetOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of one", ""), s.listLogs)
-	huma.Register(s.api, fleetOp(tag, "list-logs-of-operator", http.MethodGet, "/v1/operators/{operator}/logs", "The entries of an operator", ""), s.listOperatorLogs)
-	huma.Register(s.api, fleetOp(tag, "list-escalations", http.MethodGet, "/v1/supervisors/{supervisor}/escalations",
+	huma.Register(s.api, deviceOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of one", ""), s.listLogs)
+	huma.Register(s.api, deviceOp(tag, "list-logs-of-operator", http.MethodGet, "/v1/operators/{operator}/logs", "The entries of an operator", ""), s.listOperatorLogs)
+	huma.Register(s.api, deviceOp(tag, "list-escalations", http.MethodGet, "/v1/supervisors/{supervisor}/escalations",
 		"The entries that were escalated to a supervisor, over all states or of one", ""), s.listEscalations)
 }
 
@@ -68,11 +68,11 @@ type logReply struct {
 
 func (s *Server) postLog(ctx context.Context, in *logPost) (*logReply, error) {
 	sent, err := logFrom(in)
-	var l fleet.Log
+	var l devicelog.Entry
 	var v varve.Verdict
 	if err == nil {
 		sent.Tenant = s.owner(ctx)
-		l, v, err = s.opts.Fleet.AddLog(ctx, sent)
+		l, v, err = s.opts.Logs.Add(ctx, sent)
 	}
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body", "device"))
@@ -84,9 +84,9 @@ func (s *Server) postLog(ctx context.Context, in *logPost) (*logReply, error) {
 	return &logReply{http.StatusUnprocessableEntity, wire.LogAnswer{Verdict: string(v.Code), Message: v.Message, Log: logBody(&l), Sent: &body}}, nil
 }
 
-func logFrom(in *logPost) (l fleet.Log, err error) {
+func logFrom(in *logPost) (l devicelog.Entry, err error) {
 	b := &in.Body
-	l = fleet.Log{Device: in.Device, State: b.State, Message: b.Message, Operator: b.Operator, EscalatedTo: b.EscalatedTo}
+	l = devicelog.Entry{Device: in.Device, State: b.State, Message: b.Message, Operator: b.Operator, EscalatedTo: b.EscalatedTo}
 	text := string(b.Time)
 	if json.Unmarshal(b.Time, &text) != nil {
 		text = string(b.Time) // a number
@@ -106,19 +106,19 @@ func logFrom(in *logPost) (l fleet.Log, err error) {
 }
 
 func (s *Server) listLogs(ctx context.Context, in *deviceLogs) (*reply[wire.LogList], error) {
-	return s.logs(ctx, &in.LogWindow, fleet.LogList{Device: in.Device, State: in.State})
+	return s.logs(ctx, &in.LogWindow, devicelog.Query{Device: in.Device, State: in.State})
 }
 
 func (s *Server) listOperatorLogs(ctx context.Context, in *operatorLogs) (*reply[wire.LogList], error) {
-	return s.logs(ctx, &in.LogWindow, fleet.LogList{Operator: in.Operator})
+	return s.logs(ctx, &in.LogWindow, devicelog.Query{Operator: in.Operator})
 }
 
 func (s *Server) listEscalations(ctx context.Context, in *escalations) (*reply[wire.LogList], error) {
-	return s.logs(ctx, &in.LogWindow, fleet.LogList{Supervisor: in.Supervisor, State: in.State})
+	return s.logs(ctx, &in.LogWindow, devicelog.Query{Supervisor: in.Supervisor, State: in.State})
 }
 
 // logs answers all lists of entries.
-func (s *Server) logs(ctx context.Context, in *LogWindow, l fleet.LogList) (*reply[wire.LogList], error) {
+func (s *Server) logs(ctx context.Context, in *LogWindow, l devicelog.Query) (*reply[wire.LogList], error) {
 	w, err := s.window(in)
 	if err != nil {
 		return nil, s.problem(err)
@@ -127,7 +127,7 @@ func (s *Server) logs(ctx context.Context, in *LogWindow, l fleet.LogList) (*rep
 	if l.Order = varve.Descending; in.Order == "asc" {
 		l.Order = varve.Ascending
 	}
-	page, err := s.opts.Fleet.Logs(ctx, l)
+	page, err := s.opts.Logs.List(ctx, l)
 	if err != nil {
 		return nil, s.problem(inPlace(err, "query", "device", "operator", "supervisor"))
 	}
@@ -157,7 +157,7 @@ func (s *Server) window(in *LogWindow) (w varve.Window, err error) {
 	return w, err
 }
 
-func logBody(l *fleet.Log) wire.LogBody {
+func logBody(l *devicelog.Entry) wire.LogBody {
 	return wire.LogBody{
 		Device: l.Device, Time: l.Time, ID: l.ID.String(), Arrived: l.Arrived, State: l.State, Message: l.Message,
 		Operator: l.Operator, EscalatedTo: l.EscalatedTo, Attributes: rawJSON(l.Attributes),

@@ -9,25 +9,25 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/decimal"
-	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/timefmt"
 )
 
 func (s *Server) routeRules() {
 	const tag, all, one = "alerts", "/v1/alert-rules", "/v1/alert-rules/{rule}"
-	huma.Register(s.api, fleetOp(tag, "add-rule", http.MethodPost, all, "Make an alert rule",
+	huma.Register(s.api, deviceOp(tag, "add-rule", http.MethodPost, all, "Make an alert rule",
 		"It is in force within ten seconds, for readings that arrive from then on. Making it again is harmless."), s.postRule)
-	huma.Register(s.api, fleetOp(tag, "list-rules", http.MethodGet, all, "The alert rules, in the order of their ids", ""), s.listRules)
-	huma.Register(s.api, fleetOp(tag, "get-rule", http.MethodGet, one, "An alert rule", ""), s.getRule)
-	huma.Register(s.api, fleetOp(tag, "delete-rule", http.MethodDelete, one, "Delete an alert rule",
+	huma.Register(s.api, deviceOp(tag, "list-rules", http.MethodGet, all, "The alert rules, in the order of their ids", ""), s.listRules)
+	huma.Register(s.api, deviceOp(tag, "get-rule", http.MethodGet, one, "An alert rule", ""), s.getRule)
+	huma.Register(s.api, deviceOp(tag, "delete-rule", http.MethodDelete, one, "Delete an alert rule",
 		"Its open alerts are resolved by rule_deleted: many at once, the rest within minutes."), s.deleteRule)
-	huma.Register(s.api, fleetOp(tag, "edit-rule", http.MethodPut, one, "Edit an alert rule",
+	huma.Register(s.api, deviceOp(tag, "edit-rule", http.MethodPut, one, "Edit an alert rule",
 		"It replaces what the rule says. Another severity keeps its alerts as they are. Any other change makes it a new rule under its id: "+
 			"open alerts are resolved by rule_changed, and readings that arrive from then on are evaluated."), s.putRule)
-	huma.Register(s.api, fleetOp(tag, "mute-rule", http.MethodPost, one+"/mute", "Mute the alerts of a rule until a time", ""), s.muteRule)
-	huma.Register(s.api, fleetOp(tag, "unmute-rule", http.MethodDelete, one+"/mute", "Unmute the alerts of a rule", ""), s.unmuteRule)
+	huma.Register(s.api, deviceOp(tag, "mute-rule", http.MethodPost, one+"/mute", "Mute the alerts of a rule until a time", ""), s.muteRule)
+	huma.Register(s.api, deviceOp(tag, "unmute-rule", http.MethodDelete, one+"/mute", "Unmute the alerts of a rule", ""), s.unmuteRule)
 }
 
 type rulePost struct{ Body wire.RulePost }
@@ -41,7 +41,7 @@ func (s *Server) postRule(ctx context.Context, in *rulePost) (*reply[wire.RuleAn
 	var outcome varve.Outcome
 	if err == nil {
 		r.Tenant = s.owner(ctx)
-		r, outcome, err = s.opts.Fleet.AddRule(ctx, r)
+		r, outcome, err = s.opts.Alerts.AddRule(ctx, r)
 	}
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body"))
@@ -49,10 +49,10 @@ func (s *Server) postRule(ctx context.Context, in *rulePost) (*reply[wire.RuleAn
 	return &reply[wire.RuleAnswer]{wire.RuleAnswer{Verdict: outcome.String(), Rule: ruleBody(&r)}}, nil
 }
 
-func ruleFrom(b *wire.RulePost) (r fleet.Rule, err error) {
-	r = fleet.Rule{
-		ID: b.ID, Kind: fleet.Kind(b.Kind), Stream: b.Stream, Device: b.Device, Field: b.Field,
-		Comparison: fleet.Comparison(b.Comparison), Severity: fleet.Severity(b.Severity),
+func ruleFrom(b *wire.RulePost) (r alerts.Rule, err error) {
+	r = alerts.Rule{
+		ID: b.ID, Kind: alerts.Kind(b.Kind), Stream: b.Stream, Device: b.Device, Field: b.Field,
+		Comparison: alerts.Comparison(b.Comparison), Severity: alerts.Severity(b.Severity),
 	}
 	if b.For != "" {
 		if r.For, err = timefmt.ParseDuration(b.For); err != nil {
@@ -62,7 +62,7 @@ func ruleFrom(b *wire.RulePost) (r fleet.Rule, err error) {
 	switch b.Gap {
 	case "":
 	case "none":
-		r.Gap = fleet.NoGap
+		r.Gap = alerts.NoGap
 	default:
 		if r.Gap, err = timefmt.ParseDuration(b.Gap); err != nil || r.Gap == 0 {
 			return r, varve.InvalidParam("gap", "%q is not a duration: use one as in 10m, or none", b.Gap)
@@ -84,13 +84,13 @@ func (s *Server) putRule(ctx context.Context, in *rulePut) (*reply[wire.RuleBody
 	}
 	if err == nil {
 		r.Tenant, r.ID = s.owner(ctx), in.Rule
-		r, err = s.opts.Fleet.EditRule(ctx, r)
+		r, err = s.opts.Alerts.EditRule(ctx, r)
 	}
 	return s.ruleReply(r, err)
 }
 
 // ruleReply answers with a rule.
-func (s *Server) ruleReply(r fleet.Rule, err error) (*reply[wire.RuleBody], error) {
+func (s *Server) ruleReply(r alerts.Rule, err error) (*reply[wire.RuleBody], error) {
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body", "rule"))
 	}
@@ -107,11 +107,11 @@ func (s *Server) muteRule(ctx context.Context, in *ruleMute) (*reply[wire.RuleBo
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body"))
 	}
-	return s.ruleReply(s.opts.Fleet.MuteRule(ctx, s.owner(ctx), in.Rule, until))
+	return s.ruleReply(s.opts.Alerts.MuteRule(ctx, s.owner(ctx), in.Rule, until))
 }
 
 func (s *Server) unmuteRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
-	return s.ruleReply(s.opts.Fleet.MuteRule(ctx, s.owner(ctx), in.Rule, time.Time{}))
+	return s.ruleReply(s.opts.Alerts.MuteRule(ctx, s.owner(ctx), in.Rule, time.Time{}))
 }
 
 // threshold reads a number, digit for digit, a string or a boolean.
@@ -140,7 +140,7 @@ func threshold(text json.RawMessage) (v varve.Value, err error) {
 }
 
 func (s *Server) listRules(ctx context.Context, _ *struct{}) (*reply[wire.RuleList], error) {
-	list, err := s.opts.Fleet.Rules(ctx, s.owner(ctx))
+	list, err := s.opts.Alerts.Rules(ctx, s.owner(ctx))
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -152,7 +152,7 @@ func (s *Server) listRules(ctx context.Context, _ *struct{}) (*reply[wire.RuleLi
 }
 
 func (s *Server) getRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
-	r, err := s.opts.Fleet.Rule(ctx, s.owner(ctx), in.Rule)
+	r, err := s.opts.Alerts.Rule(ctx, s.owner(ctx), in.Rule)
 	if err != nil {
 		return nil, s.problem(inPlace(err, "query", "rule"))
 	}
@@ -160,13 +160,13 @@ func (s *Server) getRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBod
 }
 
 func (s *Server) deleteRule(ctx context.Context, in *rulePath) (*reply[wire.Deleted], error) {
-	if err := s.opts.Fleet.DeleteRule(ctx, s.owner(ctx), in.Rule); err != nil {
+	if err := s.opts.Alerts.DeleteRule(ctx, s.owner(ctx), in.Rule); err != nil {
 		return nil, s.problem(inPlace(err, "query", "rule"))
 	}
 	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Rule}}, nil
 }
 
-func ruleBody(r *fleet.Rule) wire.RuleBody {
+func ruleBody(r *alerts.Rule) wire.RuleBody {
 	b := wire.RuleBody{RulePost: wire.RulePost{
 		ID: r.ID, Kind: string(r.Kind), Stream: r.Stream, Device: r.Device, Field: r.Field, Comparison: string(r.Comparison),
 		Threshold: rawJSON(r.Threshold), Severity: string(r.Severity),
@@ -174,7 +174,7 @@ func ruleBody(r *fleet.Rule) wire.RuleBody {
 	switch {
 	case r.Gap > 0:
 		b.Gap = timefmt.FormatDuration(r.Gap)
-	case r.Kind == fleet.OnValue:
+	case r.Kind == alerts.OnValue:
 		b.Gap = "none"
 	}
 	if r.For != 0 {

@@ -13,9 +13,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
-	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/devicelog"
+	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
@@ -33,7 +35,9 @@ type Options struct {
 	Rotator   *rotator.Rotator
 	Lifecycle store.Lifecycle
 	Streams   *streams.Registry
-	Fleet     *fleet.Fleet
+	Devices   *devices.Registry
+	Logs      *devicelog.Log
+	Alerts    *alerts.Monitor
 	Rollups   *rollup.Reader // nil: they are switched off
 	Counter   *rollup.Worker
 	// Keys are asked who may do what. Nil: there are none and will be none, and
@@ -79,7 +83,7 @@ func (l Limits) withDefaults() Limits {
 		l.Body = 1 << 30
 	}
 	if l.Request == 0 {
-		l.Request = 15 * time.Minute
+		l.Request = router.DefaultRequestTimeout
 	}
 	if l.Stall == 0 {
 		l.Stall = time.Minute
@@ -164,7 +168,7 @@ func New(o Options) *Server {
 	s.routeTables()
 	s.routeStreams()
 	s.routeKeys()
-	s.routeFleet()
+	s.routeDevicesAndAlerts()
 	s.routeHealth()
 	s.routeDocs()
 	s.mux.HandleFunc("/", s.notFound)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
 	"github.com/varvedb/varve/store"
 )
 
@@ -112,27 +113,20 @@ func (r *Registry) put(ctx context.Context, s *stored, cond store.Cond) error {
 func (r *Registry) List(ctx context.Context, tenant string) ([]Key, error) {
 	q := store.ItemQuery{PK: partition, Consistent: true}
 	list := []Key{}
-	for {
-		page, err := r.items.Query(ctx, q)
+	for it, err := range registry.All(ctx, r.items, q) {
 		if err != nil {
 			return nil, fmt.Errorf("list keys: %w", err)
 		}
-		for i := range page.Items {
-			if page.Items[i].SK == onKey {
-				continue
-			}
-			s, err := decode(&page.Items[i])
-			if err != nil {
-				return nil, err
-			}
-			if tenant == "" || s.Tenant == tenant {
-				list = append(list, s.Key)
-			}
+		if it.SK == onKey {
+			continue
 		}
-		if !page.More {
-			break
+		s, err := decode(it)
+		if err != nil {
+			return nil, err
 		}
-		q.After = &page.Items[len(page.Items)-1]
+		if tenant == "" || s.Tenant == tenant {
+			list = append(list, s.Key)
+		}
 	}
 	slices.SortFunc(list, func(a, b Key) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
 	return list, nil

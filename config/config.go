@@ -5,12 +5,13 @@ package config
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/fields"
-	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
 	"math"
 	"net"
@@ -197,8 +198,8 @@ func Default() Config {
 		Classes: map[string]Class{retention.DefaultClass: {Retention: 365 * 24 * time.Hour}},
 		Streams: map[string]Stream{},
 		Rollups: Rollups{Enabled: true, Resent: rollup.IgnoreResent.String()},
-		Limits:  Limits{Body: 1 << 30, Request: 15 * time.Minute, Stall: time.Minute, Requests: 4096, Readings: 65536, Reads: 512, SeriesFields: fields.DefaultLimit},
-		Logs:    Logs{Retention: fleet.DefaultLogRetention},
+		Limits:  Limits{Body: 1 << 30, Request: router.DefaultRequestTimeout, Stall: time.Minute, Requests: 4096, Readings: 65536, Reads: 512, SeriesFields: fields.DefaultLimit},
+		Logs:    Logs{Retention: devicelog.DefaultRetention},
 		Log:     Log{Level: "info", Format: "console"},
 	}
 }

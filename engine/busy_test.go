@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/registry"
 	"github.com/varvedb/varve/store/local"
 )
 
@@ -20,7 +21,7 @@ const (
 // upload writes the readings of a late upload into an embedded store, and returns
 // how long that took, on the clock and of the processors, and how many alerts
 // there are.
-func upload(tb testing.TB, ruled bool) (took, cpu time.Duration, alerts int) {
+func upload(tb testing.TB, ruled bool) (took, cpu time.Duration, raised int) {
 	tb.Helper()
 	st, err := local.Open(local.Options{Dir: tb.TempDir()})
 	if err != nil {
@@ -36,8 +37,8 @@ func upload(tb testing.TB, ruled bool) (took, cpu time.Duration, alerts int) {
 		}
 	}()
 	if ruled {
-		r := fleet.Rule{Tenant: varve.DefaultTenant, Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(30), Severity: fleet.Warning}
-		if _, _, err := e.Fleet.AddRule(tb.Context(), r); err != nil {
+		r := alerts.Rule{Tenant: varve.DefaultTenant, Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(30), Severity: alerts.Warning}
+		if _, _, err := e.Alerts.AddRule(tb.Context(), r); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -81,8 +82,8 @@ func processorTime(tb testing.TB) time.Duration {
 
 func countAlerts(tb testing.TB, e *engine.Engine) (n int) {
 	tb.Helper()
-	for l := (fleet.AlertList{Tenant: varve.DefaultTenant, Device: "a", Limit: fleet.MaxLimit}); ; {
-		page, err := e.Fleet.Alerts(tb.Context(), l)
+	for l := (alerts.AlertList{Tenant: varve.DefaultTenant, Device: "a", Limit: registry.MaxLimit}); ; {
+		page, err := e.Alerts.Alerts(tb.Context(), l)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -100,10 +101,10 @@ func BenchmarkBusyRule(b *testing.B) {
 	for b.Loop() {
 		took, cpu, _ := upload(b, false)
 		without, cpuWithout = without+took, cpuWithout+cpu
-		took, cpu, alerts := upload(b, true)
+		took, cpu, raised := upload(b, true)
 		with, cpuWith = with+took, cpuWith+cpu
-		if want := (bulkReadings + busyEach - 1) / busyEach; alerts != want {
-			b.Fatalf("%d alerts, want %d", alerts, want)
+		if want := (bulkReadings + busyEach - 1) / busyEach; raised != want {
+			b.Fatalf("%d alerts, want %d", raised, want)
 		}
 	}
 	b.ReportMetric(float64(b.N)*bulkReadings/without.Seconds(), "readings/s-without")

@@ -3,10 +3,10 @@
 //
 //	                 ┌────────── api ──────────┐
 //	                 │            │            │
-//	readings ──▶ router        query ◀── questions
-//	                 │ ╲        ╱ │            │
-//	                 │   fleet    │            │
-//	              streams ────────┤         rotator ◀── cron
+//	readings ──▶ router ──▶ alerts ──▶ query ◀── questions
+//	                 │         │          │    │
+//	                 │         └─ devices ┤    │
+//	              streams ────────────────┤ rotator ◀── cron
 //	                 │            │            │         │
 //	                 │          rollup ────────┤ ◀───────┘
 //	                 │            │            │
@@ -14,6 +14,6 @@
 //	                    mem │ local │ …
 //
 // The users of the store do not know each other: what the router tells the
-// fleet and marks for roll-ups, and what these ask of queries, goes through
+// alerts and marks for roll-ups, and what these ask of queries, goes through
 // functions and small interfaces that are wired here.
 package engine

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/devicelog"
+	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/fields"
-	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/lease"
@@ -41,7 +43,7 @@ type Options struct {
 	Seal     time.Duration
 	Grace    time.Duration
 	MaxDrops int
-	// LogRetention is as in fleet.Options.
+	// LogRetention is as in devicelog.Options.Retention.
 	LogRetention time.Duration
 	// Schedule is when the rotator runs; "" is @hourly. It also runs once in
 	// Open.
@@ -49,6 +51,9 @@ type Options struct {
 	// MaxRequests and MaxReadings bound what is under way; see router.Options.
 	MaxRequests int
 	MaxReadings int
+	// RequestTimeout is the limit of a request that writes readings. 0 is
+	// router.DefaultRequestTimeout.
+	RequestTimeout time.Duration
 	// SeriesFields is how many different fields a series may have; see fields.New.
 	SeriesFields int
 	// Parallel is how many tables one query reads at a time, and one rotation
@@ -75,7 +80,8 @@ type Options struct {
 type Events struct {
 	Router  router.Events
 	Rotator rotator.Events
-	Fleet   fleet.Events
+	// Failed, if set, is called when a background task of devices or alerts fails.
+	Failed func(task string, err error)
 	// Counted: marks of roll-ups were taken, or it failed. Nil is skipped.
 	Counted func(marks int, took time.Duration, err error)
 	// Mended: the registry lacked what tables hold of so many streams, and has it
@@ -105,6 +111,9 @@ func (o Options) withDefaults() Options {
 	if o.Grid == nil {
 		layout := grid.DefaultPolicy()
 		o.Grid = &layout
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = router.DefaultRequestTimeout
 	}
 	if o.Schedule == "" {
 		o.Schedule = "@hourly"
@@ -136,7 +145,9 @@ type Engine struct {
 	Router  *router.Router
 	Query   *query.Engine
 	Rotator *rotator.Rotator
-	Fleet   *fleet.Fleet
+	Devices *devices.Registry
+	Logs    *devicelog.Log
+	Alerts  *alerts.Monitor
 	Rollups *rollup.Reader // nil: none are kept
 	Counter *rollup.Worker
 	Now     func() time.Time
@@ -188,7 +199,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		// What goes wrong is in the rotator's events and health.
 		_ = e.rotate()
 	}))
-	silence := e.checkAlerts(o.Events.Fleet)
+	silence := e.checkAlerts(o.Events.Failed)
 	e.cron.Schedule(cron.Every(time.Minute), cron.FuncJob(silence))
 	e.cron.Schedule(cron.Every(countEvery), cron.FuncJob(func() { e.count(e.background, o.Events.Counted) }))
 	e.cron.Start()
@@ -198,10 +209,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 
 // wire makes the parts.
 func (e *Engine) wire(o Options, policy rotator.Policy) {
-	e.Fleet = fleet.New(fleet.Options{
-		Items: o.Store, Source: source{e}, Policy: o.Retention, Now: o.Now,
-		Holder: o.Holder, LogRetention: o.LogRetention, Events: o.Events.Fleet,
-	})
+	e.Devices = devices.New(devices.Options{Items: o.Store, Policy: o.Retention, Now: o.Now, Failed: o.Events.Failed})
+	e.Logs = devicelog.New(devicelog.Options{Items: o.Store, Now: o.Now, Retention: o.LogRetention})
 	if tables, ok := o.Store.(store.Surveyor); ok {
 		e.Streams.RecoverFrom(tables, func(prefix string) (string, bool) {
 			class, ok := o.Retention.ClassOfPrefix(prefix)
@@ -210,14 +219,18 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 	}
 	e.Query = query.New(query.Options{
 		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Now: o.Now,
-		Keep: e.Fleet.Keep, Layouts: o.Layouts, Parallel: o.Parallel,
+		Retention: e.Devices.Retention, Layouts: o.Layouts, Parallel: o.Parallel,
+	})
+	e.Alerts = alerts.New(alerts.Options{
+		Items: o.Store, Devices: e.Devices, Source: source{e.Query}, Now: o.Now, Holder: o.Holder,
+		RequestTimeout: o.RequestTimeout, Failed: o.Events.Failed,
 	})
 	e.Counter = rollup.NewWorker(rollup.WorkerOptions{
 		Items: reserveOf(o.Store), Raw: e.Query, Now: o.Now, Holder: o.Holder, Parallel: o.Parallel, Resent: o.Resent,
 	})
 	routing := router.Options{
 		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
-		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Fleet.Watch, Events: o.Events.Router, Layouts: o.Layouts,
+		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Alerts.Watch, Events: o.Events.Router, Layouts: o.Layouts,
 		Expire: o.Drop, Grace: policy.WithDefaults().Grace, Fields: fields.New(o.Store, o.SeriesFields),
 	}
 	if !o.NoRollups {
@@ -277,15 +290,15 @@ const rotateAgain = 20 * time.Second
 
 // checkAlerts returns what looks after deadman rules and the alerts of rules that
 // were deleted or changed, which it does at the start and every minute.
-func (e *Engine) checkAlerts(events fleet.Events) func() {
-	report := func(what string, err error) {
-		if err != nil && events.Failed != nil && e.background.Err() == nil {
-			events.Failed(what, err)
+func (e *Engine) checkAlerts(failed func(task string, err error)) func() {
+	report := func(task string, err error) {
+		if err != nil && failed != nil && e.background.Err() == nil {
+			failed(task, err)
 		}
 	}
 	return func() {
-		report("deadman rules", e.Fleet.CheckSilence(e.background))
-		report("alerts of retired rules", e.Fleet.ResolveRetired(e.background))
+		report("deadman rules", e.Alerts.CheckSilence(e.background))
+		report("alerts of retired rules", e.Alerts.ResolveRetired(e.background))
 	}
 }
 
@@ -299,7 +312,8 @@ func (e *Engine) Close() error {
 		}
 		e.retries.Wait()
 		e.first.Wait()
-		e.Fleet.Close()
+		e.Alerts.Close()
+		e.Devices.Close()
 		e.closeErr = e.Store.Close()
 	})
 	return e.closeErr

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/store/local"
@@ -64,14 +64,14 @@ func conflicts(t *testing.T, e *engine.Engine) {
 		{"cold", `{"":[1.50,null],"b":{"a":1e3}}`, "A", varve.Verdict{Outcome: varve.Rejected, Code: varve.CodeConflict}},
 		{"hot", `{"":[1.50,null],"b":{"a":1e3}}`, "B", varve.Verdict{Outcome: varve.Rejected, Code: varve.CodeConflict}},
 	} {
-		l, v, err := e.Fleet.AddLog(t.Context(), fleet.Log{
+		l, v, err := e.Logs.Add(t.Context(), devicelog.Entry{
 			Tenant: varve.DefaultTenant, Device: "d", Time: at, ID: id, State: row.state, Message: row.message, Attributes: attributes(row.attributes),
 		})
 		if err != nil || v.Outcome != row.want.Outcome || v.Code != row.want.Code || l.Message != "hot" || l.State != "A" {
 			t.Errorf("%s %s %s: %s %+v %v", row.state, row.message, row.attributes, v, l, err)
 		}
 	}
-	page, err := e.Fleet.Logs(t.Context(), fleet.LogList{Tenant: varve.DefaultTenant, Device: "d", Window: varve.AllTime()})
+	page, err := e.Logs.List(t.Context(), devicelog.Query{Tenant: varve.DefaultTenant, Device: "d", Window: varve.AllTime()})
 	if err != nil || len(page.Items) != 1 {
 		t.Errorf("%+v %v", page, err)
 	}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store/mem"
@@ -60,10 +60,10 @@ func afterAll(t *testing.T, clock time.Time, all []varve.Reading) string {
 	var passed atomic.Int64 // since then
 	now := func() time.Time { return clock.Add(time.Duration(passed.Load())) }
 	e := open(t, engine.Options{Store: mem.New(now), Now: now})
-	rule := fleet.Rule{
-		Tenant: varve.DefaultTenant, Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(6), For: time.Hour, Severity: fleet.Warning,
+	rule := alerts.Rule{
+		Tenant: varve.DefaultTenant, Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(6), For: time.Hour, Severity: alerts.Warning,
 	}
-	if _, _, err := e.Fleet.AddRule(t.Context(), rule); err != nil {
+	if _, _, err := e.Alerts.AddRule(t.Context(), rule); err != nil {
 		t.Fatal(err)
 	}
 	const writes = 60
@@ -107,7 +107,7 @@ func described(t *testing.T, e *engine.Engine, device string) string {
 		t.Fatal(err)
 	}
 	fmt.Fprintln(&b, device, latest.Reading.Time, latest.Reading.Field("v"))
-	page, err := e.Fleet.Alerts(t.Context(), fleet.AlertList{Tenant: s.Tenant, Device: device, Limit: 1000})
+	page, err := e.Alerts.Alerts(t.Context(), alerts.AlertList{Tenant: s.Tenant, Device: device, Limit: 1000})
 	if err != nil || page.Next != "" {
 		t.Fatal(page.Next, err)
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// source is where the fleet asks for readings: of what is stored, whether it has
-// expired or not. A device may keep its readings for a shorter time than a rule's
-// condition must hold, or than it may be silent.
-type source struct{ e *Engine }
+// source returns stored readings to the alerts, whether they have expired or not. A
+// device may have a shorter retention than the time for which a rule's condition
+// must hold, or for which the device may be silent.
+type source struct{ *query.Engine }
 
-// Read implements fleet.Source.
+// Read implements alerts.Source.
 func (s source) Read(ctx context.Context, series varve.Series, w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error {
-	rows, err := s.e.Query.Open(ctx, query.Query{Series: series, Window: w, Order: o, Consistent: true, Expired: true})
+	rows, err := s.Open(ctx, query.Query{Series: series, Window: w, Order: o, Consistent: true, Expired: true})
 	if err != nil {
 		return err
 	}
@@ -33,26 +33,8 @@ func (s source) Read(ctx context.Context, series varve.Series, w varve.Window, o
 	}
 }
 
-// LastArrival implements fleet.Source.
+// LastArrival implements alerts.Source.
 func (s source) LastArrival(ctx context.Context, series varve.Series) (time.Time, bool, error) {
-	a, err := s.e.Query.Latest(ctx, query.LatestQuery{Series: series, By: varve.ByArrival, Consistent: true, Expired: true})
+	a, err := s.Latest(ctx, query.LatestQuery{Series: series, By: varve.ByArrival, Consistent: true, Expired: true})
 	return a.Reading.Arrived, a.Found, err
-}
-
-// StreamsOf implements fleet.Source.
-func (s source) StreamsOf(ctx context.Context, tenant, device string) (of []string, err error) {
-	list, err := s.e.Streams.List(ctx, tenant)
-	if err != nil {
-		return nil, err
-	}
-	for _, st := range list {
-		a, err := s.e.Query.Latest(ctx, query.LatestQuery{Series: varve.Series{Tenant: tenant, Stream: st.Name, Device: device}})
-		if err != nil {
-			return nil, err
-		}
-		if a.Found {
-			of = append(of, st.Name)
-		}
-	}
-	return of, nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
 	"github.com/varvedb/varve/store"
 )
 
@@ -25,8 +26,15 @@ var ErrHeld = errors.New("lease is held by another process")
 // ErrLost means that the lease was taken over.
 var ErrLost = errors.New("lease was lost")
 
-// skew is by how much the clocks of two processes may differ.
-const skew = 30 * time.Minute
+// MaxClockSkew is the assumed limit of the difference between the clocks of two
+// processes that share a store. Every margin for clocks is derived from it.
+const MaxClockSkew = 10 * time.Minute
+
+// takeoverMargin is the time after the end of a lease at which its end is trusted.
+// One skew is enough for clocks as assumed. Two more tolerate a clock that is far
+// off, because two holders at once do more harm than a late takeover. Other
+// processes usually see earlier that a lease is idle.
+const takeoverMargin = 3 * MaxClockSkew
 
 const (
 	attrHolder = "holder"
@@ -74,11 +82,11 @@ func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 	if len(items) > 0 {
 		it := &items[0]
 		token := it.Attrs[attrToken]
-		until := time.UnixMilli(intOf(it.Attrs[attrUntil]))
-		if holder := it.Attrs[attrHolder].Text(); holder != k.Holder && !k.Now().After(until.Add(skew)) && !k.idle(name, intOf(token), until.UnixMilli()) {
+		until := time.UnixMilli(registry.Int(it.Attrs[attrUntil]))
+		if holder := it.Attrs[attrHolder].Text(); holder != k.Holder && !k.Now().After(until.Add(takeoverMargin)) && !k.idle(name, registry.Int(token), until.UnixMilli()) {
 			return nil, fmt.Errorf("lease %s: %w: %s until %s", name, ErrHeld, holder, until.UTC().Format(time.RFC3339))
 		}
-		l.token = intOf(token) + 1
+		l.token = registry.Int(token) + 1
 		// Its holder may have taken it over again, or renewed it, since.
 		conds = []store.Cond{store.IfEquals(attrToken, token), store.IfEquals(attrUntil, it.Attrs[attrUntil])}
 	}
@@ -151,10 +159,4 @@ func (l *Lease) Release(ctx context.Context) error {
 		return nil // taken over meanwhile
 	}
 	return err
-}
-
-// intOf returns the integer in a value; 0 if there is none.
-func intOf(v varve.Value) int64 {
-	n, _ := v.Int()
-	return n
 }

@@ -15,7 +15,7 @@ import (
 
 const (
 	ttl  = 10 * time.Minute
-	skew = 30 * time.Minute // by how much clocks may differ
+	skew = 3 * lease.MaxClockSkew // the takeover margin
 )
 
 // clock is a time that tests set.

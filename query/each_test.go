@@ -73,7 +73,7 @@ func TestEach_NamesFirstCopy(t *testing.T) {
 	// A device's own retention hides readings from users, and none from roll-ups.
 	e := query.New(query.Options{
 		Reader: w.store, Catalog: w.store, Streams: w.streams, Policy: w.policy, Now: w.now, Parallel: 1,
-		Keep: func(context.Context, string, string) (time.Duration, error) { return time.Hour, nil },
+		Retention: func(context.Context, string, string) (time.Duration, error) { return time.Hour, nil },
 	})
 	var copies, first []string
 	err := e.Each(t.Context(), device("a"), varve.AllTime(), func(r *varve.Reading, isFirst bool) {

@@ -13,16 +13,17 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options are what queries work with. All but Keep, Layouts and Parallel are
-// required.
+// Options are what queries work with. All but Retention, Layouts and Parallel
+// are required.
 type Options struct {
 	Reader  store.Reader
 	Catalog store.Catalog
 	Streams *streams.Registry
 	Policy  *retention.Policy
 	Now     func() time.Time
-	// Keep, if not nil, returns how long a device's readings live at the most.
-	Keep func(ctx context.Context, tenant, device string) (time.Duration, error)
+	// Retention, if set, returns the upper limit of the retention of a device's
+	// readings.
+	Retention func(ctx context.Context, tenant, device string) (time.Duration, error)
 	// Layouts are how the readings of streams lie, by name, as configured: what
 	// the registry has of a stream is widened to it.
 	Layouts map[string]store.Layout

@@ -57,9 +57,9 @@ func (e *Engine) look(ctx context.Context, tenant, stream string, consistent boo
 func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 	s := q.Series
 	most := retention.Forever
-	if e.opts.Keep != nil && !q.Expired {
+	if e.opts.Retention != nil && !q.Expired {
 		var err error
-		if most, err = e.opts.Keep(ctx, s.Tenant, s.Device); err != nil {
+		if most, err = e.opts.Retention(ctx, s.Tenant, s.Device); err != nil {
 			return plan{}, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/store"
 )
 
@@ -18,13 +19,14 @@ const (
 	reliance = 5 * time.Minute
 	giveUp   = time.Minute
 	// settled is how long after a mark's end, by its own clock, the worker takes
-	// it: clocks may differ by ten minutes.
-	settled = 15 * time.Minute
+	// it. It is longer than the skew of clocks, for writes that are under way.
+	settled = lease.MaxClockSkew + 5*time.Minute
 	// step is to what the ends of marks for late readings are rounded, so that
 	// writers put the same ones.
 	step = 30 * time.Minute
-	// turn is how long before a day it may already be that day elsewhere.
-	turn = 15 * time.Minute
+	// turn is how long before a day it may already be that day elsewhere: the skew of
+	// clocks, and the same margin.
+	turn = lease.MaxClockSkew + 5*time.Minute
 )
 
 // maxKnown is how many marks are remembered.

@@ -24,6 +24,10 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
+// DefaultRequestTimeout is the limit of a request that writes readings, if none is
+// configured. Servers apply the limit; the router does not know it.
+const DefaultRequestTimeout = 15 * time.Minute
+
 // Options are what a router works with. All fields but the limits and Events
 // are required.
 type Options struct {

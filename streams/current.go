@@ -95,7 +95,7 @@ func (r *Registry) begin(all *flights) *flight {
 func (r *Registry) readBoth(ctx context.Context, k id, version store.Key) (st Stream, v string, err error) {
 	items, err := r.items.Get(ctx, []store.Key{k.key(), version}, true)
 	if err != nil {
-		return st, "", fmt.Errorf("read stream %s of tenant %s: %w", k.stream, k.tenant, err)
+		return st, "", fmt.Errorf("read %s: %w", k, err)
 	}
 	st, v = Stream{Tenant: k.tenant, Name: k.stream}, store.NoVersion
 	for i := range items {
@@ -106,7 +106,7 @@ func (r *Registry) readBoth(ctx context.Context, k id, version store.Key) (st St
 			if st, err = decode(k, &items[i]); err != nil {
 				return st, "", err
 			}
-			r.remember(k, st)
+			r.known.Set(k, st)
 		}
 	}
 	if st.version == 0 {

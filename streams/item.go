@@ -10,12 +10,12 @@ import (
 )
 
 // item returns a stream as an item.
-func (s *Stream) item(k id) (store.Item, error) {
+func (s *Stream) item(k id) (*store.Item, error) {
 	classes, err := encode(s.Classes)
 	if err != nil {
-		return store.Item{}, err
+		return nil, err
 	}
-	it := store.Item{Key: k.key(), Attrs: map[string]varve.Value{
+	it := &store.Item{Key: k.key(), Attrs: map[string]varve.Value{
 		attrClasses: classes,
 		attrVersion: varve.IntValue(s.version),
 	}}
@@ -24,7 +24,7 @@ func (s *Stream) item(k id) (store.Item, error) {
 	}
 	if len(s.Shards) > 0 {
 		if it.Attrs[attrShards], err = encode(s.Shards); err != nil {
-			return store.Item{}, err
+			return nil, err
 		}
 	}
 	return it, nil

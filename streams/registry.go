@@ -10,7 +10,6 @@ package streams
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
 	"github.com/varvedb/varve/store"
 )
 
@@ -34,8 +34,11 @@ const (
 	attrClasses = "classes"    // JSON array in the order of the names
 	attrWindow  = "row_window" // milliseconds
 	attrShards  = "shards"     // JSON object: device → number
-	attrVersion = "version"    // raised by every change
+	attrVersion = registry.AttrVersion
 )
+
+// streamPrefix begins the sort keys of streams.
+const streamPrefix = "STREAM#"
 
 // Stream is one stream of a tenant. It is not to be changed.
 type Stream struct {
@@ -59,10 +62,7 @@ func (s *Stream) Layout(device string) store.Layout {
 // Registry knows the streams. It is safe for concurrent use.
 type Registry struct {
 	items store.Items
-	now   func() time.Time
-
-	mu    sync.RWMutex
-	known map[id]entry
+	known *registry.Cache[id, Stream]
 
 	surveyor store.Surveyor // nil: tables do not say what is in them
 	classOf  func(prefix string) (class string, ok bool)
@@ -73,15 +73,13 @@ type Registry struct {
 
 type id struct{ tenant, stream string }
 
-type entry struct {
-	Stream
-	read time.Time
-}
-
 // New returns the registry that is kept in items.
 func New(items store.Items, now func() time.Time) *Registry {
 	return &Registry{
-		items: items, now: now, known: map[id]entry{}, flights: map[id]*flights{},
+		items: items, flights: map[id]*flights{},
+		known: registry.NewCache[id](registry.CacheOptions[Stream]{
+			TTL: cacheFor, Now: now, Older: func(a, b Stream) bool { return a.version < b.version },
+		}),
 		classOf: func(string) (string, bool) { return "", false },
 	}
 }
@@ -108,8 +106,11 @@ func (r *Registry) recover(ctx context.Context, k id) (Stream, error) {
 }
 
 func (k id) key() store.Key {
-	return store.Key{PK: "TENANT#" + k.tenant, SK: "STREAM#" + k.stream}
+	return store.Key{PK: registry.TenantPK(k.tenant), SK: streamPrefix + k.stream}
 }
+
+// String names a stream in errors.
+func (k id) String() string { return "stream " + k.stream + " of tenant " + k.tenant }
 
 // Note makes sure that the registry says that a stream is written into a
 // class's tables, in rows of a window. It is durable when Note returns. What
@@ -117,10 +118,10 @@ func (k id) key() store.Key {
 // meanwhile.
 func (r *Registry) Note(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
 	k := id{tenant, stream}
-	e, ok := r.remembered(k)
-	noted := ok && e.notes(class, window)
-	if age := r.now().Sub(e.read); noted && age >= 0 && age < refreshAfter {
-		return e.Stream, nil
+	known, age, ok := r.known.Lookup(k)
+	noted := ok && known.notes(class, window)
+	if noted && age >= 0 && age < refreshAfter {
+		return known, nil
 	}
 	st, err := r.change(ctx, k, func(st *Stream) error {
 		if !st.notes(class, window) {
@@ -130,7 +131,7 @@ func (r *Registry) Note(ctx context.Context, tenant, stream, class string, windo
 		return nil
 	})
 	if err != nil && noted {
-		return e.Stream, nil // good enough: what was noted stays
+		return known, nil // classes and windows are never removed
 	}
 	return st, err
 }
@@ -163,111 +164,82 @@ func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, sh
 	})
 }
 
-// change changes a stream's item, however many others do so too, and remembers
-// it. What do leaves as it is, is not written. What do returns is returned.
+// change updates a stream's item, and remembers it. An update that changes nothing
+// is not written. Errors of do are returned as they are.
 func (r *Registry) change(ctx context.Context, k id, do func(*Stream) error) (Stream, error) {
-	for {
-		st, cond, err := r.read(ctx, k)
-		if err != nil {
-			return st, err
+	var st Stream
+	update := registry.Updater{Items: r.items, Legacy: attrClasses}
+	_, err := update.Update(ctx, k.key(), k.String(), func(old *store.Item) (*store.Item, error) {
+		was, err := r.streamOf(ctx, k, old)
+		if st = was; err != nil {
+			return nil, err
 		}
-		next := st
-		if err := do(&next); err != nil {
-			return st, err
+		if err := do(&st); err != nil {
+			st = was
+			return nil, err
 		}
-		if next.equal(&st) && st.version > 0 {
-			r.remember(k, st)
-			return st, nil
+		if st.equal(&was) && was.version > 0 {
+			return nil, nil
 		}
-		next.version++
-		it, err := next.item(k)
-		if err != nil {
-			return st, err
-		}
-		if err = r.items.Put(ctx, it, cond); err == nil {
-			r.remember(k, next)
-			return next, nil
-		}
-		if !errors.Is(err, store.ErrCondition) {
-			return st, fmt.Errorf("note stream %s of tenant %s: %w", k.stream, k.tenant, err)
-		}
-		// Somebody else noted something of the stream: look again.
+		st.version = registry.VersionOf(old) + 1
+		return st.item(k)
+	})
+	if err == nil {
+		r.known.Set(k, st)
 	}
+	return st, err
 }
 
 func (s *Stream) equal(o *Stream) bool {
 	return slices.Equal(s.Classes, o.Classes) && s.Window == o.Window && maps.Equal(s.Shards, o.Shards)
 }
 
-// read returns a stream, and the condition under which it is still what was
-// read.
-func (r *Registry) read(ctx context.Context, k id) (Stream, store.Cond, error) {
+// read returns a stream as it is stored.
+func (r *Registry) read(ctx context.Context, k id) (Stream, error) {
 	items, err := r.items.Get(ctx, []store.Key{k.key()}, true)
 	if err != nil {
-		return Stream{}, store.Cond{}, fmt.Errorf("read stream %s of tenant %s: %w", k.stream, k.tenant, err)
+		return Stream{}, fmt.Errorf("read %s: %w", k, err)
 	}
 	if len(items) == 0 {
-		st, err := r.recover(ctx, k)
-		return st, store.IfAbsent(), err
+		return r.streamOf(ctx, k, nil)
 	}
-	st, err := decode(k, &items[0])
-	if _, ok := items[0].Attrs[attrVersion]; !ok { // before there were versions, there were classes only
-		return st, store.IfEquals(attrClasses, items[0].Attrs[attrClasses]), err
-	}
-	return st, store.IfEquals(attrVersion, varve.IntValue(st.version)), err
+	return r.streamOf(ctx, k, &items[0])
 }
 
-func (r *Registry) remembered(k id) (entry, bool) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	e, ok := r.known[k]
-	return e, ok
-}
-
-func (r *Registry) remember(k id, st Stream) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.known[k].version > st.version {
-		return // read before, and remembered after
+// streamOf returns the stream of an item; if that is nil, the stream in the tables.
+func (r *Registry) streamOf(ctx context.Context, k id, it *store.Item) (Stream, error) {
+	if it == nil {
+		return r.recover(ctx, k)
 	}
-	r.known[k] = entry{Stream: st, read: r.now()}
+	return decode(k, it)
 }
 
 // Get returns a stream; one without classes if nothing was written to it. Fresh
 // asks the registry itself rather than a copy that is up to ten seconds old.
 func (r *Registry) Get(ctx context.Context, tenant, stream string, fresh bool) (Stream, error) {
 	k := id{tenant, stream}
-	e, ok := r.remembered(k)
-	if age := r.now().Sub(e.read); ok && !fresh && age >= 0 && age < cacheFor {
-		return e.Stream, nil
+	if known, age, ok := r.known.Lookup(k); ok && !fresh && age >= 0 && age < cacheFor {
+		return known, nil
 	}
-	st, _, err := r.read(ctx, k)
+	st, err := r.read(ctx, k)
 	if err == nil && st.version > 0 {
-		r.remember(k, st)
+		r.known.Set(k, st)
 	}
 	return st, err
 }
 
 // List returns the streams of a tenant in the order of their names.
-func (r *Registry) List(ctx context.Context, tenant string) ([]Stream, error) {
-	q := store.ItemQuery{PK: "TENANT#" + tenant, From: "STREAM#", To: store.PrefixEnd("STREAM#"), Consistent: true}
-	var list []Stream
-	for {
-		page, err := r.items.Query(ctx, q)
+func (r *Registry) List(ctx context.Context, tenant string) (list []Stream, err error) {
+	q := store.ItemQuery{PK: registry.TenantPK(tenant), From: streamPrefix, To: store.PrefixEnd(streamPrefix), Consistent: true}
+	for it, err := range registry.All(ctx, r.items, q) {
 		if err != nil {
 			return nil, fmt.Errorf("list streams of tenant %s: %w", tenant, err)
 		}
-		for i := range page.Items {
-			name := strings.TrimPrefix(page.Items[i].SK, "STREAM#")
-			st, err := decode(id{tenant, name}, &page.Items[i])
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, st)
+		st, err := decode(id{tenant, strings.TrimPrefix(it.SK, streamPrefix)}, it)
+		if err != nil {
+			return nil, err
 		}
-		if !page.More {
-			return list, nil
-		}
-		q.After = &page.Items[len(page.Items)-1]
+		list = append(list, st)
 	}
+	return list, nil
 }

@@ -28,7 +28,7 @@ func (r *Registry) PlanRepairs(ctx context.Context, found []store.Survey) (plan 
 		k := id{found[i].Tenant, found[i].Stream}
 		items, err := r.items.Get(ctx, []store.Key{k.key()}, true)
 		if err != nil {
-			return nil, fmt.Errorf("read stream %s of tenant %s: %w", k.stream, k.tenant, err)
+			return nil, fmt.Errorf("read %s: %w", k, err)
 		}
 		is := Stream{Tenant: k.tenant, Name: k.stream}
 		if len(items) > 0 {

@@ -31,7 +31,7 @@ func newClient(t *testing.T) *client.Client {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Fleet: e.Fleet, Now: now, Metrics: prometheus.NewRegistry(),
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: now, Metrics: prometheus.NewRegistry(),
 	}))
 	t.Cleanup(func() {
 		srv.Close()

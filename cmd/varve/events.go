@@ -7,7 +7,6 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rotator"
@@ -42,7 +41,7 @@ func engineEvents(log zerolog.Logger) engine.Events {
 			},
 			Failed: newFailures(log, time.Now).rejected,
 		},
-		Fleet: fleet.Events{Failed: newFailures(log, time.Now).failed},
+		Failed: newFailures(log, time.Now).failed,
 		Rotator: rotator.Events{
 			Applied: func(a rotator.Action, took time.Duration, err error) {
 				ev := log.Debug()

@@ -163,7 +163,7 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 		Store: st, Retention: c.Policy(), Grid: &grid,
 		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
 		Layouts: c.Layouts(), Parallel: parallel(c), LogRetention: c.Logs.Retention, NoRollups: !c.Rollups.Enabled, Resent: c.Resent(),
-		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings,
+		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings, RequestTimeout: c.Limits.Request,
 		SeriesFields: c.Limits.SeriesFields,
 		Holder:       holder, Now: now, Conditions: conditions, Events: engineEvents(log),
 	})
@@ -224,7 +224,7 @@ func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged f
 		registerDamage(reg, st)
 	}
 	return api.New(api.Options{
-		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Fleet: e.Fleet,
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts,
 		Rollups: e.Rollups, Counter: e.Counter, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
 		Version: versionText(), Verify: verifierOf(e, c), Metrics: reg, Hosts: c.Server.HostList(),
 		Limits: api.Limits{

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store"
@@ -108,8 +108,8 @@ func verifyTables(ctx context.Context, c *config.Config, rate int64, sampled sam
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	devices := fleet.New(fleet.Options{Items: s, Policy: c.Policy(), Now: now})
-	defer devices.Close()
+	known := devices.New(devices.Options{Items: s, Policy: c.Policy(), Now: now})
+	defer known.Close()
 	registry := streams.New(s, now)
 	policy := c.Policy()
 	registry.RecoverFrom(s, func(prefix string) (string, bool) {
@@ -121,7 +121,7 @@ func verifyTables(ctx context.Context, c *config.Config, rate int64, sampled sam
 	if _, err = s.Verify(ctx, verification(rate, sample, found)); err != nil {
 		return nil, err
 	}
-	return checkSample(ctx, sample, sampled.seed, rollup.NewReader(s, raw, c.Resent()), aliveBy(policy, devices), found)
+	return checkSample(ctx, sample, sampled.seed, rollup.NewReader(s, raw, c.Resent()), aliveBy(policy, known), found)
 }
 
 // damageOfProblem is what the API and the command line show of a problem.
@@ -164,7 +164,7 @@ func verifierOf(e *engine.Engine, c *config.Config) api.Verifier {
 		if err := verifyStore(ctx, e.Store, v, sample); err != nil || e.Rollups == nil {
 			return err
 		}
-		_, err := checkSample(ctx, sample, sampled.seed, e.Rollups, aliveBy(c.Policy(), e.Fleet), v.Found)
+		_, err := checkSample(ctx, sample, sampled.seed, e.Rollups, aliveBy(c.Policy(), e.Devices), v.Found)
 		return err
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/fleet"
+	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store"
@@ -83,9 +83,9 @@ func sampledText(done rollup.Sampled, seed uint64) string {
 
 // aliveBy returns a function that reports whether no reading of an hour can have
 // expired: by the classes, the stream and the device.
-func aliveBy(policy *retention.Policy, devices *fleet.Fleet) func(context.Context, varve.Series, time.Time) (bool, error) {
+func aliveBy(policy *retention.Policy, known *devices.Registry) func(context.Context, varve.Series, time.Time) (bool, error) {
 	return func(ctx context.Context, s varve.Series, at time.Time) (bool, error) {
-		least, err := devices.Keep(ctx, s.Tenant, s.Device)
+		least, err := known.Retention(ctx, s.Tenant, s.Device)
 		if err != nil {
 			return false, err
 		}

@@ -62,7 +62,7 @@ func TestCosts(t *testing.T) {
 	}
 	lines, rows := readRows(t)
 	w := newWorld(t, emulator)
-	for _, p := range append(ofReadings(), ofFleet()...) {
+	for _, p := range append(ofReadings(), ofDevices()...) {
 		r := rows[p.id]
 		if r == nil {
 			t.Errorf("pattern %s is not in %s", p.id, document)

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/alerts"
+	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/fleet"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/retention"
@@ -123,7 +124,7 @@ func (w *world) fill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.fillFleet(t)
+	w.fillDevices(t)
 }
 
 // spread spreads the hot device over four keys, and gives it readings.
@@ -140,21 +141,21 @@ func (w *world) spread(t *testing.T) {
 	w.send(t, readings...)
 }
 
-// fillFleet makes log entries, a rule, two alerts that are resolved of one
+// fillDevices makes log entries, a rule, two alerts that are resolved of one
 // device, and one that is open of each of twenty others.
-func (w *world) fillFleet(t *testing.T) {
+func (w *world) fillDevices(t *testing.T) {
 	t.Helper()
 	for i := range 20 {
-		l := fleet.Log{Tenant: varve.DefaultTenant, Device: "boiler_1", Time: day.Add(time.Duration(i) * time.Hour), State: "NORMAL", Operator: "liz"}
+		l := devicelog.Entry{Tenant: varve.DefaultTenant, Device: "boiler_1", Time: day.Add(time.Duration(i) * time.Hour), State: "NORMAL", Operator: "liz"}
 		if i%4 == 0 {
 			l.State, l.EscalatedTo = "WARNING4", "sara"
 		}
 		w.log(t, l)
 	}
-	rule := fleet.Rule{
-		Tenant: varve.DefaultTenant, ID: "hot", Stream: boiler.Stream, Field: "temperature", Comparison: ">", Threshold: varve.IntValue(30), Severity: fleet.Critical,
+	rule := alerts.Rule{
+		Tenant: varve.DefaultTenant, ID: "hot", Stream: boiler.Stream, Field: "temperature", Comparison: ">", Threshold: varve.IntValue(30), Severity: alerts.Critical,
 	}
-	if _, _, err := w.Fleet.AddRule(t.Context(), rule); err != nil {
+	if _, _, err := w.Alerts.AddRule(t.Context(), rule); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range []int64{20, 31, 20, 31, 20} {
@@ -164,7 +165,7 @@ func (w *world) fillFleet(t *testing.T) {
 		s := boiler
 		s.Device = fmt.Sprintf("b%02d", i)
 		w.send(t, valued(s, noon, 31))
-		page, err := w.Fleet.Alerts(t.Context(), fleet.AlertList{Tenant: s.Tenant, Device: s.Device})
+		page, err := w.Alerts.Alerts(t.Context(), alerts.AlertList{Tenant: s.Tenant, Device: s.Device})
 		if err != nil || len(page.Items) != 1 {
 			t.Fatalf("%d alerts: %v", len(page.Items), err)
 		}
@@ -172,9 +173,9 @@ func (w *world) fillFleet(t *testing.T) {
 	}
 }
 
-func (w *world) log(t *testing.T, l fleet.Log) {
+func (w *world) log(t *testing.T, l devicelog.Entry) {
 	t.Helper()
-	if _, _, err := w.Fleet.AddLog(t.Context(), l); err != nil {
+	if _, _, err := w.Logs.Add(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
 }

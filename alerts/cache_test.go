@@ -1,0 +1,84 @@
+package alerts_test
+
+import (
+	"context"
+	"github.com/varvedb/varve/alerts"
+	"github.com/varvedb/varve/store"
+	"strings"
+	"testing"
+	"time"
+)
+
+// slow does something once, between what a read has found and its answer.
+type slow struct {
+	store.Items
+	prefix string // of the sort keys that are read
+	do     func()
+}
+
+func (s *slow) read(sk string) {
+	if do := s.do; do != nil && strings.HasPrefix(sk, s.prefix) {
+		s.do = nil
+		do()
+	}
+}
+
+func (s *slow) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+	page, err := s.Items.Query(ctx, q)
+	s.read(q.From)
+	return page, err
+}
+
+func (s *slow) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
+	items, err := s.Items.Get(ctx, keys, consistent)
+	s.read(keys[0].SK)
+	return items, err
+}
+
+func newSlow(t *testing.T) (*world, *slow) {
+	s := &slow{}
+	w := newWorld(t, func(o *alerts.Options) {
+		s.Items = o.Items
+		o.Items = s
+	})
+	return w, s
+}
+
+// TestRulesChangeWhileRead: a rule is in force here as soon as it is made, and
+// no more when it is deleted, also if the rules were just being read.
+func TestRulesChangeWhileRead(t *testing.T) {
+	w, s := newSlow(t)
+	r := above(5, 0)
+	r.ID = "high"
+	s.prefix, s.do = "RULE#", func() { w.rule(r) }
+	w.send(valued(0, 1))
+	w.send(valued(1, 9))
+	if got := w.shown(); got != "1-1-" {
+		t.Errorf("a rule that was made: %q", got)
+	}
+	w.advance(10 * time.Second)
+	s.do = func() { must(t, w.DeleteRule(t.Context(), tenant, "high")) }
+	w.send(valued(2, 9))
+	w.send(valued(3, 1))
+	if got := w.shown(); got != "1-1-deleted" || s.do != nil {
+		t.Errorf("a rule that was deleted: %q", got)
+	}
+}
+
+// TestRuleWhoseAnswerWasLost: a rule that is there when it is made again is in
+// force here from then on.
+func TestRuleWhoseAnswerWasLost(t *testing.T) {
+	w := newWorld(t)
+	w.send(valued(0, 1)) // there are none
+	other, _ := w.process(w.options)
+	defer other.Close()
+	r := above(5, 0)
+	r.ID, r.Tenant = "high", tenant
+	_, _, err := other.AddRule(t.Context(), r)
+	must(t, err)
+	w.rule(r)
+	w.send(valued(1, 9))
+	if got := w.shown(); got != "1-1-" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,77 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// routeDevicesAndAlerts adds what there is of devices beside their readings.
+func (s *Server) routeDevicesAndAlerts() {
+	s.routeDevices()
+	s.routeLogs()
+	s.routeRules()
+	s.routeAlerts()
+}
+
+// deviceOp describes an operation of a group of them.
+func deviceOp(tag, id, method, path, summary, description string) huma.Operation {
+	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag}}
+}
+
+// owner returns whose devices, logs, rules and alerts a request is about.
+func (s *Server) owner(ctx context.Context) string { return grantOf(ctx).Tenant }
+
+// Paging is the parameters of a list; it is exported because huma sees only what is.
+type Paging struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"at most so many on a page; default 100"`
+	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
+}
+
+// inPlace says where the parameter at fault is: in the path, or in the query or
+// body that the rest came in.
+func inPlace(err error, rest string, path ...string) error {
+	e := classify(err)
+	if e.Param == "" {
+		return err
+	}
+	place := rest
+	for _, name := range path {
+		if name == e.Param {
+			place = "path"
+		}
+	}
+	e.Param = place + "." + e.Param
+	return e
+}
+
+// jsonValue reads a JSON object; none is no value.
+func jsonValue(param string, text json.RawMessage) (varve.Value, error) {
+	if len(text) == 0 || string(text) == "null" {
+		return varve.Value{}, nil
+	}
+	v, err := varve.JSONValue(text)
+	if err != nil {
+		return v, varve.InvalidParam(param, "%s", err)
+	}
+	return v, nil
+}
+
+// rawJSON writes a JSON value; no value is left out.
+func rawJSON(v varve.Value) json.RawMessage {
+	if v.IsZero() {
+		return nil
+	}
+	return wire.AppendValue(nil, v)
+}
+
+// momentIn reads a time of a list's query; "" is the default.
+func (s *Server) momentIn(name, text string, def time.Time) (time.Time, error) {
+	return moment(url.Values{name: {text}}, name, wire.TimeFormat{}, s.opts.Now(), def)
+}

@@ -1,0 +1,126 @@
+package devicelog
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+// Query selects entries in the order of time: of a device, of an operator, or
+// escalated to a supervisor. One of the three is set.
+type Query struct {
+	Tenant     string
+	Device     string
+	Operator   string
+	Supervisor string
+	State      string // if set, only this state; of a device or a supervisor
+	Window     varve.Window
+	Order      varve.Order
+	Limit      int // of a page; 0 is registry.DefaultLimit
+	Cursor     string
+	// Asked is the text of the window, if the text may mean another window later. A
+	// cursor has the window of the first page.
+	Asked []string
+}
+
+// items returns the one ordered query of the list.
+func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
+	if q.State != "" {
+		if err := checkState(q.State); err != nil {
+			return iq, "", err
+		}
+	}
+	switch {
+	case q.Operator != "":
+		err = checkPerson("operator", q.Operator)
+		iq = store.ItemQuery{Index: store.GSI1, PK: operatorPK(q.Tenant, q.Operator)}
+	case q.Supervisor != "":
+		err = checkPerson("supervisor", q.Supervisor)
+		iq = store.ItemQuery{Index: store.GSI2, PK: supervisorPK(q.Tenant, q.Supervisor)}
+		if q.State != "" {
+			iq.PK = supervisorStatePK(q.Tenant, q.State, q.Supervisor)
+		}
+	default:
+		if err = varve.ValidateDevice(q.Device); err != nil {
+			err = varve.InvalidParam("device", "%s", err)
+		}
+		iq, prefix = store.ItemQuery{PK: registry.DevicePK(q.Tenant, q.Device)}, logPrefix
+		if q.State != "" {
+			prefix = stateLogPrefix + q.State + "#"
+		}
+	}
+	if err == nil {
+		iq.Limit, err = registry.PageLimit(q.Limit)
+	}
+	iq.Order, iq.Consistent = q.Order, true
+	return iq, prefix, err
+}
+
+// List returns a page of entries.
+func (l *Log) List(ctx context.Context, q Query) (page registry.Page[Entry], err error) {
+	iq, prefix, err := q.items()
+	if err != nil {
+		return page, err
+	}
+	question := append([]string{"logs", iq.PK, prefix, q.Order.String()}, q.Asked...)
+	if q.Cursor != "" {
+		if iq.After, err = q.resume(question, &iq); err != nil {
+			return page, err
+		}
+	}
+	if err := q.Window.Validate(); err != nil {
+		return page, varve.InvalidParam("to", "%s", err)
+	}
+	iq.From, iq.To = prefix+registry.TimeText(q.Window.From), prefix+registry.TimeText(q.Window.To)
+	if !q.Window.From.Before(q.Window.To) {
+		return page, nil
+	}
+	items, err := l.opts.Items.Query(ctx, iq)
+	if err != nil {
+		return page, fmt.Errorf("list logs: %w", err)
+	}
+	for i := range items.Items {
+		e, err := entryOf(q.Tenant, &items.Items[i])
+		if err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, e)
+	}
+	if items.More {
+		last := &items.Items[len(items.Items)-1]
+		page.Next = registry.EncodeCursor(question, last.PK, last.SK, last.In(iq.Index).SK,
+			strconv.FormatInt(q.Window.From.UnixNano(), 10), strconv.FormatInt(q.Window.To.UnixNano(), 10))
+	}
+	return page, nil
+}
+
+// resume takes the window from the cursor, and returns the last item of the page
+// before.
+func (q *Query) resume(question []string, iq *store.ItemQuery) (*store.Item, error) {
+	place, err := registry.ParseCursor(q.Cursor, question, 5)
+	if err != nil {
+		return nil, err
+	}
+	from, err1 := strconv.ParseInt(place[3], 10, 64)
+	to, err2 := strconv.ParseInt(place[4], 10, 64)
+	if err1 != nil || err2 != nil {
+		return nil, registry.InvalidCursor()
+	}
+	q.Window = varve.Window{From: time.Unix(0, from), To: time.Unix(0, to)}
+	at := store.Key{PK: iq.PK, SK: place[2]}
+	it := &store.Item{Key: store.Key{PK: place[0], SK: place[1]}}
+	switch iq.Index {
+	case store.GSI1:
+		it.GSI1 = at
+	case store.GSI2:
+		it.GSI2 = at
+	default:
+		it.Key = at
+	}
+	return it, nil
+}

@@ -1,0 +1,99 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+// Put replaces the record of a device, and returns it. It keeps the times of
+// creation and of the last reading. Of two calls at once, one follows the other.
+// It fails with Invalid, also if a stream of the device has a shorter retention.
+func (r *Registry) Put(ctx context.Context, d Device, streams StreamFinder) (Device, error) {
+	if err := d.Validate(); err != nil {
+		return Device{}, err
+	}
+	if err := r.checkRetention(ctx, &d, streams); err != nil {
+		return Device{}, err
+	}
+	update := registry.Updater{Items: r.opts.Items}
+	_, err := update.Update(ctx, metadataKey(d.Tenant, d.Device), "device "+d.Device, func(old *store.Item) (*store.Item, error) {
+		return r.replacement(d, old)
+	})
+	if err != nil {
+		return Device{}, err
+	}
+	r.forgetOverride(deviceID{d.Tenant, d.Device})
+	return r.Get(ctx, d.Tenant, d.Device)
+}
+
+// replacement returns the item of a device that replaces another one, or none.
+func (r *Registry) replacement(d Device, old *store.Item) (*store.Item, error) {
+	d.UpdatedAt = r.now()
+	d.CreatedAt, d.LastSeenAt = d.UpdatedAt, time.Time{}
+	if old != nil {
+		was, err := deviceOf(d.Tenant, old)
+		if err != nil {
+			return nil, err
+		}
+		d.CreatedAt, d.LastSeenAt = was.CreatedAt, was.LastSeenAt
+	}
+	it := d.item()
+	return &it, nil
+}
+
+// Delete removes a device. Its readings, logs and alerts stay, and its next reading
+// registers it again. It fails with NotFound.
+func (r *Registry) Delete(ctx context.Context, tenant, device string) error {
+	if err := varve.ValidateDevice(device); err != nil {
+		return varve.InvalidParam("device", "%s", err)
+	}
+	// The last-seen records are deleted first: as long as one exists, no reading
+	// registers the device again. They are deleted again after the device, because
+	// a reading may have arrived in between.
+	if err := r.deleteLastSeen(ctx, tenant, device); err != nil {
+		return fmt.Errorf("delete device %s: %w", device, err)
+	}
+	err := r.opts.Items.Delete(ctx, metadataKey(tenant, device), store.IfExists())
+	missing := errors.Is(err, store.ErrCondition)
+	if err != nil && !missing {
+		return fmt.Errorf("delete device %s: %w", device, err)
+	}
+	r.forgetOverride(deviceID{tenant, device})
+	if err := r.deleteLastSeen(ctx, tenant, device); err != nil {
+		return fmt.Errorf("delete device %s: %w", device, err)
+	}
+	if missing {
+		return varve.Errorf(varve.NotFound, "device %q is not registered", device)
+	}
+	return nil
+}
+
+// deleteLastSeen deletes the last-seen records of a device.
+func (r *Registry) deleteLastSeen(ctx context.Context, tenant, device string) error {
+	id := deviceID{tenant, device}
+	defer r.lastSeen.forget(recordID{deviceID: id})
+	q := store.ItemQuery{PK: registry.DevicePK(tenant, device), From: lastSeenSK, To: store.PrefixEnd(lastSeenSK), Consistent: true}
+	var keys []store.Key
+	for it, err := range registry.All(ctx, r.opts.Items, q) {
+		if err != nil {
+			return err
+		}
+		keys = append(keys, it.Key)
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	err := r.opts.Items.DeleteAll(ctx, keys)
+	for _, k := range keys {
+		_, stream, _ := strings.Cut(k.SK, lastSeenSK+"#")
+		r.lastSeen.forget(recordID{id, stream})
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package devices
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/param"
+	"github.com/varvedb/varve/internal/quote"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/timefmt"
+)
+
+// Status is the expected activity of a device.
+type Status string
+
+// The statuses.
+const (
+	Active      Status = "active"      // should send readings
+	Inactive    Status = "inactive"    // should not
+	Maintenance Status = "maintenance" // may or may not
+)
+
+// Statuses returns all statuses.
+func Statuses() []Status { return []Status{Active, Inactive, Maintenance} }
+
+// ParseStatus returns the status of a text. It fails with Invalid.
+func ParseStatus(s string) (Status, error) {
+	if slices.Contains(Statuses(), Status(s)) {
+		return Status(s), nil
+	}
+	return "", varve.InvalidParam("status", "%s is unknown: use %s", quote.Text(s), param.Alternatives(Statuses()))
+}
+
+// Limits of a device's texts, in bytes.
+const (
+	maxText       = 256
+	maxAttributes = 32 << 10
+)
+
+// Device is the record of a device.
+type Device struct {
+	Tenant, Device string
+	Name           string // for people
+	Type           string // as in sensor, gateway
+	Status         Status
+	Location       string
+	Firmware       string
+	Attributes     varve.Value // a JSON object, or no value
+	// Retention is the retention of its readings, if it is shorter than the retention
+	// of their stream. 0 means no override.
+	Retention time.Duration
+
+	CreatedAt time.Time // registered: by hand, or by its first reading
+	UpdatedAt time.Time // changed by hand
+	// LastSeenAt is when a reading arrived. The last one may have arrived up to a
+	// minute later. Zero means that none has arrived.
+	LastSeenAt time.Time
+}
+
+// Validate checks all of a device but its retention. A missing status becomes
+// Active. It fails with Invalid.
+func (d *Device) Validate() error {
+	if err := varve.ValidateDevice(d.Device); err != nil {
+		return varve.InvalidParam("device", "%s", err)
+	}
+	if d.Status == "" {
+		d.Status = Active
+	}
+	if _, err := ParseStatus(string(d.Status)); err != nil {
+		return err
+	}
+	for _, t := range []struct{ name, text string }{{"name", d.Name}, {"type", d.Type}, {"location", d.Location}, {"firmware", d.Firmware}} {
+		if err := param.CheckText(t.name, t.text, maxText); err != nil {
+			return err
+		}
+	}
+	return param.CheckObject("attributes", d.Attributes, maxAttributes)
+}
+
+const metadataSK = "#METADATA"
+
+func metadataKey(tenant, device string) store.Key {
+	return store.Key{PK: registry.DevicePK(tenant, device), SK: metadataSK}
+}
+
+// devicePrefix begins the sort keys of devices in the index of statuses.
+const devicePrefix = "DEVICE#"
+
+const statusKind = "DEVICE_STATUS"
+
+// item returns the device as it is stored, in its first version.
+func (d *Device) item() store.Item {
+	it := store.Item{
+		Key:   metadataKey(d.Tenant, d.Device),
+		GSI1:  store.Key{PK: registry.ShardPK(statusKind, d.Tenant, string(d.Status), d.Device), SK: devicePrefix + d.Device},
+		Attrs: map[string]varve.Value{registry.AttrVersion: varve.IntValue(1)},
+	}
+	registry.PutText(it.Attrs, "name", d.Name)
+	registry.PutText(it.Attrs, "type", d.Type)
+	registry.PutText(it.Attrs, "status", string(d.Status))
+	registry.PutText(it.Attrs, "location", d.Location)
+	registry.PutText(it.Attrs, "firmware", d.Firmware)
+	registry.PutValue(it.Attrs, "attributes", d.Attributes)
+	if d.Retention != 0 {
+		registry.PutText(it.Attrs, "retention", timefmt.FormatDuration(d.Retention))
+	}
+	registry.PutTime(it.Attrs, "createdAt", d.CreatedAt)
+	registry.PutTime(it.Attrs, "updatedAt", d.UpdatedAt)
+	registry.PutTime(it.Attrs, attrLastSeen, d.LastSeenAt)
+	return it
+}
+
+// deviceOf returns the device of an item.
+func deviceOf(tenant string, it *store.Item) (Device, error) {
+	a := registry.NewReader(it)
+	d := Device{
+		Tenant: tenant, Device: strings.TrimPrefix(it.PK, registry.DevicePK(tenant, "")),
+		Name: a.Text("name"), Type: a.Text("type"), Status: Status(a.Text("status")),
+		Location: a.Text("location"), Firmware: a.Text("firmware"), Attributes: it.Attrs["attributes"],
+		CreatedAt: a.Time("createdAt"), UpdatedAt: a.Time("updatedAt"), LastSeenAt: a.Time(attrLastSeen),
+	}
+	if text := a.Text("retention"); text != "" {
+		var err error
+		if d.Retention, err = timefmt.ParseDuration(text); err != nil {
+			a.Fail("retention", err)
+		}
+	}
+	return d, a.Err()
+}

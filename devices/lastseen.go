@@ -1,0 +1,174 @@
+package devices
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// lastSeen is the set of devices that sent readings in the present minute, and the
+// records that are still to be written. Only the first reading of a minute changes
+// it. Every other reading costs one lookup in a map.
+type lastSeen struct {
+	mu         sync.RWMutex
+	minute     int64                  // since 1970
+	touched    map[string]touched     // by tenant; all of it is registered
+	pending    map[recordID]time.Time // to be written
+	registered registered
+	wake       chan struct{}
+}
+
+// touched is the part of a tenant's records that the present minute has touched.
+type touched struct {
+	devices map[string]struct{}
+	series  map[recordID]struct{} // selected by a stream filter
+}
+
+func newLastSeen() lastSeen {
+	return lastSeen{touched: map[string]touched{}, pending: map[recordID]time.Time{}, registered: registered{}, wake: make(chan struct{}, 1)}
+}
+
+// untouched returns the records that readings of one tenant touch for the first
+// time in this minute. A record may occur several times. The names are in the
+// memory of the readings.
+func (s *lastSeen) untouched(now time.Time, tenant string, filter StreamFilter, readings []varve.Reading, verdicts []varve.Verdict) (fresh []recordID) {
+	minute := now.Unix() / 60
+	var last varve.Series
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	expired := s.expired(minute)
+	was := s.touched[tenant]
+	for i := range readings {
+		r := &readings[i]
+		if !verdicts[i].HasStored() || r.Device == last.Device && (len(filter) == 0 || r.Stream == last.Stream) {
+			continue
+		}
+		last = r.Series
+		id := recordID{deviceID: deviceID{tenant, r.Device}}
+		if _, ok := was.devices[r.Device]; expired || !ok {
+			fresh = append(fresh, id)
+		}
+		if len(filter) == 0 || !filter.includes(&r.Series) {
+			continue
+		}
+		id.stream = r.Stream
+		if _, ok := was.series[id]; expired || !ok {
+			fresh = append(fresh, id)
+		}
+	}
+	return fresh
+}
+
+// expired reports whether a minute is another than the present one. A request of
+// the minute before may come late. A clock that was set back further starts over.
+// The lock is held.
+func (s *lastSeen) expired(minute int64) bool { return minute > s.minute || minute < s.minute-1 }
+
+// unique returns each record once, in memory of its own, and those among them that
+// are not known to exist.
+func (s *lastSeen) unique(fresh []recordID) (all map[recordID]written, first []recordID) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all = make(map[recordID]written, len(fresh))
+	for _, id := range fresh {
+		if _, twice := all[id]; twice {
+			continue
+		}
+		id = recordID{deviceID{strings.Clone(id.tenant), strings.Clone(id.device)}, strings.Clone(id.stream)}
+		if all[id] = false; !s.registered.has(id) {
+			first = append(first, id)
+		}
+	}
+	return all, first
+}
+
+// touch records that the present minute has touched some records. Records that
+// were not written with this very time become pending.
+func (s *lastSeen) touch(now time.Time, records map[recordID]written) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if minute := now.Unix() / 60; s.expired(minute) {
+		s.minute = minute
+		clear(s.touched)
+	}
+	for id, done := range records {
+		of := s.touched[id.tenant]
+		_, device := of.devices[id.device]
+		_, series := of.series[id]
+		if device && id.stream == "" || series {
+			continue
+		}
+		if of.devices == nil {
+			of = touched{map[string]struct{}{}, map[recordID]struct{}{}}
+			s.touched[id.tenant] = of
+		}
+		if id.stream == "" {
+			of.devices[id.device] = struct{}{}
+		} else {
+			of.series[id] = struct{}{}
+		}
+		if s.registered.add(id); !done {
+			s.pending[id] = now
+		}
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// forget removes a record. The next reading that touches it counts as the first.
+func (s *lastSeen) forget(id recordID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.registered.remove(id)
+	of := s.touched[id.tenant]
+	if delete(of.series, id); id.stream == "" {
+		delete(of.devices, id.device)
+	}
+}
+
+// takePending returns and removes the pending records.
+func (s *lastSeen) takePending() map[recordID]time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.pending
+	s.pending = map[recordID]time.Time{}
+	return taken
+}
+
+// restorePending makes a record pending again, unless a newer time is pending.
+func (s *lastSeen) restorePending(id recordID, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, newer := s.pending[id]; !newer {
+		s.pending[id] = at
+	}
+}
+
+// maxRegistered bounds the number of remembered records, to some 20 MB. Beyond it,
+// all are forgotten, and each record costs a read of the registry.
+const maxRegistered = 1 << 20
+
+// registered has the hashes of records that exist. Of two records with one hash,
+// the second is registered in the background.
+type registered map[uint64]struct{}
+
+var registeredSeed = maphash.MakeSeed()
+
+func (k registered) add(id recordID) {
+	if len(k) >= maxRegistered {
+		clear(k)
+	}
+	k[maphash.Comparable(registeredSeed, id)] = struct{}{}
+}
+
+func (k registered) remove(id recordID) { delete(k, maphash.Comparable(registeredSeed, id)) }
+
+func (k registered) has(id recordID) bool {
+	_, ok := k[maphash.Comparable(registeredSeed, id)]
+	return ok
+}

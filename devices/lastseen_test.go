@@ -1,0 +1,227 @@
+package devices_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/devices"
+	"github.com/varvedb/varve/registry/registrytest"
+	"github.com/varvedb/varve/store"
+)
+
+// lastSeen returns the stored last-seen time of a device.
+func (w *world) lastSeen(device string) time.Time {
+	w.t.Helper()
+	synctest.Wait() // until the writer is idle
+	d, err := w.Get(w.t.Context(), tenant, device)
+	must(w.t, err)
+	return d.LastSeenAt
+}
+
+// TestTouch_RegistersAtFirstReading: a device that sends is active from then on. A record that exists stays.
+func TestTouch_RegistersAtFirstReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		_, err := w.Put(t.Context(), devices.Device{Tenant: tenant, Device: "known", Name: "N", Status: devices.Maintenance}, w)
+		must(t, err)
+		w.advance(time.Hour)
+		w.send(reading("new", noon), reading("known", noon))
+		synctest.Wait()
+		list := w.devices(devices.Query{Tenant: tenant})
+		arrived := noon.Add(time.Hour)
+		if len(list) != 2 || list[0].Name != "N" || list[0].Status != devices.Maintenance || !list[0].CreatedAt.Equal(noon) || !list[0].LastSeenAt.Equal(arrived) ||
+			list[1].Status != devices.Active || !list[1].CreatedAt.Equal(arrived) || !list[1].LastSeenAt.Equal(arrived) {
+			t.Errorf("%+v", list)
+		}
+		// Deleted, and still sending.
+		must(t, w.Delete(t.Context(), tenant, "new"))
+		w.advance(time.Minute)
+		w.send(reading("new", noon.Add(1)))
+		if at := w.lastSeen("new"); !at.Equal(arrived.Add(time.Minute)) {
+			t.Errorf("seen at %s", at)
+		}
+	})
+}
+
+// TestTouch_RecordsArrivalPerMinute: the last-seen time follows arrivals, not event times. Duplicates count, rejected
+// readings do not. A minute costs one write.
+func TestTouch_RecordsArrivalPerMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.send(reading("d", noon.Add(-90*24*time.Hour)))
+		if at := w.lastSeen("d"); !at.Equal(noon) {
+			t.Errorf("last seen at %s, arrived at %s", at, noon)
+		}
+		w.advance(time.Minute) // from the second minute on, the record exists
+		w.send(reading("d", noon))
+		w.lastSeen("d")
+		before := w.items.Puts("#SEEN")
+		for minute := range 5 {
+			w.advance(time.Minute)
+			for i := range 100 {
+				w.send(reading("d", noon.Add(time.Duration(i*minute))))
+				synctest.Wait()
+			}
+			if at := w.lastSeen("d"); !at.Equal(w.now()) {
+				t.Errorf("seen at %s at %s", at, w.now())
+			}
+		}
+		if n := w.items.Puts("#SEEN") - before; n != 5 {
+			t.Errorf("%d writes in 5 minutes", n)
+		}
+		w.advance(time.Minute)
+		must(t, w.touch(t.Context(), w.now(), []varve.Reading{reading("d", noon)}, []varve.Verdict{varve.Reject(varve.CodeUnavailable, "no")}))
+		if at := w.lastSeen("d"); at.Equal(w.now()) {
+			t.Error("a rejected reading counts")
+		}
+	})
+}
+
+// TestTouch_NeverDecreasesLastSeen: a process with a slow clock does not overwrite a later time of another.
+func TestTouch_NeverDecreasesLastSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.send(reading("d", noon))
+		synctest.Wait()
+		for _, minutes := range []int{-60, 61, -60} {
+			best := w.lastSeen("d")
+			w.advance(time.Duration(minutes) * time.Minute)
+			w.send(reading("d", noon))
+			if at := w.lastSeen("d"); minutes < 0 && !at.Equal(best) || minutes > 0 && !at.Equal(w.now()) {
+				t.Errorf("seen at %s, at %s", at, w.now())
+			}
+		}
+	})
+}
+
+// TestTouch_AcceptsKnownDevicesDespiteFailure: a failing store is reported, and does not delay readings of registered devices.
+// The next minute writes the time.
+func TestTouch_AcceptsKnownDevicesDespiteFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.send(reading("d", noon))
+		w.advance(time.Minute)
+		w.items.FailWrites(func(store.Key) error { return registrytest.ErrDisk })
+		w.send(reading("d", noon.Add(1)))
+		synctest.Wait()
+		if len(w.failed) != 1 || !errors.Is(w.failed[0], registrytest.ErrDisk) {
+			t.Errorf("reported: %v", w.failed)
+		}
+		w.items.FailWrites(nil)
+		w.advance(time.Minute)
+		w.send(reading("d", noon.Add(2)))
+		if at := w.lastSeen("d"); !at.Equal(noon.Add(2 * time.Minute)) {
+			t.Errorf("seen at %s", at)
+		}
+	})
+}
+
+// TestTouch_RetriesWrites: a failed write is retried within the minute, without another reading. It does not
+// overwrite a later time.
+func TestTouch_RetriesWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.filter.Add("weather", "")
+		w.send(reading("d", noon))
+		synctest.Wait()
+		w.items.FailWrites(registrytest.FailOn("#SEEN"))
+		for range 2 {
+			w.advance(time.Minute)
+			w.send(reading("d", w.now()))
+			synctest.Wait()
+		}
+		<-time.After(20 * time.Second)
+		w.items.FailWrites(nil)
+		<-time.After(20 * time.Second)
+		if at := w.lastSeen("d"); !at.Equal(w.now()) {
+			t.Errorf("seen at %s", at)
+		}
+		items, err := w.items.Get(t.Context(), []store.Key{{PK: "DEVICE#default/d", SK: "#SEEN#weather"}}, true)
+		if err != nil || len(items) != 1 || items[0].Attrs["lastSeenAt"].Text() != "2026-11-18T12:02:00.000000000Z" {
+			t.Errorf("%+v %v", items, err)
+		}
+		reported := len(w.failed)
+		<-time.After(time.Hour)
+		if puts := w.items.Puts("#SEEN"); len(w.failed) != reported || puts > 10 {
+			t.Errorf("%d writes, also after all was written", puts)
+		}
+	})
+}
+
+// TestTouch_KeepsLaterTimeOnRetry: a time that could not be written does not replace a later time of the same
+// device.
+func TestTouch_KeepsLaterTimeOnRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.send(reading("d", noon))
+		w.advance(time.Minute)
+		once := false
+		w.items.FailWrites(func(k store.Key) error {
+			if once || k.SK != "#SEEN" {
+				return nil
+			}
+			once = true
+			w.advance(time.Minute)
+			w.send(reading("d", w.now()))
+			return registrytest.ErrDisk
+		})
+		w.send(reading("d", w.now()))
+		if at := w.lastSeen("d"); !at.Equal(noon.Add(2 * time.Minute)) {
+			t.Errorf("seen at %s", at)
+		}
+	})
+}
+
+// TestClose_WritesPendingTimes: close writes the pending last-seen times.
+func TestClose_WritesPendingTimes(t *testing.T) {
+	w := newWorld(t)
+	var all []varve.Reading
+	for i := range 500 {
+		all = append(all, reading(fmt.Sprint("d", i), noon))
+	}
+	w.send(all...)
+	w.Close()
+	for _, d := range w.devices(devices.Query{Tenant: tenant}) {
+		if !d.LastSeenAt.Equal(noon) {
+			t.Errorf("%s was seen at %s", d.Device, d.LastSeenAt)
+		}
+	}
+	if n := len(w.devices(devices.Query{Tenant: tenant})); n != 500 {
+		t.Errorf("%d devices are registered", n)
+	}
+}
+
+// TestTouch_CopiesNames: the registry keeps names, not the buffers that they were read into.
+func TestTouch_CopiesNames(t *testing.T) {
+	w := newWorld(t)
+	buf := []byte("sensor")
+	r := reading(string(buf), noon)
+	verdicts := w.store([]varve.Reading{r})
+	borrowed := varve.Reading{Series: varve.Series{Tenant: tenant, Stream: "weather", Device: alias(buf)}}
+	must(t, w.touch(t.Context(), noon, []varve.Reading{borrowed}, verdicts))
+	copy(buf, "XXXXXX")
+	w.Close()
+	if _, err := w.Get(t.Context(), tenant, "sensor"); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkTouch(b *testing.B) {
+	w := newWorld(b)
+	readings := make([]varve.Reading, 5000)
+	for i := range readings {
+		readings[i] = reading(fmt.Sprintf("sensor_%06d", i%100), noon)
+	}
+	verdicts := make([]varve.Verdict, len(readings))
+	for i := range verdicts {
+		verdicts[i].Outcome = varve.Stored
+	}
+	for b.Loop() {
+		must(b, w.touch(b.Context(), noon, readings, verdicts))
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(readings)), "ns/reading")
+}

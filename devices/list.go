@@ -1,0 +1,141 @@
+package devices
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+// Get returns a device. It fails with NotFound.
+func (r *Registry) Get(ctx context.Context, tenant, device string) (Device, error) {
+	return r.GetIn(ctx, tenant, device, "")
+}
+
+// GetIn returns a device with its last-seen time in a stream, or in any stream if
+// the name is empty. It fails with NotFound.
+func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (Device, error) {
+	if err := varve.ValidateDevice(device); err != nil {
+		return Device{}, varve.InvalidParam("device", "%s", err)
+	}
+	items, err := r.opts.Items.Get(ctx, []store.Key{metadataKey(tenant, device), lastSeenKey(tenant, device, stream)}, true)
+	if err != nil {
+		return Device{}, fmt.Errorf("read device %s: %w", device, err)
+	}
+	var metadata, seen *store.Item
+	for i := range items {
+		if items[i].SK == metadataSK {
+			metadata = &items[i]
+		} else {
+			seen = &items[i]
+		}
+	}
+	if metadata == nil {
+		return Device{}, varve.Errorf(varve.NotFound, "device %q is not registered: send a reading, or put the device", device)
+	}
+	d, err := deviceOf(tenant, metadata)
+	if err != nil {
+		return Device{}, err
+	}
+	if stream != "" {
+		d.LastSeenAt = time.Time{} // the device's own time is of any stream
+	}
+	if seen != nil {
+		d.LastSeenAt, err = lastSeenOf(seen)
+	}
+	return d, err
+}
+
+// Refresh reads the last-seen time of a device in a stream, or in any stream if the
+// name is empty.
+func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error {
+	items, err := r.opts.Items.Get(ctx, []store.Key{lastSeenKey(d.Tenant, d.Device, stream)}, true)
+	if err != nil {
+		return fmt.Errorf("read when it was last seen: %w", err)
+	}
+	for i := range items {
+		if d.LastSeenAt, err = lastSeenOf(&items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Query selects devices, in the order of their names.
+type Query struct {
+	Tenant string
+	Status Status // if empty, any
+	// Stream is where LastSeenAt is the time of. If empty, any stream.
+	Stream string
+	Limit  int // of a page; 0 is registry.DefaultLimit
+	Cursor string
+}
+
+// List returns a page of devices. A device that exists and keeps its status from
+// the first page to the last is on one of them.
+func (r *Registry) List(ctx context.Context, q Query) (registry.Page[Device], error) {
+	var none registry.Page[Device]
+	statuses := Statuses()
+	if q.Status != "" {
+		if _, err := ParseStatus(string(q.Status)); err != nil {
+			return none, err
+		}
+		statuses = []Status{q.Status}
+	}
+	limit, err := registry.PageLimit(q.Limit)
+	if err != nil {
+		return none, err
+	}
+	s := registry.Span{
+		Index: store.GSI1, PKs: registry.AllShards(statusKind, q.Tenant, statuses...), Prefix: devicePrefix, Limit: limit,
+	}
+	question := []string{"devices", q.Tenant, string(q.Status)}
+	if q.Cursor != "" {
+		place, err := registry.ParseCursor(q.Cursor, question, 1)
+		if err != nil {
+			return none, err
+		}
+		s.After = place[0]
+	}
+	items, more, err := registry.Merge(ctx, r.opts.Items, s)
+	if err != nil {
+		return none, fmt.Errorf("list devices: %w", err)
+	}
+	page, err := r.withLastSeen(ctx, q.Tenant, q.Stream, items)
+	if more && err == nil {
+		page.Next = registry.EncodeCursor(question, page.Items[len(page.Items)-1].Device)
+	}
+	return page, err
+}
+
+// withLastSeen returns the devices of items, with their last-seen times.
+func (r *Registry) withLastSeen(ctx context.Context, tenant, stream string, items []store.Item) (page registry.Page[Device], err error) {
+	keys := make([]store.Key, len(items))
+	at := make(map[string]int, len(items))
+	page.Items = make([]Device, len(items))
+	for i := range items {
+		if page.Items[i], err = deviceOf(tenant, &items[i]); err != nil {
+			return page, err
+		}
+		if stream != "" {
+			page.Items[i].LastSeenAt = time.Time{}
+		}
+		keys[i], at[items[i].PK] = lastSeenKey(tenant, page.Items[i].Device, stream), i
+	}
+	if len(keys) == 0 {
+		return page, nil
+	}
+	seen, err := r.opts.Items.Get(ctx, keys, false)
+	if err != nil {
+		return page, fmt.Errorf("read when devices were last seen: %w", err)
+	}
+	for i := range seen {
+		if page.Items[at[seen[i].PK]].LastSeenAt, err = lastSeenOf(&seen[i]); err != nil {
+			return page, err
+		}
+	}
+	return page, nil
+}

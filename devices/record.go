@@ -1,0 +1,83 @@
+package devices
+
+import (
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+// The last-seen time of a device is an item of its own, from its second minute on.
+// It changes every minute, and must neither touch the indexes nor collide with a
+// change by hand. The last-seen time in a stream is another item, as long as a
+// deadman rule names the stream.
+const (
+	lastSeenSK   = "#SEEN"
+	attrLastSeen = "lastSeenAt"
+)
+
+// deviceID names a device.
+type deviceID struct{ tenant, device string }
+
+// recordID names a last-seen record: of a device in any stream, or in one.
+type recordID struct {
+	deviceID
+	stream string // if empty, any
+}
+
+func (id *recordID) key() store.Key { return lastSeenKey(id.tenant, id.device, id.stream) }
+
+func lastSeenKey(tenant, device, stream string) store.Key {
+	sk := lastSeenSK
+	if stream != "" {
+		sk += "#" + stream
+	}
+	return store.Key{PK: registry.DevicePK(tenant, device), SK: sk}
+}
+
+// item returns a last-seen record.
+func (id *recordID) item(at time.Time) store.Item {
+	return store.Item{Key: id.key(), Attrs: map[string]varve.Value{attrLastSeen: registry.TimeValue(at)}}
+}
+
+// firstItem returns the item that a first reading creates: the device, which has
+// the last-seen time of its first minute, or its record in a stream.
+func (id *recordID) firstItem(at time.Time) store.Item {
+	if id.stream != "" {
+		return id.item(at)
+	}
+	d := Device{Tenant: id.tenant, Device: id.device, Status: Active, CreatedAt: at, UpdatedAt: at, LastSeenAt: at}
+	return d.item()
+}
+
+// lastSeenOf returns the time of a last-seen record.
+func lastSeenOf(it *store.Item) (time.Time, error) {
+	a := registry.NewReader(it)
+	at := a.Time(attrLastSeen)
+	return at, a.Err()
+}
+
+// StreamFilter selects the series whose last-seen times are recorded by stream:
+// devices by stream, where "" stands for all devices. If nil, it selects none.
+type StreamFilter map[string]map[string]struct{}
+
+// Add selects a device in a stream, or all devices if the name is empty.
+func (f StreamFilter) Add(stream, device string) {
+	if f[stream] == nil {
+		f[stream] = map[string]struct{}{}
+	}
+	f[stream][device] = struct{}{}
+}
+
+func (f StreamFilter) includes(s *varve.Series) bool {
+	devices := f[s.Stream]
+	if len(devices) == 0 {
+		return false
+	}
+	if _, all := devices[""]; all {
+		return true
+	}
+	_, one := devices[s.Device]
+	return one
+}

@@ -1,0 +1,50 @@
+// Package param checks texts and objects that clients sent as parameters.
+package param
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/varvedb/varve"
+)
+
+// CheckText returns an error if a text is longer than most bytes or not UTF-8.
+func CheckText(name, text string, most int) error {
+	switch {
+	case len(text) > most:
+		return varve.InvalidParam(name, "%d bytes are too many: send at most %d", len(text), most)
+	case !utf8.ValidString(text):
+		return varve.InvalidParam(name, "not valid UTF-8: send UTF-8")
+	}
+	return nil
+}
+
+// CheckObject returns an error if a value is neither zero nor a JSON object of at
+// most so many bytes.
+func CheckObject(name string, v varve.Value, most int) error {
+	switch {
+	case v.IsZero():
+		return nil
+	case v.Kind() != varve.KindJSON || !strings.HasPrefix(v.Text(), "{"):
+		return varve.InvalidParam(name, `not a JSON object: send an object such as {"building":"A"}`)
+	case len(v.Text()) > most:
+		return varve.InvalidParam(name, "%d bytes are too many: send at most %d", len(v.Text()), most)
+	}
+	return nil
+}
+
+// Alternatives joins words for a message: a, b or c.
+func Alternatives[W ~string](list []W) string {
+	var b strings.Builder
+	for i, w := range list {
+		switch {
+		case i == 0:
+		case i == len(list)-1:
+			b.WriteString(" or ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(w))
+	}
+	return b.String()
+}

@@ -1,0 +1,116 @@
+package registry
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// Span is a range of sort keys that is spread over several partitions of an index.
+// No two of its items share a sort key.
+type Span struct {
+	Index  store.Index
+	PKs    []string
+	Prefix string // of all sort keys
+	Order  varve.Order
+	After  string // if set, only sort keys beyond Prefix and After, in Order
+	Limit  int
+	Match  func(*store.Item) bool // if set, other items are skipped
+	Stop   func() bool            // if set, called after each item; true ends the page
+}
+
+// source is a partition of a span, and its items that are read and not merged yet.
+type source struct {
+	q     store.ItemQuery
+	items []store.Item
+	more  bool
+	grow  bool // pages become longer, because many items may be skipped
+}
+
+// Merge returns the items of a span in one order, and whether more may follow.
+//
+// A page ends at a sort key, not at an item of a partition. So the next page is
+// right after items were added, removed, or moved to another partition.
+func Merge(ctx context.Context, from store.Items, s Span) (items []store.Item, more bool, err error) {
+	sources := make([]*source, len(s.PKs))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(shards)
+	for i, pk := range s.PKs {
+		sources[i] = &source{q: s.query(pk), more: true, grow: s.Match != nil}
+		g.Go(func() error { return sources[i].fill(gctx, from) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, false, err
+	}
+	for {
+		next := s.next(sources)
+		if next == nil {
+			return items, false, nil
+		}
+		if s.Match == nil || s.Match(&next.items[0]) {
+			if len(items) == s.Limit {
+				return items, true, nil
+			}
+			items = append(items, next.items[0])
+		}
+		next.items = next.items[1:]
+		if s.Stop != nil && s.Stop() {
+			return items, true, nil
+		}
+		if err := next.fill(ctx, from); err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+// next returns the source whose item is next in order; nil if all are read.
+func (s *Span) next(sources []*source) (next *source) {
+	for _, c := range sources {
+		if len(c.items) > 0 && (next == nil || s.before(&c.items[0], &next.items[0])) {
+			next = c
+		}
+	}
+	return next
+}
+
+func (s *Span) before(a, b *store.Item) bool {
+	if s.Order == varve.Descending {
+		a, b = b, a
+	}
+	return a.In(s.Index).SK < b.In(s.Index).SK
+}
+
+// query returns the query of one partition. Its limit is the partition's share of
+// a page and a margin, because shares differ.
+func (s *Span) query(pk string) store.ItemQuery {
+	share := s.Limit / len(s.PKs)
+	q := store.ItemQuery{Index: s.Index, PK: pk, From: s.Prefix, To: store.PrefixEnd(s.Prefix), Order: s.Order, Limit: share + share/4 + 2}
+	switch {
+	case s.After == "":
+	case s.Order == varve.Descending:
+		q.To = s.Prefix + s.After
+	default:
+		q.From = s.Prefix + s.After + "\x00"
+	}
+	return q
+}
+
+// fill reads the next items of the partition, if all before were merged.
+func (c *source) fill(ctx context.Context, from store.Items) error {
+	for len(c.items) == 0 && c.more {
+		page, err := from.Query(ctx, c.q)
+		if err != nil {
+			return err
+		}
+		if c.items, c.more = page.Items, page.More; len(c.items) > 0 {
+			c.q.After = &c.items[len(c.items)-1]
+		}
+		if c.grow {
+			c.q.Limit = min(2*c.q.Limit, MaxLimit)
+		}
+	}
+	return nil
+}

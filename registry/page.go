@@ -1,0 +1,96 @@
+package registry
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+	"hash/fnv"
+
+	"github.com/varvedb/varve"
+)
+
+// Page is a part of a list.
+type Page[T any] struct {
+	Items []T
+	Next  string // the cursor of the next page; "" on the last page
+}
+
+const cursorVersion = 1
+
+// checksumBytes is the length of the checksum at the end. Without it, a truncated
+// cursor could be a valid one of another place.
+const checksumBytes = 4
+
+// EncodeCursor returns a place in a list as text. The text is valid only for the
+// same question: the kind of the list, its tenant and its parameters.
+func EncodeCursor(question []string, place ...string) string {
+	b := binary.LittleEndian.AppendUint64([]byte{cursorVersion}, fingerprint(question))
+	for _, part := range place {
+		b = append(binary.AppendUvarint(b, uint64(len(part))), part...)
+	}
+	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// fingerprint returns a hash of a question.
+func fingerprint(question []string) uint64 {
+	h := fnv.New64a()
+	for _, part := range question {
+		// A hash.Hash never returns an error.
+		_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(part))))
+		_, _ = h.Write([]byte(part))
+	}
+	return h.Sum64()
+}
+
+// ParseCursor returns the place, of n parts, that EncodeCursor wrote for the same
+// question. It fails with Invalid, parameter cursor.
+func ParseCursor(text string, question []string, n int) ([]string, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion {
+		return nil, InvalidCursor()
+	}
+	end := len(b) - checksumBytes
+	if crc32.ChecksumIEEE(b[:end]) != binary.LittleEndian.Uint32(b[end:]) {
+		return nil, InvalidCursor()
+	}
+	if binary.LittleEndian.Uint64(b[1:]) != fingerprint(question) {
+		return nil, varve.InvalidParam("cursor", "this cursor belongs to another list: send it with the same parameters as the page that it came with")
+	}
+	var place []string
+	for b = b[9:end]; len(b) > 0; {
+		size, used := binary.Uvarint(b)
+		if used <= 0 || size > uint64(len(b)-used) {
+			return nil, InvalidCursor()
+		}
+		b = b[used:]
+		place, b = append(place, string(b[:size])), b[size:]
+	}
+	if len(place) != n {
+		return nil, InvalidCursor()
+	}
+	return place, nil
+}
+
+// InvalidCursor returns the error for a text that is not a cursor.
+func InvalidCursor() error {
+	return varve.InvalidParam("cursor", "this is not a cursor: use the value of next as it came")
+}
+
+// Limits of pages.
+const (
+	DefaultLimit = 100
+	MaxLimit     = 1000
+)
+
+// PageLimit returns the length of a page for a requested limit; 0 is DefaultLimit.
+// It fails with Invalid, parameter limit.
+func PageLimit(limit int) (int, error) {
+	switch {
+	case limit == 0:
+		return DefaultLimit, nil
+	case limit < 0 || limit > MaxLimit:
+		return 0, varve.InvalidParam("limit", "%d is not from 1 to %d", limit, MaxLimit)
+	}
+	return limit, nil
+}

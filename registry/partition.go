@@ -1,0 +1,32 @@
+package registry
+
+import "github.com/cespare/xxhash/v2"
+
+// shards is the number of index partitions among which the devices of one status,
+// or the alerts of one severity, are spread.
+const shards = 16
+
+// DevicePK returns the partition of all items about a device.
+func DevicePK(tenant, device string) string { return "DEVICE#" + tenant + "/" + device }
+
+// TenantPK returns the partition of items about a whole tenant.
+func TenantPK(tenant string) string { return "TENANT#" + tenant }
+
+// ShardPK returns the index partition of a device's items of one kind and word.
+func ShardPK(kind, tenant, word, device string) string {
+	return numberedPK(kind, tenant, word, int(xxhash.Sum64String(device)%shards))
+}
+
+func numberedPK(kind, tenant, word string, shard int) string {
+	return kind + "#" + tenant + "/" + word + "#" + string([]byte{'0' + byte(shard/10), '0' + byte(shard%10)})
+}
+
+// AllShards returns the index partitions of one kind and several words.
+func AllShards[W ~string](kind, tenant string, words ...W) (pks []string) {
+	for _, w := range words {
+		for shard := range shards {
+			pks = append(pks, numberedPK(kind, tenant, string(w), shard))
+		}
+	}
+	return pks
+}

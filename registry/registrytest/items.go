@@ -1,0 +1,135 @@
+// Package registrytest has a registry in memory for tests. It counts requests, and
+// can be made to fail or to lag.
+package registrytest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// ErrDisk is the error of requests that FailOn fails.
+var ErrDisk = errors.New("the disk is full")
+
+// Items is a store in memory that counts requests. Its fields are read and set
+// while no request is under way.
+type Items struct {
+	*mem.Store
+	Batches    []int              // lengths of the batches of PutAbsent
+	Gets       int                // calls of Get
+	Queries    int                // calls of Query
+	Unreadable error              // if set, the error of queries
+	Lagging    func([]store.Item) // if set, changes the results of reads that are not consistent
+
+	mu   sync.Mutex
+	puts map[string]int // by sort key
+	fail func(store.Key) error
+}
+
+// New returns an empty store.
+func New(now func() time.Time) *Items {
+	return &Items{Store: mem.New(now), puts: map[string]int{}}
+}
+
+// FailOn returns a function that fails items whose sort keys begin with one of the
+// prefixes.
+func FailOn(prefixes ...string) func(store.Key) error {
+	return func(k store.Key) error {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(k.SK, p) }) {
+			return ErrDisk
+		}
+		return nil
+	}
+}
+
+// FailWrites fails writes and deletions of the items for which a function returns
+// an error. If nil, none fail.
+func (s *Items) FailWrites(fail func(store.Key) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = fail
+}
+
+// Failing returns the error of writes of a key; nil if they succeed.
+func (s *Items) Failing(k store.Key) error {
+	s.mu.Lock()
+	fail := s.fail
+	s.mu.Unlock()
+	if fail == nil {
+		return nil
+	}
+	return fail(k)
+}
+
+// Puts returns the number of writes of a sort key, in any partition.
+func (s *Items) Puts(sk string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.puts[sk]
+}
+
+// Query implements store.Items.
+func (s *Items) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+	s.mu.Lock()
+	s.Queries++
+	err := s.Unreadable
+	s.mu.Unlock()
+	if err != nil {
+		return store.ItemPage{}, err
+	}
+	return s.Store.Query(ctx, q)
+}
+
+// Put implements store.Items.
+func (s *Items) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	s.mu.Lock()
+	s.puts[it.SK]++
+	s.mu.Unlock()
+	if err := s.Failing(it.Key); err != nil {
+		return err
+	}
+	return s.Store.Put(ctx, it, conds...)
+}
+
+// PutAbsent implements store.Items.
+func (s *Items) PutAbsent(ctx context.Context, items []store.Item) ([]bool, error) {
+	s.mu.Lock()
+	s.Batches = append(s.Batches, len(items))
+	for i := range items {
+		s.puts[items[i].SK]++
+	}
+	s.mu.Unlock()
+	for i := range items {
+		if err := s.Failing(items[i].Key); err != nil {
+			return nil, err
+		}
+	}
+	return s.Store.PutAbsent(ctx, items)
+}
+
+// Delete implements store.Items.
+func (s *Items) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
+	if err := s.Failing(k); err != nil {
+		return err
+	}
+	return s.Store.Delete(ctx, k, conds...)
+}
+
+// Get implements store.Items.
+func (s *Items) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
+	s.mu.Lock()
+	s.Gets++
+	lagging := s.Lagging
+	s.mu.Unlock()
+	items, err := s.Store.Get(ctx, keys, consistent)
+	if !consistent && lagging != nil {
+		lagging(items)
+	}
+	return items, err
+}
