@@ -1,4 +1,4 @@
-# The plugins are those in TFLINT_PLUGIN_DIR: see tests/terraform/tools.sh.
+# The plugins are in TFLINT_PLUGIN_DIR: see tests/terraform/tools.sh.
 plugin "terraform" {
   enabled = true
   preset  = "all"

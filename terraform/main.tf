@@ -1,18 +1,18 @@
-# Everything around Varve's tables: what stands still. Time tables are made,
-# tuned and dropped by Varve's rotator, and are nowhere here.
+# The resources around Varve's tables that do not change with time. Varve's
+# rotator creates, tunes and drops time tables; Terraform never has them.
 
 data "aws_region" "current" {}
 
 locals {
   registry_name = coalesce(var.registry_name, "${var.prefix}_registry")
-  # The tables of a class have a prefix of their own.
+  # Each class has its own table prefix.
   table_prefixes = [for name in sort(keys(var.classes)) : name == "default" ? var.prefix : "${var.prefix}-${name}"]
   kms_keys = toset(compact(concat(
     [var.registry_kms_key_arn, var.template.kms_key],
     [for own in values(var.template.classes) : own.kms_key]
   )))
 
-  # Varve's configuration: what is not set is left out, and has its default.
+  # Varve's configuration. Unset values are left out and have their defaults.
   groups = { for group, settings in {
     store = {
       kind     = "dynamodb"
@@ -33,7 +33,7 @@ locals {
     length(local.streams) > 0 ? { streams = local.streams } : null
   )
 
-  # The same by key, for the command line.
+  # The same settings by key, for the command line.
   settings = merge(
     merge([for group, settings in local.groups : { for key, value in settings : "${group}.${key}" => tostring(value) }]...),
     { for name, c in var.classes : "classes.${name}.retention" => c.retention },

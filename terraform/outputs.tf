@@ -4,7 +4,7 @@ output "service_config" {
 }
 
 output "settings" {
-  description = "The same by key, as for varve serve --set key=value."
+  description = "Varve's settings by key, for varve serve --set key=value."
   value       = local.settings
 }
 
@@ -14,7 +14,7 @@ output "registry" {
 }
 
 output "template" {
-  description = "The table template as the rotator reads it, JSON."
+  description = "The table template in JSON, as the rotator reads it."
   value       = module.registry.template
 }
 
@@ -29,7 +29,7 @@ output "role_arns" {
 }
 
 output "topic_arn" {
-  description = "ARN of the topic that alarms go to; null without monitoring."
+  description = "ARN of the alarms' topic; null without monitoring."
   value       = one(module.monitoring[*].topic_arn)
 }
 

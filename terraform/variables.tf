@@ -1,5 +1,5 @@
 variable "prefix" {
-  description = "Prefix of all tables' names, and of the names of everything else: it tells deployments in one account apart."
+  description = "Prefix of the names of all tables and other resources; it separates deployments in one account."
   type        = string
   default     = "varve"
   nullable    = false
@@ -11,34 +11,34 @@ variable "prefix" {
 }
 
 variable "registry_name" {
-  description = "Name of the registry's table; null: <prefix>_registry."
+  description = "Name of the registry's table. If null, <prefix>_registry."
   type        = string
   default     = null
 
   validation {
     condition     = var.registry_name == null ? true : can(regex("^[A-Za-z0-9_.-]{3,255}$", var.registry_name)) && !can(regex("_.*_.*_.*_.{4}$", var.registry_name))
-    error_message = "A registry is named with 3 to 255 letters, digits, _ . or -, and not as time tables are."
+    error_message = "A registry's name has 3 to 255 letters, digits, _ . or -, and not the form of a time table's name."
   }
 }
 
 variable "classes" {
-  description = "Retention classes and how long each keeps readings, as 90d, 1y or forever."
+  description = "Retention classes, each with its retention, such as 90d, 1y or forever."
   type        = map(object({ retention = string }))
   default     = { default = { retention = "1y" } }
   nullable    = false
 
   validation {
     condition     = contains(keys(var.classes), "default") && alltrue([for name in keys(var.classes) : can(regex("^[A-Za-z0-9]{1,16}$", name))])
-    error_message = "There is a class default, and classes are named with 1 to 16 letters and digits."
+    error_message = "The class default is required, and a class name has 1 to 16 letters and digits."
   }
   validation {
     condition     = alltrue([for c in var.classes : can(regex("^(forever|([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$", c.retention)) && c.retention != ""])
-    error_message = "A retention is written as 90d, 1d12h, 1y or forever."
+    error_message = "A retention has the form 90d, 1d12h, 1y or forever."
   }
 }
 
 variable "streams" {
-  description = "What is particular to streams: their class, how long they keep readings if that is shorter, and what DynamoDB's rows hold; see varve config print."
+  description = "Settings of single streams: class, shorter retention, row window and expect; see varve config print."
   type = map(object({
     class      = optional(string)
     retention  = optional(string)
@@ -50,24 +50,24 @@ variable "streams" {
 
   validation {
     condition     = alltrue([for s in var.streams : s.class == null ? true : contains(keys(var.classes), s.class)])
-    error_message = "A stream's class is one of classes."
+    error_message = "A stream's class must be in classes."
   }
   validation {
     condition     = alltrue([for s in var.streams : s.retention == null ? true : can(regex("^(forever|([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$", s.retention)) && s.retention != ""])
-    error_message = "A retention is written as 90d, 1d12h, 1y or forever."
+    error_message = "A retention has the form 90d, 1d12h, 1y or forever."
   }
   validation {
     condition     = alltrue([for s in var.streams : s.row_window == null ? true : can(regex("^([0-9]+(h|m|s|ms))+$", s.row_window))])
-    error_message = "A row's window is written as 1ms, 10s or 1h."
+    error_message = "A row window has the form 1ms, 10s or 1h."
   }
   validation {
     condition     = alltrue([for s in var.streams : s.expect == null ? true : contains(["auto", "new", "existing"], s.expect)])
-    error_message = "What is expected is auto, new or existing."
+    error_message = "The setting expect is auto, new or existing."
   }
 }
 
 variable "retention" {
-  description = "How tables end: whether those that have aged out are dropped, and the settings of varve config print that begin with retention."
+  description = "The end of tables: drop allows deletion of expired tables; the others are settings under retention, see varve config print."
   type = object({
     drop      = optional(bool, false)
     grace     = optional(string)
@@ -80,28 +80,28 @@ variable "retention" {
 
   validation {
     condition     = alltrue([for text in [var.retention.grace, var.retention.seal] : text == null ? true : can(regex("^([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$", text)) && text != ""])
-    error_message = "Grace and seal are written as 7d or 1h."
+    error_message = "Grace and seal have the form 7d or 1h."
   }
   validation {
     condition     = var.retention.max_drops == null ? true : var.retention.max_drops >= 1 && floor(var.retention.max_drops) == var.retention.max_drops
-    error_message = "A run may drop 1 table or more."
+    error_message = "The setting max_drops must be a whole number of at least 1."
   }
 }
 
 variable "hosts" {
-  description = "Names that a proxy in front calls Varve by (server.hosts); with API keys, any will do."
+  description = "Host names under which a proxy in front reaches Varve (server.hosts). With API keys, any name is accepted."
   type        = list(string)
   default     = []
   nullable    = false
 
   validation {
     condition     = alltrue([for host in var.hosts : can(regex("^[^/ *,]+$", host))])
-    error_message = "A host looks like varve.example.com."
+    error_message = "A host has the form varve.example.com."
   }
 }
 
 variable "template" {
-  description = "What the rotator makes time tables from; see the module registry."
+  description = "Table template: how the rotator creates time tables; see the module registry."
   type = object({
     billing                = optional(string)
     capacity               = optional(map(object({ read = number, write = number })), {})
@@ -130,7 +130,7 @@ variable "template" {
 }
 
 variable "deletion_protection" {
-  description = "Whether the registry refuses to be deleted. To destroy it, apply false first."
+  description = "Whether the registry refuses deletion. Before you destroy it, apply false."
   type        = bool
   default     = true
   nullable    = false
@@ -144,25 +144,25 @@ variable "point_in_time_recovery" {
 }
 
 variable "registry_kms_key_arn" {
-  description = "ARN of the KMS key that encrypts the registry; null: one of AWS's own."
+  description = "ARN of the KMS key that encrypts the registry. If null, AWS's own key."
   type        = string
   default     = null
 
   validation {
     condition     = var.registry_kms_key_arn == null ? true : can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", var.registry_kms_key_arn))
-    error_message = "A KMS key is given by its ARN, arn:…:kms:…:key/…."
+    error_message = "A KMS key is an ARN of the form arn:…:kms:…:key/…."
   }
 }
 
 variable "policies" {
-  description = "Whether the IAM policies are made. False against an emulator, which has none."
+  description = "Whether to create the IAM policies. Use false with an emulator, which has none."
   type        = bool
   default     = true
   nullable    = false
 }
 
 variable "roles" {
-  description = "Roles to make; see the module iam."
+  description = "Roles to create; see the module iam."
   type = map(object({
     policies   = set(string)
     services   = optional(set(string), [])
@@ -178,7 +178,7 @@ variable "roles" {
 }
 
 variable "monitoring" {
-  description = "Alarms, their topic and a dashboard; see the module monitoring. Null: none."
+  description = "Alarms, their topic and a dashboard; see the module monitoring. If null, they are not created."
   type = object({
     topic_arn        = optional(string)
     topic_kms_key_id = optional(string)
@@ -192,12 +192,12 @@ variable "monitoring" {
 
   validation {
     condition     = var.monitoring == null ? true : var.monitoring.topic_arn == null || length(var.monitoring.emails) == 0
-    error_message = "Mails come from the topic that is made: subscribe them to yours, or leave topic_arn out."
+    error_message = "Addresses in emails subscribe to the created topic: subscribe them to your topic, or leave topic_arn out."
   }
 }
 
 variable "archive" {
-  description = "A bucket for exports; see the module archive. Null: none."
+  description = "A bucket for exports, which no code of Varve uses yet; see the module archive. If null, it is not created."
   type = object({
     bucket             = string
     kms_key_arn        = optional(string)
@@ -208,12 +208,12 @@ variable "archive" {
 
   validation {
     condition     = var.archive == null ? true : length(var.archive.bucket) >= 3
-    error_message = "The bucket needs a name."
+    error_message = "The bucket's name has at least 3 characters."
   }
 }
 
 variable "ingest" {
-  description = "A Kinesis stream for readings; see the module ingest. Null: none."
+  description = "A Kinesis stream for readings, which no code of Varve uses yet; see the module ingest. If null, it is not created."
   type = object({
     shards          = optional(number)
     retention_hours = optional(number, 168)
@@ -223,12 +223,12 @@ variable "ingest" {
 
   validation {
     condition     = var.ingest == null ? true : var.ingest.retention_hours >= 24
-    error_message = "Records are kept for 24 hours or more."
+    error_message = "The setting retention_hours must be at least 24."
   }
 }
 
 variable "service" {
-  description = "Varve itself on Fargate; see the module service-ecs. Null: you run it."
+  description = "Varve on Fargate; see the module service-ecs. If null, you run Varve elsewhere."
   type = object({
     image              = string
     subnet_ids         = set(string)
@@ -258,24 +258,24 @@ variable "service" {
 }
 
 variable "endpoint" {
-  description = "Address of a DynamoDB emulator that Varve is to use; null: Amazon's."
+  description = "Address of a DynamoDB emulator for Varve. If null, DynamoDB on AWS."
   type        = string
   default     = null
 
   validation {
     condition     = var.endpoint == null ? true : can(regex("^https?://[^/]+", var.endpoint))
-    error_message = "An address looks like http://127.0.0.1:8000."
+    error_message = "An address has the form http://127.0.0.1:8000."
   }
 }
 
 variable "tags" {
-  description = "Tags of everything that is made here. Time tables have those of template."
+  description = "Tags of all created resources. Time tables have the tags of template."
   type        = map(string)
   default     = {}
   nullable    = false
 
   validation {
     condition     = alltrue([for key in keys(var.tags) : key != "varve:owner" && !startswith(key, "aws:")])
-    error_message = "The tag varve:owner is Varve's, and those that begin with aws: are Amazon's."
+    error_message = "The tag varve:owner is reserved for Varve, and tags that begin with aws: for AWS."
   }
 }

@@ -188,7 +188,7 @@ func examineRunning(ctx context.Context, a *app, c *config.Config) []dynamo.Find
 	}
 	for _, cond := range r.Conditions {
 		findings = append(findings, dynamo.Finding{
-			Check: "condition " + cond.Name, State: dynamo.Wrong, Remedy: "see docs/operations.md, What to watch",
+			Check: "condition " + cond.Name, State: dynamo.Wrong, Remedy: "see docs/operations.md, Monitoring",
 			Found: "since " + cond.Since.Format(time.RFC3339) + ": " + cond.Message,
 		})
 	}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Logs of services: a service is a device, an entry is a reading. Two entries of
-# one millisecond are two; one that is sent again is one.
+# one millisecond are both stored. A resent entry is stored once.
 set -eu
 varve ingest --stream app-logs --format ndjson - >/dev/null <<'END'
 {"device":"checkout","time":"2024-12-01T13:59:59.900Z","fields":{"level":"info","message":"started"}}

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A sensor's hourly aggregates. Hours have different numbers of readings, so the
-# mean of the day is the sum of the sums by the sum of the counts, and not the
-# mean of the hours' means.
+# A sensor's hourly aggregates. Hours have different numbers of readings. So the
+# mean of the day is the sum of the sums divided by the sum of the counts, and
+# not the mean of the hours' means.
 set -eu
 varve ingest --stream climate --format csv - >/dev/null <<'END'
 device,time,temperature

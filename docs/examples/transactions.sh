@@ -1,6 +1,6 @@
 #!/bin/sh
-# An account's transactions, in cents. Each has an id, so that a retry is never
-# booked twice; roll-ups add up exactly, also what comes late.
+# An account's transactions, in cents. Each has an id, so a retry is never booked
+# twice. Roll-ups are exact and include late transactions.
 set -eu
 book() {
 	varve ingest --stream transactions --format ndjson - >/dev/null

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What users did: a user is a device. A month, a day, and pages of two.
+# User activity: a user is a device, an action is a reading. The script shows a
+# month, a day, and pages of two.
 set -eu
 varve ingest --stream activity --format csv - >/dev/null <<'END'
 device,time,action,page
@@ -15,7 +16,7 @@ varve query activity u17 --during 2024-12 --fields action
 echo "On the 1st:"
 varve query activity u17 --during 2024-12-01 --fields action,page
 echo "December, page by page:"
-page() { # page [CURSOR]: prints a page of two, and keeps where it ended
+page() { # page [CURSOR] prints a page of two and sets cursor to its end
 	varve query activity u17 --during 2024-12 --limit 2 -o csv --fields action ${1:+--cursor "$1"} 2>"$more" | cut -d, -f1,4
 	cursor=$(sed -n 's/.*--cursor //p' "$more")
 }

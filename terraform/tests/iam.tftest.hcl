@@ -78,7 +78,7 @@ run "policy_of_a_role" {
   expect_failures = [var.roles]
 }
 
-run "role_of_nobody" {
+run "role_without_principals" {
   command = plan
   module {
     source = "./modules/iam"
@@ -89,7 +89,7 @@ run "role_of_nobody" {
   expect_failures = [var.roles]
 }
 
-run "role_of_everybody" {
+run "role_open_to_all" {
   command = plan
   module {
     source = "./modules/iam"

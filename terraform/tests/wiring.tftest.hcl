@@ -1,5 +1,5 @@
-# What is asked for is made, and told to those that need it; with a provider
-# that makes things up.
+# The requested resources are created, and their names reach the resources that
+# need them. The provider is a mock.
 
 mock_provider "aws" {
   override_data {
@@ -40,11 +40,11 @@ run "defaults" {
   }
   assert {
     condition     = output.topic_arn == "arn:aws:sns:eu-central-1:123456789012:made-up"
-    error_message = "Alarms go to ${coalesce(output.topic_arn, "nobody")}."
+    error_message = "Alarms go to ${coalesce(output.topic_arn, "no topic")}."
   }
   assert {
     condition     = output.archive_bucket == null && output.ingest_stream == null && output.service_name == null
-    error_message = "Something was made that nobody asked for."
+    error_message = "A resource was created that was not requested."
   }
   assert {
     condition = jsonencode(output.service_config) == jsonencode({
@@ -70,7 +70,7 @@ run "nothing_but_the_registry" {
   }
   assert {
     condition     = length(module.iam) == 0 && length(module.monitoring) == 0 && output.policy_arns == {} && output.topic_arn == null
-    error_message = "Policies or alarms were made."
+    error_message = "Policies or alarms were created."
   }
   assert {
     condition     = output.registry.name == "small_registry" && !contains(keys(output.settings), "metrics.cloudwatch")

@@ -2,13 +2,14 @@ package access
 
 import (
 	"flag"
-	"github.com/varvedb/varve/tests/dynamotest"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/varvedb/varve/tests/dynamotest"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 	document = root + "/docs/access-patterns.md"
 )
 
-var update = flag.Bool("update", false, "write into the document what patterns cost")
+var update = flag.Bool("update", false, "write the costs of patterns into the document")
 
 // row is a pattern's line in the document's tables:
 // | # | pattern | call | on DynamoDB | read units | write units | test |.
@@ -29,8 +30,8 @@ const columns = 7
 
 func (r *row) cost() cost { return cost{r.cells[3], r.cells[4], r.cells[5]} }
 
-// readRows returns the document's lines, and those that are rows of patterns by
-// their first cell.
+// readRows returns the document's lines, and the rows of patterns by their first
+// cell.
 func readRows(t *testing.T) (lines []string, rows map[string]*row) {
 	t.Helper()
 	text, err := os.ReadFile(document)
@@ -45,16 +46,16 @@ func readRows(t *testing.T) (lines []string, rows map[string]*row) {
 			continue
 		}
 		if len(cells) != columns || rows[cells[0]] != nil {
-			t.Fatalf("%s:%d: %d cells, want %d, and a first one of its own: %s", document, i+1, len(cells), columns, line)
+			t.Fatalf("%s:%d: %d cells, want %d with a unique first one: %s", document, i+1, len(cells), columns, line)
 		}
 		rows[cells[0]] = &row{line: i, cells: cells}
 	}
 	return lines, rows
 }
 
-// TestCosts: every pattern of the document is performed, and costs what the
-// document says. The units are those of DynamoDB Local; in a short run, which is
-// on another emulator, only the operations are compared.
+// TestCosts performs every pattern of the document and compares its cost. DynamoDB
+// Local counts the units. A short run uses another emulator and compares only the
+// operations.
 func TestCosts(t *testing.T) {
 	emulator := dynamotest.Local
 	if testing.Short() {
@@ -75,7 +76,7 @@ func TestCosts(t *testing.T) {
 				got.reads, got.writes, want.reads, want.writes = "", "", "", ""
 			}
 			if got != want && !*update {
-				t.Errorf("%s costs %+v, and is documented with %+v; -update writes it", r.cells[1], got, want)
+				t.Errorf("%s costs %+v, documented are %+v: run with -update", r.cells[1], got, want)
 			}
 			r.cells[3], r.cells[4], r.cells[5] = got.operations, got.reads, got.writes
 			lines[r.line] = "| " + strings.Join(r.cells, " | ") + " |"
@@ -96,9 +97,9 @@ var (
 	script = regexp.MustCompile("`(\\w+\\.txtar)`")
 )
 
-// TestNamedTests: every pattern names a test, and all that are named are there.
+// TestNamedTests checks that every pattern names a test, and that these tests exist.
 func TestNamedTests(t *testing.T) {
-	there := map[string]bool{}
+	known := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -107,13 +108,13 @@ func TestNamedTests(t *testing.T) {
 		if filepath.Dir(path) == root {
 			folder = "varve"
 		}
-		there[name] = true
+		known[name] = true
 		if !strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
 		text, err := os.ReadFile(path)
 		for _, f := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
-			there[folder+"."+f[1]] = true
+			known[folder+"."+f[1]] = true
 		}
 		return err
 	})
@@ -128,8 +129,8 @@ func TestNamedTests(t *testing.T) {
 			t.Errorf("pattern %s names no test: %s", id, tests)
 		}
 		for _, n := range named {
-			if !there[strings.Trim(n, "`")] {
-				t.Errorf("pattern %s names %s, which is not there", id, n)
+			if !known[strings.Trim(n, "`")] {
+				t.Errorf("pattern %s names %s, which is missing", id, n)
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// shown are the operations that are counted, in the order in which they are
-// written. Those that only look at tables are not: they cost nothing.
+// shown lists the operations that are counted, in the order of the document.
+// Operations that only describe tables are left out: they cost nothing.
 var shown = []string{
 	"Query", "Scan", "GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "CreateTable", "DeleteTable",
 }
@@ -25,8 +25,7 @@ type operations struct {
 	seen map[string]int
 }
 
-// client returns a client like c whose operations are counted, once each
-// however often they are tried.
+// client returns a client like c that counts its operations. Retries do not count.
 func (o *operations) client(c *dynamodb.Client) *dynamodb.Client {
 	count := middleware.InitializeMiddlewareFunc("CountOperations", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		o.mu.Lock()
@@ -41,8 +40,8 @@ func (o *operations) client(c *dynamodb.Client) *dynamodb.Client {
 	})
 }
 
-// take returns what was counted since the last call, as in "16 Query, 1 PutItem".
-func (o *operations) take() string {
+// reset returns the operations since the last call, as in "16 Query, 1 PutItem".
+func (o *operations) reset() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var parts []string
@@ -55,22 +54,22 @@ func (o *operations) take() string {
 	return strings.Join(parts, ", ")
 }
 
-// cost is what a pattern costs, as it is written in the document's table.
+// cost holds the cost of a pattern, as in the document's table.
 type cost struct{ operations, reads, writes string }
 
-// measure returns what a pattern costs once what is remembered is remembered:
-// it is performed until it costs the same twice in a row. So what the engine
-// does by itself now and then is not taken for a part of it.
+// measure returns the cost of a pattern with warm caches. It performs the pattern
+// until two costs in a row are the same. This excludes requests that the engine
+// makes by itself.
 func (w *world) measure(t *testing.T, perform func(i int)) cost {
 	t.Helper()
 	last := cost{operations: "?"}
 	for i := range 12 {
-		w.operations.take()
+		w.operations.reset()
 		before := w.store.Usage()
 		perform(i)
 		after := w.store.Usage()
 		now := cost{
-			operations: orNone(w.operations.take()),
+			operations: orNone(w.operations.reset()),
 			reads:      units(before.Reads, after.Reads, before.RegistryReads, after.RegistryReads),
 			writes:     units(before.Writes, after.Writes, before.RegistryWrites, after.RegistryWrites),
 		}
@@ -79,7 +78,7 @@ func (w *world) measure(t *testing.T, perform func(i int)) cost {
 		}
 		last = now
 	}
-	t.Fatalf("it costs something else every time, at last %v", last)
+	t.Fatalf("the cost varies each time, at last %v", last)
 	return last
 }
 
@@ -90,8 +89,8 @@ func orNone(s string) string {
 	return s
 }
 
-// units is what was used of readings' tables and of the registry between two
-// looks, in units.
+// units returns the units used between two measurements, on readings' tables and
+// the registry.
 func units(before, after, registryBefore, registryAfter dynamo.Use) string {
 	return fmt.Sprintf("%g", after.Units-before.Units+registryAfter.Units-registryBefore.Units)
 }

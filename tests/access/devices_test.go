@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/devices"
 )
 
-// ofDevices are the patterns of devices, logs, rules and alerts. Those that change
-// how much there is stand at the end.
+// ofDevices returns the patterns of devices, logs, rules and alerts. Patterns that
+// add items come last.
 func ofDevices() []pattern {
 	return []pattern{
 		{"AP1", func(t *testing.T, w *world, _ int) {
@@ -94,7 +94,7 @@ func logPages(id string, want int, l devicelog.Query, stretch string) pattern {
 	}}
 }
 
-// seen tells that a device was seen in another minute, and waits until that is
+// seen reports a device in a new minute, and waits until its last-seen time is
 // written.
 func seen(t *testing.T, w *world, i int) {
 	before := w.store.Usage().RegistryWrites.Requests
@@ -108,7 +108,7 @@ func seen(t *testing.T, w *world, i int) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatal("it was not written")
+			t.Fatal("the last-seen time was not written")
 		}
 	}
 }

@@ -1,3 +1,3 @@
-// Package access measures every access pattern of docs/access-patterns.md on a
-// DynamoDB emulator, and compares what it costs with what is written there.
+// Package access measures the cost of every access pattern on a DynamoDB emulator,
+// and compares it with docs/access-patterns.md.
 package access

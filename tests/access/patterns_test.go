@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// pattern performs one of the document's patterns; i is how often it was
-// performed before.
+// pattern performs one of the document's patterns. The parameter i counts earlier
+// calls.
 type pattern struct {
 	id      string
 	perform func(t *testing.T, w *world, i int)
@@ -27,8 +27,8 @@ func during(t *testing.T, s string) varve.Window {
 	return w
 }
 
-// ask is a pattern that reads a stretch of time of a series.
-func ask(id string, want int, s varve.Series, stretch string, more ...func(*query.Query)) pattern {
+// readRange returns a pattern that reads a range of time of a series.
+func readRange(id string, want int, s varve.Series, stretch string, more ...func(*query.Query)) pattern {
 	return pattern{id, func(t *testing.T, w *world, _ int) {
 		q := query.Query{Series: s, Window: during(t, stretch)}
 		for _, m := range more {
@@ -44,7 +44,7 @@ func newest(n int) func(*query.Query) {
 
 func after(at time.Time) func(*query.Query) {
 	r := reading(sensor, at)
-	r.Normalize() // so that it has its id
+	r.Normalize() // sets the id
 	from := r.Position()
 	return func(q *query.Query) { q.After = &from }
 }
@@ -72,8 +72,8 @@ func rolled(id string, want int, p rollup.Period, from time.Time, d time.Duratio
 	}}
 }
 
-// write is a pattern that writes n readings, one a second from a time on, each
-// time others.
+// write returns a pattern that writes n new readings, one a second from a given
+// time on.
 func write(id string, s varve.Series, n int, at time.Time) pattern {
 	return pattern{id, func(t *testing.T, w *world, i int) {
 		readings := make([]varve.Reading, n)
@@ -84,38 +84,38 @@ func write(id string, s varve.Series, n int, at time.Time) pattern {
 	}}
 }
 
-// ofReadings are the patterns of readings and roll-ups. What writes stands behind
-// what reads the same, and has a time of its own.
+// ofReadings returns the patterns of readings and roll-ups. Writes come after the
+// reads of the same range, and use times of their own.
 func ofReadings() []pattern {
 	return []pattern{
-		ask("AP3", 60, sensor, "2026-11-19T14"),
+		readRange("AP3", 60, sensor, "2026-11-19T14"),
 		latest("AP4", sensor, varve.ByEvent, false),
 		rolled("AP7a", 24, rollup.Hourly, day, 24*time.Hour),
 		rolled("AP7b", 1, rollup.Daily, day.Add(-6*24*time.Hour), 7*24*time.Hour),
 
-		ask("1.1", 60, sensor, "2026-11-19T14"),
-		ask("1.2", 1440, sensor, "2026-11-19"),
-		ask("1.3", 1440, sensor, "2026-11"),
-		ask("1.4", 10, sensor, "2026-11", newest(10)),
-		ask("1.5", 100, sensor, "2026-11", func(q *query.Query) { q.Limit = 100 }),
-		ask("1.6", 100, sensor, "2026-11", func(q *query.Query) { q.Limit = 100 }, after(day.Add(99*time.Minute))),
-		ask("1.9", 60, sensor, "2026", since(time.Hour)),
-		ask("1.11", 1440, sensor, "2026", since(7*24*time.Hour)),
+		readRange("1.1", 60, sensor, "2026-11-19T14"),
+		readRange("1.2", 1440, sensor, "2026-11-19"),
+		readRange("1.3", 1440, sensor, "2026-11"),
+		readRange("1.4", 10, sensor, "2026-11", newest(10)),
+		readRange("1.5", 100, sensor, "2026-11", func(q *query.Query) { q.Limit = 100 }),
+		readRange("1.6", 100, sensor, "2026-11", func(q *query.Query) { q.Limit = 100 }, after(day.Add(99*time.Minute))),
+		readRange("1.9", 60, sensor, "2026", since(time.Hour)),
+		readRange("1.11", 1440, sensor, "2026", since(7*24*time.Hour)),
 		latest("1.12", sensor, varve.ByEvent, false),
-		ask("1.13", 1440, sensor, "2026-11"),
+		readRange("1.13", 1440, sensor, "2026-11"),
 		rolled("1.14", 24, rollup.Hourly, day, 24*time.Hour),
 
 		latest("2.1", sensor, varve.ByEvent, false),
 		{"2.2", latestOfHundred},
-		ask("2.3", 1440, sensor, "2026", since(24*time.Hour)),
-		ask("2.4", 0, expired, "2026-09"),
-		ask("2.6", 61, hot, "2026-11-19"),
+		readRange("2.3", 1440, sensor, "2026", since(24*time.Hour)),
+		readRange("2.4", 0, expired, "2026-09"),
+		readRange("2.6", 61, hot, "2026-11-19"),
 		latest("2.7", hot, varve.ByEvent, false),
-		ask("2.8", 60, sensor, "2026-11-19T14", consistent),
+		readRange("2.8", 60, sensor, "2026-11-19T14", consistent),
 		latest("2.9", sensor, varve.ByEvent, true),
 		latest("2.10", sensor, varve.ByArrival, false),
 
-		ask("4.3", 15, sensor, "2026-09-10"),
+		readRange("4.3", 15, sensor, "2026-09-10"),
 
 		write("AP8", sensor, 1, noon),
 		{"1.7", secondAtOnce},
@@ -141,23 +141,23 @@ func latestOfHundred(t *testing.T, w *world, _ int) {
 	}
 	for _, a := range answers {
 		if !a.Found {
-			t.Fatalf("%s has none", a.Series)
+			t.Fatalf("%s has no latest reading", a.Series)
 		}
 	}
 }
 
-// secondAtOnce writes a second reading at the time of one that is there, each
-// time of another one.
+// secondAtOnce writes a second reading at the time of a stored one, at a different
+// time in each call.
 func secondAtOnce(t *testing.T, w *world, i int) {
 	w.send(t, valued(sensor, day.Add(time.Hour+time.Duration(i)*time.Minute), 29))
 }
 
-// furtherAtOnce writes more and more readings of one time.
+// furtherAtOnce writes one more reading of one time in each call.
 func furtherAtOnce(t *testing.T, w *world, i int) {
 	w.send(t, valued(sensor, day.Add(2*time.Hour), 30+int64(i)))
 }
 
-// sameAgain sends a reading that is there.
+// sameAgain resends a stored reading.
 func sameAgain(t *testing.T, w *world, i int) {
 	req, err := w.Router.Admit()
 	if err != nil {

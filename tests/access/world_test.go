@@ -20,9 +20,9 @@ import (
 )
 
 var (
-	began   = time.Date(2026, 9, 10, 12, 0, 0, 0, time.UTC)  // the first readings arrive
-	day     = time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC)  // it has a reading a minute
-	noon    = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // patterns are performed
+	began   = time.Date(2026, 9, 10, 12, 0, 0, 0, time.UTC)  // arrival of the first readings
+	day     = time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC)  // has a reading a minute
+	noon    = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // time of the patterns
 	month   = 30 * 24 * time.Hour
 	sensor  = series("sensor_01")
 	hot     = series("hot")
@@ -34,16 +34,16 @@ func series(device string) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: device}
 }
 
-// world is an engine on an emulator, with a clock that stands still, and the
-// readings, logs, alerts, rules and roll-ups that the document speaks of.
+// world is an engine on an emulator with a stopped clock. It has the readings, logs,
+// alerts, rules and roll-ups of the document.
 type world struct {
 	*engine.Engine
 	store      *dynamo.Store
 	operations *operations
 	mu         sync.Mutex
 	clock      time.Time
-	open       []string     // ids of alerts that are open
-	spare      []grid.Table // nothing was written to them
+	open       []string     // ids of open alerts
+	spare      []grid.Table // tables without readings
 }
 
 func (w *world) now() time.Time {
@@ -83,7 +83,7 @@ func newWorld(t *testing.T, emulator dynamotest.Emulator) *world {
 	return w
 }
 
-// fill writes what patterns ask for, and brings the roll-ups to rest.
+// fill writes the data of the patterns and counts all dirty hours.
 func (w *world) fill(t *testing.T) {
 	t.Helper()
 	var readings []varve.Reading
@@ -112,7 +112,7 @@ func (w *world) fill(t *testing.T) {
 	for i := range 100 {
 		readings = append(readings, reading(series(fmt.Sprintf("d%03d", i)), day))
 	}
-	for i := range 5 { // they come late
+	for i := range 5 { // late readings
 		readings = append(readings, reading(sensor, began.Add(time.Duration(i)*time.Minute)))
 	}
 	w.send(t, append(readings, reading(hot, day))...)
@@ -127,7 +127,7 @@ func (w *world) fill(t *testing.T) {
 	w.fillDevices(t)
 }
 
-// spread spreads the hot device over four keys, and gives it readings.
+// spread spreads the hot device over four keys and writes readings of it.
 func (w *world) spread(t *testing.T) {
 	t.Helper()
 	if _, err := w.Streams.Spread(t.Context(), hot.Tenant, hot.Stream, hot.Device, 4); err != nil {
@@ -141,8 +141,8 @@ func (w *world) spread(t *testing.T) {
 	w.send(t, readings...)
 }
 
-// fillDevices makes log entries, a rule, two alerts that are resolved of one
-// device, and one that is open of each of twenty others.
+// fillDevices adds log entries and a rule. One device gets two resolved alerts, and
+// each of twenty others an open one.
 func (w *world) fillDevices(t *testing.T) {
 	t.Helper()
 	for i := range 20 {
@@ -207,7 +207,7 @@ func (w *world) send(t *testing.T, readings ...varve.Reading) {
 	}
 }
 
-// read performs a query to its end, and wants so many readings.
+// read performs a query to its end and checks the number of readings.
 func (w *world) read(t *testing.T, want int, q query.Query) {
 	t.Helper()
 	rows, err := w.Query.Open(t.Context(), q)
@@ -231,7 +231,7 @@ func (w *world) read(t *testing.T, want int, q query.Query) {
 	}
 }
 
-// rollups reads a page of roll-ups, and wants so many.
+// rollups reads a page of roll-ups and checks their number.
 func (w *world) rollups(t *testing.T, want int, q rollup.Query) {
 	t.Helper()
 	page, err := w.Rollups.Read(t.Context(), q)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// alarm is what matters of one.
+// alarm holds the compared properties of an alarm.
 type alarm struct {
 	metrics  []string // namespace, name, dimensions, statistic, period
 	compares string   // operator and threshold
@@ -19,7 +19,7 @@ type alarm struct {
 	missing  string
 }
 
-// series is a metric as alarms are compared.
+// series returns a metric in the form in which alarms are compared.
 func series(namespace, name, stat string, period int, dimensions ...string) string {
 	return fmt.Sprintf("%s %s %s %s %d", namespace, name, strings.Join(dimensions, ","), stat, period)
 }
@@ -96,8 +96,8 @@ func wantedAlarms() map[string]alarm {
 	return all
 }
 
-// alarms: each stands on the metric that the program publishes, over the right
-// time, and knows what it means that nothing is said.
+// alarms checks that each alarm uses a metric of the program, over the right time,
+// and treats missing data correctly.
 func alarms(_ *testing.T, p *planned) (wrong []string) {
 	wanted := wantedAlarms()
 	for _, r := range p.resources("aws_cloudwatch_metric_alarm") {
@@ -107,18 +107,18 @@ func alarms(_ *testing.T, p *planned) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("alarm %s is %+v, want %+v", name, got, want))
 		}
 		if len(fmt.Sprint(r.AttributeValues["alarm_description"])) < 20 {
-			wrong = append(wrong, name+" does not say what to do")
+			wrong = append(wrong, name+" has no remedy in its description")
 		}
 		delete(wanted, name)
 	}
 	for name := range wanted {
-		wrong = append(wrong, "there is no alarm "+name)
+		wrong = append(wrong, "missing alarm "+name)
 	}
 	return append(wrong, notified(p)...)
 }
 
-// notified: somebody is told. The topic's ARN is not known yet, but that it is
-// given is.
+// notified checks that alarms have a topic with subscribers. The topic's ARN is not
+// known yet, but its presence is.
 func notified(p *planned) (wrong []string) {
 	for _, c := range p.RawPlan.ResourceChanges {
 		if c.Type != "aws_cloudwatch_metric_alarm" {
@@ -133,12 +133,12 @@ func notified(p *planned) (wrong []string) {
 		}
 	}
 	if len(p.resources("aws_sns_topic_subscription")) == 0 {
-		wrong = append(wrong, "nobody is subscribed")
+		wrong = append(wrong, "the topic has no subscription")
 	}
 	return wrong
 }
 
-// dashboard: it shows metrics that there are.
+// dashboard checks that the dashboard shows existing metrics.
 func dashboard(_ *testing.T, p *planned) (wrong []string) {
 	boards := p.resources("aws_cloudwatch_dashboard")
 	if len(boards) != 1 {

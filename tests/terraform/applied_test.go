@@ -18,7 +18,7 @@ import (
 	"github.com/varvedb/varve/tests/terraform/emulator"
 )
 
-// stack is the local example, as somebody copied it, for an emulator.
+// stack is a copy of the local example, for an emulator.
 type stack struct {
 	options  *terraform.Options
 	emulator *emulator.Emulator
@@ -26,8 +26,8 @@ type stack struct {
 	client   *dynamodb.Client
 }
 
-// newStack applies the example for a deployment, with variables besides. What
-// is left of it at the end of the test is destroyed.
+// newStack applies the example for a deployment, with further variables. At the end
+// of the test, its remaining resources are destroyed.
 func newStack(t *testing.T, e *emulator.Emulator, prefix string, vars map[string]any) *stack {
 	t.Helper()
 	door := newDoor(t, e)
@@ -39,7 +39,7 @@ func newStack(t *testing.T, e *emulator.Emulator, prefix string, vars map[string
 	}
 	initialize(t, s.options)
 	t.Cleanup(func() {
-		// The test's own context has ended by now.
+		// The test's own context has ended here.
 		ctx := context.WithoutCancel(t.Context())
 		s.options.Vars["deletion_protection"] = false
 		if _, err := terraform.ApplyContextE(t, ctx, s.options); err != nil {
@@ -66,7 +66,7 @@ const (
 	changed   = 2
 )
 
-// mustPlan makes a plan, which must have changes or none.
+// mustPlan runs terraform plan and checks whether it has changes.
 func (s *stack) mustPlan(t *testing.T, want int, when string) {
 	t.Helper()
 	got, err := terraform.PlanExitCodeContextE(t, t.Context(), s.options)
@@ -76,7 +76,7 @@ func (s *stack) mustPlan(t *testing.T, want int, when string) {
 	}
 }
 
-// configFile writes service_config, as the documentation says, to a folder.
+// configFile writes service_config to a folder, as in the documentation.
 func (s *stack) configFile(t *testing.T, dir string) {
 	t.Helper()
 	text, err := terraform.OutputJSONContextE(t, t.Context(), s.options, "service_config")
@@ -130,7 +130,7 @@ func (s *stack) tables(t *testing.T) (names []string) {
 	}
 }
 
-// examination is how the program looks at the deployment.
+// examination returns the program's findings in the deployment.
 func (s *stack) examine(t *testing.T) []dynamo.Finding {
 	t.Helper()
 	return dynamo.Examine(t.Context(), dynamo.Examination{
@@ -147,7 +147,7 @@ func (s *stack) fit(t *testing.T) {
 	}
 }
 
-// TestApplied: what was applied is what was planned, and what the program wants.
+// TestApplied checks that the applied resources match the plan and the program.
 func TestApplied(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -194,7 +194,7 @@ func TestApplied(t *testing.T) {
 	}
 }
 
-// appliedState reads a state as a plan that has been carried out.
+// appliedState reads a state as an applied plan.
 func appliedState(text string) (*planned, error) {
 	var state struct {
 		Values json.RawMessage `json:"values"`
@@ -206,7 +206,7 @@ func appliedState(text string) (*planned, error) {
 	return &planned{PlanStruct: p}, err
 }
 
-// TestDrift: what somebody changes by hand is seen, and mended by the next apply.
+// TestDrift checks that the next apply detects and corrects a change by hand.
 func TestDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")

@@ -1,6 +1,6 @@
 package terraform_test
 
-// The modules' files that are changed.
+// The changed files of the modules.
 const (
 	registryMain   = "modules/registry/main.tf"
 	iamMain        = "modules/iam/main.tf"
@@ -83,8 +83,8 @@ resource "aws_dynamodb_table_item" "template" {`, "only the registry"},
 	{iamMain, `dynamodb:${data.aws_region.current.region}:`, `dynamodb:*:`, "IAM"},
 	{iamMain, `tables   = ["dynamodb:DescribeTable", "dynamodb:PutItem",`, `tables   = ["dynamodb:CreateTable", "dynamodb:DescribeTable", "dynamodb:PutItem",`, "IAM"},
 	{iamMain, `tables   = ["dynamodb:DescribeTable", "dynamodb:PutItem",`, `tables   = ["dynamodb:DescribeTable",`, "IAM"},
-	{iamMain, `tables   = ["dynamodb:DescribeTable", "dynamodb:Query"]`, `tables   = ["dynamodb:DescribeTable", "dynamodb:PutItem", "dynamodb:Query"]`, "IAM"},
-	{iamMain, `tables   = ["dynamodb:DescribeTable", "dynamodb:Query"]`, `tables   = ["dynamodb:*"]`, "narrow"},
+	{iamMain, `tables   = ["dynamodb:DescribeTable", "dynamodb:Query",`, `tables   = ["dynamodb:DescribeTable", "dynamodb:PutItem", "dynamodb:Query",`, "IAM"},
+	{iamMain, `tables   = ["dynamodb:DescribeTable", "dynamodb:Query", "dynamodb:Scan"]`, `tables   = ["dynamodb:*"]`, "narrow"},
 	{iamMain, `"dynamodb:UpdateTable", "dynamodb:UpdateTimeToLive",
       ]`, `"dynamodb:UpdateTimeToLive",
       ]`, "IAM"},

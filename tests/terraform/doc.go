@@ -1,6 +1,7 @@
-// Package terraform tests the modules in terraform/: that they say what the
-// program expects (plans, by the real provider), and that a deployment made with
-// them works (applied to an emulator of DynamoDB, with the real program). What
-// it is tested with comes from tools.sh. It is a module of its own: terratest
-// brings much that the program does not need.
+// Package terraform tests the modules in terraform/.
+//
+// Plans by the real provider must match the expectations of the program. Deployments
+// on a DynamoDB emulator must work with the real program. The script tools.sh fetches
+// the tools. The package is a module of its own, because terratest has many
+// dependencies that the program does not need.
 package terraform

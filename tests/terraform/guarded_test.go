@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// TestPoliciesSuffice runs the program under the planned policies, as AWS would
-// have it: with all three it does everything; alone, each does its own.
+// TestPoliciesSuffice runs the program under the planned policies, as on AWS. With
+// all three it does everything; with each alone, it does that part.
 func TestPoliciesSuffice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -32,8 +32,8 @@ func TestPoliciesSuffice(t *testing.T) {
 	router, rotator, reader := parts["router"], parts["rotator"], parts["reader"]
 	url := routerAlone(t, s, newDoor(t, e, router))
 
-	// All three together: nothing is refused, from an empty account to the
-	// drop of what has aged out.
+	// With all three, nothing is refused, from an empty account to the drop of
+	// expired tables.
 	whole := newDoor(t, e, router, rotator, reader)
 	dir := t.TempDir()
 	s.configFile(t, dir)
@@ -48,8 +48,8 @@ func TestPoliciesSuffice(t *testing.T) {
 		t.Errorf("a query is answered with %d %s", status, answer)
 	}
 
-	// Now that the rotator has been there, the router's write goes through; and
-	// the reader reads it, and writes nothing.
+	// After the rotator has created the tables, the router's write succeeds. The
+	// reader reads it, and writes nothing.
 	if status, answer := write(t, url, "a", time.Now()); status != http.StatusOK {
 		t.Errorf("with its table, a write is answered with %d %s", status, answer)
 	}
@@ -58,7 +58,7 @@ func TestPoliciesSuffice(t *testing.T) {
 	repairs(t, s, newDoor(t, e, reader), newDoor(t, e, router, reader))
 	for _, alone := range []string{url, reading} {
 		if status, answer := call(t, http.MethodGet, alone+"/readyz", ""); status != http.StatusServiceUnavailable {
-			t.Errorf("a process that may not rotate is ready: %d %s", status, answer)
+			t.Errorf("a process without the right to rotate is ready: %d %s", status, answer)
 		}
 	}
 
@@ -75,8 +75,8 @@ func TestPoliciesSuffice(t *testing.T) {
 	s.mustPlan(t, noChanges, "after all of it")
 }
 
-// routerAlone: a router for whose readings there is no table yet refuses them, and
-// makes none.
+// routerAlone checks that a router refuses readings without a table, and creates
+// none.
 func routerAlone(t *testing.T, s *stack, through *door) (url string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,12 +86,12 @@ func routerAlone(t *testing.T, s *stack, through *door) (url string) {
 		t.Fatalf("without a table, a write is answered with %d %s", status, answer)
 	}
 	if left := s.tables(t); len(left) > 0 {
-		t.Fatalf("the router has made %v", left)
+		t.Fatalf("the router created %v", left)
 	}
 	return url
 }
 
-// readerAlone: a reader reads, and writes nothing.
+// readerAlone checks that a reader reads, and writes nothing.
 func readerAlone(t *testing.T, s *stack, through *door) (url string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -106,8 +106,8 @@ func readerAlone(t *testing.T, s *stack, through *door) (url string) {
 	return url
 }
 
-// readerVerifies: the reader's policy is all that verifying and planning a repair
-// takes.
+// readerVerifies checks that the reader's policy suffices to verify and to plan a
+// repair.
 func readerVerifies(t *testing.T, s *stack, through *door) {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,8 +126,8 @@ func readerVerifies(t *testing.T, s *stack, through *door) {
 	}
 }
 
-// repairs: a stream that the registry has lost is written with the router's and
-// the reader's policies, and not with the reader's alone.
+// repairs checks that a lost stream is rewritten with the policies of router and
+// reader, but not with the reader's alone.
 func repairs(t *testing.T, s *stack, reader, both *door) {
 	t.Helper()
 	_, err := s.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.registry, Key: map[string]types.AttributeValue{
@@ -142,7 +142,7 @@ func repairs(t *testing.T, s *stack, reader, both *door) {
 		return run(t, dir, nil, varve(t), "repair", "--scan", "--apply", "--config", "varve.json", "--set", "store.endpoint="+d.url)
 	}
 	if out, err := repair(reader); err == nil || len(reader.Refused()) == 0 {
-		t.Errorf("the reader has repaired the registry: %s", out)
+		t.Errorf("the reader repaired the registry: %s", out)
 	}
 	if out, err := repair(both); err != nil || !strings.Contains(out, "default/weather") {
 		t.Errorf("varve repair: %v\n%s", err, out)
@@ -151,12 +151,12 @@ func repairs(t *testing.T, s *stack, reader, both *door) {
 		t.Errorf("to the router and the reader together, this was refused: %s", strings.Join(refused, "\n"))
 	}
 	if out, err := repair(both); err != nil || !strings.Contains(out, "Nothing to repair") {
-		t.Errorf("varve repair, again: %v\n%s", err, out)
+		t.Errorf("second varve repair: %v\n%s", err, out)
 	}
 }
 
-// keysAreMade: with the rotator's policy, API keys are made; with the router's,
-// they are not.
+// keysAreMade checks that the rotator's policy allows creating API keys, and the
+// router's does not.
 func keysAreMade(t *testing.T, s *stack, router, rotator *door) {
 	t.Helper()
 	dir := t.TempDir()
@@ -165,14 +165,14 @@ func keysAreMade(t *testing.T, s *stack, router, rotator *door) {
 		return run(t, dir, nil, varve(t), "keys", "create", "--config", "varve.json", "--set", "store.endpoint="+d.url, "--scope", "admin", "--name", "ops")
 	}
 	if out, err := create(router); err == nil || len(router.Refused()) == 0 {
-		t.Errorf("the router has made a key: %s", out)
+		t.Errorf("the router created a key: %s", out)
 	}
 	if _, err := create(rotator); err != nil {
 		t.Error(err)
 	}
 }
 
-// ageOut lets time go by until the first tables are tuned, retired and dropped.
+// ageOut advances the clock until the first tables are tuned, retired and dropped.
 func ageOut(t *testing.T, s *stack, dir, url string) {
 	t.Helper()
 	first := ofMonth(s.tables(t), time.Now())

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// kmsKey is the key that the complete example is planned with.
+// kmsKey is the KMS key of the planned complete example.
 const kmsKey = "arn:aws:kms:" + region + ":" + account + ":key/11111111-2222-3333-4444-555555555555"
 
-// broad are the actions for which IAM knows no resource narrower than *.
+// broad lists the actions for which IAM has only the resource *.
 var broad = []string{"dynamodb:ListTables", "dynamodb:DescribeLimits", "ecr:GetAuthorizationToken"}
 
-// narrow: no action is a pattern, and no resource is everything where there is
-// something narrower.
+// narrow checks that no action is a pattern, and that resources are as narrow as
+// possible.
 func narrow(_ *testing.T, p *planned) (wrong []string) {
 	seen := 0
 	for _, kind := range []string{"aws_iam_policy", "aws_iam_role_policy"} {
@@ -56,14 +56,14 @@ func (s *statement) tooBroad(at string) (wrong []string) {
 	return wrong
 }
 
-// rule is a row of the matrix: who may do what, to which of some resources.
+// rule is a row of the matrix: parts of Varve, actions and resources.
 type rule struct {
 	why       string
 	actions   string
 	resources []string
 	context   map[string][]string
-	may       string // the parts of Varve that may; the others may not
-	never     bool   // also if another policy allows everything
+	may       string // the parts of Varve that may do it; the others may not
+	never     bool   // even if another policy allows everything
 }
 
 func on(names ...string) (arns []string) {
@@ -73,7 +73,7 @@ func on(names ...string) (arns []string) {
 	return arns
 }
 
-// matrix is who may do what with a deployment whose classes are default and
+// matrix returns the permissions in a deployment with the classes default and
 // audit.
 func matrix() []rule {
 	month := grid.MonthOf(time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
@@ -98,30 +98,30 @@ func matrix() []rule {
 		{"all look whether a table is there", "DescribeTable", own, nil, "router rotator reader", false},
 		{"nobody goes around Varve's rows", "DeleteItem BatchWriteItem PartiQLInsert PartiQLDelete PartiQLUpdate PartiQLSelect", own, nil, "", false},
 		{"tables are not copied away or shared", "CreateBackup ExportTableToPointInTime PutResourcePolicy CreateGlobalTable RestoreTableToPointInTime", own, nil, "", false},
-		{"tables that have other names are nobody's", all, theirs, nil, "", false},
-		{"nor are those of another account, region or partition", all, far, nil, "", false},
+		{"tables with other names are refused", all, theirs, nil, "", false},
+		{"tables of another account, region or partition are refused", all, far, nil, "", false},
 		{"the registry's table is Terraform's", make + " PutResourcePolicy DeleteResourcePolicy", registry, nil, "", true},
-		{"all know what the registry knows", "DescribeTable DescribeTimeToLive ListTagsOfResource BatchGetItem Query", registry, nil, "router rotator reader", false},
-		{"and may ask by its indexes", read, on("varve_registry/index/gsi1", "varve_registry/index/gsi2"), nil, "router rotator reader", false},
-		{"records are written by who makes, writes and drops", "PutItem", registry, item("TABLES"), "router rotator", false},
-		{"records are taken away by who drops", "DeleteItem", registry, item("TABLES"), "rotator", false},
-		{"devices and alerts are the router's, too", "PutItem DeleteItem", registry, item("TENANT#default"), "router rotator", false},
-		{"marks of roll-ups are written by who writes readings", "BatchWriteItem", registry, item("ROLLUP#default/weather/sensor_01"), "router rotator", false},
-		{"keys, leases and records are not, not even among them", "BatchWriteItem", registry,
+		{"all parts read the registry", "DescribeTable DescribeTimeToLive ListTagsOfResource BatchGetItem Query", registry, nil, "router rotator reader", false},
+		{"all parts query its indexes", read, on("varve_registry/index/gsi1", "varve_registry/index/gsi2"), nil, "router rotator reader", false},
+		{"router and rotator write records of tables", "PutItem", registry, item("TABLES"), "router rotator", false},
+		{"the rotator deletes records of tables", "DeleteItem", registry, item("TABLES"), "rotator", false},
+		{"the router writes devices and alerts, too", "PutItem DeleteItem", registry, item("TENANT#default"), "router rotator", false},
+		{"the router writes dirty markers, too", "BatchWriteItem", registry, item("ROLLUP#default/weather/sensor_01"), "router rotator", false},
+		{"the router cannot write keys among them", "BatchWriteItem", registry,
 			map[string][]string{"dynamodb:LeadingKeys": {"ROLLUP#default/weather/sensor_01", "KEYS"}}, "rotator", false},
-		{"records neither", "BatchWriteItem", registry, item("TABLES"), "rotator", false},
-		{"keys are not taken away by it", "DeleteItem", registry, item("KEYS"), "rotator", false},
-		{"keys are made with the rotator's policy", "PutItem", registry, item("KEYS"), "rotator", false},
-		{"the lease is taken by who rotates", "PutItem", registry, item("LEASE"), "rotator", false},
-		{"the template is read by all", "BatchGetItem", registry, item(dynamo.TemplateKey().PK), "router rotator reader", false},
-		{"and written by nobody", "PutItem UpdateItem DeleteItem BatchWriteItem PartiQLInsert PartiQLUpdate PartiQLDelete", registry, item(dynamo.TemplateKey().PK), "", true},
-		{"nor among other items", "BatchWriteItem PutItem", registry, map[string][]string{"dynamodb:LeadingKeys": {"TABLES", dynamo.TemplateKey().PK}}, "", true},
-		{"nobody reads all of the registry", "Scan", append(on("varve_registry/index/gsi1", "varve_registry/index/gsi2"), registry...), nil, "", false},
-		{"tables are listed by who plans and asks", "ListTables DescribeLimits", []string{"*"}, nil, "rotator reader", false},
+		{"the router cannot batch-write records of tables", "BatchWriteItem", registry, item("TABLES"), "rotator", false},
+		{"the router cannot delete keys", "DeleteItem", registry, item("KEYS"), "rotator", false},
+		{"only the rotator creates keys", "PutItem", registry, item("KEYS"), "rotator", false},
+		{"only the rotator takes the lease", "PutItem", registry, item("LEASE"), "rotator", false},
+		{"all parts read the template", "BatchGetItem", registry, item(dynamo.TemplateKey().PK), "router rotator reader", false},
+		{"no part writes the template", "PutItem UpdateItem DeleteItem BatchWriteItem PartiQLInsert PartiQLUpdate PartiQLDelete", registry, item(dynamo.TemplateKey().PK), "", true},
+		{"no part writes the template among other items", "BatchWriteItem PutItem", registry, map[string][]string{"dynamodb:LeadingKeys": {"TABLES", dynamo.TemplateKey().PK}}, "", true},
+		{"no part scans the registry", "Scan", append(on("varve_registry/index/gsi1", "varve_registry/index/gsi2"), registry...), nil, "", false},
+		{"rotator and reader list tables", "ListTables DescribeLimits", []string{"*"}, nil, "rotator reader", false},
 	}
 }
 
-// keyMatrix is who may use the key that encrypts tables, and how.
+// keyMatrix returns the permissions on the KMS key of tables.
 func keyMatrix() []rule {
 	const use = "Decrypt DescribeKey Encrypt GenerateDataKey"
 	dynamodb := map[string][]string{"kms:ViaService": {"dynamodb." + region + ".amazonaws.com"}}
@@ -131,17 +131,17 @@ func keyMatrix() []rule {
 		{"through DynamoDB", use, []string{kmsKey}, dynamodb, "router rotator reader", false},
 		{"not by itself", use + " CreateGrant", []string{kmsKey}, nil, "", false},
 		{"nor another", use, another, dynamodb, "", false},
-		{"who makes tables lets DynamoDB use it", "CreateGrant", []string{kmsKey}, grant, "rotator", false},
+		{"the rotator lets DynamoDB use it", "CreateGrant", []string{kmsKey}, grant, "rotator", false},
 		{"through DynamoDB alone", "CreateGrant", []string{kmsKey}, map[string][]string{"kms:GrantIsForAWSResource": {"true"}}, "", false},
 		{"and nobody else", "CreateGrant", []string{kmsKey}, dynamodb, "", false},
 		{"it is nobody's to end", "ScheduleKeyDeletion DisableKey PutKeyPolicy", []string{kmsKey}, dynamodb, "", false},
 	}
 }
 
-// everything is a policy that others may have attached.
+// everything is a policy that an administrator may have attached.
 var everything = policy{[]statement{{Effect: "Allow", Action: oneOrMore{"*"}, Resource: oneOrMore{"*"}}}}
 
-// iamMatrix: the planned policies allow what is to be, and nothing else.
+// iamMatrix checks that the planned policies allow the matrix and nothing else.
 func iamMatrix(_ *testing.T, p *planned) []string {
 	policies, wrong := policiesOf(p)
 	check := func(service string, rules []rule) {
@@ -174,7 +174,7 @@ func (row *rule) violations(policies map[string]policy, r request) (wrong []stri
 			wrong = append(wrong, fmt.Sprintf("%s: with another policy, the %s may %s on %s %v: %v", row.why, part, r.action, r.resource, r.context, err))
 		}
 	}
-	// One process has all three: nothing may come of them together that none has.
+	// One process has all three. Together they must not allow more than each alone.
 	together, err := allowed([]policy{policies["router"], policies["rotator"], policies["reader"]}, r)
 	if err != nil || together != (row.may != "") {
 		wrong = append(wrong, fmt.Sprintf("%s: all of them together may %s on %s: %t, %v", row.why, r.action, r.resource, together, err))
@@ -182,8 +182,8 @@ func (row *rule) violations(policies map[string]policy, r request) (wrong []stri
 	return wrong
 }
 
-// namesMatch: whatever names the program gives tables, over years, they are
-// those that the rotator may make; and the registry never is.
+// namesMatch checks that the rotator may create all table names of the program, over
+// years, but never the registry.
 func namesMatch(_ *testing.T, p *planned) []string {
 	policies, wrong := policiesOf(p)
 	patterns := tablePatterns(policies["rotator"])
@@ -191,7 +191,7 @@ func namesMatch(_ *testing.T, p *planned) []string {
 		return append(wrong, fmt.Sprintf("the patterns are %v, want %v", patterns, want))
 	}
 	layout := grid.DefaultPolicy()
-	layout.Recent, layout.Future = 52, grid.MaxFuture // 60 weeks and more that have a table each
+	layout.Recent, layout.Future = 52, grid.MaxFuture // more than 60 weeks with one table each
 	names := 0
 	for i := range 24 {
 		month := grid.MonthOf(time.Date(2026, time.Month(1+i), 15, 0, 0, 0, 0, time.UTC))

@@ -20,7 +20,7 @@ type statement struct {
 	Condition map[string]map[string]oneOrMore
 }
 
-// oneOrMore is a string or a list of them, as IAM has it.
+// oneOrMore is a string or a list of strings, as in IAM.
 type oneOrMore []string
 
 func (o *oneOrMore) UnmarshalJSON(text []byte) error {
@@ -39,15 +39,15 @@ func parsePolicy(text string) (p policy, err error) {
 	return p, err
 }
 
-// request is something that somebody wants to do.
+// request is an action on a resource.
 type request struct {
 	action   string
 	resource string // ARN
 	context  map[string][]string
 }
 
-// allowed decides as IAM does: what is denied anywhere is denied, and what
-// nobody allows is, too.
+// allowed decides as IAM does. A request is denied if a statement denies it, or if
+// none allows it.
 func allowed(policies []policy, r request) (bool, error) {
 	is := false
 	for _, p := range policies {
@@ -80,17 +80,17 @@ func (s *statement) fits(r request) (bool, error) {
 	return is, nil
 }
 
-// condition is whether one holds for the values that a request has of a key.
+// condition reports whether a condition holds for the values of a request.
 func condition(operator string, wanted, has []string) (bool, error) {
 	switch operator {
 	case "StringEquals", "Bool":
 		return len(has) == 1 && slices.Contains(wanted, has[0]), nil
 	case "ForAnyValue:StringEquals":
 		return slices.ContainsFunc(has, func(v string) bool { return slices.Contains(wanted, v) }), nil
-	case "ForAllValues:StringNotEquals": // also if there are none
+	case "ForAllValues:StringNotEquals": // even without values
 		return !slices.ContainsFunc(has, func(v string) bool { return slices.Contains(wanted, v) }), nil
 	}
-	return false, fmt.Errorf("the condition %s is not known to this test: teach it", operator)
+	return false, fmt.Errorf("condition %s: unknown: add it to this test", operator)
 }
 
 // wild matches IAM's patterns: * is anything, also across /, and ? is one
@@ -101,12 +101,12 @@ func wild(pattern, s string) bool {
 	return regexp.MustCompile(`(?s)\A` + text + `\z`).MatchString(s)
 }
 
-// tableARN is the ARN of a table where everything is planned.
+// tableARN returns the ARN of a table in the planned account and region.
 func tableARN(name string) string {
 	return "arn:aws:dynamodb:" + region + ":" + account + ":table/" + name
 }
 
-// policiesOf returns the planned policies, by the part of Varve that has them.
+// policiesOf returns the planned policies by part of Varve.
 func policiesOf(p *planned) (map[string]policy, []string) {
 	var wrong []string
 	all := map[string]policy{}
@@ -132,8 +132,8 @@ func policiesOf(p *planned) (map[string]policy, []string) {
 	return all, wrong
 }
 
-// tablePatterns returns the patterns of names of the time tables that a policy
-// lets make.
+// tablePatterns returns the patterns of the time tables that a policy allows to
+// create.
 func tablePatterns(p policy) (patterns []string) {
 	for _, s := range p.Statement {
 		if s.Effect == "Allow" && slices.Contains(s.Action, "dynamodb:CreateTable") {

@@ -7,8 +7,8 @@ import (
 	"github.com/gruntwork-io/terratest/modules/logger"
 )
 
-// TestMain makes terratest quiet: what fails comes back as an error.
+// TestMain silences terratest, which returns failures as errors.
 func TestMain(m *testing.M) {
 	logger.Default = logger.Discard
-	os.Exit(m.Run()) //nolint:forbidigo // what a TestMain must do
+	os.Exit(m.Run()) //nolint:forbidigo // a TestMain must do this
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// TestNative runs Terraform's own tests of the modules: that every validation
-// rejects a bad value, and the wiring.
+// TestNative runs Terraform's own tests of the modules: the validations and the
+// wiring.
 func TestNative(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -30,12 +30,12 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// TestValidationsAreTested: there is a bad value for each validation.
+// TestValidationsAreTested checks that each validation has a test with a bad value.
 func TestValidationsAreTested(t *testing.T) {
 	dir := copied(t)
 	for _, folder := range folders(t, dir) {
 		if strings.HasPrefix(folder, "examples") {
-			continue // what they pass on is validated by the modules
+			continue // the modules validate the values
 		}
 		name := filepath.Base(folder)
 		if folder == "." {
@@ -52,7 +52,7 @@ func TestValidationsAreTested(t *testing.T) {
 
 var expected = regexp.MustCompile(`expect_failures = \[var\.(\w+)\]`)
 
-// rejections counts the bad values that a file tries, by variable.
+// rejections counts the bad values in a file, by variable.
 func rejections(t *testing.T, path string) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(path)

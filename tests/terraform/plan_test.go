@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// check looks at a plan and returns what is wrong with it. That each can fail
-// is shown by TestChecksCanFail.
+// check returns the faults of a plan. TestChecksCanFail shows that each check can
+// fail.
 type check struct {
 	name string
 	of   func(t *testing.T, p *planned) []string
 }
 
-// checks are those of any deployment, complete those of the complete example.
+// checks apply to any deployment, and complete to the complete example.
 var (
 	checks = []check{
 		{"quiet", quiet}, {"only new", onlyNew}, {"only the registry", onlyRegistry}, {"registry", registryTable},
@@ -28,8 +28,7 @@ var (
 	minimal = append(slices.Clone(checks), check{"template is empty", templateIsEmpty})
 )
 
-// completeVars are the variables of the complete example, as somebody may set
-// them.
+// completeVars returns possible variables of the complete example.
 func completeVars() map[string]any {
 	return map[string]any{
 		"emails": []string{"ops@example.com"}, "image": account + ".dkr.ecr." + region + ".amazonaws.com/varve:v0.1.0",
@@ -65,15 +64,14 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// change is one that somebody might make to the modules by mistake, and the
-// check that must see it.
+// change is a possible mistake in the modules, with the check that must detect it.
 type change struct {
 	file, old, new string
 	check          string
 }
 
-// TestChecksCanFail makes one change after the other to the modules, and sees
-// that the check that is there for it fails.
+// TestChecksCanFail applies one change after the other to the modules. The check of
+// each change must fail.
 func TestChecksCanFail(t *testing.T) {
 	if testing.Short() {
 		t.Skip("shows that the checks of TestPlans can fail; takes minutes")
@@ -101,11 +99,11 @@ func TestChecksCanFail(t *testing.T) {
 			}()
 			p, err := planE(t, o)
 			if err != nil {
-				t.Fatalf("it cannot be planned at all: %v", err)
+				t.Fatalf("the changed modules cannot be planned: %v", err)
 			}
 			i := slices.IndexFunc(complete, func(is check) bool { return is.name == c.check })
 			if wrong := complete[i].of(t, p); len(wrong) == 0 {
-				t.Errorf("the check %s has not seen that\n%s\nis now\n%s", c.check, c.old, c.new)
+				t.Errorf("the check %s did not detect the change from\n%s\nto\n%s", c.check, c.old, c.new)
 			} else {
 				t.Log(wrong[0])
 			}

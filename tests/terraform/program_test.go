@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// clockFile says by how much the clock of the programs under test is ahead. It
-// is looked for in the folder that they run in.
+// clockFile holds the offset of the clock of the programs under test. They read it
+// from their working folder.
 const clockFile = "clock"
 
 // program builds the program, once.
@@ -44,7 +44,7 @@ func varve(t *testing.T) string {
 	return path
 }
 
-// setClock puts the clock of programs in a folder ahead.
+// setClock advances the clock of programs in a folder.
 func setClock(t *testing.T, dir string, ahead time.Duration) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, clockFile), []byte(ahead.String()), 0o600); err != nil {
@@ -103,8 +103,8 @@ func call(t *testing.T, method, url, body string) (int, string) {
 	return resp.StatusCode, string(bytes.TrimSpace(text))
 }
 
-// unready starts varve serve of a principal that may not rotate, which
-// therefore is never ready, and waits until it answers.
+// unready starts varve serve for a principal without the right to rotate, and waits
+// until it answers. It never becomes ready.
 func unready(t *testing.T, dir string, args ...string) (url string) {
 	t.Helper()
 	addr := free(t)
@@ -117,13 +117,13 @@ func unready(t *testing.T, dir string, args ...string) (url string) {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // the process was killed
 		if t.Failed() {
 			t.Log(out.String())
 		}
 	})
 	answers := func() bool {
-		resp, err := http.Get("http://" + addr + "/metrics") // unlike /healthz, not before the store is open
+		resp, err := http.Get("http://" + addr + "/metrics") // answers only when the store is open, unlike /healthz
 		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 	}
 	if !varvetest.Eventually(answers) {

@@ -26,7 +26,7 @@ func (p *planned) resources(kind string) (all []*tfjson.StateResource) {
 	return all
 }
 
-// blocks returns the blocks of a name that a resource has.
+// blocks returns the blocks of a resource with a name.
 func blocks(attributes map[string]any, name string) (all []map[string]any) {
 	list, _ := attributes[name].([]any)
 	for _, b := range list {
@@ -37,8 +37,7 @@ func blocks(attributes map[string]any, name string) (all []map[string]any) {
 	return all
 }
 
-// onlyRegistry: the registry is the only table, and nothing else has to do with
-// tables.
+// onlyRegistry checks that the registry is the only planned table.
 func onlyRegistry(_ *testing.T, p *planned) (wrong []string) {
 	for _, r := range p.ResourcePlannedValuesMap {
 		if r.Mode == tfjson.ManagedResourceMode && (strings.HasPrefix(r.Type, "aws_dynamodb_") || strings.HasPrefix(r.Type, "aws_appautoscaling_")) &&
@@ -52,7 +51,7 @@ func onlyRegistry(_ *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// registryOf is the registry's name, as Varve is told.
+// registryOf returns the registry's name in Varve's configuration.
 func registryOf(p *planned) string {
 	c, _ := configOf(p)
 	store, _ := c["store"].(map[string]any)
@@ -60,8 +59,8 @@ func registryOf(p *planned) string {
 	return name
 }
 
-// registryTable: the registry's keys, indexes, TTL and tag are those that the
-// program makes and expects, and it is protected.
+// registryTable checks that the registry's keys, indexes, TTL and tag match the
+// program, and that it is protected.
 func registryTable(_ *testing.T, p *planned) (wrong []string) {
 	tables := p.resources("aws_dynamodb_table")
 	if len(tables) == 0 {
@@ -113,7 +112,7 @@ func registryTable(_ *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// registryEncrypted: a key of the user's encrypts the registry.
+// registryEncrypted checks that the user's KMS key encrypts the registry.
 func registryEncrypted(_ *testing.T, p *planned) (wrong []string) {
 	for _, r := range p.resources("aws_dynamodb_table") {
 		if sse := blocks(r.AttributeValues, "server_side_encryption"); len(sse) != 1 || sse[0]["enabled"] != true || sse[0]["kms_key_arn"] != kmsKey {
@@ -127,11 +126,11 @@ func registryEncrypted(_ *testing.T, p *planned) (wrong []string) {
 func templateOf(p *planned) (t dynamo.Template, err error) {
 	items := p.resources("aws_dynamodb_table_item")
 	if len(items) != 1 {
-		return t, fmt.Errorf("%d items, and one is wanted: the template", len(items))
+		return t, fmt.Errorf("%d items, want 1: the template", len(items))
 	}
 	text, ok := items[0].AttributeValues["item"].(string)
 	if !ok {
-		return t, fmt.Errorf("the template is not known when it is planned")
+		return t, fmt.Errorf("the template is unknown at plan time")
 	}
 	var item map[string]map[string]string
 	if err := json.Unmarshal([]byte(text), &item); err != nil {
@@ -145,8 +144,8 @@ func templateOf(p *planned) (t dynamo.Template, err error) {
 	return dynamo.ParseTemplate([]byte(item[dynamo.TemplateAttr]["S"]))
 }
 
-// templateDecodes: the template is one that the program understands, and says
-// what the example asks for.
+// templateDecodes checks that the program can parse the template, and that it
+// matches the example.
 func templateDecodes(_ *testing.T, p *planned) []string {
 	got, err := templateOf(p)
 	if err != nil {
@@ -168,7 +167,7 @@ func templateDecodes(_ *testing.T, p *planned) []string {
 	return nil
 }
 
-// templateIsEmpty: a template of which nothing is said says nothing.
+// templateIsEmpty checks that the default template has no settings.
 func templateIsEmpty(_ *testing.T, p *planned) []string {
 	got, err := templateOf(p)
 	if err != nil {
@@ -183,11 +182,11 @@ func templateIsEmpty(_ *testing.T, p *planned) []string {
 func configOf(p *planned) (map[string]any, error) {
 	out := p.RawPlan.PlannedValues.Outputs["service_config"]
 	if out == nil {
-		return nil, fmt.Errorf("there is no output service_config")
+		return nil, fmt.Errorf("missing output service_config")
 	}
 	c, ok := out.Value.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("service_config is not known when it is planned: %v", out.Value)
+		return nil, fmt.Errorf("service_config is unknown at plan time: %v", out.Value)
 	}
 	return c, nil
 }
@@ -209,8 +208,8 @@ func loadConfig(t *testing.T, p *planned) (*config.Loaded, error) {
 	return config.Load(config.Source{File: path, Required: true})
 }
 
-// configDecodes: service_config is a configuration without mistakes, about what
-// is planned.
+// configDecodes checks that service_config is a valid configuration that matches the
+// plan.
 func configDecodes(t *testing.T, p *planned) (wrong []string) {
 	loaded, err := loadConfig(t, p)
 	if err != nil {
@@ -222,7 +221,7 @@ func configDecodes(t *testing.T, p *planned) (wrong []string) {
 	}
 	for _, r := range p.resources("aws_dynamodb_table") {
 		if r.AttributeValues["name"] != loaded.Store.Registry {
-			bad("the registry is %v, and Varve is told %s", r.AttributeValues["name"], loaded.Store.Registry)
+			bad("the registry is %v, in the configuration %s", r.AttributeValues["name"], loaded.Store.Registry)
 		}
 	}
 	if alarms := len(p.resources("aws_cloudwatch_metric_alarm")); loaded.Metrics.CloudWatch != (alarms > 0) {
@@ -240,7 +239,7 @@ func configDecodes(t *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// configComplete: everything that the example sets reaches the program.
+// configComplete checks that every setting of the example reaches the program.
 func configComplete(t *testing.T, p *planned) (wrong []string) {
 	loaded, err := loadConfig(t, p)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 const day = 24 * time.Hour
 
-// ofMonth returns those of tables that were made for a write month.
+// ofMonth returns the tables of an arrival month.
 func ofMonth(names []string, at time.Time) (in []string) {
 	for _, name := range names {
 		if table, ok := grid.Parse(name); ok && table.Month == grid.MonthOf(at) {
@@ -27,9 +27,9 @@ func ofMonth(names []string, at time.Time) (in []string) {
 	return in
 }
 
-// TestServed goes the way of the documentation: apply, doctor, serve. Tables
-// have the template's settings; what Varve does is no drift; and a template
-// that is changed touches later tables only, without a restart.
+// TestServed follows the documentation: apply, doctor, serve. Tables have the
+// template's settings, and Varve's changes cause no drift. A changed template affects
+// only later tables, without a restart.
 func TestServed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -57,7 +57,7 @@ func TestServed(t *testing.T) {
 	}
 	early := s.tables(t)
 	if len(early) < 40 {
-		t.Fatalf("there are %d tables", len(early))
+		t.Fatalf("%d tables were created", len(early))
 	}
 	before := map[string]string{}
 	for _, name := range early {
@@ -86,7 +86,8 @@ func capacity(read, write int) map[string]any {
 	return map[string]any{"read": read, "write": write}
 }
 
-// settingsOf is what of a table a template decides, and tuning does not.
+// settingsOf returns the settings of a table that the template determines and tuning
+// does not change.
 func settingsOf(t *testing.T, s *stack, name string) string {
 	t.Helper()
 	d := s.describe(t, name)
@@ -97,8 +98,8 @@ func settingsOf(t *testing.T, s *stack, name string) string {
 	return fmt.Sprint(aws.ToBool(d.DeletionProtectionEnabled), s.emulator.HasRecovery(name), kms, s.tags(t, name))
 }
 
-// laterTablesOnly changes the template while Varve runs, and sees a month later
-// whose tables have changed.
+// laterTablesOnly changes the template while Varve runs, and checks the tables a
+// month later.
 func (s *stack) laterTablesOnly(t *testing.T, dir, url string, before map[string]string) {
 	t.Helper()
 	s.options.Vars["template"] = map[string]any{"deletion_protection": false, "tags": map[string]any{"team": "others"}}
@@ -113,7 +114,7 @@ func (s *stack) laterTablesOnly(t *testing.T, dir, url string, before map[string
 	for _, name := range s.tables(t) {
 		was, there := before[name]
 		if there && settingsOf(t, s, name) != was {
-			t.Errorf("%s was %s, and is %s", name, was, settingsOf(t, s, name))
+			t.Errorf("%s was %s, now it is %s", name, was, settingsOf(t, s, name))
 		}
 		if there {
 			continue
@@ -126,13 +127,13 @@ func (s *stack) laterTablesOnly(t *testing.T, dir, url string, before map[string
 		}
 	}
 	if later < 20 {
-		t.Errorf("only %d tables came later", later)
+		t.Errorf("only %d tables were created later", later)
 	}
 	s.mustPlan(t, noChanges, "after the next month's tables were made")
 }
 
-// TestDestroyed: a protected registry is not destroyed; an unprotected one is,
-// and time tables outlive it.
+// TestDestroyed checks that a protected registry cannot be destroyed. An unprotected
+// one can, and time tables outlive it.
 func TestDestroyed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -147,24 +148,24 @@ func TestDestroyed(t *testing.T) {
 	}
 	tables := s.tables(t)
 	if _, err := terraform.DestroyContextE(t, t.Context(), s.options); err == nil || !strings.Contains(err.Error(), "eletion protection") {
-		t.Fatalf("destroying what is protected: %v", err)
+		t.Fatalf("destroying a protected registry: %v", err)
 	}
 	s.describe(t, s.registry)
-	s.apply(t) // what was destroyed besides is back
+	s.apply(t) // recreates the other resources
 	s.options.Vars["deletion_protection"] = false
 	s.apply(t)
 	if _, err := terraform.DestroyContextE(t, t.Context(), s.options); err != nil {
 		t.Fatal(err)
 	}
 	if wrong := s.examine(t); len(wrong) != 1 || wrong[0].State != dynamo.Wrong {
-		t.Errorf("the registry is still there: %v", wrong)
+		t.Errorf("the registry still exists: %v", wrong)
 	}
 	if left := s.tables(t); !slices.Equal(left, tables) || len(left) < 40 {
 		t.Errorf("of %d time tables, %d are left", len(tables), len(left))
 	}
 }
 
-// TestSideBySide: two deployments on one account know nothing of each other.
+// TestSideBySide checks that two deployments in one account are independent.
 func TestSideBySide(t *testing.T) {
 	if testing.Short() {
 		t.Skip("applies to an emulator")
@@ -172,7 +173,7 @@ func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	e := newEmulator(t)
 	one := newStack(t, e, "one", nil)
-	two := newStack(t, e, "one-two", nil) // as a class two of the first would begin
+	two := newStack(t, e, "one-two", nil) // the prefix of a class two of the first deployment
 	var urls []string
 	for _, s := range []*stack{one, two} {
 		dir := t.TempDir()

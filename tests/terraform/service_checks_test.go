@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/config"
 )
 
-// container is one of a task's.
+// container is a container of a task.
 type container struct {
 	Name         string
 	Image        string
@@ -29,7 +29,7 @@ type container struct {
 	}
 }
 
-// containersOf are the containers of the planned task.
+// containersOf returns the containers of the planned task.
 func containersOf(p *planned) (containers []container, wrong []string) {
 	tasks := p.resources("aws_ecs_task_definition")
 	if len(tasks) != 1 {
@@ -46,8 +46,8 @@ func containersOf(p *planned) (containers []container, wrong []string) {
 	return containers, wrong
 }
 
-// service: Varve on Fargate is told the same as service_config says, and to
-// listen, with API keys, for the load balancer; and has the three policies.
+// service checks that Varve on Fargate has the settings of service_config, listens
+// with API keys for the load balancer, and has the three policies.
 func service(t *testing.T, p *planned) []string {
 	containers, wrong := containersOf(p)
 	if len(containers) != 1 {
@@ -77,14 +77,14 @@ func service(t *testing.T, p *planned) []string {
 	return wrong
 }
 
-// proxied: behind a proxy, Varve is not reached but by it.
+// proxied checks that Varve is reachable only through its proxy.
 func proxied(t *testing.T, p *planned) []string {
 	containers, wrong := containersOf(p)
 	if len(containers) != 2 {
 		return append(wrong, fmt.Sprintf("%d containers", len(containers)))
 	}
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	proxy, varve := containers[0], containers[1] // the provider puts them in order
+	proxy, varve := containers[0], containers[1] // the provider sorts them
 	if err := sameConfig(t, p, varve.Command, config.Default().Server); err != nil {
 		bad("%v", err)
 	}
@@ -100,11 +100,11 @@ func proxied(t *testing.T, p *planned) []string {
 	return wrong
 }
 
-// secret is one that a proxy gets.
+// secret is a secret of the proxy.
 const secret = "arn:aws:secretsmanager:" + region + ":" + account + ":secret:proxy"
 
-// sameConfig compares the command of a container with service_config, but for
-// where it listens, which is as given.
+// sameConfig compares the command of a container with service_config, except for its
+// listen address, which is a parameter.
 func sameConfig(t *testing.T, p *planned, command []string, listens config.Server) error {
 	if len(command) == 0 || command[0] != "serve" {
 		return fmt.Errorf("the command is %v", command)
@@ -127,12 +127,13 @@ func sameConfig(t *testing.T, p *planned, command []string, listens config.Serve
 	}
 	want.Server.Listen, want.Server.Proxied = listens.Listen, listens.Proxied
 	if !reflect.DeepEqual(got.Config, want.Config) {
-		return fmt.Errorf("it is told %+v, and service_config says %+v", got.Config, want.Config)
+		return fmt.Errorf("the settings are %+v, service_config has %+v", got.Config, want.Config)
 	}
 	return nil
 }
 
-// archive: what is kept is private, encrypted, and old versions end.
+// archive checks that the bucket is private and encrypted, and that old versions
+// expire.
 func archive(_ *testing.T, p *planned) (wrong []string) {
 	one := func(kind string) map[string]any {
 		all := p.resources(kind)
@@ -163,7 +164,7 @@ func archive(_ *testing.T, p *planned) (wrong []string) {
 	return wrong
 }
 
-// quiet: nothing is deprecated, and nothing else is warned of.
+// quiet checks that a plan has no warnings, such as deprecations.
 func quiet(_ *testing.T, p *planned) []string {
 	if i := strings.Index(p.text, "Warning:"); i >= 0 {
 		return []string{p.text[i:]}
@@ -171,7 +172,7 @@ func quiet(_ *testing.T, p *planned) []string {
 	return nil
 }
 
-// onlyNew: a first plan makes things, and changes or replaces none.
+// onlyNew checks that a first plan only creates resources.
 func onlyNew(_ *testing.T, p *planned) (wrong []string) {
 	made := 0
 	for _, c := range p.RawPlan.ResourceChanges {

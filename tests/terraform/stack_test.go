@@ -18,16 +18,16 @@ import (
 	"github.com/gruntwork-io/terratest/modules/terraform"
 )
 
-// Where everything is planned.
+// The planned account and region.
 const (
 	account = "123456789012"
 	region  = "eu-central-1"
 )
 
-// modules is the folder of the modules, which are copied before they are used.
+// modules is the folder of the modules. Tests use copies of it.
 const modules = "../../terraform"
 
-// cached returns the path of something that tools.sh has got.
+// cached returns the path of a file that tools.sh fetched.
 func cached(name string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -48,7 +48,7 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// copied returns a copy of the modules, as somebody has them who fetched them.
+// copied returns a copy of the modules.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "terraform")
@@ -58,8 +58,8 @@ func copied(t *testing.T) string {
 	return dir
 }
 
-// options are those of a folder's runs. Nothing is asked of AWS: who calls is
-// answered by a fake, and DynamoDB is at an address of the test's.
+// options returns the options of Terraform in a folder. No request reaches AWS: a
+// fake answers for the caller's identity, and the test has DynamoDB's address.
 func options(t *testing.T, dir, dynamodb string, vars map[string]any) *terraform.Options {
 	t.Helper()
 	return &terraform.Options{
@@ -83,7 +83,8 @@ func environment(t *testing.T, dynamodb string) map[string]string {
 	}
 }
 
-// identity is the address of what answers who calls: an account's root user.
+// identity returns the address of a fake of STS: every caller is an account's root
+// user.
 func identity(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/xml")
@@ -94,7 +95,7 @@ func identity(t *testing.T) string {
 	return s.URL
 }
 
-// empty is the address of a DynamoDB that has no tables.
+// empty returns the address of a DynamoDB without tables.
 func empty(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
@@ -105,7 +106,7 @@ func empty(t *testing.T) string {
 	return s.URL
 }
 
-// planned is a plan, and what was said while it was made.
+// planned is a plan with the output of its run.
 type planned struct {
 	*terraform.PlanStruct
 	text string
@@ -142,7 +143,7 @@ func initialize(t *testing.T, o *terraform.Options) {
 	}
 }
 
-// run runs a program in a folder and returns what it wrote.
+// run runs a program in a folder and returns its output.
 func run(t *testing.T, dir string, env map[string]string, name string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -159,7 +160,7 @@ func run(t *testing.T, dir string, env map[string]string, name string, args ...s
 	return out.String(), nil
 }
 
-// free returns an address that nobody listens on.
+// free returns a free address.
 func free(t *testing.T) string {
 	t.Helper()
 	var lc net.ListenConfig

@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the README tables of the modules anew")
 
-// folders are those of the root module, the modules and the examples, as paths
-// from the root module.
+// folders returns the paths of the root module, the modules and the examples,
+// relative to the root module.
 func folders(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{".", "modules/*", "examples/*"} {
@@ -48,13 +48,13 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestValidate: each module and example is valid on its own, and nothing is
-// warned of.
+// TestValidate checks that each module and example is valid on its own, without
+// warnings.
 func TestValidate(t *testing.T) {
 	dir := copied(t)
 	all := folders(t, dir)
 	if testing.Short() {
-		all = []string{".", "examples/local"} // with the plans, these have all modules in them
+		all = []string{".", "examples/local"} // together with the plans, these contain all modules
 	}
 	for _, folder := range all {
 		t.Run(folder, func(t *testing.T) {
@@ -75,26 +75,25 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestLint: the linter, with all rules of its own and those of AWS, has nothing
-// to say.
+// TestLint checks that the linter has no findings, with all its rules and the rules
+// of AWS.
 func TestLint(t *testing.T) {
 	dir := copied(t)
 	env := map[string]string{"TFLINT_PLUGIN_DIR": filepath.Dir(tool(t, "plugins/tflint-ruleset-aws"))}
 	if _, err := run(t, dir, env, tool(t, "bin/tflint"), "--recursive", "--no-color", "--config="+filepath.Join(dir, ".tflint.hcl")); err != nil {
 		t.Error(err)
 	}
-	// It does look: an instance type that AWS does not have is seen by its rules.
+	// The rules are active: they detect an instance type that AWS does not have.
 	wrong := filepath.Join(dir, "modules", "ingest", "wrong.tf")
 	if err := os.WriteFile(wrong, []byte("resource \"aws_instance\" \"wrong\" {\n  ami           = \"ami-0\"\n  instance_type = \"t1.none\"\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := run(t, dir, env, tool(t, "bin/tflint"), "--recursive", "--no-color", "--config="+filepath.Join(dir, ".tflint.hcl")); err == nil || !strings.Contains(out, "aws_instance_invalid_type") {
-		t.Errorf("a mistake is not seen: %s", out)
+		t.Errorf("a mistake was not detected: %s", out)
 	}
 }
 
-// TestReadmes: the tables in the READMEs are those of the variables and outputs
-// that there are.
+// TestReadmes checks that the tables in the READMEs match the variables and outputs.
 func TestReadmes(t *testing.T) {
 	dir := modules
 	if !*update {
@@ -116,17 +115,17 @@ func TestReadmes(t *testing.T) {
 	if *update {
 		return
 	}
-	// It does look: a variable that is not in the README is seen.
+	// The check is active: it detects a variable that the README lacks.
 	more := filepath.Join(dir, "modules", "ingest", "more.tf")
 	if err := os.WriteFile(more, []byte("variable \"more\" {\n  type = string\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if check("modules/ingest") == nil {
-		t.Error("a variable that is missing in the README is not seen")
+		t.Error("a variable that is missing in the README was not detected")
 	}
 }
 
-// TestHygiene: what every module keeps to.
+// TestHygiene checks the rules for every module.
 func TestHygiene(t *testing.T) {
 	dir := copied(t)
 	for _, folder := range folders(t, dir) {
@@ -136,9 +135,9 @@ func TestHygiene(t *testing.T) {
 	}
 }
 
-// TestHygieneSees: each promise of TestHygiene is one that can be broken.
+// TestHygieneSees checks that TestHygiene detects a breach of each rule.
 func TestHygieneSees(t *testing.T) {
-	for _, c := range []struct{ file, text, says string }{
+	for _, c := range []struct{ file, text, want string }{
 		{"more.tf", "", "five files"},
 		{".terraform.lock.hcl", "", "lock file"},
 		{"main.tf", "provider \"aws\" {\n  region = \"eu-central-1\"\n}\n", "provider"},
@@ -151,13 +150,13 @@ func TestHygieneSees(t *testing.T) {
 		{"outputs.tf", "output \"x\" {\n  value = 1\n}\n", "no description"},
 		{"main.tf", "locals {\n  key = \"AKIAIOSFODNN7EXAMPLE\"\n}\n", "credentials"},
 	} {
-		t.Run(c.says, func(t *testing.T) {
+		t.Run(c.want, func(t *testing.T) {
 			dir := copied(t)
 			if err := os.WriteFile(filepath.Join(dir, "modules", "ingest", c.file), []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if wrong := strings.Join(hygiene(t, dir, "modules/ingest"), "\n"); !strings.Contains(wrong, c.says) {
-				t.Errorf("it is not seen: %q", wrong)
+			if wrong := strings.Join(hygiene(t, dir, "modules/ingest"), "\n"); !strings.Contains(wrong, c.want) {
+				t.Errorf("the breach was not detected: %q", wrong)
 			}
 		})
 	}
@@ -178,13 +177,13 @@ func hygiene(t *testing.T, dir, folder string) (wrong []string) {
 	for _, e := range entries {
 		switch {
 		case e.Name() == ".terraform.lock.hcl":
-			bad("there is a lock file")
+			bad("a lock file exists")
 		case !e.IsDir() && !strings.HasPrefix(e.Name(), "."):
 			files = append(files, e.Name())
 		}
 	}
 	if !slices.Equal(files, wantedFiles) {
-		bad("a module has five files, %v, and these are %v", wantedFiles, files)
+		bad("a module has five files, %v, not %v", wantedFiles, files)
 	}
 	example := strings.HasPrefix(folder, "examples")
 	for _, name := range files {
@@ -210,7 +209,7 @@ func hygiene(t *testing.T, dir, folder string) (wrong []string) {
 	return wrong
 }
 
-// block returns what is wrong with a block of a module's.
+// block returns the faults of a block in a module.
 func block(b *hclsyntax.Block, text []byte, example bool) (wrong []string) {
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	source := func(attribute string) string {
@@ -227,7 +226,7 @@ func block(b *hclsyntax.Block, text []byte, example bool) (wrong []string) {
 		case kind == "":
 			bad("variable %s has no type", name)
 		case kind == "bool" && source("nullable") != "false":
-			bad("variable %s may be null, which is neither true nor false", name)
+			bad("variable %s may be null: set nullable to false", name)
 		case kind != "bool" && !validated:
 			bad("variable %s is not validated", name)
 		}
@@ -240,7 +239,7 @@ func block(b *hclsyntax.Block, text []byte, example bool) (wrong []string) {
 		}
 	case "provider":
 		if !example {
-			bad("there is a provider block: that is for who uses the module")
+			bad("a provider block exists: it belongs to the user of the module")
 		}
 	case "terraform":
 		if source("required_version") != `">= 1.9"` {
@@ -253,7 +252,7 @@ func block(b *hclsyntax.Block, text []byte, example bool) (wrong []string) {
 	return wrong
 }
 
-// TestNothingElse: in the folder of the modules there is nothing but them.
+// TestNothingElse checks that the modules' folder has no other files.
 func TestNothingElse(t *testing.T) {
 	err := fs.WalkDir(os.DirFS(modules), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -261,7 +260,7 @@ func TestNothingElse(t *testing.T) {
 		}
 		known := []string{".tf", ".md", ".hcl", ".yml"}
 		if d.Name() == ".terraform" || strings.Contains(d.Name(), "tfstate") || !d.IsDir() && !slices.Contains(known, filepath.Ext(path)) {
-			t.Errorf("%s does not belong there", path)
+			t.Errorf("%s does not belong in this folder", path)
 		}
 		return nil
 	})

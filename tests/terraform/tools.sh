@@ -1,7 +1,7 @@
 #!/bin/sh
-# Gets what the Terraform modules are tested with, once, into the user's cache:
-# Terraform's AWS provider, tflint with its AWS rules, and terraform-docs. With
-# --if-cached nothing is fetched: it then ends with 3 if something is not there.
+# Fetches the tools for the tests of the Terraform modules into the user's cache,
+# once: Terraform's AWS provider, tflint with its AWS rules, and terraform-docs.
+# With --if-cached it fetches nothing, and exits with 3 if a tool is missing.
 set -eu
 cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/varve/terraform
@@ -11,7 +11,7 @@ arch=$(go env GOARCH)
 
 say() { echo "terraform tests: $*"; }
 
-# absent FILE: whether it has to be got. It ends everything if it must not be.
+# absent FILE succeeds if the file must be fetched. With --if-cached it exits.
 absent() {
 	[ ! -e "$1" ] || return 1
 	[ "${only_cached:-}" = "" ] || exit 3
@@ -22,7 +22,7 @@ work=$cache/work.$$
 trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT INT TERM
 mkdir -p "$cache" "$work"
 
-# The tools are made of the modules that tools/go.mod pins.
+# The tools are built from the modules that tools/go.mod pins.
 tool() { # tool NAME PACKAGE
 	pinned=$(sed -n "s|^[[:space:]]*$2 v\([^ ]*\).*|\1|p" tools/go.mod)
 	if absent "$cache/$1-$pinned"; then
@@ -37,7 +37,7 @@ tool terraform-docs github.com/terraform-docs/terraform-docs bin/terraform-docs
 tool tflint github.com/terraform-linters/tflint bin/tflint
 tool tflint-ruleset-aws github.com/terraform-linters/tflint-ruleset-aws plugins/tflint-ruleset-aws
 
-# The provider comes from Terraform's registry, or is built of Go modules.
+# The provider comes from Terraform's registry, or is built from Go modules.
 mirror=$cache/mirror-$version
 if absent "$mirror"; then
 	mkdir "$work/probe"
@@ -52,17 +52,17 @@ if absent "$mirror"; then
 		}
 	EOF
 	export TF_CLI_CONFIG_FILE=/dev/null CHECKPOINT_DISABLE=1
-	say "fetching the AWS provider $version, once; from Terraform's registry, it takes a minute"
+	say "fetching the AWS provider $version from Terraform's registry, once; it takes a minute"
 	mkdir "$work/mirror"
 	if ! terraform -chdir="$work/probe" providers mirror -platform="linux_$arch" "$work/mirror" >"$work/log" 2>&1; then
-		say "the registry does not answer; building the provider of Go modules, cut down to the services used, takes 3 to 10 minutes"
+		say "the registry does not answer; building the provider from Go modules, reduced to the used services; it takes 3 to 10 minutes"
 		rm -rf "$work/mirror"
 		(cd provider && go mod download "$module") # checked by provider/go.sum
 		source=$(cd provider && go mod download -json "$module" | sed -n 's/^[[:space:]]*"Dir": "\(.*\)",*$/\1/p')
 		cp -R "$source" "$work/source"
 		chmod -R u+w "$work/source"
 		(cd provider && go run . "$work/source")
-		# The mirror's folders are named by the address that Terraform gives the provider.
+		# The mirror's folders have the name of the provider's address in Terraform.
 		address=$(terraform -chdir="$work/probe" providers | sed -n 's/.*provider\[\(.*\)\].*/\1/p')
 		folder=$work/mirror/$address/$version/linux_$arch
 		mkdir -p "$folder"

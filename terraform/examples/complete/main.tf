@@ -1,6 +1,6 @@
-# Everything: two retention classes, tables with capacity of their own and a key
-# of yours, alarms by mail, an archive, a stream for readings, and Varve itself
-# on Fargate behind a load balancer of yours.
+# Every option: two retention classes, tables with provisioned capacity and your
+# KMS key, alarms by mail, an archive, a stream for readings, and Varve on Fargate
+# with your load balancer in front.
 
 provider "aws" {
   region = var.region

@@ -1,5 +1,5 @@
 output "service_config" {
-  description = "Varve's configuration, as the service has it."
+  description = "Varve's configuration in the service."
   value       = module.varve.service_config
 }
 
@@ -14,6 +14,6 @@ output "archive_bucket" {
 }
 
 output "topic_arn" {
-  description = "ARN of the topic that alarms go to."
+  description = "ARN of the alarms' topic."
   value       = module.varve.topic_arn
 }

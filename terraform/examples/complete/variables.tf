@@ -6,41 +6,41 @@ variable "region" {
 
   validation {
     condition     = can(regex("^[a-z]+(-[a-z]+)+-[0-9]+$", var.region))
-    error_message = "A region looks like eu-central-1."
+    error_message = "A region has the form eu-central-1."
   }
 }
 
 variable "prefix" {
-  description = "Prefix of all tables' names."
+  description = "Prefix of all table names."
   type        = string
   default     = "varve"
   nullable    = false
 
   validation {
     condition     = length(var.prefix) > 0
-    error_message = "A prefix is never empty."
+    error_message = "The prefix must not be empty."
   }
 }
 
 variable "emails" {
-  description = "Addresses that alarms are mailed to."
+  description = "Mail addresses for alarms."
   type        = set(string)
   nullable    = false
 
   validation {
     condition     = length(var.emails) > 0
-    error_message = "Somebody should know."
+    error_message = "At least one address is required."
   }
 }
 
 variable "image" {
-  description = "Image of Varve."
+  description = "Container image of Varve."
   type        = string
   nullable    = false
 
   validation {
     condition     = length(var.image) > 0
-    error_message = "An image is needed."
+    error_message = "An image is required."
   }
 }
 
@@ -51,7 +51,7 @@ variable "target_group_arn" {
 
   validation {
     condition     = length(var.target_group_arn) > 0
-    error_message = "A target group is needed."
+    error_message = "A target group is required."
   }
 }
 
@@ -62,7 +62,7 @@ variable "subnet_ids" {
 
   validation {
     condition     = length(var.subnet_ids) > 0
-    error_message = "At least one subnet is needed."
+    error_message = "At least one subnet is required."
   }
 }
 
@@ -73,20 +73,20 @@ variable "security_group_ids" {
 
   validation {
     condition     = length(var.security_group_ids) > 0
-    error_message = "At least one security group is needed."
+    error_message = "At least one security group is required."
   }
 }
 
 variable "kms_key_arn" {
   description = <<-EOT
-    ARN of the KMS key that encrypts tables. It is made elsewhere on purpose: time tables outlive `terraform destroy`, and cannot be read
-    without it.
+    ARN of the KMS key that encrypts tables. Create it elsewhere, because time tables outlive `terraform destroy` and cannot be read
+    without the key.
   EOT
   type        = string
   nullable    = false
 
   validation {
     condition     = can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", var.kms_key_arn))
-    error_message = "A KMS key is given by its ARN, arn:…:kms:…:key/…."
+    error_message = "A KMS key is an ARN of the form arn:…:kms:…:key/…."
   }
 }

@@ -1,5 +1,5 @@
-# Varve against an emulator of DynamoDB on this machine, which has nothing but
-# tables: no policies, no alarms. Terraform finds it by AWS_ENDPOINT_URL_DYNAMODB.
+# Varve with a DynamoDB emulator on this machine. The emulator has only tables: no
+# policies and no alarms. Terraform finds it by AWS_ENDPOINT_URL_DYNAMODB.
 
 provider "aws" {
   region                      = "eu-central-1"

@@ -1,4 +1,4 @@
-# Varve on your account: the registry, policies for who runs it, alarms.
+# Varve in your account: the registry, policies for its processes, and alarms.
 
 provider "aws" {
   region = var.region

@@ -4,6 +4,6 @@ output "service_config" {
 }
 
 output "policy_arns" {
-  description = "Policies to attach to who runs Varve: router, rotator and reader."
+  description = "ARNs of the policies for Varve's processes: router, rotator and reader."
   value       = module.varve.policy_arns
 }

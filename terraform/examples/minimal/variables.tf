@@ -6,6 +6,6 @@ variable "region" {
 
   validation {
     condition     = can(regex("^[a-z]+(-[a-z]+)+-[0-9]+$", var.region))
-    error_message = "A region looks like eu-central-1."
+    error_message = "A region has the form eu-central-1."
   }
 }

@@ -1,5 +1,5 @@
-# A bucket for what is exported before its tables are dropped: DynamoDB's own
-# export, or the output of varve query. Varve itself does not write to it.
+# A bucket for exports of tables before they are dropped: DynamoDB's own export,
+# or the output of varve query. No code of Varve uses it yet.
 
 resource "aws_s3_bucket" "this" {
   bucket = var.bucket

@@ -5,44 +5,44 @@ variable "bucket" {
 
   validation {
     condition     = can(regex("^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", var.bucket))
-    error_message = "A bucket is named with 3 to 63 small letters, digits, . or -."
+    error_message = "A bucket's name has 3 to 63 lower-case letters, digits, . or -."
   }
 }
 
 variable "kms_key_arn" {
-  description = "ARN of the KMS key that encrypts objects; null: S3's own."
+  description = "ARN of the KMS key that encrypts objects. If null, S3's own key."
   type        = string
   default     = null
 
   validation {
     condition     = var.kms_key_arn == null ? true : can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", var.kms_key_arn))
-    error_message = "A KMS key is given by its ARN, arn:…:kms:…:key/…."
+    error_message = "A KMS key is an ARN of the form arn:…:kms:…:key/…."
   }
 }
 
 variable "glacier_after_days" {
-  description = "Days after which objects go to Glacier Instant Retrieval; null: never."
+  description = "Days after which objects move to Glacier Instant Retrieval. If null, they stay."
   type        = number
   default     = 90
 
   validation {
     condition     = var.glacier_after_days == null ? true : var.glacier_after_days >= 1 && floor(var.glacier_after_days) == var.glacier_after_days
-    error_message = "It takes whole days, 1 or more."
+    error_message = "The number of days must be whole and at least 1."
   }
 }
 
 variable "expire_after_days" {
-  description = "Days after which objects are deleted; null: never."
+  description = "Days after which objects are deleted. If null, never."
   type        = number
   default     = null
 
   validation {
     condition     = var.expire_after_days == null ? true : var.expire_after_days >= 1 && floor(var.expire_after_days) == var.expire_after_days
-    error_message = "It takes whole days, 1 or more."
+    error_message = "The number of days must be whole and at least 1."
   }
   validation {
     condition     = var.expire_after_days == null || var.glacier_after_days == null ? true : var.expire_after_days > var.glacier_after_days
-    error_message = "Objects must go to Glacier before they are deleted."
+    error_message = "The days until expiry must exceed the days until Glacier."
   }
 }
 
@@ -54,6 +54,6 @@ variable "tags" {
 
   validation {
     condition     = alltrue([for key in keys(var.tags) : !startswith(key, "aws:")])
-    error_message = "Tags that begin with aws: are Amazon's."
+    error_message = "Tags that begin with aws: are reserved for AWS."
   }
 }

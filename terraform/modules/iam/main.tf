@@ -1,7 +1,7 @@
-# Three policies: the router writes readings, the rotator makes, tunes and
-# deletes time tables, the reader asks. A process has those of the parts it
-# runs. None may change the registry's table or the table template: those are
-# Terraform's.
+# Three policies: the router writes readings; the rotator creates, tunes and
+# deletes time tables; the reader reads. A process has the policies of its parts.
+# No policy allows changes to the registry's table or the table template, which
+# belong to Terraform.
 
 data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
@@ -13,8 +13,8 @@ locals {
   indexes   = "${local.registry}/index/*"
   tables    = [for prefix in sort(tolist(var.table_prefixes)) : "${local.table_arn}/${prefix}_*_*_*_????"]
 
-  # What each part does with the registry, with time tables, and where there is
-  # no narrower resource than everything.
+  # The actions of each part on the registry, on time tables, and on resources
+  # that cannot be narrowed.
   registry_reads = ["dynamodb:BatchGetItem", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:ListTagsOfResource", "dynamodb:Query"]
   actions = {
     router = {
@@ -57,9 +57,9 @@ data "aws_iam_policy_document" "this" {
     resources = local.tables
   }
 
-  # A router must not take the lease that rotation runs under: it would keep
-  # those away from it who may rotate. Nor may it make API keys, or take the
-  # records of tables away. What it takes away is of alerts and roll-ups.
+  # A router must not acquire the lease of rotation, because it would block the
+  # rotators. It must not create API keys or delete records of tables. It deletes
+  # items of alerts and roll-ups.
   dynamic "statement" {
     for_each = each.key == "router" ? {
       PutItem        = ["KEYS", "LEASE"]
@@ -148,7 +148,7 @@ resource "aws_iam_policy" "this" {
   for_each = local.actions
 
   name        = "${var.name}-${each.key}"
-  description = "What Varve's ${each.key} needs of DynamoDB."
+  description = "Permissions of Varve's ${each.key} on DynamoDB."
   policy      = data.aws_iam_policy_document.this[each.key].json
   tags        = var.tags
 }
@@ -159,7 +159,7 @@ data "aws_iam_policy_document" "trust" {
   statement {
     actions = ["sts:AssumeRole"]
     dynamic "principals" {
-      for_each = { for type, who in { Service = each.value.services, AWS = each.value.principals } : type => who if length(who) > 0 }
+      for_each = { for type, names in { Service = each.value.services, AWS = each.value.principals } : type => names if length(names) > 0 }
       content {
         type        = principals.key
         identifiers = principals.value

@@ -4,7 +4,7 @@ output "policy_arns" {
 }
 
 output "policies" {
-  description = "The policies themselves, JSON: router, rotator and reader."
+  description = "The policy documents in JSON: router, rotator and reader."
   value       = { for name, document in data.aws_iam_policy_document.this : name => document.json }
 }
 

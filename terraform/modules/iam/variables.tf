@@ -1,5 +1,5 @@
 variable "name" {
-  description = "What the names of policies and roles begin with."
+  description = "Beginning of the names of policies and roles."
   type        = string
   nullable    = false
 
@@ -16,18 +16,18 @@ variable "registry_name" {
 
   validation {
     condition     = can(regex("^[A-Za-z0-9_.-]{3,255}$", var.registry_name)) && !can(regex("_.*_.*_.*_.{4}$", var.registry_name))
-    error_message = "A registry is named with 3 to 255 letters, digits, _ . or -, and not as time tables are."
+    error_message = "A registry's name has 3 to 255 letters, digits, _ . or -, and not the form of a time table's name."
   }
 }
 
 variable "table_prefixes" {
-  description = "Prefixes of the time tables' names: that of the deployment, and <prefix>-<class> for each other retention class."
+  description = "Prefixes of time tables: the deployment's prefix, and <prefix>-<class> for each other retention class."
   type        = set(string)
   nullable    = false
 
   validation {
     condition     = length(var.table_prefixes) > 0 && alltrue([for p in var.table_prefixes : can(regex("^[A-Za-z0-9-]{1,64}$", p))])
-    error_message = "There is at least one prefix, and each has 1 to 64 letters, digits or -."
+    error_message = "At least one prefix is required, and each has 1 to 64 letters, digits or -."
   }
 }
 
@@ -39,12 +39,12 @@ variable "kms_key_arns" {
 
   validation {
     condition     = alltrue([for arn in var.kms_key_arns : can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", arn))])
-    error_message = "A KMS key is given by its ARN, arn:…:kms:…:key/…."
+    error_message = "A KMS key is an ARN of the form arn:…:kms:…:key/…."
   }
 }
 
 variable "roles" {
-  description = "Roles to make, by the end of their name: the policies each has, of router, rotator and reader, and the services or principals (ARNs) that may take it."
+  description = "Roles to create, by the end of their name. Each has policies (router, rotator, reader), and services or principals (ARNs) that may assume it."
   type = map(object({
     policies   = set(string)
     services   = optional(set(string), [])
@@ -59,11 +59,11 @@ variable "roles" {
   }
   validation {
     condition     = alltrue([for r in var.roles : length(r.services) + length(r.principals) > 0])
-    error_message = "A role that nobody may take is of no use: name services or principals."
+    error_message = "A role needs services or principals that may assume it."
   }
   validation {
     condition     = alltrue(flatten([for r in var.roles : [for p in r.principals : p != "*"]]))
-    error_message = "A role cannot be for everybody: name principals by their ARNs."
+    error_message = "A role must not be open to all accounts: name principals by their ARNs."
   }
 }
 
@@ -75,6 +75,6 @@ variable "tags" {
 
   validation {
     condition     = alltrue([for key in keys(var.tags) : !startswith(key, "aws:")])
-    error_message = "Tags that begin with aws: are Amazon's."
+    error_message = "Tags that begin with aws: are reserved for AWS."
   }
 }

@@ -1,5 +1,6 @@
-# A stream that devices may write to while Varve is away. What reads it sends
-# readings to Varve over HTTP; sending them again is harmless.
+# A Kinesis stream to which devices may write while Varve is down. No code of
+# Varve reads it yet: a consumer of your own sends its readings to Varve over HTTP.
+# Resending them is harmless.
 
 resource "aws_kinesis_stream" "this" {
   name             = var.name

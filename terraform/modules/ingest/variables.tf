@@ -5,30 +5,30 @@ variable "name" {
 
   validation {
     condition     = can(regex("^[A-Za-z0-9_.-]{1,128}$", var.name))
-    error_message = "A stream is named with 1 to 128 letters, digits, _ . or -."
+    error_message = "A stream's name has 1 to 128 letters, digits, _ . or -."
   }
 }
 
 variable "shards" {
-  description = "Number of shards; null: on demand."
+  description = "Number of shards. If null, the stream is on demand."
   type        = number
   default     = null
 
   validation {
     condition     = var.shards == null ? true : var.shards >= 1 && floor(var.shards) == var.shards
-    error_message = "It takes whole shards, 1 or more."
+    error_message = "The number of shards must be whole and at least 1."
   }
 }
 
 variable "retention_hours" {
-  description = "Hours for which records are kept: how long a consumer may be away."
+  description = "Hours for which records are kept; a consumer may be down for as long."
   type        = number
   default     = 168
   nullable    = false
 
   validation {
     condition     = var.retention_hours >= 24 && var.retention_hours <= 8760
-    error_message = "Records are kept for 24 to 8760 hours."
+    error_message = "The setting retention_hours must be 24 to 8760."
   }
 }
 
@@ -40,7 +40,7 @@ variable "kms_key_id" {
 
   validation {
     condition     = length(var.kms_key_id) > 0
-    error_message = "Records are always encrypted: name a key."
+    error_message = "A key is required, because records are always encrypted."
   }
 }
 
@@ -52,6 +52,6 @@ variable "tags" {
 
   validation {
     condition     = alltrue([for key in keys(var.tags) : !startswith(key, "aws:")])
-    error_message = "Tags that begin with aws: are Amazon's."
+    error_message = "Tags that begin with aws: are reserved for AWS."
   }
 }

@@ -1,6 +1,5 @@
-# Alarms on what Varve says of itself (namespace Varve, from its logs, with
-# metrics.cloudwatch on) and on what DynamoDB says of its tables; where they go;
-# and a dashboard.
+# Alarms on Varve's metrics (namespace Varve, from its logs, with
+# metrics.cloudwatch on) and on DynamoDB's metrics, their topic, and a dashboard.
 
 data "aws_region" "current" {}
 
@@ -15,8 +14,8 @@ locals {
   # DynamoDB counts system errors by operation.
   operations = ["BatchGetItem", "DeleteItem", "PutItem", "Query"]
   region_alarms = var.watch_region ? {
-    throttling    = { metric = "ThrottledRequests", what = "DynamoDB throttles requests to tables of this account in the region." }
-    system-errors = { metric = "SystemErrors", what = "DynamoDB answers requests to tables of this account in the region with errors of its own." }
+    throttling    = { metric = "ThrottledRequests", text = "DynamoDB throttles requests to tables of this account in the region." }
+    system-errors = { metric = "SystemErrors", text = "DynamoDB answers requests to tables of this account in the region with system errors." }
   } : {}
 }
 
@@ -38,7 +37,7 @@ resource "aws_sns_topic_subscription" "email" {
 
 resource "aws_cloudwatch_metric_alarm" "rotation_heartbeat" {
   alarm_name          = "${var.name}-rotation-heartbeat"
-  alarm_description   = "No rotation has succeeded for long: tables of the next month are not made, and old ones stay. See the log of varve serve for rotation failed."
+  alarm_description   = "No rotation has succeeded for three periods: tables of the next month are not created, and old ones stay. Search the log of varve serve for rotation failed."
   namespace           = local.varve
   metric_name         = "RotationSuccess"
   dimensions          = local.dimension
@@ -47,7 +46,7 @@ resource "aws_cloudwatch_metric_alarm" "rotation_heartbeat" {
   threshold           = 1
   period              = var.heartbeat_period
   evaluation_periods  = 3
-  treat_missing_data  = "breaching" # a rotator that is gone says nothing
+  treat_missing_data  = "breaching" # a rotator that is down sends no data
   alarm_actions       = [local.topic]
   ok_actions          = [local.topic]
   tags                = var.tags
@@ -55,16 +54,16 @@ resource "aws_cloudwatch_metric_alarm" "rotation_heartbeat" {
 
 resource "aws_cloudwatch_metric_alarm" "tables_ready_ahead" {
   alarm_name          = "${var.name}-tables-ready-ahead"
-  alarm_description   = "Tables of the next month are missing after rotations: see the log of varve serve for rotation step, and varve doctor for quotas and permissions."
+  alarm_description   = "Tables of the next month are missing after rotations. Search the log of varve serve for rotation step, and run varve doctor for quotas and permissions."
   namespace           = local.varve
   metric_name         = "TablesReadyAhead"
   dimensions          = local.dimension
-  statistic           = "Maximum" # one run that got all of them made is enough
+  statistic           = "Maximum" # one run that created all of them is enough
   comparison_operator = "LessThanThreshold"
   threshold           = 1
   period              = var.heartbeat_period
   evaluation_periods  = 2
-  treat_missing_data  = "ignore" # the heartbeat is about runs that are missing
+  treat_missing_data  = "ignore" # the heartbeat alarm covers missing runs
   alarm_actions       = [local.topic]
   ok_actions          = [local.topic]
   tags                = var.tags
@@ -72,18 +71,18 @@ resource "aws_cloudwatch_metric_alarm" "tables_ready_ahead" {
 
 resource "aws_cloudwatch_metric_alarm" "rejected_share" {
   alarm_name          = "${var.name}-rejected-share"
-  alarm_description   = "Too many readings are rejected: varve_readings_rejected_total has their codes."
+  alarm_description   = "Too many readings are rejected. The metric varve_readings_rejected_total has their codes."
   comparison_operator = "GreaterThanThreshold"
   threshold           = var.rejected_share
   evaluation_periods  = 3
-  treat_missing_data  = "notBreaching" # nothing was sent
+  treat_missing_data  = "notBreaching" # no readings were sent
   alarm_actions       = [local.topic]
   ok_actions          = [local.topic]
   tags                = var.tags
 
   metric_query {
     id          = "share"
-    label       = "share of readings that are rejected"
+    label       = "share of rejected readings"
     expression  = "IF(readings > 0, rejected / readings, 0)"
     return_data = true
   }
@@ -111,7 +110,7 @@ resource "aws_cloudwatch_metric_alarm" "rejected_share" {
 
 resource "aws_cloudwatch_metric_alarm" "rollup_backlog" {
   alarm_name          = "${var.name}-rollup-backlog"
-  alarm_description   = "Roll-ups lag behind: answers stay exact, and get slower."
+  alarm_description   = "Roll-ups are counted more slowly than readings arrive. Answers stay exact and become slower."
   namespace           = local.varve
   metric_name         = "RollupBacklog"
   dimensions          = local.dimension
@@ -120,7 +119,7 @@ resource "aws_cloudwatch_metric_alarm" "rollup_backlog" {
   threshold           = var.rollup_backlog
   period              = 300
   evaluation_periods  = 6
-  treat_missing_data  = "notBreaching" # the heartbeat is about processes that are gone
+  treat_missing_data  = "notBreaching" # the heartbeat alarm covers processes that are down
   alarm_actions       = [local.topic]
   ok_actions          = [local.topic]
   tags                = var.tags
@@ -132,7 +131,7 @@ resource "aws_cloudwatch_metric_alarm" "throttling" {
   comparison_operator = "GreaterThanThreshold"
   threshold           = 0
   evaluation_periods  = 5
-  datapoints_to_alarm = 3 # it is retried: a minute of it does no harm
+  datapoints_to_alarm = 3 # requests are retried, so a minute is harmless
   treat_missing_data  = "notBreaching"
   alarm_actions       = [local.topic]
   ok_actions          = [local.topic]
@@ -164,7 +163,7 @@ resource "aws_cloudwatch_metric_alarm" "throttling" {
 
 resource "aws_cloudwatch_metric_alarm" "system_errors" {
   alarm_name          = "${var.name}-system-errors"
-  alarm_description   = "DynamoDB answers requests to the registry with errors of its own."
+  alarm_description   = "DynamoDB answers requests to the registry with system errors."
   comparison_operator = "GreaterThanThreshold"
   threshold           = 0
   evaluation_periods  = 5
@@ -199,7 +198,7 @@ resource "aws_cloudwatch_metric_alarm" "region" {
   for_each = local.region_alarms
 
   alarm_name          = "${var.name}-region-${each.key}"
-  alarm_description   = each.value.what
+  alarm_description   = each.value.text
   comparison_operator = "GreaterThanThreshold"
   threshold           = 0
   evaluation_periods  = 5
@@ -242,25 +241,25 @@ resource "aws_cloudwatch_dashboard" "this" {
 locals {
   widgets = [
     {
-      title   = "Rotations that succeeded, and share of next month's tables"
+      title   = "Successful rotations, and share of next month's tables"
       stat    = "Maximum"
       period  = var.heartbeat_period
       metrics = [for m in ["RotationSuccess", "TablesReadyAhead"] : [local.varve, m, "Deployment", var.deployment]]
     },
     {
-      title   = "Readings, and those rejected"
+      title   = "Readings, and rejected readings"
       stat    = "Sum"
       period  = 300
       metrics = [for m in ["Readings", "ReadingsRejected"] : [local.varve, m, "Deployment", var.deployment]]
     },
     {
-      title   = "Roll-ups that wait"
+      title   = "Hours waiting for roll-ups"
       stat    = "Maximum"
       period  = 300
       metrics = [[local.varve, "RollupBacklog", "Deployment", var.deployment]]
     },
     {
-      title   = "Registry: throttled"
+      title   = "Registry: throttled requests"
       stat    = "Sum"
       period  = 300
       metrics = [for m in local.throttles : [local.dynamodb, m, "TableName", var.registry_name]]

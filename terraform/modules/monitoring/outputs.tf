@@ -1,5 +1,5 @@
 output "topic_arn" {
-  description = "ARN of the topic that alarms go to."
+  description = "ARN of the alarms' topic."
   value       = local.topic
 }
 

@@ -1,10 +1,10 @@
-# The registry: what Varve knows besides readings, and the template that the
-# rotator makes time tables from. Time tables are not here: they are the
-# rotator's, and come and go with the months.
+# The registry: Varve's data besides readings, and the template from which the
+# rotator creates time tables. Time tables belong to the rotator and change with
+# the months.
 
 locals {
-  # What is not set is left out: it then has the default, or the class's tables
-  # have what the others have.
+  # Unset values are left out. They have their defaults, or in a class the values
+  # of the other tables.
   settings = {
     for name, s in merge({ "" = var.template }, var.template.classes) : name => {
       for field, value in {

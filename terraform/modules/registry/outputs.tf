@@ -9,6 +9,6 @@ output "arn" {
 }
 
 output "template" {
-  description = "The table template as the rotator reads it, JSON."
+  description = "The table template in JSON, as the rotator reads it."
   value       = jsonencode(local.template)
 }

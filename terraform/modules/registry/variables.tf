@@ -5,21 +5,21 @@ variable "name" {
 
   validation {
     condition     = can(regex("^[A-Za-z0-9_.-]{3,255}$", var.name))
-    error_message = "A table is named with 3 to 255 letters, digits, _ . or -."
+    error_message = "A table's name has 3 to 255 letters, digits, _ . or -."
   }
   validation {
     condition     = !can(regex("_.*_.*_.*_.{4}$", var.name))
-    error_message = "The name has the form of a time table's, <prefix>_<start>_<end>_<MM>_<YYYY>, which the rotator may delete."
+    error_message = "The name has the form of a time table, <prefix>_<start>_<end>_<MM>_<YYYY>, which the rotator may delete."
   }
 }
 
 variable "template" {
   description = <<-EOT
-    What the rotator makes time tables from; it reads it each time it makes or tunes one.
-    `billing` is on_demand, the default, or provisioned; `capacity` (read and write units a second) and `table_class` (standard or
-    standard_infrequent_access) are by tier: hot, warm and cold. `kms_key` is the ARN of the key that encrypts them, without it one of
-    AWS's own. `deletion_protection` is on by default and lifted right before a table is dropped; `point_in_time_recovery` is off by
-    default. `classes` holds what is different for the tables of a retention class.
+    Table template: the rotator reads it each time it creates or tunes a time table.
+    `billing` is on_demand (the default) or provisioned. `capacity` (read and write units a second) and `table_class` (standard or
+    standard_infrequent_access) have values by tier: hot, warm and cold. `kms_key` is the ARN of the key that encrypts tables; without it,
+    AWS's own key does. `deletion_protection` is on by default, and turned off right before a table is dropped. `point_in_time_recovery` is
+    off by default. `classes` has other values for the tables of a retention class.
   EOT
   type = object({
     billing                = optional(string)
@@ -62,7 +62,7 @@ variable "template" {
         for c in values(s.capacity) : c.read >= 1 && c.write >= 1 && floor(c.read) == c.read && floor(c.write) == c.write
       ]
     ]))
-    error_message = "Capacity is whole read and write units, 1 at the least."
+    error_message = "Capacity is whole read and write units, at least 1."
   }
   validation {
     condition = alltrue([
@@ -73,7 +73,7 @@ variable "template" {
         }
       ]) : s.billing == "provisioned" ? length(setintersection(keys(s.capacity), ["hot", "warm"])) == 2 : true
     ])
-    error_message = "Provisioned tables need a capacity for hot and for warm; without one for cold, they go on demand when they are sealed."
+    error_message = "Provisioned tables need a capacity for hot and for warm; without one for cold, they become on demand when they are sealed."
   }
   validation {
     condition = alltrue(flatten([
@@ -87,7 +87,7 @@ variable "template" {
     condition = alltrue([
       for s in concat([var.template], values(var.template.classes)) : s.kms_key == null ? true : can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", s.kms_key))
     ])
-    error_message = "A KMS key is given by its ARN, arn:…:kms:…:key/…."
+    error_message = "A KMS key is an ARN of the form arn:…:kms:…:key/…."
   }
   validation {
     condition = alltrue(flatten([
@@ -95,16 +95,16 @@ variable "template" {
         for key in keys(s.tags) : key != "" && key != "varve:owner" && !startswith(key, "aws:")
       ]
     ]))
-    error_message = "Tags must have a name; varve:owner is Varve's, and those that begin with aws: are Amazon's."
+    error_message = "Tags must have a name; varve:owner is reserved for Varve, and tags that begin with aws: for AWS."
   }
   validation {
     condition     = alltrue([for name in keys(var.template.classes) : can(regex("^[A-Za-z0-9]+$", name))])
-    error_message = "A retention class is named with letters and digits."
+    error_message = "The name of a retention class has letters and digits only."
   }
 }
 
 variable "deletion_protection" {
-  description = "Whether the registry refuses to be deleted. To destroy it, apply false first."
+  description = "Whether the registry refuses deletion. Before you destroy it, apply false."
   type        = bool
   default     = true
   nullable    = false
@@ -118,13 +118,13 @@ variable "point_in_time_recovery" {
 }
 
 variable "kms_key_arn" {
-  description = "ARN of the KMS key that encrypts the registry; null: one of AWS's own."
+  description = "ARN of the KMS key that encrypts the registry. If null, AWS's own key."
   type        = string
   default     = null
 
   validation {
     condition     = var.kms_key_arn == null ? true : can(regex("^arn:[^:]+:kms:[^:]+:[0-9]{12}:key/", var.kms_key_arn))
-    error_message = "A KMS key is given by its ARN, arn:…:kms:…:key/…."
+    error_message = "A KMS key is an ARN of the form arn:…:kms:…:key/…."
   }
 }
 
@@ -136,6 +136,6 @@ variable "tags" {
 
   validation {
     condition     = alltrue([for key in keys(var.tags) : key != "varve:owner" && !startswith(key, "aws:")])
-    error_message = "The tag varve:owner is Varve's, and those that begin with aws: are Amazon's."
+    error_message = "The tag varve:owner is reserved for Varve, and tags that begin with aws: for AWS."
   }
 }

@@ -1,5 +1,5 @@
-# Varve on Fargate: one service. Each task routes, answers, and is ready to
-# rotate; a lease in the registry lets one of them do so at a time.
+# Varve on Fargate, as one service. Each task routes, answers and can rotate. A
+# lease in the registry allows one task at a time to rotate.
 
 data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
@@ -8,7 +8,7 @@ data "aws_region" "current" {}
 locals {
   log_group = "/varve/${var.name}"
   images    = concat([var.image], [for p in var.proxy == null ? [] : [var.proxy] : p.image])
-  # Those of ECR, of which there are private repositories.
+  # Private repositories of ECR, with their images.
   repositories = distinct([
     for image in local.images : format("arn:${data.aws_partition.current.partition}:ecr:%s:%s:repository/%s", local.ecr[image].region, local.ecr[image].account, local.ecr[image].name)
     if local.ecr[image] != null
@@ -18,8 +18,8 @@ locals {
   ) }
 
   secrets = var.proxy == null ? {} : var.proxy.secrets
-  # Without a proxy, Varve is reached itself, and takes API keys. A load balancer
-  # in front ends TLS.
+  # Without a proxy, Varve receives requests directly and needs API keys. A load
+  # balancer in front ends TLS.
   listen = var.proxy != null ? {} : merge(
     { "server.listen" = "0.0.0.0:8278" },
     { for key, value in { "server.proxied" = "true" } : key => value if var.target_group_arn != null }
@@ -85,7 +85,7 @@ data "aws_iam_policy_document" "tasks" {
 
 resource "aws_iam_role" "task" {
   name               = "${var.name}-task"
-  description        = "What Varve may do."
+  description        = "Permissions of Varve's tasks."
   assume_role_policy = data.aws_iam_policy_document.tasks.json
   tags               = var.tags
 }
@@ -99,7 +99,7 @@ resource "aws_iam_role_policy_attachment" "task" {
 
 resource "aws_iam_role" "start" {
   name               = "${var.name}-start"
-  description        = "What ECS may do to start Varve: fetch the image and secrets, write logs."
+  description        = "Permissions of ECS to start Varve: fetch the image and secrets, write logs."
   assume_role_policy = data.aws_iam_policy_document.tasks.json
   tags               = var.tags
 }
@@ -114,7 +114,7 @@ data "aws_iam_policy_document" "start" {
   dynamic "statement" {
     for_each = length(local.repositories) > 0 ? ["*"] : []
     content {
-      sid       = "ImageToken" # it is for all repositories
+      sid       = "ImageToken" # the token is for all repositories
       actions   = ["ecr:GetAuthorizationToken"]
       resources = [statement.value]
     }

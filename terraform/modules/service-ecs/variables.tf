@@ -10,7 +10,7 @@ variable "name" {
 }
 
 variable "image" {
-  description = "Image of Varve, whose entry point is varve."
+  description = "Container image of Varve, with the entry point varve."
   type        = string
   nullable    = false
 
@@ -21,24 +21,24 @@ variable "image" {
 }
 
 variable "settings" {
-  description = "Varve's settings, as in varve config print; the root module's output settings has them."
+  description = "Varve's settings, as in varve config print; use the root module's output settings."
   type        = map(string)
   nullable    = false
 
   validation {
     condition     = alltrue([for key in ["store.kind", "store.registry", "tables.prefix"] : contains(keys(var.settings), key)])
-    error_message = "At least store.kind, store.registry and tables.prefix must be there."
+    error_message = "The settings store.kind, store.registry and tables.prefix are required."
   }
 }
 
 variable "policy_arns" {
-  description = "ARNs of the policies of the task's role, by names of your choice: of the module iam, those of the parts that this service runs."
+  description = "ARNs of policies for the task's role, by names of your choice. Use the policies of the module iam for the parts that this service runs."
   type        = map(string)
   nullable    = false
 
   validation {
     condition     = length(var.policy_arns) > 0
-    error_message = "Without a policy, Varve may do nothing."
+    error_message = "At least one policy is required."
   }
 }
 
@@ -49,77 +49,77 @@ variable "subnet_ids" {
 
   validation {
     condition     = length(var.subnet_ids) > 0 && alltrue([for id in var.subnet_ids : startswith(id, "subnet-")])
-    error_message = "There is at least one subnet, as subnet-0123456789abcdef0."
+    error_message = "At least one subnet is required, such as subnet-0123456789abcdef0."
   }
 }
 
 variable "security_group_ids" {
-  description = "Security groups of the tasks: what may reach their port."
+  description = "Security groups of the tasks, which control access to their port."
   type        = set(string)
   nullable    = false
 
   validation {
     condition     = length(var.security_group_ids) > 0 && alltrue([for id in var.security_group_ids : startswith(id, "sg-")])
-    error_message = "There is at least one security group, as sg-0123456789abcdef0."
+    error_message = "At least one security group is required, such as sg-0123456789abcdef0."
   }
 }
 
 variable "assign_public_ip" {
-  description = "Whether tasks get public addresses, which they need in subnets without another way to DynamoDB and the image."
+  description = "Whether tasks get public addresses. Subnets without another route to DynamoDB and the image need them."
   type        = bool
   default     = false
   nullable    = false
 }
 
 variable "cluster_arn" {
-  description = "ARN of the cluster to run in; null: one of its own is made."
+  description = "ARN of the ECS cluster. If null, a cluster is created."
   type        = string
   default     = null
 
   validation {
     condition     = var.cluster_arn == null ? true : can(regex("^arn:[^:]+:ecs:[^:]+:[0-9]{12}:cluster/", var.cluster_arn))
-    error_message = "A cluster is given by its ARN, arn:…:ecs:…:cluster/…."
+    error_message = "A cluster is an ARN of the form arn:…:ecs:…:cluster/…."
   }
 }
 
 variable "tasks" {
-  description = "Number of tasks. Each routes and answers; one of them at a time rotates."
+  description = "Number of tasks. All of them route and answer; one at a time rotates."
   type        = number
   default     = 2
   nullable    = false
 
   validation {
     condition     = var.tasks >= 0 && floor(var.tasks) == var.tasks
-    error_message = "It takes whole tasks."
+    error_message = "The number of tasks must be whole and not negative."
   }
 }
 
 variable "cpu" {
-  description = "CPU units of a task, as Fargate has them: 1024 are one CPU."
+  description = "CPU units of a task on Fargate: 1024 are one CPU."
   type        = number
   default     = 1024
   nullable    = false
 
   validation {
     condition     = contains([256, 512, 1024, 2048, 4096, 8192, 16384], var.cpu)
-    error_message = "Fargate has 256, 512, 1024, 2048, 4096, 8192 and 16384."
+    error_message = "Fargate allows 256, 512, 1024, 2048, 4096, 8192 and 16384."
   }
 }
 
 variable "memory" {
-  description = "MiB of a task."
+  description = "Memory of a task in MiB."
   type        = number
   default     = 2048
   nullable    = false
 
   validation {
     condition     = var.memory >= 512 && var.memory <= 122880
-    error_message = "Fargate has 512 to 122880 MiB, depending on the CPU."
+    error_message = "Fargate allows 512 to 122880 MiB, depending on the CPU."
   }
 }
 
 variable "architecture" {
-  description = "Processors that the image is for: X86_64 or ARM64."
+  description = "Processor architecture of the image: X86_64 or ARM64."
   type        = string
   default     = "X86_64"
   nullable    = false
@@ -132,8 +132,8 @@ variable "architecture" {
 
 variable "proxy" {
   description = <<-EOT
-    A container beside Varve that authenticates who calls in a way of yours, and passes requests on to 127.0.0.1:8278. `secrets` are ARNs of
-    secrets or parameters, by the variable that gets them. Null: Varve listens on port 8278 itself, and takes API keys.
+    A container beside Varve that authenticates clients in your way, and forwards requests to 127.0.0.1:8278. `secrets` are ARNs of secrets
+    or parameters, by the variable that receives them. If null, Varve listens on port 8278 itself and needs API keys.
   EOT
   type = object({
     image       = string
@@ -146,41 +146,41 @@ variable "proxy" {
 
   validation {
     condition     = var.proxy == null ? true : var.proxy.port >= 1 && var.proxy.port <= 65535 && var.proxy.port != 8278
-    error_message = "The proxy listens on a port of 1 to 65535, and 8278 is Varve's."
+    error_message = "The proxy's port is 1 to 65535, except 8278, which Varve uses."
   }
 }
 
 variable "target_group_arn" {
-  description = "ARN of the load balancer's target group that gets the port; it ends TLS, and asks /readyz for health. Null: none."
+  description = "ARN of the target group of a load balancer, which ends TLS and checks /readyz for health. If null, none is attached."
   type        = string
   default     = null
 
   validation {
     condition     = var.target_group_arn == null ? true : can(regex("^arn:[^:]+:elasticloadbalancing:[^:]+:[0-9]{12}:targetgroup/", var.target_group_arn))
-    error_message = "A target group is given by its ARN, arn:…:elasticloadbalancing:…:targetgroup/…."
+    error_message = "A target group is an ARN of the form arn:…:elasticloadbalancing:…:targetgroup/…."
   }
 }
 
 variable "log_retention_days" {
-  description = "Days for which logs are kept."
+  description = "Retention of logs in days."
   type        = number
   default     = 30
   nullable    = false
 
   validation {
     condition     = contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
-    error_message = "CloudWatch keeps logs for 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180 or 365 days, or for years of them."
+    error_message = "CloudWatch allows 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653 days."
   }
 }
 
 variable "tags" {
-  description = "Tags of all of it."
+  description = "Tags of all created resources."
   type        = map(string)
   default     = {}
   nullable    = false
 
   validation {
     condition     = alltrue([for key in keys(var.tags) : !startswith(key, "aws:")])
-    error_message = "Tags that begin with aws: are Amazon's."
+    error_message = "Tags that begin with aws: are reserved for AWS."
   }
 }

@@ -1,6 +1,6 @@
-// Package emulator is DynamoDB as Terraform's AWS provider needs it: an emulator,
-// and what emulators lack. They know nothing of warm throughput, for which the
-// provider waits, nor of continuous backups.
+// Package emulator extends a DynamoDB emulator for Terraform's AWS provider.
+//
+// It adds warm throughput, for which the provider waits, and continuous backups.
 package emulator
 
 import (
@@ -18,7 +18,7 @@ import (
 	"sync"
 )
 
-// Emulator is an emulator, and what it lacks.
+// Emulator is an extended emulator of DynamoDB.
 type Emulator struct {
 	backend *url.URL
 
@@ -26,7 +26,7 @@ type Emulator struct {
 	recovered map[string]bool // tables with point-in-time recovery
 }
 
-// New returns what stands before the emulator at an address.
+// New returns an extension of the emulator at an address.
 func New(address string) (*Emulator, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -42,15 +42,15 @@ func (e *Emulator) HasRecovery(table string) bool {
 	return e.recovered[table]
 }
 
-// Call is a request, as far as it matters who may make it.
+// Call holds the parts of a request that policies depend on.
 type Call struct {
 	Operation string
-	Table     string // "": of no table
+	Table     string // "" if the request is for no table
 	Index     string
-	Keys      []string // hash keys of the registry's items that it writes
+	Keys      []string // hash keys of the written registry items
 }
 
-// Door is a way to an emulator, for one of its users.
+// Door is an access point of an emulator, for one user.
 type Door struct {
 	emulator *Emulator
 	refuse   func(Call) string
@@ -60,8 +60,8 @@ type Door struct {
 	refused []string
 }
 
-// Door returns a way to the emulator. Refuse says why a call is refused, or "";
-// nil refuses none.
+// Door returns an access point of the emulator. The function refuse returns the
+// reason for a refusal, or "". If nil, all calls are allowed.
 func (e *Emulator) Door(refuse func(Call) string) *Door {
 	if refuse == nil {
 		refuse = func(Call) string { return "" }
@@ -69,21 +69,21 @@ func (e *Emulator) Door(refuse func(Call) string) *Door {
 	return &Door{emulator: e, refuse: refuse, calls: map[string]bool{}}
 }
 
-// Called reports whether an operation was asked for.
+// Called reports whether an operation was requested.
 func (d *Door) Called(operation string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.calls[operation]
 }
 
-// Refused returns why calls were refused.
+// Refused returns the reasons of refused calls.
 func (d *Door) Refused() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.refused)
 }
 
-// asked is what of a request matters here.
+// asked holds the relevant parts of a request.
 type asked struct {
 	TableName                        string
 	ResourceArn                      string
@@ -93,7 +93,7 @@ type asked struct {
 	PointInTimeRecoverySpecification *struct{ PointInTimeRecoveryEnabled bool }
 }
 
-// tables are those that a request is about.
+// tables returns the tables of a request.
 func (a *asked) tables() []string {
 	switch {
 	case a.RequestItems != nil:
@@ -106,7 +106,7 @@ func (a *asked) tables() []string {
 	return nil
 }
 
-// calls are what a request asks for.
+// calls returns the calls in a request.
 func (a *asked) calls(operation string) (all []Call) {
 	c := Call{Operation: operation, Index: a.IndexName}
 	for _, item := range []map[string]struct{ S string }{a.Key, a.Item} {
@@ -135,7 +135,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if why := d.note(op, &in); why != "" {
+	if why := d.record(op, &in); why != "" {
 		deny(w, "AccessDeniedException", why)
 		return
 	}
@@ -151,8 +151,8 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// note notes a request, and returns why it is refused, if so.
-func (d *Door) note(operation string, in *asked) string {
+// record records a request, and returns the reason if it is refused.
+func (d *Door) record(operation string, in *asked) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls[operation] = true
@@ -171,7 +171,7 @@ func deny(w http.ResponseWriter, code, message string) {
 	fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#%s","message":%q}`, code, message)
 }
 
-// recovery answers what is asked of continuous backups.
+// recovery answers requests about continuous backups.
 func (e *Emulator) recovery(w http.ResponseWriter, in *asked) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -189,7 +189,7 @@ func (e *Emulator) recovery(w http.ResponseWriter, in *asked) {
 
 // warm adds warm throughput to the descriptions of tables and indexes.
 func warm(r *http.Response) error {
-	r.Header.Del("X-Amz-Crc32") // it is not that of the body which goes on
+	r.Header.Del("X-Amz-Crc32") // does not match the changed body
 	if r.StatusCode != http.StatusOK {
 		return nil
 	}

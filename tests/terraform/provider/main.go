@@ -1,6 +1,6 @@
-// Command provider cuts the source of Terraform's AWS provider down to the
-// services that Varve's modules use: the whole takes half an hour to build, and
-// this a few minutes. Its argument is a copy of the source, which it changes.
+// Command provider reduces the source of Terraform's AWS provider to the services
+// that Varve's modules use. The whole source takes half an hour to build, and the
+// reduced one a few minutes. Its argument is a copy of the source, which it changes.
 package main
 
 import (
@@ -18,21 +18,21 @@ import (
 	"strings"
 )
 
-// services are those that the modules use, and those that the provider itself
-// does not do without, by the names of the provider's packages and of the SDK's.
+// services lists the services that the modules or the provider itself need, by the
+// names of the packages of the provider and the SDK.
 var services = []string{
 	"account", "appautoscaling", "applicationautoscaling", "cloudwatch", "cloudwatchlogs", "dynamodb", "ec2", "ecs", "eventbridge", "events",
 	"iam", "kinesis", "kms", "lambda", "logs", "meta", "organizations", "s3", "s3control", "scheduler", "sns", "ssm", "sts",
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := reduce(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:forbidigo // main does
+		os.Exit(1) //nolint:forbidigo // main may exit
 	}
 }
 
-func run(args []string) error {
+func reduce(args []string) error {
 	if len(args) != 1 {
 		return errors.New("usage: provider FOLDER")
 	}
@@ -44,7 +44,7 @@ func run(args []string) error {
 	return nil
 }
 
-// cut takes the services that are not wanted out of a file.
+// cut removes the unwanted services from a file.
 func cut(path string) error {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
@@ -74,7 +74,7 @@ func cut(path string) error {
 
 func wanted(service string) bool { return service == "" || slices.Contains(services, service) }
 
-// packageOf returns x of x.y; "" if it is no such thing.
+// packageOf returns x of x.y, or "" for other expressions.
 func packageOf(e ast.Expr) string {
 	if s, ok := e.(*ast.SelectorExpr); ok {
 		if x, ok := s.X.(*ast.Ident); ok {
@@ -84,7 +84,7 @@ func packageOf(e ast.Expr) string {
 	return ""
 }
 
-// clientOf returns x of *x.Client; "" if it is no such thing.
+// clientOf returns x of *x.Client, or "" for other expressions.
 func clientOf(e ast.Expr) string {
 	star, ok := e.(*ast.StarExpr)
 	if !ok {
@@ -96,7 +96,7 @@ func clientOf(e ast.Expr) string {
 	return packageOf(star.X)
 }
 
-// dropImports takes out what is not used any more.
+// dropImports removes unused imports.
 func dropImports(f *ast.File) {
 	used := map[string]bool{}
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -123,7 +123,7 @@ func nameOf(imp *ast.ImportSpec) string {
 	}
 	path, err := strconv.Unquote(imp.Path.Value)
 	if err != nil {
-		return "" // the parser has seen to it
+		return "" // the parser has checked it
 	}
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
