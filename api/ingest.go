@@ -80,7 +80,7 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 	if !ok || unaskedType(r) {
 		return unsupported("Content-Type", "%q is not a form of readings: use application/json, application/x-ndjson or text/csv", r.Header.Get("Content-Type"))
 	}
-	columns, err := columnsOf(r)
+	columns, err := wire.ParseColumns(r.URL.Query())
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
@@ -51,41 +50,6 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 		}
 	}
 	return f, nil
-}
-
-// columnsOf returns what the columns of a CSV body are.
-func columnsOf(r *http.Request) (wire.Columns, error) {
-	var c wire.Columns
-	if r.URL.RawQuery == "" {
-		return c, nil
-	}
-	q := r.URL.Query()
-	c.Time, c.Device, c.ID = q.Get("time_column"), q.Get("device_column"), q.Get("id_column")
-	if names := q.Get("columns"); names != "" {
-		c.Names = strings.Split(names, ",")
-	}
-	if d := q.Get("delimiter"); d != "" {
-		if d == `\t` || d == "tab" {
-			d = "\t"
-		}
-		r, n := utf8.DecodeRuneInString(d)
-		if n != len(d) {
-			return c, varve.InvalidParam("query.delimiter", "%q is not one character", d)
-		}
-		c.Delimiter = r
-	}
-	if types := q.Get("types"); types != "" {
-		c.Kinds = map[string]varve.Kind{}
-		for _, t := range strings.Split(types, ",") {
-			name, kind, ok := strings.Cut(t, ":")
-			k, err := wire.ParseKind(kind)
-			if !ok || err != nil {
-				return c, varve.InvalidParam("query.types", "%q is not a column and its kind, as in serial:string", t)
-			}
-			c.Kinds[name] = k
-		}
-	}
-	return c, nil
 }
 
 // moment reads a time in a query: as in readings, or now, or relative to now

@@ -65,8 +65,11 @@ func FormatOf(contentType string) (Format, bool) {
 	return 0, false
 }
 
-// BodyError means that a body cannot be read, or not read on.
-type BodyError struct{ Message string }
+// BodyError reports a body that cannot be read to its end.
+type BodyError struct {
+	Message string
+	Param   string // the parameter of a write that can mend it, or ""
+}
 
 func (e *BodyError) Error() string { return e.Message }
 

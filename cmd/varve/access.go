@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/internal/fileerr"
 )
 
 // accessFlags say with which key a server is called, and whom it is trusted to
@@ -59,7 +60,7 @@ func (f *accessFlags) options() (options []client.Option, err error) {
 	}
 	pem, err := os.ReadFile(ca)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--ca-file: %w", plainPath(err))}
+		return nil, usageError{fmt.Errorf("--ca-file: %w", fileerr.Short(err))}
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
@@ -72,7 +73,7 @@ func (f *accessFlags) options() (options []client.Option, err error) {
 func keyIn(name string) (key string, err error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return "", usageError{fmt.Errorf("--key-file: %w", plainPath(err))}
+		return "", usageError{fmt.Errorf("--key-file: %w", fileerr.Short(err))}
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	in := bufio.NewScanner(f)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/varvedb/varve/internal/fileerr"
 )
 
 // certificate is that of the server, read again when its files have changed. A
@@ -74,11 +75,11 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 func (c *certificate) look() (v fileVersion, err error) {
 	cert, err := os.Stat(c.cert)
 	if err != nil {
-		return v, fmt.Errorf("server.tls_cert: %w", plainPath(err))
+		return v, fmt.Errorf("server.tls_cert: %w", fileerr.Short(err))
 	}
 	key, err := os.Stat(c.key)
 	if err != nil {
-		return v, fmt.Errorf("server.tls_key: %w", plainPath(err))
+		return v, fmt.Errorf("server.tls_key: %w", fileerr.Short(err))
 	}
 	return fileVersion{cert.ModTime(), key.ModTime(), cert.Size(), key.Size()}, nil
 }

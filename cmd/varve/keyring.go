@@ -16,6 +16,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/internal/fileerr"
 	"github.com/varvedb/varve/store"
 )
 
@@ -77,7 +78,7 @@ func mustBeThere(c *config.Config, fresh func() error) error {
 	case err == nil:
 		return nil
 	case fresh == nil:
-		return fmt.Errorf("data folder %w: name it with --data, or a server with --server", plainPath(err))
+		return fmt.Errorf("data folder %w: name it with --data, or a server with --server", fileerr.Short(err))
 	}
 	return mistaken(fresh())
 }
