@@ -16,9 +16,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// outage is the longest time without a run that the bound allows for.
-const outage = 20 * 24 * time.Hour
-
 func (s *Server) routeTables() {
 	op := func(id, method, path, summary, description string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{"tables"}}
@@ -49,7 +46,7 @@ func (s *Server) listTables(ctx context.Context, _ *struct{}) (*reply[wire.Table
 	for i := range infos {
 		body.Tables[i] = tableInfo(&policy, &infos[i], s.opts.Now())
 	}
-	if bound, ok := policy.Bound(s.opts.Now(), outage); ok {
+	if bound, ok := policy.Bound(s.opts.Now(), rotator.Outage); ok {
 		body.Bound = &bound
 	}
 	return &reply[wire.TableList]{body}, nil

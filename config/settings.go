@@ -115,6 +115,9 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
+// StoreKinds returns the values of store.kind. The first is the default.
+func StoreKinds() []string { return []string{"local", "dynamodb", "mem"} }
+
 // settings are all of them but those of classes and streams, which have names.
 var settings = []setting{
 	text("server.listen", "address and port to listen on; one that other machines reach takes API keys", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
@@ -123,7 +126,7 @@ var settings = []setting{
 	text("server.tls_key", "file of the certificate's private key, in PEM", func(c *Config) *string { return &c.Server.TLSKey }, nil),
 	truth("server.proxied", "a proxy in front ends TLS: nothing is said of keys that travel in the clear", func(c *Config) *bool { return &c.Server.Proxied }),
 	span("server.drain", "how long requests under way may take to end on shutdown", func(c *Config) *time.Duration { return &c.Server.Drain }),
-	text("store.kind", "where everything is kept: local (a folder), dynamodb, or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf("local", "dynamodb", "mem")),
+	text("store.kind", "where everything is kept: local (a folder), dynamodb, or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf(StoreKinds()...)),
 	text("store.dir", "local: the data folder", func(c *Config) *string { return &c.Store.Dir }, checkDir),
 	positive(size("store.memory", "local: memory for readings before they become chunks", func(c *Config) *Size { return &c.Store.Memory })),
 	positive(size("store.cache", "local: memory for chunks", func(c *Config) *Size { return &c.Store.Cache })),

@@ -14,21 +14,9 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/varvedb/varve/config"
-	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/retention"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 )
-
-// openDynamo opens the store on DynamoDB.
-func openDynamo(ctx context.Context, c *config.Config, conditions *health.Conditions) (store.Store, error) {
-	options, err := dynamoOptions(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	options.Conditions = conditions
-	return dynamo.Open(ctx, options)
-}
 
 // dynamoOptions are those of the store: on AWS with the default credentials and
 // region; on an emulator, which asks for neither, with made-up ones.

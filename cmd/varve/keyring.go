@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"
-	"github.com/varvedb/varve/internal/fileerr"
 	"github.com/varvedb/varve/store"
 )
 
@@ -52,43 +51,28 @@ func (a *app) keyring(cmd *cobra.Command, f *configFlags, fresh func() error) (k
 		c, err := a.client()
 		return served{c, a.server}, err
 	}
-	if c.Store.Kind == "mem" {
+	kind := kindOf(c)
+	if kind.inProcess {
 		return nil, usageError{errors.New("a store in memory is only reached through its server: name it with --server")}
 	}
-	if err := mustBeThere(c, fresh); err != nil {
-		return nil, err
+	if kind.checkExists != nil {
+		if err := kind.checkExists(c); err != nil {
+			if fresh == nil {
+				return nil, err
+			}
+			if err := mistaken(fresh()); err != nil {
+				return nil, err
+			}
+		}
 	}
-	st, _, err := openStore(cmd.Context(), c, a.logger(config.Log{Level: "error"}), nil, a.fatal)
+	st, err := kind.open(cmd.Context(), storeOptions{config: c, log: a.logger(config.Log{Level: "error"}), fatal: a.fatal})
 	switch {
 	case err == nil:
-		return kept{st, apikeys.New(st, now), placeOf(c)}, nil
-	case c.Store.Kind == "local" && varve.FailureOf(err) == varve.Conflict:
+		return kept{st, apikeys.New(st, now), kind.place(c)}, nil
+	case kind.oneProcess && varve.FailureOf(err) == varve.Conflict:
 		return nil, fmt.Errorf("%w; or name its server, as with --server %s", err, c.Server.URL(c.Server.Listen))
 	}
 	return nil, err
-}
-
-// mustBeThere keeps commands from making a data folder by a slip.
-func mustBeThere(c *config.Config, fresh func() error) error {
-	if c.Store.Kind != "local" {
-		return nil
-	}
-	_, err := os.Stat(c.Store.Dir)
-	switch {
-	case err == nil:
-		return nil
-	case fresh == nil:
-		return fmt.Errorf("data folder %w: name it with --data, or a server with --server", fileerr.Short(err))
-	}
-	return mistaken(fresh())
-}
-
-// placeOf says which store a configuration is about.
-func placeOf(c *config.Config) string {
-	if c.Store.Kind == "local" {
-		return "data folder " + c.Store.Dir
-	}
-	return "DynamoDB, tables " + c.Tables.Prefix + "_…"
 }
 
 // served are keys that a server has.

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"math"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/varvedb/varve/cloudwatch"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/store/local"
 )
 
 // publish writes metrics for CloudWatch until stop is called, if they are
@@ -53,18 +50,4 @@ func backlog(ctx context.Context, e *engine.Engine) func() float64 {
 		}
 		return float64(last)
 	}
-}
-
-// registerDisk adds the room on a data folder's disk to the metrics; NaN: it
-// cannot be told.
-func registerDisk(reg *prometheus.Registry, dir string) {
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "varve_disk_free_bytes", Help: "What the data folder's disk has free.",
-	}, func() float64 {
-		free, err := local.Free(dir)
-		if err != nil {
-			return math.NaN()
-		}
-		return float64(free)
-	}))
 }

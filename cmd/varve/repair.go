@@ -32,14 +32,11 @@ func repairCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch c := &loaded.Config; c.Store.Kind {
-			case "dynamodb":
-				return a.repairDynamo(cmd.Context(), c, f.dynamoRepair)
-			case "local":
-				return a.repairFolder(cmd.Context(), c, f.apply)
-			default:
-				return usageError{fmt.Errorf("store.kind: %s keeps nothing on disk: there is nothing to repair", c.Store.Kind)}
+			kind := kindOf(&loaded.Config)
+			if kind.repair == nil {
+				return usageError{fmt.Errorf("store.kind: %s has nothing on disk to repair: use another kind", kind.name)}
 			}
+			return kind.repair(cmd.Context(), a, &loaded.Config, &f)
 		},
 	}
 	f.add(cmd)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,7 +173,7 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 	cmd.Flags().StringVarP(&output, "output", "o", outputs[0], "`form` of the output: "+strings.Join(outputs, ", "))
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if a.output = output; !contains(outputs, output) {
+		if a.output = output; !slices.Contains(outputs, output) {
 			return usageError{fmt.Errorf("output %q is unknown: use %s", output, strings.Join(outputs, ", "))}
 		}
 		if p, ok := a.out.(*printer); ok {
@@ -212,15 +213,6 @@ func takes(least, most int) cobra.PositionalArgs {
 		}
 		return usageError{fmt.Errorf("%s takes %s (see %s --help)", cmd.CommandPath(), strings.TrimPrefix(cmd.Use, cmd.Name()+" "), cmd.CommandPath())}
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }
 
 func versionCommand(a *app) *cobra.Command {

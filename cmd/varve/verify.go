@@ -1,27 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/store/local"
-)
-
-// A verification reads a store that serves others at these rates if none is
-// asked for: bytes and read units a second.
-const (
-	onlineRate  = 16 << 20
-	onlineUnits = 1000
 )
 
 func verifyCommand(a *app) *cobra.Command {
@@ -55,21 +44,13 @@ func verifyCommand(a *app) *cobra.Command {
 
 // verifyStore verifies the store of a configuration.
 func (a *app) verifyStore(ctx context.Context, c *config.Config, rate int64) error {
+	kind := kindOf(c)
+	if kind.verify == nil {
+		return usageError{fmt.Errorf("store.kind: %s has nothing on disk to verify: use another kind", kind.name)}
+	}
 	findings := []wire.Damage{}
-	switch c.Store.Kind {
-	case "local":
-		err := local.CheckFolder(ctx, c.Store.Dir, rate, func(p local.Problem) { findings = append(findings, damageOfProblem(&p)) })
-		if err != nil {
-			return err
-		}
-	case "dynamodb":
-		if err := verifyTables(ctx, c, rate, func(row store.DamagedRow) {
-			findings = append(findings, damageOfRow(&row))
-		}); err != nil {
-			return err
-		}
-	default:
-		return usageError{fmt.Errorf("store.kind: %s keeps nothing on disk: there is nothing to verify", c.Store.Kind)}
+	if err := kind.verify(ctx, c, rate, func(d wire.Damage) { findings = append(findings, d) }); err != nil {
+		return err
 	}
 	return a.showDamage(findings)
 }
@@ -85,21 +66,6 @@ func (a *app) verifyServer(ctx context.Context, rate int64) error {
 		return err
 	}
 	return a.showDamage(findings)
-}
-
-// verifyTables reads the rows of all tables on DynamoDB.
-func verifyTables(ctx context.Context, c *config.Config, rate int64, found func(store.DamagedRow)) (err error) {
-	options, err := dynamoOptions(ctx, c)
-	if err != nil {
-		return err
-	}
-	s, err := dynamo.Open(ctx, options)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	_, err = s.Verify(ctx, dynamo.Verification{Rate: float64(rate), Found: found})
-	return err
 }
 
 // damageOfProblem is what the API and the command line show of a problem.
@@ -128,25 +94,4 @@ func (a *app) showDamage(findings []wire.Damage) error {
 
 func damageOfRow(row *store.DamagedRow) wire.Damage {
 	return wire.Damage{Place: row.Table, Problem: row.Error()}
-}
-
-// verifierOf returns the verifier of a store; nil if it keeps nothing on disk.
-func verifierOf(st store.Store) api.Verifier {
-	switch st := st.(type) {
-	case *local.Store:
-		return func(ctx context.Context, v api.Verification) error {
-			pace := local.Pace{Rate: cmp.Or(v.Rate, onlineRate), Read: v.Read}
-			return st.Verify(ctx, pace, func(p local.Problem) { v.Found(damageOfProblem(&p)) })
-		}
-	case *dynamo.Store:
-		return func(ctx context.Context, v api.Verification) error {
-			_, err := st.Verify(ctx, dynamo.Verification{
-				Rate:     float64(cmp.Or(v.Rate, onlineUnits)),
-				Found:    func(row store.DamagedRow) { v.Found(damageOfRow(&row)) },
-				Progress: func(done dynamo.Verified) { v.Read(int64(done.Units)) },
-			})
-			return err
-		}
-	}
-	return nil
 }
