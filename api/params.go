@@ -16,7 +16,7 @@ import (
 
 var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter"}
 
-// defaults returns what readings of a write have that do not say otherwise.
+// defaults returns the values that the request sets for readings without their own.
 func (s *Server) defaults(r *http.Request) (wire.Defaults, error) {
 	d := wire.Defaults{Tenant: s.tenant(r), Stream: r.PathValue("stream")}
 	if err := varve.ValidateName("stream", d.Stream); err != nil {
@@ -74,7 +74,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 		}
 		return now.Add(d), nil
 	}
-	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // and so is that of a zone
+	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // the + of a zone, too
 	if v.Outcome == varve.Rejected {
 		if t, v = f.Parse(text); v.Outcome == varve.Rejected {
 			return def, varve.InvalidParam("query."+name, "%s", v.Message)
@@ -111,7 +111,7 @@ func (s *Server) windowOf(q url.Values) (w varve.Window, err error) {
 	return w, nil
 }
 
-// boundsOf returns what a cursor remembers of where a query begins.
+// boundsOf returns the start of a query as a cursor stores it.
 func boundsOf(q url.Values) string { return q.Get("from") + q.Get("during") }
 
 func boolean(q url.Values, name string) (bool, error) {

@@ -186,7 +186,7 @@ func (u *Upload) params(device string) url.Values {
 }
 
 // settings returns the destination and the parameters of a source, as its
-// checkpoint stores them. If one changes, the file must be sent again.
+// checkpoint stores them. If one changes, the file must be resent.
 func (u *Upload) settings(s *Source) map[string]string {
 	all := map[string]string{
 		"--server": strings.TrimSuffix(u.opts.Server, "/"), "the stream": s.Stream, "the format": s.format.String(),

@@ -57,8 +57,8 @@ func (a *app) report(findings []dynamo.Finding) error {
 	return nil
 }
 
-// examineServer checks that the server could listen. If it does already, the data
-// folder says so.
+// examineServer checks that the server could listen at its address. If the address
+// is in use, it asks the service there for its conditions.
 func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Finding {
 	address := dynamo.Finding{Check: "address", State: dynamo.Good, Found: c.Server.Listen}
 	l, err := listen(ctx, c.Server.Listen)
@@ -76,7 +76,7 @@ func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Findi
 	if !c.Server.Loopback() {
 		findings = append(findings, dynamo.Finding{
 			Check: "API keys", State: dynamo.NotChecked, Found: c.Server.Listen + " can be reached from other machines",
-			Remedy: "varve serve listens there only if there are keys: varve keys list shows them",
+			Remedy: "varve serve listens there only with API keys: varve keys list shows them",
 		})
 	}
 	if c.Server.TLSCert != "" {
@@ -89,11 +89,11 @@ func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Findi
 	return findings
 }
 
-// askWithin is how long a service that runs may take to tell its conditions.
+// askWithin limits the wait for a running service's conditions.
 const askWithin = 5 * time.Second
 
-// examineRunning asks the service that listens already for its conditions. Whoever
-// has no key is told only whether it is ready.
+// examineRunning asks the running service for its conditions. Without a key, the
+// service returns only its readiness.
 func examineRunning(ctx context.Context, a *app, c *config.Config) []dynamo.Finding {
 	options, err := a.access.options()
 	if err != nil {

@@ -24,17 +24,19 @@ type keyring interface {
 	create(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error)
 	list(ctx context.Context) (wire.KeyList, error)
 	revoke(ctx context.Context, id string) (wire.KeyInfo, error)
-	// where says which it is.
+	// where names the server or the store.
 	where() string
 	close() error
 }
 
-// keyring returns the server that was named; that of the configuration, if a key
-// is given, which no store takes; else the store of the configuration. A server
-// that has that open must be named: which one it is, is not known here, and a key
-// that goes to another one closes that. Fresh says why no store may be made for
-// the command, if there is none; nil: none ever.
-func (a *app) keyring(cmd *cobra.Command, f *configFlags, fresh func() error) (keyring, error) {
+// openKeyring opens the first of these that applies:
+//
+//   - the server that --server or VARVE_SERVER names
+//   - the server of the configuration, if a key is given and no store is named
+//   - the store of the configuration
+//
+// If the store does not exist, it is created only if fresh is set and returns nil.
+func (a *app) openKeyring(cmd *cobra.Command, f *configFlags, fresh func() error) (keyring, error) {
 	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data") ||
 		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })
 	if cmd.Flags().Changed("server") || os.Getenv("VARVE_SERVER") != "" && !named {
@@ -95,8 +97,8 @@ func (s served) revoke(ctx context.Context, id string) (wire.KeyInfo, error) {
 
 func (s served) close() error { return nil }
 
-// kept are keys in a store that is open here. Who can open it, may do
-// everything.
+// kept are the keys of a store that this process opened. Access to the store is
+// access to all keys.
 type kept struct {
 	store    store.Store
 	registry *apikeys.Registry
@@ -117,7 +119,7 @@ func (k kept) create(ctx context.Context, b wire.KeyDraft) (made wire.NewKey, er
 	return wire.NewKey{KeyInfo: api.KeyInfo(&key, now()), Key: text}, nil
 }
 
-// mistaken makes of what is wrong with a draft a mistake on the command line.
+// mistaken turns an error about an invalid value into a usage error.
 func mistaken(err error) error {
 	var e *varve.Error
 	if errors.As(err, &e) && e.Failure == varve.Invalid {

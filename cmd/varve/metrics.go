@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/engine"
 )
 
-// publish writes metrics for CloudWatch until stop is called, if they are
-// wanted. What it returns first counts verdicts.
+// publish writes metrics for CloudWatch until stop is called, if they are enabled.
+// The caller counts verdicts with judged.
 func (a *app) publish(ctx context.Context, c *config.Config, e *engine.Engine, log zerolog.Logger) (judged func(readings, rejected int), stop func()) {
 	if !c.Metrics.CloudWatch {
 		return nil, func() {}
@@ -26,7 +26,7 @@ func (a *app) publish(ctx context.Context, c *config.Config, e *engine.Engine, l
 		tick := time.NewTicker(cloudwatch.Every)
 		defer tick.Stop()
 		if err := p.Run(ctx, tick.C); err != nil {
-			log.Error().Err(err).Msg("no metrics for CloudWatch from now on")
+			log.Error().Err(err).Msg("CloudWatch metrics disabled")
 		}
 	}()
 	return p.Judged, func() {
@@ -38,8 +38,8 @@ func (a *app) publish(ctx context.Context, c *config.Config, e *engine.Engine, l
 // backlogWithin bounds the time that counting the backlog takes.
 const backlogWithin = 10 * time.Second
 
-// backlog counts the marks that wait for their roll-up; while that cannot be
-// done, it is what it was.
+// backlog returns a function that counts the dirty markers. If the count fails, it
+// returns the previous count.
 func backlog(ctx context.Context, e *engine.Engine) func() float64 {
 	last := 0
 	return func() float64 {

@@ -22,8 +22,8 @@ type repairFlags struct {
 func repairCommand(a *app) *cobra.Command {
 	var f repairFlags
 	cmd := &cobra.Command{
-		Use: "repair", Short: "Set damaged data aside and go on with the rest", Args: cobra.NoArgs,
-		Long: "Set damaged data aside and go on with the rest. Without --apply it prints what it would do and changes nothing.\n" +
+		Use: "repair", Short: "Set damaged data aside and keep the rest", Args: cobra.NoArgs,
+		Long: "Set damaged data aside and keep the rest. Without --apply it prints what it would do and changes nothing.\n" +
 			"On a data folder, which no server may have open, it keeps all that can be read, moves the damaged files into the folder damaged in it,\n" +
 			"deletes nothing, lists what is lost by table, series and time, and recounts lost roll-ups. On DynamoDB it makes the registry and the tables agree.",
 		Example: "  varve repair --data data\n  varve repair --data data --apply\n  varve repair --store dynamodb --scan --rate 100 --apply",
@@ -84,7 +84,7 @@ func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) er
 	if slices.ContainsFunc(losses, mayHoldKeys) {
 		fmt.Fprintln(a.err, "API keys may be among what is lost. If requests are refused without a key, make one with varve keys create.")
 	}
-	fmt.Fprintf(a.err, "The store verifies. What was damaged is kept in %s/damaged.\n", c.Store.Dir)
+	fmt.Fprintf(a.err, "The store verifies. The damaged files are in %s/damaged.\n", c.Store.Dir)
 	return nil
 }
 

@@ -42,7 +42,7 @@ type std struct {
 	out, err io.Writer
 	shown    bool      // out is a terminal
 	terminal bool      // err is one
-	console  io.Writer // err, for those who colour what they write, or draw
+	console  io.Writer // err, for coloured logs and the progress bar
 }
 
 func streamsOf(in io.Reader, out, err *os.File) std {
@@ -59,13 +59,13 @@ type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
 
-// exitError ends the program with a code; what there was to say has been said.
+// exitError ends the program with an exit code and prints nothing.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-// run is the program: it returns the exit code.
-func run(ctx context.Context, args []string, s std) int {
+// execute runs the program and returns the exit code.
+func execute(ctx context.Context, args []string, s std) int {
 	s.console, s.err = s.err, &printer{w: s.err}
 	if s.shown {
 		s.out = &printer{w: s.out}
@@ -91,8 +91,8 @@ func run(ctx context.Context, args []string, s std) int {
 	}
 }
 
-// isUsage tells mistakes on the command line and in the configuration from
-// failures. Cobra's own errors have no type.
+// isUsage reports whether an error is a mistake on the command line or in the
+// configuration. Cobra's own errors have no type.
 func isUsage(err error) bool {
 	var usage usageError
 	if errors.As(err, &usage) {
@@ -109,7 +109,7 @@ func isUsage(err error) bool {
 // oneLine joins the lines of joined errors.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// app is what all commands share.
+// app holds the state that all commands share.
 type app struct {
 	*std
 	server  string
@@ -151,7 +151,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&a.server, "server", def, "the server's `address` (VARVE_SERVER)")
 	a.access.add(cmd)
-	cmd.Flags().DurationVar(&a.timeout, "timeout", 0, "give up after this time; 0: never")
+	cmd.Flags().DurationVar(&a.timeout, "timeout", 0, "give up after this time; 0 means never")
 	if len(outputs) > 0 {
 		a.outputFlag(cmd, outputs...)
 	}
@@ -184,7 +184,7 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 	a.words(cmd, "output", outputs...)
 }
 
-// words are what a shell completes a flag with.
+// words adds the shell completions of a flag.
 func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
 	// Registering cannot fail for a flag that was just made.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -192,7 +192,7 @@ func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
 	})
 }
 
-// group is a command that is nothing without one of those below it.
+// group is a command that only has subcommands.
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

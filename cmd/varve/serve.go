@@ -58,8 +58,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	// The port first: nobody should wait for a folder to open to be told that
-	// the port is taken.
+	// The port comes first: a taken port fails before a slow folder opens.
 	listener, err := listen(ctx, c.Server.Listen)
 	if err != nil {
 		return err
@@ -72,7 +71,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	failed := make(chan error, 1)
 	go func() { failed <- serve(srv, listener) }()
 	e, err := a.openUntil(ctx, c, log, conditions)
-	if ctx.Err() != nil && err != nil { // told to stop
+	if ctx.Err() != nil && err != nil { // interrupted
 		return srv.Close()
 	}
 	if err != nil {
@@ -85,36 +84,35 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	warnOfClear(c, log)
 	keysOn, err := e.Keys.On(ctx)
 	a.greet(c, listener.Addr(), keysOn || err != nil)
-	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("ready")
+	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("service started")
 	select {
 	case <-ctx.Done():
-		log.Info().Msg("stopping: no new connections, waiting for requests under way")
+		log.Info().Msg("shutdown started")
 		err = drain(srv, c.Server.Drain, log)
 	case err = <-failed:
 	}
 	stopMetrics()
 	err = errors.Join(err, closeWithin(max(c.Server.Drain, leastClose), e.Close))
 	if err == nil {
-		log.Info().Msg("stopped")
+		log.Info().Msg("service stopped")
 	}
 	return err
 }
 
-// fatal ends the process at once: the store cannot go on, nor be closed in
-// order. What was acknowledged is durable.
+// fatal ends the process at once, because the store can neither continue nor close.
+// Acknowledged readings are durable.
 func (a *app) fatal(msg string) {
-	fmt.Fprintf(a.err, "varve: the store cannot go on: %s\n", msg)
+	fmt.Fprintf(a.err, "varve: the store failed: %s\n", msg)
 	os.Exit(exitFailure) //nolint:forbidigo // nothing can be unwound
 }
 
-// drain ends the server when its requests are done, or at the latest after the
-// time that they have.
+// drain ends the server when its requests are done, or after the given time.
 func drain(srv *http.Server, within time.Duration, log zerolog.Logger) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	err := srv.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn().Stringer("after", within).Msg("requests under way were cut off")
+		log.Warn().Stringer("after", within).Msg("requests cut off")
 		return srv.Close()
 	}
 	return err
@@ -202,11 +200,10 @@ func newServer(c *config.Config, log zerolog.Logger, handler http.Handler) *http
 	}
 }
 
-// greet says what there is and what to try next, in lines that work when they
-// are pasted.
+// greet prints the addresses and next commands, ready to paste.
 func (a *app) greet(c *config.Config, at net.Addr, keysOn bool) {
 	url := c.Server.URL(at.String())
-	self, server, keys := selfCommand(), "", "there are none yet: only this machine can reach it"
+	self, server, keys := selfCommand(), "", "none yet: only this machine can reach it"
 	if url != client.DefaultServer {
 		server = "  export VARVE_SERVER=" + url + "\n"
 	}
@@ -230,7 +227,7 @@ Ctrl-C stops it.
 `, versionText(), url, url, kindOf(c).greeting(c), keys, server, now().UTC().Format(time.RFC3339), self, self, self)
 }
 
-// absolute is a path as it is whatever the working folder.
+// absolute returns the absolute form of a path, if it has one.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs

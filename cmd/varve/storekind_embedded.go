@@ -110,7 +110,7 @@ func examineFolder(s config.Store) []dynamo.Finding {
 			folder.Remedy = "mount what is missing, restore a backup, or save the rest with varve repair"
 		}
 	case !f.There:
-		folder.Found += " is not there yet: varve serve makes it"
+		folder.Found += " does not exist yet: varve serve creates it"
 	case f.Held != nil:
 		folder.Found = strings.TrimSuffix(strings.TrimPrefix(f.Held.Error(), "data folder "), ": stop it or choose another folder")
 	}

@@ -68,7 +68,7 @@ func (a *app) verifyServer(ctx context.Context, rate int64) error {
 	return a.showDamage(findings)
 }
 
-// damageOfProblem is what the API and the command line show of a problem.
+// damageOfProblem returns a problem as the API and the command line show it.
 func damageOfProblem(p *local.Problem) wire.Damage {
 	d := wire.Damage{Place: p.File, Problem: p.Err.Error()}
 	for i := range p.Losses {
@@ -79,7 +79,7 @@ func damageOfProblem(p *local.Problem) wire.Damage {
 	return d
 }
 
-// showDamage shows findings. It fails if there are any.
+// showDamage shows findings. It fails if any exist.
 func (a *app) showDamage(findings []wire.Damage) error {
 	g := listing{header: []string{"place", "problem", "cannot be read"}, empty: "No damage was found."}
 	for _, d := range findings {

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// boundText says how many tables a configuration can ever need, and of which
-// classes there is no saying.
+// boundText describes the maximum number of tables of a configuration, and the
+// classes without one.
 func boundText(c *config.Config) (lines []string) {
 	b, ok := c.Bound(now(), rotator.Outage)
 	if !ok {
