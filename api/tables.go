@@ -27,7 +27,7 @@ func (s *Server) routeTables() {
 	huma.Register(s.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
 		"Carries out the plan of now and returns it. 409 if a run is under way."), s.applyTables)
 	huma.Register(s.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Restore a retired table",
-		"Queries read the table once more, and a hold excludes it from the rotator. Its readings return if they have not expired."), s.restoreTable)
+		"Removes the mark for deletion and puts the table on hold, so that the rotator neither retires nor drops it. Expired readings stay excluded from queries."), s.restoreTable)
 	huma.Register(s.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Keep a table from being dropped",
 		"For as long as it is on hold, it is neither retired nor dropped."), s.holdTable)
 	huma.Register(s.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), s.releaseTable)
@@ -152,7 +152,7 @@ func (s *Server) mustBeRetired(ctx context.Context, t grid.Table) error {
 	}
 	for i := range infos {
 		if infos[i].Table == t && infos[i].Retired.IsZero() {
-			return varve.Errorf(varve.Conflict, "table %s is not retired: its readings are queried already, so it needs no restore", t.Name())
+			return varve.Errorf(varve.Conflict, "table %s is not retired: only retired tables can be restored", t.Name())
 		}
 	}
 	return nil // the store reports a missing table

@@ -172,7 +172,7 @@ func columnHint(header *upload.HeaderError) string {
 	if !errors.As(header.Err, &body) {
 		return ""
 	}
-	hint := ""
+	var hint string
 	switch body.Param {
 	case "time_column":
 		hint = ": --time-column COLUMN"

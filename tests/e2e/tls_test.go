@@ -166,7 +166,7 @@ func TestTLS(t *testing.T) {
 	for range 3 {
 		get(trusting(second))
 	}
-	if n := strings.Count(s.Output(), "the one before goes on"); n != 1 {
+	if n := strings.Count(s.Output(), "certificate not reloaded"); n != 1 {
 		t.Errorf("told %d times of a certificate that cannot be read:\n%s", n, s.Output())
 	}
 	if strings.Contains(s.Output(), key[:20]) {
