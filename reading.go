@@ -142,6 +142,12 @@ func (r *Reading) Size() int {
 	return size
 }
 
+// Alive reports whether the reading happened or arrived after the cutoff of its
+// retention. The zero cutoff means that readings never expire.
+func (r *Reading) Alive(cutoff time.Time) bool {
+	return r.Time.After(cutoff) || r.Arrived.After(cutoff)
+}
+
 // Clone returns a reading that shares no slice with r.
 func (r *Reading) Clone() Reading {
 	c := *r

@@ -21,11 +21,11 @@ const (
 	reader                 // keys that may read
 	writer                 // keys that may write
 	anyKey                 // valid ones
-	anybody                // also those who have none
+	anybody                // no key is needed
 )
 
-// accesses says which keys each route is for. What concerns the deployment, and
-// with it all tenants, is for keys of varve.DefaultTenant.
+// accesses maps each route to the keys that may use it. Routes that concern the
+// deployment, and so all tenants, require keys of varve.DefaultTenant.
 var accesses = map[string]access{
 	"POST /v1/streams/{stream}/readings":                 writer,
 	"GET /v1/streams/{stream}/devices/{device}/readings": reader,
@@ -87,7 +87,7 @@ var accesses = map[string]access{
 	"GET /schemas/{schema}": anyKey,
 }
 
-// String says which keys have access.
+// String describes the keys with this access.
 func (a access) String() string {
 	switch a {
 	case operator:
@@ -132,19 +132,19 @@ func open(path string) bool { return path == "/healthz" || path == "/readyz" }
 
 type grantKey struct{}
 
-// nobody is the grant of those who were not let in.
-var nobody = &apikeys.Grant{}
+// noGrant is the grant of a request that was not let in.
+var noGrant = &apikeys.Grant{}
 
-// grantOf returns what a request may do. Without a grant it is nothing.
+// grantOf returns the grant of a request. Without one, it has no rights.
 func grantOf(ctx context.Context) *apikeys.Grant {
 	if g, ok := ctx.Value(grantKey{}).(*apikeys.Grant); ok {
 		return g
 	}
-	return nobody
+	return noGrant
 }
 
-// only keeps those off a route whom it is not for.
-func (s *Server) only(a access, handle http.HandlerFunc) http.HandlerFunc {
+// require wraps handle with an access check.
+func (s *Server) require(a access, handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		g := grantOf(r.Context())
 		if a.allows(g) {
@@ -155,12 +155,12 @@ func (s *Server) only(a access, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// describeKeys says in the document which key each operation takes.
+// describeKeys adds the key of each operation to the OpenAPI document.
 func (s *Server) describeKeys() {
 	const scheme = "key"
 	doc := s.api.OpenAPI()
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{scheme: {
-		Type: "http", Scheme: "bearer", Description: "An API key, " + apikeys.Prefix + "…; none is needed while there are none.",
+		Type: "http", Scheme: "bearer", Description: "An API key, " + apikeys.Prefix + "…; not needed before the first key exists.",
 	}}
 	for path, item := range doc.Paths {
 		for method, op := range map[string]*huma.Operation{

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// access says, for each route, which status each of the callers gets, in the
-// order of callers. A route without a line makes TestAccess fail.
+// access holds the status of each route for each caller, in the order of callers. A
+// route without a line makes TestAccess fail.
 //
 //	nobody  no key, a wrong one, an expired one, a revoked one: all the same
 //	read    a key of tenant default with that scope; write, rw and admin likewise
@@ -72,11 +72,11 @@ var access = map[string][]int{
 	"GET /schemas/{schema}":                        {401, 200, 200, 200, 200, 200, 200, 200},
 }
 
-// locked is a server with keys, and what they are.
+// locked is a server with keys.
 type locked struct {
 	*server
 	operator string            // an admin key of tenant default
-	keys     map[string]string // by who has them
+	keys     map[string]string // by owner
 }
 
 const otherTenant = "acme"
@@ -84,7 +84,7 @@ const otherTenant = "acme"
 func newLocked(t *testing.T) *locked {
 	t.Helper()
 	l := &locked{server: newServer(t, nil), keys: map[string]string{}}
-	l.write(good(noon)) // of tenant default, before there were keys
+	l.write(good(noon)) // of tenant default, before keys existed
 	l.operator = l.create(apikeys.Draft{Scopes: apikeys.Admin})
 	for who, scopes := range map[string]apikeys.Scopes{"read": apikeys.Read, "write": apikeys.Write, "rw": apikeys.Read | apikeys.Write, "admin": apikeys.Admin} {
 		l.keys[who] = l.create(apikeys.Draft{Scopes: scopes})
@@ -116,7 +116,7 @@ func (l *locked) revoke(text string) {
 	}
 }
 
-// as sends a request with a key; "" is none.
+// as sends a request with a key, or without one if it is "".
 func (l *locked) as(key, method, path, body string, head ...string) *reply {
 	l.t.Helper()
 	if key != "" {
@@ -181,8 +181,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestUnlistedRoute promises that a route which nobody said anything of is for
-// operators alone.
+// TestUnlistedRoute: a route without an entry requires an operator's key.
 func TestUnlistedRoute(t *testing.T) {
 	l := newLocked(t)
 	l.api.HandleFunc("GET /v1/fresh", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -193,8 +192,8 @@ func TestUnlistedRoute(t *testing.T) {
 	}
 }
 
-// TestWithoutRoute promises that what is no route is behind the key as well,
-// whatever the method, and that what is open is so under its own name alone.
+// TestWithoutRoute: an unknown path requires a key, too, with any method. Open paths
+// are open under their own name only.
 func TestWithoutRoute(t *testing.T) {
 	l := newLocked(t)
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} {
@@ -321,7 +320,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestKeysDescribed promises that the document says which key an operation takes.
+// TestKeysDescribed: the document names the key of each operation.
 func TestKeysDescribed(t *testing.T) {
 	l := newLocked(t)
 	doc := decode[struct {

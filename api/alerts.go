@@ -22,13 +22,13 @@ func (s *Server) routeAlerts() {
 	huma.Register(s.api, deviceOp(tag, "get-alert", http.MethodGet, "/v1/alerts/{id}", "An alert",
 		"If late readings gave its place to another alert, that one is the answer, under its own id. If they left none, the alert is resolved by withdrawn."), s.getAlert)
 	huma.Register(s.api, deviceOp(tag, "resolve-alerts", http.MethodPost, "/v1/alerts/resolve", "Resolve many alerts by hand",
-		"It resolves the open alerts of a choice, up to limit at a time. Repeat it with next as cursor until there is none."), s.resolveAlerts)
+		"It resolves the open alerts of a choice, up to limit at a time. Repeat it with next as cursor until next is missing."), s.resolveAlerts)
 	huma.Register(s.api, deviceOp(tag, "acknowledge-alert", http.MethodPost, "/v1/alerts/{id}/acknowledge", "Acknowledge an alert",
 		"It records who has taken notice of the alert, and replaces who did so before."), s.acknowledgeAlert)
 	huma.Register(s.api, deviceOp(tag, "mute-alert", http.MethodPost, "/v1/alerts/{id}/mute", "Mute an alert until a time", ""), s.muteAlert)
 	huma.Register(s.api, deviceOp(tag, "unmute-alert", http.MethodDelete, "/v1/alerts/{id}/mute", "Unmute an alert", ""), s.unmuteAlert)
 	huma.Register(s.api, deviceOp(tag, "resolve-alert", http.MethodPost, "/v1/alerts/{id}/resolve", "Resolve an alert by hand",
-		"It stays resolved while its condition holds on; when it holds anew, that is another alert. One that is resolved stays as it is."), s.resolveAlert)
+		"It stays resolved while its condition continues to hold; if the condition stops and holds once more, that is another alert. A resolved alert stays unchanged."), s.resolveAlert)
 }
 
 type deviceAlerts struct {

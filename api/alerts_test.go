@@ -66,8 +66,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// listed compares how many alerts there are of device d1, and of all, which are
-// the same.
+// listed compares the number of alerts of device d1, and of all devices, which are
+// equal.
 func (s *server) listed(want map[string]int) {
 	s.t.Helper()
 	for query, n := range want {
@@ -79,8 +79,8 @@ func (s *server) listed(want map[string]int) {
 	}
 }
 
-// TestAlertsAreNotLost promises that readings whose neighbours cannot be read
-// are answered as unavailable, and raise their alert when they are sent again.
+// TestAlertsAreNotLost: readings whose neighbours cannot be read are rejected as
+// unavailable, and raise their alert when they are resent.
 func TestAlertsAreNotLost(t *testing.T) {
 	s := newServer(t, nil)
 	s.rule(hot)
@@ -125,7 +125,7 @@ func TestBadRules(t *testing.T) {
 		{"GET", "/v1/devices/d/alerts?state=shut", "", 400, "query.state", "use open or resolved"},
 		{"GET", "/v1/alerts?cursor=x", "", 400, "query.cursor", "not a cursor"},
 		{"GET", "/v1/devices/%20/alerts", "", 400, "path.device", "space"},
-		{"GET", "/v1/devices/d/alerts?severity=info", "", 400, "query.severity", "no such parameter"},
+		{"GET", "/v1/devices/d/alerts?severity=info", "", 400, "query.severity", "unknown parameter"},
 		{"POST", "/v1/alerts/nothing/resolve", "", 404, "", "nothing"},
 	} {
 		r := s.send(c.method, c.path, c.body, "Content-Type", "application/json")

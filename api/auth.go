@@ -13,13 +13,13 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-// Everything but open paths is behind a key, once there is one: also what no
-// route takes. So it is here, in front of the routes, that a request is let in;
-// what its key may do there, each route says (access.go).
+// Once a key exists, all paths except open ones require a key, even unknown paths.
+// So requests are checked here, before routing. The rights that a route requires
+// are in accesses.
 
 var everything = apikeys.Everything()
 
-// enter lets a request in, with what it may do, or says why not.
+// enter adds the grant to a request, or returns the reason of its refusal.
 func (s *Server) enter(r *http.Request) (*http.Request, error) {
 	if showsKey(r.URL) {
 		return r, varve.Errorf(varve.Invalid, "an API key stands in the address, where logs and histories keep it: "+
@@ -38,7 +38,7 @@ func (s *Server) enter(r *http.Request) (*http.Request, error) {
 		switch {
 		case err == nil:
 		case open(r.URL.Path):
-			grant = nobody
+			grant = noGrant
 		default:
 			return r, err
 		}
@@ -56,8 +56,8 @@ func (s *Server) keysOn(ctx context.Context) (bool, error) {
 	return s.opts.Keys.On(ctx)
 }
 
-// unauthorized is the answer to everybody without a valid key: whether it is
-// missing, wrong, expired, revoked or another's, nobody is told.
+// unauthorized is the error for all requests without a valid key. It does not
+// distinguish missing, wrong, expired, revoked and foreign keys.
 var unauthorized = &varve.Error{Failure: varve.Forbidden, Err: errNoKey,
 	Message: "this takes a valid API key: send it in the header Authorization, as Bearer " + apikeys.Prefix + "…; varve keys create makes one"}
 
@@ -96,7 +96,7 @@ func keyIn(h http.Header) string {
 	return found[0]
 }
 
-// showsKey reports whether there is a key in an address, escaped or not.
+// showsKey reports whether an address contains a key, escaped or not.
 func showsKey(u *url.URL) bool {
 	if apikeys.Shows(u.Path) {
 		return true
@@ -116,7 +116,7 @@ func showsKey(u *url.URL) bool {
 	return false
 }
 
-// tooFast says that a key's rate is used up.
+// tooFast returns the error for an exceeded rate of a key.
 func tooFast(of string, wait time.Duration) error {
 	return &varve.Error{Failure: varve.Busy, RetryAfter: wait,
 		Message: fmt.Sprintf("this key's rate of %s is used up: try again in %s", of, wait.Round(time.Millisecond))}

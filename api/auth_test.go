@@ -21,8 +21,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestHowAKeyIsSent promises both headers, any writing of Bearer, and that
-// nothing in doubt is taken for a key.
+// TestHowAKeyIsSent: both headers and any case of Bearer work, and nothing ambiguous
+// is treated as a key.
 func TestHowAKeyIsSent(t *testing.T) {
 	l := newLocked(t)
 	key, other := l.operator, l.keys["other admin"]
@@ -91,8 +91,8 @@ func TestTurnedOn(t *testing.T) {
 	}
 }
 
-// TestRequired promises that a server which must have keys answers nothing while
-// there is none.
+// TestRequired: a server that must have keys answers nothing before the first key
+// exists.
 func TestRequired(t *testing.T) {
 	s := newServer(t, nil)
 	for _, registry := range []*apikeys.Registry{nil, s.engine.Keys} {
@@ -249,7 +249,7 @@ func TestHeldBack(t *testing.T) {
 	}
 }
 
-// TestKeyFailures promises that a registry which cannot be read is no door.
+// TestKeyFailures: a registry that cannot be read lets no request in.
 func TestKeyFailures(t *testing.T) {
 	l := newLocked(t)
 	l.advance(time.Minute)
@@ -272,7 +272,7 @@ func TestKeyFailures(t *testing.T) {
 	}
 }
 
-// BenchmarkDoor is what it costs to be let in, with a key and without keys.
+// BenchmarkDoor measures the check of a request, with a key and without keys.
 func BenchmarkDoor(b *testing.B) {
 	e, err := engine.Open(b.Context(), engine.Options{Store: mem.New(nil), Holder: "bench"})
 	if err != nil {

@@ -50,8 +50,8 @@ func lines(n int) string {
 
 var ndjson = []string{"Content-Type", "application/x-ndjson"}
 
-// TestPackedBodies promises that gzip and zstd are understood, body after body,
-// and what is packed otherwise, or badly, is refused with the reason.
+// TestPackedBodies: gzip and zstd are decompressed, body after body. Other or broken
+// encodings are refused with the reason.
 func TestPackedBodies(t *testing.T) {
 	s := newServer(t, nil)
 	for _, encoding := range []string{"gzip", "zstd", "GZIP", "identity", ""} {
@@ -71,7 +71,7 @@ func TestPackedBodies(t *testing.T) {
 	for _, encoding := range []string{"gzip", "zstd"} {
 		head := append(ndjson, "Content-Encoding", encoding)
 		s.send("POST", writePath, good(noon), head...).problem(http.StatusBadRequest, "", "not "+encoding)
-		if encoding == "gzip" { // no bytes are no frames of zstd, which is fine
+		if encoding == "gzip" { // an empty text is valid zstd
 			s.send("POST", writePath, "", head...).problem(http.StatusBadRequest, "", "cut off")
 		}
 		packed := pack(t, encoding, lines(2000))
@@ -86,9 +86,9 @@ func TestPackedBodies(t *testing.T) {
 	}
 }
 
-// TestBodyLimit promises 413 for a body that is longer than allowed, unpacked:
-// with the counts of what came before, whether or not it says its length, and
-// however small it is packed.
+// TestBodyLimit: a body over the limit, decompressed, gets 413 with the counts of
+// its earlier readings. This holds with and without a length, and for any
+// compression.
 func TestBodyLimit(t *testing.T) {
 	body := lines(200)
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Body = int64(len(body)) })
@@ -146,7 +146,7 @@ func TestInvalidBodies_GivenUp(t *testing.T) {
 	for line, says := range map[string]string{"x": "malformed", "{}": "time_missing", `{"device":"d1","time":"?"}`: "time_invalid"} {
 		// Packed it is so short that it is sent before it is answered.
 		body := pack(t, "gzip", good(noon)+"\n"+strings.Repeat(line+"\n", 1_000_000))
-		p := s.send("POST", writePath, body, append(ndjson, "Content-Encoding", "gzip")...).problem(http.StatusBadRequest, "", "the first says "+says)
+		p := s.send("POST", writePath, body, append(ndjson, "Content-Encoding", "gzip")...).problem(http.StatusBadRequest, "", "the first is "+says)
 		if p.Tally == nil || p.Tally.Rejected > 300_000 || p.Tally.Stored+p.Tally.Duplicates != 1 {
 			t.Errorf("%s: %+v", line, p.Tally)
 		}

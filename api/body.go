@@ -39,9 +39,9 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (io.ReadCloser, er
 	}
 }
 
-// patient extends the connection's deadline with every read that succeeds, up
-// to the time that the request has, and lifts it at the body's end: the answer
-// may take longer than the client may stall.
+// patient extends the connection's deadline with every successful read, up to the
+// time of the request. At the body's end it lifts the deadline, because the answer
+// may take longer than a client may stall.
 type patient struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -115,7 +115,7 @@ func openZstd(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
 	}}, nil
 }
 
-// packed says that a body is not packed as it says.
+// packed returns the error of a body that does not match its Content-Encoding.
 func packed(name string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return io.ErrUnexpectedEOF

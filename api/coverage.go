@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// seesTables reports whether a request may learn which tables there are. Tenants
-// share them: by the tables that hold something, one tenant would see when another
-// has readings of. So only keys of the deployment's own tenant may.
+// seesTables reports whether a request may see the list of tables. Tenants share
+// tables, and their content would show a tenant when others have readings. So only
+// keys of the deployment's own tenant may.
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
-// coverage returns the coverage as JSON; nil: it is not for those who ask. Who may
-// not learn of tables is told of damaged rows only.
+// coverage returns the coverage as JSON, or nil if the request may not see it. Without
+// the right to see tables, the coverage has damaged rows only.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
 		if len(c.Damaged) == 0 {

@@ -18,9 +18,9 @@ func (s *Server) routeDevices() {
 		"A device is registered by hand, or as active by its first reading."), s.listDevices)
 	huma.Register(s.api, deviceOp(tag, "get-device", http.MethodGet, one, "A device", ""), s.getDevice)
 	huma.Register(s.api, deviceOp(tag, "put-device", http.MethodPut, one, "Register a device, or change it",
-		"Replaces all that is said of it; createdAt and lastSeenAt stay."), s.putDevice)
+		"Replaces its description; createdAt and lastSeenAt stay."), s.putDevice)
 	huma.Register(s.api, deviceOp(tag, "delete-device", http.MethodDelete, one, "Forget a device",
-		"Its readings, logs and alerts stay. If it goes on sending, it is registered again."), s.deleteDevice)
+		"Its readings, logs and alerts stay. Its next reading registers it once more."), s.deleteDevice)
 }
 
 type devicesQuery struct {
@@ -88,7 +88,7 @@ func deviceFrom(in *devicePut) (d devices.Device, err error) {
 		return d, varve.InvalidParam("retention", "%s", err)
 	}
 	if d.Retention == 0 {
-		return d, varve.InvalidParam("retention", "a device cannot keep readings for %s: leave it out for what its stream keeps", b.Retention)
+		return d, varve.InvalidParam("retention", "a device cannot keep readings for %s: omit it for the stream's retention", b.Retention)
 	}
 	return d, nil
 }

@@ -32,7 +32,7 @@ func TestDevices(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	s.write(good(noon))
-	if err := s.engine.Close(); err != nil { // it writes what it has noted
+	if err := s.engine.Close(); err != nil { // it writes the pending times
 		t.Fatal(err)
 	}
 	s.get("/v1/devices/hall%2F3").problem(http.StatusServiceUnavailable, "", "closed")
@@ -90,15 +90,15 @@ func TestBadDevices(t *testing.T) {
 		{"PUT", "/v1/devices/d", `{"attributes":{"a":1,"a":2}}`, 400, "body.attributes", "twice"},
 		{"PUT", "/v1/devices/d", `{"retention":"soon"}`, 400, "body.retention", "90d"},
 		{"PUT", "/v1/devices/d", `{"retention":"2y"}`, 400, "body.retention", "configure a class"},
-		{"PUT", "/v1/devices/d", `{"retention":"0s"}`, 400, "body.retention", "leave it out"},
+		{"PUT", "/v1/devices/d", `{"retention":"0s"}`, 400, "body.retention", "omit it"},
 	} {
 		r := s.send(c.method, c.path, c.body, "Content-Type", "application/json")
 		r.problem(c.status, c.param, c.says)
 	}
 }
 
-// TestRetentionOfDevice promises that a device's readings are gone after its own
-// retention, and those of others are not.
+// TestRetentionOfDevice: the readings of a device expire after its own retention,
+// other devices' readings do not.
 func TestRetentionOfDevice(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon), strings.Replace(good(noon), "d1", "d2", 1))

@@ -1,7 +1,19 @@
-// Package api is Varve's HTTP server: readings in, readings out, tables.
+// Package api is Varve's HTTP server.
 //
-// The paths that move readings are written by hand, close to the wire; the
-// others, and the description of all of them, are huma's. Every failure is a
-// problem as RFC 9457 has it; server.go has the table that maps kinds of failure
+//	request ──▶ enter (host, key, rate) ──▶ route (access, limits, metrics) ──▶ handler
+//	                                                                      │
+//	                                          answer, or Problem (RFC 9457) ◀──┘
+//
+// The main types:
+//
+//   - Server is the handler of all routes.
+//   - Options hold the parts that it serves, and Limits bound its requests.
+//   - Events report failures, verdicts and changes of keys.
+//
+// The routes that move readings are written by hand, close to package wire. The others,
+// and the OpenAPI document of all routes, use huma. A route without an entry in
+// accesses requires an operator's key.
+//
+// Every failure is a problem. The table statuses of package wire maps kinds of failure
 // to statuses, and package client maps them back.
 package api

@@ -12,14 +12,14 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// While there are no keys, a browser on this machine reaches the server for any
-// page that it shows. So a request must name the server as only those do who
-// mean it. With keys, no browser sends one by itself, and any name will do.
-// What changes something must not come from another site's page either way.
+// Before the first key exists, a browser on this machine can reach the server from any
+// page. So a request must name the server as intended clients do. With keys, no
+// browser sends a key by itself, and any name is accepted. Requests that change
+// something must not come from another site's page in either case.
 
 var crossOrigin = http.NewCrossOriginProtection()
 
-// guard says why a request is refused, whatever it asks for; nil: it is not.
+// guard returns the reason to refuse a request of any route, or nil.
 func (s *Server) guard(r *http.Request, keysOn bool) error {
 	if !keysOn && !s.ownHost(r.Host) {
 		return &varve.Error{Failure: varve.Forbidden, Param: "header.Host",
@@ -55,9 +55,9 @@ func (s *Server) ownHost(host string) bool {
 	})
 }
 
-// unaskedType reports whether a body's type is one that a page of any site can
-// send without asking, and that readings do not come in. What curl says of a
-// body that it was told nothing about is not: no browser sent it.
+// unaskedType reports whether a page of any site can send the body's type without a
+// preflight request, and the type is not one of readings. The default type of curl
+// is not such a type if no browser sent it.
 func unaskedType(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {

@@ -76,8 +76,8 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestUnaskedTypes promises that bodies of the types which a form can have are
-// refused, save what curl says of any body, when no browser says it.
+// TestUnaskedTypes: the types of forms are refused, except the default type of curl
+// if no browser sent it.
 func TestUnaskedTypes(t *testing.T) {
 	s := newServer(t, nil)
 	const self, form = "127.0.0.1:8278", "application/x-www-form-urlencoded"

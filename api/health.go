@@ -19,12 +19,12 @@ func (s *Server) routeHealth() {
 // alive answers that the process lives.
 func alive(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte("ok\n")) // a client that has gone need not be told
+	_, _ = w.Write([]byte("ok\n")) // a client that disconnected needs no answer
 }
 
-// ready reports whether readings can be taken: the tables of this month exist,
-// whoever made them, and no condition refuses readings. The state of the
-// deployment otherwise is only for those who may see it.
+// ready reports whether readings can be stored: the tables of this month exist and no
+// condition refuses readings. The rest of the state is shown only to requests that
+// may see it.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	h := s.opts.Rotator.Health()
 	body := wire.Readiness{

@@ -29,7 +29,7 @@ var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
 var errDisk = errors.New("the disk is full")
 
-// faulty is a store in memory that can be told to fail, or to wait.
+// faulty is a store in memory that fails or waits on demand.
 type faulty struct {
 	*mem.Store
 	mu    sync.Mutex
@@ -82,7 +82,7 @@ func (f *faulty) set(h *func(grid.Table) error, do func(grid.Table) error) {
 	*h = do
 }
 
-// errHangs is what a hook returns for a store that does not answer.
+// errHangs is the error of a hook for a store that does not answer.
 var errHangs = errors.New("the store hangs")
 
 func (f *faulty) Write(ctx context.Context, batches []store.Batch) []store.Result {
@@ -114,7 +114,7 @@ type server struct {
 	api    *api.Server
 	engine *engine.Engine
 	store  *faulty
-	failed []error // as the events told
+	failed []error // from the events
 
 	mu  sync.Mutex
 	now time.Time
@@ -240,8 +240,8 @@ func (s *server) write(lines ...string) {
 	}
 }
 
-// decode reads an answer's body; members that the type has not are an error,
-// save those that huma adds.
+// decode parses an answer's body. Unknown members are an error, except members that
+// huma adds.
 func decode[T any](r *reply) (v T) {
 	r.t.Helper()
 	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
@@ -250,8 +250,8 @@ func decode[T any](r *reply) (v T) {
 	return v
 }
 
-// problem expects a problem (RFC 9457) of a status that names a parameter, if
-// any, and says something.
+// problem expects a problem (RFC 9457) with a status, a parameter if it is not empty,
+// and a text.
 func (r *reply) problem(status int, param, says string) wire.Problem {
 	r.t.Helper()
 	if r.status != status || r.header.Get("Content-Type") != "application/problem+json" {

@@ -22,8 +22,8 @@ const (
 	maxRejectBytes = 2 << 20
 )
 
-// maxInvalid is how many readings of a body may be invalid, beyond as many as are
-// not. What has more is not readings, and costs no more.
+// maxInvalid is the number of invalid readings in a body, beyond the number of valid
+// ones. A body with more is not readings, and the rest is not parsed.
 const maxInvalid = 100_000
 
 // ingest takes one body of readings in.
@@ -59,7 +59,7 @@ func (s *Server) postReadings(w http.ResponseWriter, r *http.Request) {
 	defer in.release()
 	in.s, in.soon = s, true
 	in.batch.Share(s.batches)
-	if err := in.run(w, r); err != nil {
+	if err := in.writeBody(w, r); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = varve.Errorf(varve.Invalid, "the body was cut off: what came before is counted here, send the rest again")
 		}
@@ -69,9 +69,9 @@ func (s *Server) postReadings(w http.ResponseWriter, r *http.Request) {
 	in.answer(w)
 }
 
-// run reads the body batch by batch and routes each. An error is about the
+// writeBody reads the body batch by batch and routes each. An error is about the
 // whole body.
-func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
+func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) {
 	defaults, err := in.s.defaults(r)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 	if !ok || unaskedType(r) {
 		return unsupported("Content-Type", "%q is not a form of readings: use application/json, application/x-ndjson or text/csv", r.Header.Get("Content-Type"))
 	}
-	columns, err := columnsOf(r)
+	columns, err := wire.ParseColumns(r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (in *ingest) run(w http.ResponseWriter, r *http.Request) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // what was read is good, whatever comes of the rest
+	defer func() { _ = body.Close() }() // the parsed readings stand, even if the rest fails
 	reader, err := wire.NewReader(&in.mem, format, body, defaults, columns)
 	if err != nil {
 		return err
@@ -131,10 +131,10 @@ func (in *ingest) next(ctx context.Context, req *router.Request, turn *router.Tu
 		if err := req.Write(ctx, in.batch.Readings, in.batch.Verdicts); err != nil {
 			return false, err
 		}
-		in.settle()
+		in.countVerdicts()
 	}
 	if in.invalid > maxInvalid+in.tally.Total()/2 {
-		return false, varve.Errorf(varve.Invalid, "most readings are invalid, and the rest was not read: what came before is counted here; the first says %s: %s",
+		return false, varve.Errorf(varve.Invalid, "most readings are invalid and the rest was not read: check the format; the first is %s: %s",
 			in.first.Code, in.first.Message)
 	}
 	if errors.Is(bodyErr, io.EOF) {
@@ -157,8 +157,8 @@ func (in *ingest) charge(grant *apikeys.Grant) error {
 	return nil
 }
 
-// settle counts the batch's verdicts and lists its rejections.
-func (in *ingest) settle() {
+// countVerdicts counts the batch's verdicts and lists its rejections.
+func (in *ingest) countVerdicts() {
 	for i, v := range in.batch.Verdicts {
 		in.tally.Count(v)
 		if v.Outcome != varve.Rejected {

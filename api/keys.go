@@ -19,10 +19,10 @@ func (s *Server) routeKeys() {
 	}
 	huma.Register(s.api, op("create-key", http.MethodPost, "/v1/keys", "Make an API key",
 		"The answer has the key itself, which is shown this once and kept nowhere. "+
-			"Admin keys make keys of their tenant, within their own rates and end; those of tenant "+varve.DefaultTenant+", of any, and without these bounds. "+
+			"Admin keys make keys of their tenant, within their own rates and end; admin keys of tenant "+varve.DefaultTenant+" make keys of any tenant, without these limits. "+
 			"The first key must be one of those."), s.createKey)
-	huma.Register(s.api, op("list-keys", http.MethodGet, "/v1/keys", "The API keys there are",
-		"Those of the tenant; for admin keys of tenant "+varve.DefaultTenant+", of all. Keys that have ended are listed for 90 days."), s.listKeys)
+	huma.Register(s.api, op("list-keys", http.MethodGet, "/v1/keys", "List the API keys",
+		"The keys of the tenant; for admin keys of tenant "+varve.DefaultTenant+", the keys of all tenants. Keys that have ended are listed for 90 days."), s.listKeys)
 	huma.Register(s.api, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key",
 		"It ends at once in the process that answers, and within ten seconds in others."), s.revokeKey)
 }
@@ -74,7 +74,7 @@ func DraftOf(b *wire.KeyDraft) (d apikeys.Draft, err error) {
 	return d, err
 }
 
-// inBody says that the parameter at fault is in the body.
+// inBody prefixes the parameter at fault with body.
 func inBody(err error) error {
 	if e := classify(err); e.Param != "" {
 		inside := *e

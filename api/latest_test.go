@@ -61,8 +61,8 @@ func TestLatestOfMany(t *testing.T) {
 	}
 }
 
-// TestExplain promises the tables that a query would read, what it would cost,
-// and those that it would skip because all in them has expired.
+// TestExplain: an explanation has the tables that a query would read, the cost, and
+// the tables that it would skip because all their readings have expired.
 func TestExplain(t *testing.T) {
 	s := hours(t, 2)
 	s.write(valued(24*100, 7))

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// routeDevicesAndAlerts adds what there is of devices beside their readings.
+// routeDevicesAndAlerts adds the routes of devices, logs, alerts and rules.
 func (s *Server) routeDevicesAndAlerts() {
 	s.routeDevices()
 	s.routeLogs()
@@ -34,8 +34,8 @@ type Paging struct {
 	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 }
 
-// inPlace says where the parameter at fault is: in the path, or in the query or
-// body that the rest came in.
+// inPlace prefixes the parameter at fault with its place: path, or else the place of
+// the other parameters, query or body.
 func inPlace(err error, rest string, path ...string) error {
 	e := classify(err)
 	if e.Param == "" {
@@ -51,7 +51,7 @@ func inPlace(err error, rest string, path ...string) error {
 	return e
 }
 
-// jsonValue reads a JSON object; none is no value.
+// jsonValue parses a JSON object; empty text is an empty value.
 func jsonValue(param string, text json.RawMessage) (varve.Value, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return varve.Value{}, nil

@@ -26,8 +26,8 @@ func (s *server) messages(path string) string {
 	return strings.Join(all, " ")
 }
 
-// TestLogs promises entries by device, state, operator and supervisor, and that
-// one sent again is a duplicate.
+// TestLogs: entries are listed by device, state, operator and supervisor, and a resent
+// entry is a duplicate.
 func TestLogs(t *testing.T) {
 	s := newServer(t, nil)
 	const warning = `{"time":"2020-04-24T14:50:00Z","state":"WARNING4","message":"hot","operator":"Liz","escalatedTo":"Sara","attributes":{"t":90.50}}`
@@ -118,7 +118,7 @@ func TestBadLogs(t *testing.T) {
 		{"GET", "/v1/devices/d/logs?during=2020&from=2019", "", 400, "query.during", "leave"},
 		{"GET", "/v1/devices/d/logs?order=up", "", 422, "query.order", "desc"},
 		{"GET", "/v1/devices/d/logs?from=soon", "", 400, "query.from", "RFC 3339"},
-		{"GET", "/v1/operators/Liz/logs?state=S", "", 400, "query.state", "no such parameter"},
+		{"GET", "/v1/operators/Liz/logs?state=S", "", 400, "query.state", "unknown parameter"},
 		{"GET", "/v1/supervisors/%20/escalations", "", 400, "path.supervisor", "space"},
 	} {
 		r := s.send(c.method, c.path, c.body, "Content-Type", "application/json")

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// metrics are what /metrics shows of the server and the rotator.
+// metrics are the metrics of the server and the rotator.
 type metrics struct {
 	outcomes [4]prometheus.Counter // by varve.Outcome
 	rejects  *prometheus.CounterVec
@@ -47,13 +47,13 @@ func newMetrics(reg *prometheus.Registry, rot *rotator.Rotator, conditions *heal
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 			func() float64 { return value(rot.Health()) }))
 	}
-	gauge("varve_rotation_last_success_timestamp_seconds", "When the rotator last succeeded; 0: not yet.", func(h rotator.Health) float64 {
+	gauge("varve_rotation_last_success_timestamp_seconds", "Time of the rotator's last success; 0 means never.", func(h rotator.Health) float64 {
 		if h.LastSuccess.IsZero() {
 			return 0
 		}
 		return float64(h.LastSuccess.Unix())
 	})
-	gauge("varve_tables_ready_ahead", "Tables of the next month that there are.", func(h rotator.Health) float64 { return float64(h.Ready) })
+	gauge("varve_tables_ready_ahead", "Existing tables of the next month.", func(h rotator.Health) float64 { return float64(h.Ready) })
 	gauge("varve_tables_needed_ahead", "Tables of the next month that there should be.", func(h rotator.Health) float64 { return float64(h.Needed) })
 	gauge("varve_tables", "Tables there are.", func(h rotator.Health) float64 { return float64(h.Tables) })
 	for _, name := range health.Names() {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDescribedKinds promises that the document says of parameters what they
-// may be, where the server is, and in which forms readings come.
+// TestDescribedKinds: the document has the types of parameters, the address of the
+// server, and the formats of readings.
 func TestDescribedKinds(t *testing.T) {
 	s := newServer(t, nil)
 	doc := decode[struct {

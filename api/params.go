@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
@@ -17,7 +16,7 @@ import (
 
 var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter"}
 
-// defaults returns what readings of a write have that do not say otherwise.
+// defaults returns the values that the request sets for readings without their own.
 func (s *Server) defaults(r *http.Request) (wire.Defaults, error) {
 	d := wire.Defaults{Tenant: s.tenant(r), Stream: r.PathValue("stream")}
 	if err := varve.ValidateName("stream", d.Stream); err != nil {
@@ -53,41 +52,6 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 	return f, nil
 }
 
-// columnsOf returns what the columns of a CSV body are.
-func columnsOf(r *http.Request) (wire.Columns, error) {
-	var c wire.Columns
-	if r.URL.RawQuery == "" {
-		return c, nil
-	}
-	q := r.URL.Query()
-	c.Time, c.Device, c.ID = q.Get("time_column"), q.Get("device_column"), q.Get("id_column")
-	if names := q.Get("columns"); names != "" {
-		c.Names = strings.Split(names, ",")
-	}
-	if d := q.Get("delimiter"); d != "" {
-		if d == `\t` || d == "tab" {
-			d = "\t"
-		}
-		r, n := utf8.DecodeRuneInString(d)
-		if n != len(d) {
-			return c, varve.InvalidParam("query.delimiter", "%q is not one character", d)
-		}
-		c.Delimiter = r
-	}
-	if types := q.Get("types"); types != "" {
-		c.Kinds = map[string]varve.Kind{}
-		for _, t := range strings.Split(types, ",") {
-			name, kind, ok := strings.Cut(t, ":")
-			k, err := wire.ParseKind(kind)
-			if !ok || err != nil {
-				return c, varve.InvalidParam("query.types", "%q is not a column and its kind, as in serial:string", t)
-			}
-			c.Kinds[name] = k
-		}
-	}
-	return c, nil
-}
-
 // moment reads a time in a query: as in readings, or now, or relative to now
 // as in -24h.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
@@ -110,7 +74,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 		}
 		return now.Add(d), nil
 	}
-	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // and so is that of a zone
+	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // the + of a zone, too
 	if v.Outcome == varve.Rejected {
 		if t, v = f.Parse(text); v.Outcome == varve.Rejected {
 			return def, varve.InvalidParam("query."+name, "%s", v.Message)
@@ -147,7 +111,7 @@ func (s *Server) windowOf(q url.Values) (w varve.Window, err error) {
 	return w, nil
 }
 
-// boundsOf returns what a cursor remembers of where a query begins.
+// boundsOf returns the start of a query as a cursor stores it.
 func boundsOf(q url.Values) string { return q.Get("from") + q.Get("during") }
 
 func boolean(q url.Values, name string) (bool, error) {

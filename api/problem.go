@@ -68,8 +68,7 @@ func statusOf(e *varve.Error) int {
 	return wire.StatusOf(e.Failure)
 }
 
-// unsupported is the error of a header field that says that the body is of a
-// kind that is not understood.
+// unsupported returns the error of a header field with an unsupported type.
 func unsupported(field, format string, args ...any) error {
 	e := varve.InvalidParam("header."+field, format, args...)
 	e.Err = errUnsupported
@@ -81,8 +80,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.failWrite(w, r, err, nil)
 }
 
-// failWrite answers with a problem that tells what became of the readings
-// before it.
+// failWrite answers with a problem that has the counts of the readings before the
+// fault.
 func (s *Server) failWrite(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally) {
 	e := classify(err)
 	status := statusOf(e)
@@ -112,7 +111,7 @@ func (s *Server) failWrite(w http.ResponseWriter, r *http.Request, err error, ta
 	s.write(w, append(body, '\n'))
 }
 
-// failed tells of a request that failed through no fault of its own.
+// failed reports a request that failed because of the server.
 func (s *Server) failed(r *http.Request, err error) {
 	if !clientGone(r, err) {
 		s.opts.Events.Failed(r, err)
@@ -136,6 +135,6 @@ func clientGone(r *http.Request, err error) bool {
 	return false
 }
 
-// write writes the end of an answer. If the client has gone, there is nobody to
-// tell.
+// write writes a part of an answer. It ignores errors: a client that disconnected
+// needs no answer.
 func (s *Server) write(w http.ResponseWriter, p []byte) { _, _ = w.Write(p) }

@@ -131,8 +131,8 @@ func TestForms(t *testing.T) {
 // notes finds the field note of every reading, in any form.
 var notes = regexp.MustCompile(`[",]n([0-9]+)[",]`)
 
-// TestPages promises that pages put together are the whole answer, each reading
-// once, in every form and order, and that the window stays that of the first page.
+// TestPages: all pages together are the whole answer, each reading once, in every
+// format and order. The window of the first page applies to all.
 func TestPages(t *testing.T) {
 	s := hours(t, 25)
 	for _, order := range []string{"asc", "desc"} {
@@ -170,8 +170,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCursorsOfOtherQueries promises that a cursor is refused by any question
-// but its own, and what is no cursor by all.
+// TestCursorsOfOtherQueries: a cursor is refused by all queries but its own, and an
+// invalid cursor by all.
 func TestCursorsOfOtherQueries(t *testing.T) {
 	s := hours(t, 5)
 	next := decode[wire.ReadingsBody](s.get(with(readPath, "limit", "2", "from", "-4h"))).Next
@@ -204,9 +204,9 @@ func TestBadReadParams(t *testing.T) {
 		{with(readPath, "limit", "0"), "query.limit", "whole number"}, {with(readPath, "limit", "-1"), "query.limit", ""}, {with(readPath, "limit", "ten"), "query.limit", "ten"},
 		{with(readPath, "consistent", "maybe"), "query.consistent", "true"}, {with(readPath, "explain", "2"), "query.explain", ""},
 		{with(readPath, "format", "xml"), "query.format", "ndjson"}, {with(readPath, "precision", "h"), "query.precision", "us"}, {with(readPath, "timezone", "x"), "query.timezone", ""},
-		{with(readPath, "form", "now"), "query.form", "no such parameter"}, {"/v1/streams/a%20b/devices/d1/readings", "path.stream", ""},
+		{with(readPath, "form", "now"), "query.form", "unknown parameter"}, {"/v1/streams/a%20b/devices/d1/readings", "path.stream", ""},
 		{"/v1/streams/weather/devices/%20d1/readings", "path.device", "space"}, {"/v1/streams/weather/devices/" + strings.Repeat("d", 257) + "/latest", "path.device", "257"},
-		{with(latestPath, "by", "colour"), "query.by", "arrival"}, {with(latestPath, "device", "d1"), "query.device", "no such"}, {with(latestPath, "limit", "1"), "query.limit", "no such"},
+		{with(latestPath, "by", "colour"), "query.by", "arrival"}, {with(latestPath, "device", "d1"), "query.device", "unknown parameter"}, {with(latestPath, "limit", "1"), "query.limit", "unknown parameter"},
 		{"/v1/streams/weather/latest", "query.device", "at least one"}, {with("/v1/streams/weather/latest", "device", ""), "query.device", "empty"},
 		{"/v1/streams/weather/latest?device=d" + strings.Repeat("&device=d", 1000), "query.device", "1001"},
 	}

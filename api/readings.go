@@ -23,9 +23,9 @@ func (s *Server) getReadings(w http.ResponseWriter, r *http.Request) {
 	a := answers.Get().(*answer)
 	defer a.release()
 	a.s, a.w, a.r = s, w, r
-	if err := a.run(); err != nil {
+	if err := a.send(); err != nil {
 		if a.begun {
-			// The status is sent: a cut-off body is all there is to say it with.
+			// The status is sent, so only a cut-off body can report the failure.
 			s.failed(r, err)
 			panic(http.ErrAbortHandler)
 		}
@@ -55,14 +55,15 @@ func (a *answer) release() {
 	answers.Put(a)
 }
 
-// An answer is sent when flushAt of it is gathered, a piece at a time: a client
-// that takes a piece within limits.stall goes on.
+// An answer is sent in pieces of flushAt. A client that takes a piece within
+// limits.stall keeps its connection.
 const (
 	flushAt = 64 << 10
 	piece   = 128 << 10
 )
 
-func (a *answer) run() error {
+// send writes the answer page by page.
+func (a *answer) send() error {
 	var err error
 	a.asked = a.r.URL.Query()
 	if a.q, err = a.s.queryOf(a.r, a.asked); err != nil {
@@ -83,8 +84,8 @@ func (a *answer) run() error {
 			return err
 		}
 	}
-	// An answer that meets damage after it has begun can only be cut off. So while
-	// there is damage, it is read once before.
+	// Damage after the start of an answer can only cut it off. So while damage is
+	// known, the answer is read once before it is sent.
 	if a.s.opts.Conditions.Holds(health.DataDamaged) && a.format != wire.CSV {
 		if err := a.scan(func(*varve.Reading) {}); err != nil {
 			return err
@@ -109,8 +110,8 @@ func (a *answer) run() error {
 	return a.end(rows)
 }
 
-// page adds the next page to the answer, when it is its turn, and keeps nothing
-// of it: the client may take its time with what flush sends.
+// page adds the next page to the answer, in turn. It retains nothing, because the
+// client may read slowly.
 func (a *answer) page(rows *query.Rows) (more bool, err error) {
 	err = a.s.reads.inTurn(a.r.Context(), func() error {
 		readings, err := rows.Next(a.r.Context())
@@ -128,7 +129,7 @@ func (a *answer) page(rows *query.Rows) (more bool, err error) {
 	return more, err
 }
 
-// queryOf reads what a request asks for.
+// queryOf parses the query of a request.
 func (s *Server) queryOf(r *http.Request, asked url.Values) (q query.Query, err error) {
 	if err := known(asked, readParams...); err != nil {
 		return q, err
@@ -164,7 +165,7 @@ func (s *Server) queryOf(r *http.Request, asked url.Values) (q query.Query, err 
 	return q, nil
 }
 
-// inQuery says that the parameter at fault is in the query.
+// inQuery prefixes the parameter at fault with query.
 func inQuery(err error) error {
 	if e := classify(err); e.Param != "" {
 		e.Param = "query." + e.Param
@@ -273,7 +274,7 @@ func (a *answer) flush() error {
 	return nil
 }
 
-// end sends the rest, and where to go on.
+// end sends the rest of the answer and the cursor.
 func (a *answer) end(rows *query.Rows) error {
 	next := ""
 	if at, more := rows.More(); more {
@@ -314,7 +315,7 @@ func (a *answer) end(rows *query.Rows) error {
 
 func (a *answer) explain() error {
 	if !seesTables(a.r) {
-		return varve.Errorf(varve.Forbidden, "this takes a key of tenant %s: which tables there are depends on all tenants", varve.DefaultTenant)
+		return varve.Errorf(varve.Forbidden, "this requires a key of tenant %s: tables are shared by all tenants", varve.DefaultTenant)
 	}
 	x, err := a.s.opts.Query.Explain(a.r.Context(), a.q)
 	if err != nil {

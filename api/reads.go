@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// reads bounds the reads that are under way, most of which wait for clients that
-// take their answers, and those of them that are at work.
+// reads limits the reads in flight, and the reads among them that use the store. Most
+// reads in flight wait for their clients.
 type reads struct {
 	underWay *semaphore.Weighted
 	atWork   *semaphore.Weighted
@@ -26,7 +26,7 @@ func newReads(l Limits) *reads {
 // no queue at them for others to wait in.
 func defaultReadsAtWork() int { return runtime.GOMAXPROCS(0) }
 
-// readRetry is when a refused read should be sent again.
+// readRetry is the time after which a refused read should be retried.
 const readRetry = time.Second
 
 // limit wraps the handler of a route with the limit of reads under way.
@@ -42,8 +42,8 @@ func (r *reads) limit(s *Server, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// inTurn does a part of a read that takes memory and processor time, when there
-// is room for it. What waits for a client is not done in turn.
+// inTurn does the part of a read that takes memory and processor time, when its turn
+// comes. Waiting for a client happens outside it.
 func (r *reads) inTurn(ctx context.Context, do func() error) error {
 	if err := r.atWork.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)

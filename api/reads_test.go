@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// TestTooManyReads_Refused promises 429 with a time to wait while too many reads
-// are under way, on every route that reads data, and room when one has ended. It
-// holds up neither writes nor those who look after the server.
+// TestTooManyReads_Refused: too many reads in flight get 429 with a time to wait, on
+// every route that reads data, until one ends. Writes and operators' requests pass.
 func TestTooManyReads_Refused(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 1 })
 	s.write(good(noon))
@@ -64,8 +63,8 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSlowReaders_HoldLittleMemory promises that many reads whose clients take
-// nothing hold little memory, refused ones none, and that other reads go on.
+// TestSlowReaders_HoldLittleMemory: many reads by slow clients hold little memory,
+// refused ones hold none, and other reads continue.
 func TestSlowReaders_HoldLittleMemory(t *testing.T) {
 	const clients, most = 500, 80 << 20
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 400 })
@@ -103,7 +102,7 @@ func TestSlowReaders_HoldLittleMemory(t *testing.T) {
 // heap returns how much memory is in use.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // what pools held
+	runtime.GC() // empties pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)

@@ -26,8 +26,8 @@ func (s *Server) routeRollups() {
 	period[0].Required = true
 	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/rollups", s.getRollups, &huma.Operation{
 		OperationID: "read-rollups", Summary: "Count, sum, min, max, mean, first and last of a device's numbers, by hour or day", Tags: []string{"rollups"},
-		Description: "Exact at any moment, of the distinct readings acknowledged before, also of those that have expired since. " +
-			"Every period that the window overlaps is there as a whole; those without readings are left out. " +
+		Description: "Exact at any time: covers all distinct readings acknowledged before, including readings that expired since. " +
+			"Every period that overlaps the window is included as a whole; periods without readings are omitted. " +
 			"Send next as from for the following page; a page may be empty and not the last.",
 		Parameters: append(append(append(series, period...), times...), queryParams(
 			"fields", "only these, separated by commas",
@@ -36,8 +36,8 @@ func (s *Server) routeRollups() {
 	})
 	s.raw(http.MethodPost, "/v1/streams/{stream}/devices/{device}/rollups", s.postRollups, &huma.Operation{
 		OperationID: "rebuild-rollups", Summary: "Count what was written while roll-ups were off", Tags: []string{"rollups"},
-		Description: "Hours of which more readings are there than were counted are counted anew. " +
-			"Hours are left as they are, and counted in left, where readings are gone that would tell what is in the roll-up already.",
+		Description: "Recounts hours that have more stored readings than their roll-up counted. " +
+			"An hour stays unchanged, and is counted in left, if readings are gone that are needed to recount it.",
 		Parameters: append(series, times...),
 		Responses:  s.responses(reflect.TypeFor[wire.Rebuilt](), "200"),
 	})

@@ -70,13 +70,13 @@ func TestRollupsRefuse(t *testing.T) {
 		{"period=daily&to=1763715600", "query.to", "seconds"},
 		{"period=daily&limit=0", "query.limit", "from 1 to 10000"},
 		{"period=daily&limit=10001", "query.limit", "from 1 to 10000"},
-		{"period=daily&cursor=x", "query.cursor", "there is no such parameter"},
+		{"period=daily&cursor=x", "query.cursor", "unknown parameter"},
 		{"period=daily&timezone=Nowhere", "query.timezone", "Nowhere"},
 	} {
 		s.get(rollupsPath+"?"+c.query).problem(http.StatusBadRequest, c.param, c.says)
 	}
 	s.get("/v1/streams/a%20b/devices/d/rollups?period=daily").problem(http.StatusBadRequest, "path.stream", "letters")
-	s.send(http.MethodPost, rollupsPath+"?period=daily", "").problem(http.StatusBadRequest, "query.period", "no such parameter")
+	s.send(http.MethodPost, rollupsPath+"?period=daily", "").problem(http.StatusBadRequest, "query.period", "unknown parameter")
 	off := newServer(t, func(o *engine.Options, _ *api.Limits) { o.NoRollups = true })
 	off.get(rollupsPath+"?period=daily").problem(http.StatusConflict, "", "rollups.enabled")
 	off.send(http.MethodPost, rollupsPath, "").problem(http.StatusConflict, "", "rollups.enabled")

@@ -13,7 +13,7 @@ func (s *Server) routeReadings() {
 	s.raw(http.MethodPost, "/v1/streams/{stream}/readings", s.postReadings, &huma.Operation{
 		OperationID: "write-readings", Summary: "Write readings", Tags: []string{"readings"},
 		Description: "A JSON object or array, NDJSON, or CSV with a header; gzip and zstd are understood. " +
-			"Every reading gets a verdict. What is stored or a duplicate is durable when the answer comes; sending anything again is harmless. " +
+			"Every reading gets a verdict. Stored readings and duplicates are durable when the answer arrives; resending is harmless. " +
 			"A reading whose id is stored with other values is rejected as a conflict, and the stored ones stay. " +
 			"200 if none was rejected, 207 if some were, 422 if all were, 503 if all were and may be stored later.",
 		Parameters: append([]*huma.Param{pathParam("stream", "the stream")},
@@ -21,7 +21,7 @@ func (s *Server) routeReadings() {
 				"precision", "unit of numeric times: s, ms, us or ns; default ms",
 				"timezone", "of times without a zone, as in Europe/Berlin; default UTC",
 				"device", "of readings that name none",
-				"columns", "CSV: names of the columns, if there is no header",
+				"columns", "CSV: names of the columns, if the body has no header",
 				"time_column", "CSV: column with the time; default time, else timestamp",
 				"device_column", "CSV: column with the device; default device",
 				"id_column", "CSV: column with the id; default id",
@@ -40,7 +40,7 @@ func (s *Server) routeReadings() {
 		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")
 	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", s.getReadings, &huma.Operation{
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
-		Description: "Streamed, however many there are. With a limit, next leads to the following page, also after tables were rotated. " +
+		Description: "Streamed, in any number. With a limit, next leads to the following page, also after tables were rotated. " +
 			"NDJSON and CSV by Accept or format; there, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
 			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived.",
 		Parameters: append(append(series, queryParams(
@@ -50,7 +50,7 @@ func (s *Server) routeReadings() {
 			"order", "asc or desc; default asc",
 			"limit", "at most so many readings; default: all",
 			"cursor", "next of the page before; from, to, during and order must be the same",
-			"explain", "true: say which tables would be read and what it would cost, and read nothing",
+			"explain", "true: return the tables that would be read and the cost, and read nothing",
 			"format", "json, ndjson or csv; default by Accept",
 			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
 			"timezone", "of from and to without a zone; default UTC")...), fields...),

@@ -74,7 +74,7 @@ var routes = []struct {
 	{"POST /v1/keys", "/v1/keys", `{"scopes":["admin"]}`, 200, "application/json"},
 }
 
-// thisTable is the table of what happens at noon.
+// thisTable is the table of readings at noon.
 func thisTable(s *server) grid.Table {
 	layout := grid.DefaultPolicy()
 	month := grid.MonthOf(noon)
@@ -115,9 +115,8 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
-// TestDescription promises that every operation which the document describes
-// is a route, that every route below /v1 is described, and that each parameter
-// is said to do something.
+// TestDescription: every operation in the document is a route, every route below /v1
+// is described, and each parameter has a description.
 func TestDescription(t *testing.T) {
 	s := newServer(t, nil)
 	type param struct {
@@ -209,8 +208,8 @@ func TestDescribedParameters(t *testing.T) {
 	}
 }
 
-// TestMethods promises 405 with what is allowed, 404 for what is not there, and
-// heads without bodies.
+// TestMethods: a wrong method gets 405 with the allowed ones, an unknown path 404, and
+// HEAD no body.
 func TestMethods(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))
@@ -242,9 +241,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestSecurityHeaders promises that no browser takes an answer for another type
-// than it says, whatever the answer, and that no page shows the documentation in
-// a frame.
+// TestSecurityHeaders: no browser guesses another type of an answer, and no page shows
+// the documentation in a frame.
 func TestSecurityHeaders(t *testing.T) {
 	s := newServer(t, nil)
 	for _, path := range []string{"/docs", "/", "/healthz", "/metrics", "/openapi.json", readPath, "/v1/devices", "/nothing", "/v1/keys?x=1"} {
@@ -307,8 +305,8 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestReadyz_ShowsConditions: each condition that holds is shown with its beginning
-// and message, and as a metric; those that refuse readings make the answer 503.
+// TestReadyz_ShowsConditions: each condition is shown with its beginning and message,
+// and as a metric. A condition that refuses readings makes the answer 503.
 func TestReadyz_ShowsConditions(t *testing.T) {
 	s := newServer(t, nil)
 	readiness := func() (status int, r wire.Readiness) {

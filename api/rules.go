@@ -24,7 +24,7 @@ func (s *Server) routeRules() {
 	huma.Register(s.api, deviceOp(tag, "delete-rule", http.MethodDelete, one, "Delete an alert rule",
 		"Its open alerts are resolved by rule_deleted: many at once, the rest within minutes."), s.deleteRule)
 	huma.Register(s.api, deviceOp(tag, "edit-rule", http.MethodPut, one, "Edit an alert rule",
-		"It replaces what the rule says. Another severity keeps its alerts as they are. Any other change makes it a new rule under its id: "+
+		"It replaces the whole rule. Another severity keeps its alerts as they are. Any other change makes it a new rule under its id: "+
 			"open alerts are resolved by rule_changed, and readings that arrive from then on are evaluated."), s.putRule)
 	huma.Register(s.api, deviceOp(tag, "mute-rule", http.MethodPost, one+"/mute", "Mute the alerts of a rule until a time", ""), s.muteRule)
 	huma.Register(s.api, deviceOp(tag, "unmute-rule", http.MethodDelete, one+"/mute", "Unmute the alerts of a rule", ""), s.unmuteRule)
@@ -135,7 +135,7 @@ func threshold(text json.RawMessage) (v varve.Value, err error) {
 		}
 		return varve.NumberValue(n), nil
 	default:
-		return v, varve.InvalidParam("threshold", "it is no number, string or boolean")
+		return v, varve.InvalidParam("threshold", "not a number, string or boolean")
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options are what the server serves. All but Rollups, Keys, KeysRequired,
+// Options hold the parts that the server serves. All but Rollups, Keys, KeysRequired,
 // Conditions, Limits, Hosts and Events are required.
 type Options struct {
 	Router    *router.Router
@@ -38,14 +38,15 @@ type Options struct {
 	Devices   *devices.Registry
 	Logs      *devicelog.Log
 	Alerts    *alerts.Monitor
-	Rollups   *rollup.Reader // nil: they are switched off
+	Rollups   *rollup.Reader // if nil, roll-ups are off
 	Counter   *rollup.Worker
-	// Keys are asked who may do what. Nil: there are none and will be none, and
-	// everybody who reaches the server may do everything.
+	// Keys check requests. If nil, keys do not exist, and every request may do
+	// everything.
 	Keys *apikeys.Registry
-	// KeysRequired: nothing is answered without a key, also while there is none.
+	// KeysRequired refuses all requests without a key, even before the first key
+	// exists.
 	KeysRequired bool
-	// Conditions are what readiness and metrics show. If nil, no condition holds.
+	// Conditions appear in readiness and metrics. If nil, no condition holds.
 	Conditions *health.Conditions
 	Now        func() time.Time
 	Version    string
@@ -54,8 +55,8 @@ type Options struct {
 	Verify  Verifier
 	Metrics *prometheus.Registry
 	Limits  Limits
-	// Hosts are the names, with a port or without, by which the server may be
-	// called besides localhost and the addresses of this machine alone.
+	// Hosts are further names of the server, with a port or without. Localhost and
+	// the addresses of this machine are always accepted.
 	Hosts  []string
 	Events Events
 }
@@ -103,8 +104,8 @@ type Events struct {
 	Failed func(r *http.Request, err error)
 	// Judged: readings got their verdicts, some of them rejected.
 	Judged func(readings, rejected int)
-	// KeyCreated and KeyRevoked: a key was made or revoked, by a key of the id
-	// by; "" while there were no keys.
+	// KeyCreated and KeyRevoked report a change of a key. By is the id of the key that
+	// made it, or "" before the first key.
 	KeyCreated, KeyRevoked func(k apikeys.Key, by string)
 }
 
@@ -135,13 +136,13 @@ type Server struct {
 	reads   *reads
 	// verifying is held while a verification is under way.
 	verifying sync.Mutex
-	// draining ends when the server is told to stop.
+	// draining ends when the server stops.
 	draining context.Context
 	drain    context.CancelFunc
 }
 
-// batchMemory is what the batches of all writes may take together, beyond a
-// little for each.
+// batchMemory limits the memory of the batches of all writes, beyond a little for
+// each.
 const batchMemory = 16 << 20
 
 // New returns the handler.
@@ -188,14 +189,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// HandleFunc adds a route with everything that every route has: who may use it,
-// metrics, and bounds on its time and on reads under way. It is what huma adds its routes by, too.
+// HandleFunc adds a route with its access check, metrics and limits of time and
+// reads. huma adds its routes with it, too.
 func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
 	s.routes = append(s.routes, pattern)
 	if accesses[pattern] == reader {
 		handle = s.reads.limit(s, handle)
 	}
-	handle = s.only(accesses[pattern], handle)
+	handle = s.require(accesses[pattern], handle)
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
@@ -248,10 +249,10 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	s.fail(w, r, varve.Errorf(varve.NotFound, "there is nothing at %s: /docs lists what there is", r.URL.Path))
+	s.fail(w, r, varve.Errorf(varve.NotFound, "%s: not found: see /docs for all paths", r.URL.Path))
 }
 
-// methods returns those that a request's path would be taken with.
+// methods returns the methods that a request's path accepts.
 func (s *Server) methods(r *http.Request) (allowed []string) {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		other := r.Clone(r.Context())

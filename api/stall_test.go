@@ -17,8 +17,7 @@ import (
 	"time"
 )
 
-// halfSent sends the head of a write and a part of its body, and returns what
-// is answered.
+// halfSent sends the head of a write and a part of its body, and returns the answer.
 func (s *server) halfSent(head, part string) *reply {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -44,9 +43,8 @@ func (s *server) halfSent(head, part string) *reply {
 	return &reply{t: s.t, status: resp.StatusCode, header: resp.Header, body: string(text)}
 }
 
-// TestStalledBodies promises 408 with the counts of what came before for a
-// body that stops coming, whether it is long or short, packed or not, and
-// that nobody is told of a fault.
+// TestStalledBodies: a body that stops gets 408 with the counts of its earlier
+// readings, whether long or short, packed or not. It is not reported as a fault.
 func TestStalledBodies(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 30 * time.Millisecond })
 	for _, head := range []string{"Content-Length: 100\r\n", "Content-Length: 100000\r\n", "Transfer-Encoding: chunked\r\n"} {
@@ -104,8 +102,8 @@ func TestLongWriteAfterItsBody(t *testing.T) {
 	}
 }
 
-// TestWriteThatHangs promises an answer when the time of a request is over,
-// whatever the store does: one that says that all may be sent again.
+// TestWriteThatHangs: when the time of a request is over, its client gets an answer
+// that permits a retry, even if the store hangs.
 func TestWriteThatHangs(t *testing.T) {
 	const limit = 400 * time.Millisecond
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = limit })

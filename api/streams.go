@@ -14,10 +14,10 @@ import (
 
 func (s *Server) routeStreams() {
 	huma.Register(s.api, huma.Operation{OperationID: "list-streams", Method: http.MethodGet, Path: "/v1/streams",
-		Summary: "The streams there are", Tags: []string{"streams"}}, s.listStreams)
+		Summary: "List the streams", Tags: []string{"streams"}}, s.listStreams)
 	huma.Register(s.api, huma.Operation{OperationID: "spread-device", Method: http.MethodPut, Path: "/v1/streams/{stream}/devices/{device}/shards",
 		Summary: "Spread a hot device over several keys", Tags: []string{"streams"},
-		Description: "On DynamoDB, a key takes 1,000 write units a second. What the device sends to the stream from now on is spread over so many keys; " +
+		Description: "On DynamoDB, a key takes 1,000 write units a second. New readings of the device in the stream are spread over this number of keys; " +
 			"queries read all of them and merge. The number cannot be lowered. Other processes take it up within a minute. Elsewhere it changes nothing."},
 		s.spreadDevice)
 }
@@ -47,7 +47,7 @@ type spreading struct {
 	Stream string `path:"stream" doc:"the stream"`
 	Device string `path:"device" doc:"the device"`
 	Body   struct {
-		Shards int `json:"shards" doc:"over how many keys, from what it is now to 64"`
+		Shards int `json:"shards" doc:"number of keys, from the current number to 64"`
 	}
 }
 

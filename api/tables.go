@@ -16,21 +16,18 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// outage is the longest time without a run that the bound allows for.
-const outage = 20 * 24 * time.Hour
-
 func (s *Server) routeTables() {
 	op := func(id, method, path, summary, description string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{"tables"}}
 	}
 	huma.Register(s.api, op("list-tables", http.MethodGet, "/v1/tables", "The grid of tables",
 		"Event range, write month, state, readings, bytes, and when each table will be dropped and why."), s.listTables)
-	huma.Register(s.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "What the rotator would do",
+	huma.Register(s.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "Plan of the rotator",
 		"Changes nothing. With at, what it would do at another time, if the tables were then as they are now."), s.planTables)
 	huma.Register(s.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
 		"Carries out the plan of now and returns it. 409 if a run is under way."), s.applyTables)
-	huma.Register(s.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Take a retired table back",
-		"The table is queried again, and put on hold so that the rotator leaves it alone. Its readings come back as far as the retention lets them."), s.restoreTable)
+	huma.Register(s.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Restore a retired table",
+		"Removes the mark for deletion and puts the table on hold, so that the rotator neither retires nor drops it. Expired readings stay excluded from queries."), s.restoreTable)
 	huma.Register(s.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Keep a table from being dropped",
 		"For as long as it is on hold, it is neither retired nor dropped."), s.holdTable)
 	huma.Register(s.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), s.releaseTable)
@@ -49,7 +46,7 @@ func (s *Server) listTables(ctx context.Context, _ *struct{}) (*reply[wire.Table
 	for i := range infos {
 		body.Tables[i] = tableInfo(&policy, &infos[i], s.opts.Now())
 	}
-	if bound, ok := policy.Bound(s.opts.Now(), outage); ok {
+	if bound, ok := policy.Bound(s.opts.Now(), rotator.Outage); ok {
 		body.Bound = &bound
 	}
 	return &reply[wire.TableList]{body}, nil
@@ -117,8 +114,7 @@ type byName struct {
 	Name string `path:"name" doc:"the table's whole name"`
 }
 
-// table reads a table's name. A name that is not one of this deployment's is
-// as good as not there.
+// table parses a table's name. A name of another deployment is treated as missing.
 func (s *Server) table(name string) (grid.Table, error) {
 	t, ok := grid.Parse(name)
 	policy := s.opts.Rotator.Policy()
@@ -148,7 +144,7 @@ func (s *Server) restoreTable(ctx context.Context, in *byName) (*reply[wire.Tabl
 	})
 }
 
-// mustBeRetired refuses tables that there is nothing to restore of.
+// mustBeRetired refuses tables that are not retired.
 func (s *Server) mustBeRetired(ctx context.Context, t grid.Table) error {
 	infos, err := s.opts.Rotator.Tables(ctx)
 	if err != nil {
@@ -156,10 +152,10 @@ func (s *Server) mustBeRetired(ctx context.Context, t grid.Table) error {
 	}
 	for i := range infos {
 		if infos[i].Table == t && infos[i].Retired.IsZero() {
-			return varve.Errorf(varve.Conflict, "table %s is not retired: its readings are queried as they are, and there is nothing to restore", t.Name())
+			return varve.Errorf(varve.Conflict, "table %s is not retired: only retired tables can be restored", t.Name())
 		}
 	}
-	return nil // what is not there, the store says
+	return nil // the store reports a missing table
 }
 
 // holding is the path and body of a hold.
@@ -172,7 +168,7 @@ type holding struct {
 
 func (s *Server) holdTable(ctx context.Context, in *holding) (*reply[wire.TableInfo], error) {
 	if strings.TrimSpace(in.Body.Reason) == "" {
-		const why = `reason is empty: say why the table must be kept, as in {"reason":"audit of 2026"}`
+		const why = `reason is empty: state why the table must be kept, as in {"reason":"audit of 2026"}`
 		return nil, huma.Error422UnprocessableEntity("body."+why, &huma.ErrorDetail{Location: "body.reason", Message: why, Value: in.Body.Reason})
 	}
 	return s.change(ctx, in.Name, func(t grid.Table) error { return s.opts.Lifecycle.Hold(ctx, t, in.Body.Reason) })

@@ -23,8 +23,8 @@ func (s *server) table(name string) wire.TableInfo {
 	return wire.TableInfo{}
 }
 
-// TestTables promises of each table where it is in its life and what becomes of
-// it, and the streams that there are.
+// TestTables: each table is listed with its state and its fate, and all streams are
+// listed.
 func TestTables(t *testing.T) {
 	s := hours(t, 3)
 	in := s.table(thisTable(s).Name())
@@ -44,8 +44,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestPlan promises that a plan changes nothing, shows another time's too, and
-// that what is applied is what was planned.
+// TestPlan: a plan changes nothing, shows another time's too, and is applied as
+// planned.
 func TestPlan(t *testing.T) {
 	s := hours(t, 1)
 	if p := decode[wire.PlanBody](s.get("/v1/tables/plan")); len(p.Actions) != 0 || !p.At.Equal(noon) || p.Ready != p.Needed || p.Ready == 0 || p.Kept == nil {
@@ -121,8 +121,8 @@ func TestRestoreOfOpenTable(t *testing.T) {
 	}
 }
 
-// TestBadTableRequests promises 404 for what is not a table of this deployment,
-// and 422 with the member at fault for a body that is not right.
+// TestBadTableRequests: a table of another deployment gets 404, and an invalid body
+// 422 with the member at fault.
 func TestBadTableRequests(t *testing.T) {
 	s := newServer(t, nil)
 	absent := strings.Replace(thisTable(s).Name(), "_2026", "_2019", 1)
@@ -136,7 +136,7 @@ func TestBadTableRequests(t *testing.T) {
 		}
 	}
 	path := "/v1/tables/" + thisTable(s).Name() + "/hold"
-	for body, says := range map[string]string{`{}`: "reason", `{"reason":""}`: "reason is empty: say why", `{"reason":" "}`: "reason is empty", `{"reason":7}`: "reason", `{"reason":"` + strings.Repeat("x", 201) + `"}`: "reason"} {
+	for body, says := range map[string]string{`{}`: "reason", `{"reason":""}`: "reason is empty: state why", `{"reason":" "}`: "reason is empty", `{"reason":7}`: "reason", `{"reason":"` + strings.Repeat("x", 201) + `"}`: "reason"} {
 		r := s.send("PUT", path, body)
 		p := decode[wire.Problem](r)
 		if r.status != http.StatusUnprocessableEntity || r.header.Get("Content-Type") != "application/problem+json" || !strings.Contains(p.Detail, says) {

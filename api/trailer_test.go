@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLongCoverage: an answer that rests on more tables than a trailer has room
-// for says how many there are, and can be read.
+// TestLongCoverage: an answer on more tables than a trailer can list has their number,
+// and can be read.
 func TestLongCoverage(t *testing.T) {
 	s := newServer(t, nil)
 	var body strings.Builder

@@ -18,7 +18,7 @@ import (
 // Verifier reads all that is stored and reports damage. It changes nothing.
 type Verifier func(ctx context.Context, v Verification) error
 
-// Verification is what a [Verifier] is asked for. It reports from one goroutine.
+// Verification holds the arguments of a [Verifier]. It reports from one goroutine.
 type Verification struct {
 	// Rate is how many bytes or read units it reads a second at most. If 0, the
 	// verifier chooses.
@@ -32,7 +32,7 @@ type Verification struct {
 // verifyPattern is the route whose requests may take longer than limits.request.
 const verifyPattern = "POST /v1/verify"
 
-// progressEvery is how often a verification tells its client how far it is.
+// progressEvery is the interval of a verification's progress lines.
 const progressEvery = 5 * time.Second
 
 var (
@@ -123,7 +123,8 @@ type verifyLines struct {
 	last    time.Time
 }
 
-// begin sends the head of the answer.
+// begin sends the head of the answer, and lifts the deadline for reads: the deadline
+// of the request's body would end the request.
 func (l *verifyLines) begin() error {
 	l.w.Header().Set("Content-Type", "application/x-ndjson")
 	l.w.WriteHeader(http.StatusOK)
@@ -159,7 +160,7 @@ func (l *verifyLines) send(line wire.VerifyLine) {
 	}
 }
 
-// ignoreUnsupported returns err unless it says that a connection has no deadlines.
+// ignoreUnsupported returns err, unless it reports a connection without deadlines.
 func ignoreUnsupported(err error) error {
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil

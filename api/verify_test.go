@@ -44,14 +44,14 @@ func verify(ctx context.Context, s *api.Server) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestVerify_GoesOnWhileItMakesProgress promises that a verification takes as long
-// as it needs, tells how far it is, and ends when it is stuck.
+// TestVerify_GoesOnWhileItMakesProgress: a verification may take any time, reports its
+// progress, and ends when it is stuck.
 func TestVerify_GoesOnWhileItMakesProgress(t *testing.T) {
 	for _, row := range []struct {
 		name        string
 		every, most time.Duration // between two steps; of all steps
 		last        string
-		lines       int // at the least
+		lines       int // minimum
 	}{
 		{"a day, a step a minute", time.Minute, 24 * time.Hour, `{"done":true}`, 24 * 60},
 		{"an hour, a step a millisecond", time.Millisecond, time.Minute, `{"done":true}`, 60 / 5},

@@ -17,9 +17,8 @@ import (
 // future is a reading that is rejected.
 var future = good(noon.Add(48 * time.Hour))
 
-// TestWrites promises the status and the verdicts of each kind of body: 200 if
-// nothing was rejected, 207 if something was, 422 if all was, 400 if the body
-// cannot be read.
+// TestWrites: each kind of body gets its status and verdicts. 200: nothing rejected;
+// 207: some rejected; 422: all rejected; 400: the body cannot be read.
 func TestWrites(t *testing.T) {
 	csv := "time,device,a\n1475001526000,d1,1\n"
 	rows := []struct {
@@ -64,8 +63,8 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestBodiesThatCannotBeRead promises 400 with the reason and the counts of
-// what came before.
+// TestBodiesThatCannotBeRead: an unreadable body gets 400 with the reason and the
+// counts of its earlier readings.
 func TestBodiesThatCannotBeRead(t *testing.T) {
 	s := newServer(t, nil)
 	for body, says := range map[string]string{"": "empty", "hello": "Content-Type", good(noon)[:20]: "not a JSON object", "[" + good(noon)[:20]: "not a JSON array", "time,a\n": "Content-Type"} {
@@ -79,7 +78,7 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWriteParams promises that the parameters of a write mean what they say.
+// TestWriteParams: each parameter of a write has its documented effect.
 func TestWriteParams(t *testing.T) {
 	rows := []struct {
 		why, path, media, body string
@@ -132,8 +131,8 @@ func TestBadWriteParams(t *testing.T) {
 	s.get(latestPath).problem(http.StatusNotFound, "", "no reading")
 }
 
-// TestRejectsAreListedUpTo promises that an answer lists no more rejections than
-// one can read, says so, and counts all of them.
+// TestRejectsAreListedUpTo: an answer lists a limited number of rejections, reports
+// the limit, and counts all of them.
 func TestRejectsAreListedUpTo(t *testing.T) {
 	s := newServer(t, nil)
 	const n = 10_050
@@ -143,8 +142,8 @@ func TestRejectsAreListedUpTo(t *testing.T) {
 	}
 }
 
-// TestNotStoredForNow promises 503 with a time to wait if all readings may be
-// stored later, 207 if some were, and codes that say which.
+// TestNotStoredForNow: readings that may be stored later have a code for it; the
+// status is 503 with a time to wait if all are, 207 if some are.
 func TestNotStoredForNow(t *testing.T) {
 	s := newServer(t, nil)
 	bad := thisTable(s)

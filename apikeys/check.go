@@ -14,25 +14,25 @@ import (
 // cacheFor is how long a key is taken from memory.
 const cacheFor = 10 * time.Second
 
-// lookupWithin is how long a look into the registry may take. It goes on for
-// others when the request that began it has gone.
-const lookupWithin = 5 * time.Second
+// lookupTimeout bounds a read of the registry. It continues for other requests when
+// the request that began it ends.
+const lookupTimeout = 5 * time.Second
 
-// Bounds of what is kept in memory.
+// Limits of the memory for keys.
 const (
 	maxKnown   = 1 << 14
 	maxUnknown = 1 << 12
 )
 
-// Looking for keys that there are none of is bounded, so that guessing does not
-// reach the store. Keys that there are do not count.
+// Reads of unknown keys are limited, so that guesses do not load the store. Reads of
+// valid keys are not counted.
 const (
 	guessesPerSecond = 50
 	guessesAtOnce    = 500
 )
 
-// ErrNone means that a text is no valid key: none at all, wrong, expired or
-// revoked. Which of them is nobody's business.
+// ErrNone reports that a text is not a valid key. It does not distinguish wrong,
+// expired and revoked keys.
 var ErrNone = errors.New("no valid key")
 
 // entry is a key in memory.
@@ -42,12 +42,14 @@ type entry struct {
 	read  time.Time
 }
 
-// nobody is compared with where there is no key, so that it takes as long.
-var nobody entry
+// placeholder is compared with the secret of an unknown key, so that it takes as long.
+var placeholder entry
 
-// Check returns what a key's text allows. It fails with ErrNone; or with Busy,
-// while too many keys are tried that there are none of, for any that is not valid
-// or that this process has not seen; or with the store's error.
+// Check returns the grant of a key's text. It fails with one of:
+//
+//   - ErrNone: the text is not a valid key
+//   - Busy: too many unknown keys were tried, and this process does not know the key
+//   - the error of the store
 func (r *Registry) Check(ctx context.Context, text string) (*Grant, error) {
 	id, ok := idOf(text)
 	if !ok {
@@ -66,8 +68,8 @@ func (r *Registry) Check(ctx context.Context, text string) (*Grant, error) {
 	return &e.grant, nil
 }
 
-// refusal is the answer to a text that is no valid key: the same whether its id
-// is known or not, also while ids that are not known are not looked for.
+// refusal returns the error for an invalid key. It is the same for known and unknown
+// ids, also while reads of unknown ids are refused.
 func (r *Registry) refusal(now time.Time) error {
 	if r.guesses.TokensAt(now) >= 1 {
 		return ErrNone
@@ -76,7 +78,7 @@ func (r *Registry) refusal(now time.Time) error {
 }
 
 var errGuessing = &varve.Error{Failure: varve.Busy, RetryAfter: time.Second,
-	Message: "too many keys are tried that there are none of: if yours is one, try again"}
+	Message: "too many invalid API keys: retry in a second"}
 
 // fresh reports whether what was read then may be believed now.
 func fresh(read, now time.Time) bool {
@@ -84,7 +86,7 @@ func fresh(read, now time.Time) bool {
 	return age >= 0 && age < cacheFor
 }
 
-// entry returns what is known of an id, nobody if there is no such key.
+// entry returns the entry of an id, or the placeholder if the key does not exist.
 func (r *Registry) entry(ctx context.Context, id string, now time.Time) (*entry, error) {
 	r.mu.RLock()
 	e, known := r.known[id]
@@ -94,14 +96,14 @@ func (r *Registry) entry(ctx context.Context, id string, now time.Time) (*entry,
 	case known && fresh(e.read, now):
 		return e, nil
 	case missing && fresh(missed, now):
-		return &nobody, nil
+		return &placeholder, nil
 	case !known && r.guesses.TokensAt(now) < 1:
 		return nil, errGuessing
 	}
 	found, err, _ := r.flight.Do(id, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupWithin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 		defer cancel()
-		return r.look(ctx, id)
+		return r.lookUp(ctx, id)
 	})
 	if err != nil {
 		return nil, err
@@ -109,9 +111,9 @@ func (r *Registry) entry(ctx context.Context, id string, now time.Time) (*entry,
 	return found.(*entry), nil
 }
 
-// look reads a key, and remembers what it finds, unless a key was changed here
+// lookUp reads a key and remembers the result, unless this process changed a key
 // meanwhile.
-func (r *Registry) look(ctx context.Context, id string) (*entry, error) {
+func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	r.mu.RLock()
 	changes := r.changes
 	r.mu.RUnlock()
@@ -131,16 +133,16 @@ func (r *Registry) look(ctx context.Context, id string) (*entry, error) {
 			}
 			r.unknown[id] = begin
 		}
-		return &nobody, nil
+		return &placeholder, nil
 	}
 	if r.changes != changes {
-		begin = time.Time{} // good for who asked before the change, and for nobody after
+		begin = time.Time{} // valid for requests before the change only
 	}
 	return r.remember(s, begin), nil
 }
 
-// remember keeps a key in memory, with what is left of its rate. It is called
-// with the lock held.
+// remember adds a key to the memory, with the rest of its rate. The caller holds the
+// lock.
 func (r *Registry) remember(s *stored, read time.Time) *entry {
 	e := &entry{stored: *s, read: read}
 	e.grant = Grant{ID: s.ID, Tenant: s.Tenant, Scopes: s.Scopes, Rate: s.Rate, Ends: s.Expires}
@@ -162,8 +164,8 @@ func (r *Registry) remember(s *stored, read time.Time) *entry {
 	return e
 }
 
-// changed takes in what this process has changed of a key. Looks that are under
-// way may have seen it as it was: nobody who comes from now on gets to see that.
+// changed stores a key that this process changed. Reads that are in flight may
+// return the old key; no later request uses their result.
 func (r *Registry) changed(s *stored) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

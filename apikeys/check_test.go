@@ -100,13 +100,13 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileRead promises that a look into the registry which is under way
-// while a key is revoked brings it back for nobody who comes after.
+// TestRevokedWhileRead: a read of the registry that is in flight while a key is
+// revoked does not restore the key for later requests.
 func TestRevokedWhileRead(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
 	k, text := w.create(apikeys.Draft{Scopes: apikeys.Read})
-	w.clock.advance(time.Minute) // so that it is read again
+	w.clock.advance(time.Minute) // the entry expires
 	began, goOn := make(chan struct{}), make(chan struct{})
 	var looked atomic.Bool
 	w.items.onGet(func([]store.Item) error {
@@ -133,9 +133,8 @@ func TestRevokedWhileRead(t *testing.T) {
 	}
 }
 
-// TestMemory promises that a valid key is read once in ten seconds, by however
-// many at a time, that a wrong secret costs no read, and an unknown id one in ten
-// seconds.
+// TestMemory: a valid key is read once in ten seconds, by any number of requests. A
+// wrong secret costs no read, and an unknown id one in ten seconds.
 func TestMemory(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -154,7 +153,7 @@ func TestMemory(t *testing.T) {
 	}
 	wg.Wait()
 	if n := w.items.reads() - before; n < 1 || n > 50 {
-		t.Errorf("%d reads", n) // those that all missed at once may share several
+		t.Errorf("%d reads", n) // concurrent misses may share several reads
 	}
 	before = w.items.reads()
 	for range 100 {
@@ -181,9 +180,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestGuessing promises that guessing ids reaches the store fifty times a second
-// at the most, after the first few hundred, that keys which this process knows
-// are checked all the same, and that new ones are told to come again.
+// TestGuessing: guessed ids reach the store at most fifty times a second, after the
+// first few hundred. Known keys still pass, and new ones get a retry.
 func TestGuessing(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -235,8 +233,8 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
-// TestStoreFails promises that a store which fails opens nothing, and that what
-// it said is told, and not believed later.
+// TestStoreFails: a failing store opens nothing, and its error is returned and not
+// remembered.
 func TestStoreFails(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

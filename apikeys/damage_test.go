@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestCheck_FailsClosedOnDamage: while damage has taken the keys, nobody is let in,
-// with a key or without one; nor after the loss was accepted.
+// TestCheck_FailsClosedOnDamage: damage that took the keys denies all requests, also
+// after the loss was accepted.
 func TestCheck_FailsClosedOnDamage(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *local.Store {

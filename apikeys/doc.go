@@ -1,13 +1,24 @@
-// Package apikeys keeps API keys in the registry: who may do what, for which
-// tenant, until when and how fast.
+// Package apikeys manages API keys: their rights, tenant, end and rate.
 //
-// A key is vk_<id>_<secret>: the id names it in lists and logs, the secret is
-// 256 random bits. The registry has the SHA-256 of the whole, so that nobody who
-// reads it can make a request; a secret of 256 bits needs no salt and no slow
-// hash. What is known of a key is taken from memory for ten seconds: within them
-// a revocation is in force in every process, and at once in the one that revoked.
+//	text vk_<id>_<secret> ──▶ Registry.Check ──▶ Grant ──▶ requests and readings
+//	                               │
+//	                               └── memory, for ten seconds ── item of the registry
 //
-// One item a key: pk KEYS, sk <id>. The item KEYS ON says that there is or was a
-// key: from then on there is no way in without one, also when the last has
-// expired, been revoked or been forgotten.
+// The main types:
+//
+//   - Registry creates, lists, revokes and checks keys.
+//   - Key is a key without its secret.
+//   - Grant holds the rights of one request, and the key's rate.
+//   - Scopes is a set of rights: read, write, admin.
+//
+// The id names a key in lists and logs; the secret is 256 random bits. The registry
+// stores the SHA-256 of the whole text, so that its readers cannot make requests.
+// A secret of 256 bits needs neither a salt nor a slow hash.
+//
+// A key stays in memory for ten seconds. A revocation takes effect at once in the
+// process that revoked the key, and within ten seconds in the others.
+//
+// Each key is one item: pk KEYS, sk <id>. The item KEYS ON records that a key exists
+// or existed. From then on all requests need a key, even if all keys have expired,
+// or were revoked or deleted. If damage takes items, requests are denied.
 package apikeys

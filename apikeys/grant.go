@@ -8,18 +8,18 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Grant is what a valid key allows. Those of one key share its rate.
+// Grant holds the rights of a valid key. All grants of one key share its rate.
 type Grant struct {
 	ID     string
 	Tenant string
 	Scopes Scopes
 	Rate   Rate
-	Ends   time.Time // zero: never
+	Ends   time.Time // the zero time means never
 
-	requests, readings *rate.Limiter // nil: no bound
+	requests, readings *rate.Limiter // nil means no limit
 }
 
-// Everything is the grant of everybody while there are no keys.
+// Everything returns the grant of all requests before any key exists.
 func Everything() *Grant { return &Grant{Tenant: varve.DefaultTenant, Scopes: Read | Write | Admin} }
 
 // Operates reports whether the grant is one of the deployment's own tenant, and
@@ -28,8 +28,8 @@ func (g *Grant) Operates(scope Scopes) bool {
 	return g.Tenant == varve.DefaultTenant && g.Scopes.Has(scope)
 }
 
-// Request takes one request off the key's rate; more than 0 is how long to wait
-// before it is tried again.
+// Request takes one request off the key's rate. If the rate is exceeded, it takes
+// nothing and returns the time to wait.
 func (g *Grant) Request(now time.Time) time.Duration {
 	if g.requests == nil || g.requests.AllowN(now, 1) {
 		return 0
@@ -37,8 +37,8 @@ func (g *Grant) Request(now time.Time) time.Duration {
 	return g.wait(g.requests, now)
 }
 
-// Write says how long to wait before readings may be sent: 0 unless those sent
-// before were too many.
+// Write returns the time to wait before readings may be written. It is 0 unless
+// earlier readings exceeded the rate.
 func (g *Grant) Write(now time.Time) time.Duration {
 	if g.readings == nil || g.readings.TokensAt(now) >= 1 {
 		return 0
@@ -46,9 +46,9 @@ func (g *Grant) Write(now time.Time) time.Duration {
 	return g.wait(g.readings, now)
 }
 
-// Begin takes the first readings of a body off the key's rate, unless those sent
-// before were too many: more than 0 is how long to wait then. Bodies that were let
-// in at one time, and then held back, are not all taken.
+// Begin takes the first readings of a body off the key's rate. If earlier readings
+// exceeded the rate, it takes nothing and returns the time to wait. Concurrent
+// bodies are not all admitted.
 func (g *Grant) Begin(now time.Time, n int) time.Duration {
 	if g.readings == nil {
 		return 0
@@ -60,9 +60,8 @@ func (g *Grant) Begin(now time.Time, n int) time.Duration {
 	return 0
 }
 
-// Readings takes readings off the key's rate. They may be more than there is
-// room for: what is too much, later writes wait for. So a body of any length is
-// taken whole, or not at all.
+// Readings takes readings off the key's rate. They may exceed the rate: later writes
+// wait for the excess. So a body of any length is taken whole, or not at all.
 func (g *Grant) Readings(now time.Time, n int) {
 	if g.readings == nil {
 		return
@@ -72,7 +71,7 @@ func (g *Grant) Readings(now time.Time, n int) {
 	}
 }
 
-// wait is how long it takes until there is room for one.
+// wait returns the time until the limiter allows one more event.
 func (g *Grant) wait(l *rate.Limiter, now time.Time) time.Duration {
 	short := max(0, 1-l.TokensAt(now))
 	return max(time.Millisecond, time.Duration(short/float64(l.Limit())*float64(time.Second)))

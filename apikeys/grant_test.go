@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRequestRate promises a second's worth at once, one more as soon as there
-// is room, and that the rate goes on when the key is read again.
+// TestRequestRate: a second's worth passes at once, and then one for each that the
+// rate allows. The rate continues when the key is reread.
 func TestRequestRate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -58,7 +58,7 @@ func TestReadingRate(t *testing.T) {
 	if wait := g.Write(w.clock.Now()); wait != 0 {
 		t.Fatal(wait)
 	}
-	g.Readings(w.clock.Now(), 5000) // 4900 more than there is room for
+	g.Readings(w.clock.Now(), 5000) // 4900 over the limit
 	if wait := g.Write(w.clock.Now()); wait != 49010*time.Millisecond {
 		t.Errorf("the next has to wait %s", wait)
 	}
@@ -85,8 +85,8 @@ func TestNoRate(t *testing.T) {
 	}
 }
 
-// TestShows promises that a key is found wherever it stands in a text, also when
-// its end is cut off, and that names which look a little like one are not.
+// TestShows: a key is found anywhere in a text, also if its end is cut off. Names
+// that resemble a key are not found.
 func TestShows(t *testing.T) {
 	w := newWorld(t)
 	k, text := w.admin()
@@ -105,8 +105,7 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// TestRateIsRemembered promises that a key's rate goes on where it was when the
-// key is looked up again.
+// TestRateIsRemembered: a key's rate continues when the key is reread.
 func TestRateIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -123,8 +122,8 @@ func TestRateIsRemembered(t *testing.T) {
 	}
 }
 
-// TestBegin promises that of bodies that were let in at one time only those are
-// taken for which there is room when they come.
+// TestBegin: of concurrent bodies, only as many are taken as the rate allows when
+// they arrive.
 func TestBegin(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

@@ -72,7 +72,7 @@ func (s *stored) item() (store.Item, error) {
 	return it, nil
 }
 
-// ended is when the key ended or will end; zero: never.
+// ended returns the end of the key; the zero time means never.
 func (s *stored) ended() time.Time {
 	if !s.Revoked.IsZero() {
 		return s.Revoked
@@ -88,7 +88,7 @@ func decode(it *store.Item) (*stored, error) {
 	}
 	hash, err := hex.DecodeString(text(attrHash))
 	if err != nil || len(hash) != len(s.hash) {
-		return wrong(attrHash, fmt.Errorf("%d bytes are no SHA-256", len(hash)))
+		return wrong(attrHash, fmt.Errorf("SHA-256 has %d bytes", len(hash)))
 	}
 	copy(s.hash[:], hash)
 	if s.Scopes, err = ParseScopes(strings.Split(text(attrScope), ",")...); err != nil {

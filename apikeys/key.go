@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Key is what is known of a key; its secret is not.
+// Key is an API key without its secret.
 type Key struct {
 	ID      string
 	Tenant  string
@@ -19,11 +19,11 @@ type Key struct {
 	Scopes  Scopes
 	Rate    Rate
 	Created time.Time
-	Expires time.Time // zero: never
-	Revoked time.Time // zero: it is not
+	Expires time.Time // the zero time means never
+	Revoked time.Time // the zero time means not revoked
 }
 
-// State is what became of a key.
+// State is the current state of a key.
 type State string
 
 // The states of a key.
@@ -45,7 +45,7 @@ func (k *Key) StateAt(now time.Time) State {
 	}
 }
 
-// Rate bounds what a key may ask for in one process; 0 is no bound.
+// Rate limits the use of a key in one process; 0 means no limit.
 type Rate struct {
 	Requests float64 // a second
 	Readings float64 // submitted, a second
@@ -57,12 +57,12 @@ type Draft struct {
 	Name    string
 	Scopes  Scopes
 	Rate    Rate
-	Expires time.Time // zero: never
+	Expires time.Time // the zero time means never
 }
 
 const maxKeyNameBytes = 100
 
-// Check says what is wrong with a draft: Invalid, with the parameter at fault.
+// Check rejects an invalid draft with Invalid and the parameter at fault.
 func (d *Draft) Check(now time.Time) error {
 	if err := varve.ValidateName("tenant", cmp.Or(d.Tenant, varve.DefaultTenant)); err != nil {
 		return varve.InvalidParam("tenant", "%s", err)
@@ -85,8 +85,8 @@ func (d *Draft) Check(now time.Time) error {
 	return checkRate("readings_per_second", d.Rate.Readings)
 }
 
-// Under bounds a draft by the key that makes it: it takes over the rates and the
-// end that the draft does not have, and fails if the draft would go beyond them.
+// Under limits a draft to the grant of the key that creates it. Missing rates and a
+// missing end become the grant's. It fails if the draft exceeds the grant.
 func (d *Draft) Under(g *Grant) error {
 	for _, r := range []struct {
 		param      string
@@ -112,7 +112,7 @@ func (d *Draft) Under(g *Grant) error {
 	return nil
 }
 
-// CheckFirst says why a draft cannot be that of the first key of all.
+// CheckFirst rejects a draft that cannot become the first key of all.
 func (d *Draft) CheckFirst() error {
 	if d.Scopes&Admin == 0 || cmp.Or(d.Tenant, varve.DefaultTenant) != varve.DefaultTenant {
 		return varve.InvalidParam("scopes", "the first key must be an admin key of tenant %s: no other could make more keys", varve.DefaultTenant)
@@ -129,7 +129,7 @@ func printable(s string) bool {
 	return utf8.ValidString(s)
 }
 
-// Bounds of a rate: a request an hour at the least.
+// Limits of a rate: at least one request an hour.
 const (
 	leastRate = 1.0 / 3600
 	mostRate  = 1e9
@@ -139,9 +139,9 @@ func checkRate(param string, perSecond float64) error {
 	if perSecond == 0 || perSecond >= leastRate && perSecond <= mostRate {
 		return nil
 	}
-	why := fmt.Sprintf("a rate of %g a second is not from 1/3600 to %g; 0 is no bound", perSecond, mostRate)
+	why := fmt.Sprintf("a rate of %g a second is not from 1/3600 to %g; 0 means no limit", perSecond, mostRate)
 	if math.IsNaN(perSecond) {
-		why = "the rate is no number"
+		why = "the rate is not a number"
 	}
 	return varve.InvalidParam(param, "%s", why)
 }

@@ -30,7 +30,7 @@ type Registry struct {
 
 	mu      sync.RWMutex
 	known   map[string]*entry    // by id
-	unknown map[string]time.Time // ids that there are none of, and when that was seen
+	unknown map[string]time.Time // missing ids, and the time of their lookup
 	changes uint64               // of keys, by this process
 }
 
@@ -42,10 +42,10 @@ func New(items store.Items, now func() time.Time) *Registry {
 	}
 }
 
-// Create makes a key and returns its text, which is kept nowhere. It is durable
-// when Create returns, and keys are on from then on. The first key must be an
-// admin key of varve.DefaultTenant: nobody could make another otherwise. It fails
-// with Invalid, and the parameter at fault.
+// Create makes a key and returns its text, which is stored nowhere. When it returns,
+// the key is durable and requests need keys. The first key must be an admin key of
+// varve.DefaultTenant, because other keys cannot create keys. It fails with Invalid
+// and the parameter at fault.
 func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err error) {
 	now := r.now().UTC().Truncate(time.Millisecond)
 	d.Tenant = cmp.Or(d.Tenant, varve.DefaultTenant)
@@ -74,8 +74,8 @@ func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err
 	}
 }
 
-// turnOn notes that there are keys, before there is one: a process that dies in
-// between leaves the way in closed, not open.
+// turnOn records that keys exist, before the first one does. If the process dies in
+// between, requests are denied, not allowed.
 func (r *Registry) turnOn(ctx context.Context, d *Draft, now time.Time) error {
 	on, err := r.readOn(ctx)
 	if err != nil || on {
@@ -85,14 +85,14 @@ func (r *Registry) turnOn(ctx context.Context, d *Draft, now time.Time) error {
 		return err
 	}
 	if err := r.items.Put(ctx, OnMark(now)); err != nil {
-		return fmt.Errorf("note that there are keys: %w", err)
+		return fmt.Errorf("record that keys exist: %w", err)
 	}
 	r.on.Store(true)
 	return nil
 }
 
-// OnMark returns the item that turns keys on. If damage may have taken it, it is put
-// back: whether there were keys is unknown then, and nobody is let in without one.
+// OnMark returns the item that turns keys on. If damage may have taken it, it is
+// restored: requests need a key even if none existed.
 func OnMark(now time.Time) store.Item {
 	return store.Item{Key: keyOf(onKey), Attrs: map[string]varve.Value{attrSince: varve.StringValue(now.UTC().Format(timeForm))}}
 }
@@ -108,8 +108,8 @@ func (r *Registry) put(ctx context.Context, s *stored, cond store.Cond) error {
 	return nil
 }
 
-// List returns the keys of a tenant, or of all tenants if it is "", in the order
-// in which they were made. Those that have ended stay in it for 90 days.
+// List returns the keys of a tenant in order of creation; "" means all tenants. An
+// ended key stays listed for 90 days.
 func (r *Registry) List(ctx context.Context, tenant string) ([]Key, error) {
 	q := store.ItemQuery{PK: partition, Consistent: true}
 	list := []Key{}
@@ -132,11 +132,11 @@ func (r *Registry) List(ctx context.Context, tenant string) ([]Key, error) {
 	return list, nil
 }
 
-// Revoke ends a key of a tenant, or of any if tenant is "": at once in this
-// process, within ten seconds in others. A key that was revoked before stays as
-// it is. It fails with NotFound, the same for a key of another tenant.
+// Revoke ends a key of a tenant; "" means any tenant. This process denies it at
+// once, others within ten seconds. A revoked key stays unchanged. If the key is
+// missing or of another tenant, it fails with NotFound.
 func (r *Registry) Revoke(ctx context.Context, tenant, id string) (Key, error) {
-	none := varve.Errorf(varve.NotFound, "there is no key %s", shown(id))
+	none := varve.Errorf(varve.NotFound, "key %s: not found", shown(id))
 	if !isID(id) {
 		return Key{}, none
 	}
@@ -170,7 +170,7 @@ func shown(id string) string {
 	return "of that id: an id is 8 small letters and digits, as varve keys list shows it"
 }
 
-// read returns a key as it is in the registry; nil: it is not there.
+// read returns a key of the registry. If the key is missing, it returns nil.
 func (r *Registry) read(ctx context.Context, id string) (*stored, error) {
 	items, err := r.items.Get(ctx, []store.Key{keyOf(id)}, true)
 	if err != nil {
@@ -182,8 +182,8 @@ func (r *Registry) read(ctx context.Context, id string) (*stored, error) {
 	return decode(&items[0])
 }
 
-// On reports whether requests need keys: whether there is or was one. That there
-// is none is believed for ten seconds; that there is, for ever.
+// On reports whether requests need keys, because one exists or existed. It remembers
+// true forever, and false for ten seconds.
 func (r *Registry) On(ctx context.Context) (bool, error) {
 	if r.on.Load() {
 		return true, nil
@@ -192,7 +192,7 @@ func (r *Registry) On(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	on, err, _ := r.flight.Do(onKey, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupWithin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 		defer cancel()
 		return r.readOn(ctx)
 	})
@@ -206,7 +206,7 @@ func (r *Registry) readOn(ctx context.Context) (bool, error) {
 	begin := r.now()
 	items, err := r.items.Get(ctx, []store.Key{keyOf(onKey)}, true)
 	if err != nil {
-		return true, fmt.Errorf("read whether there are keys: %w", err)
+		return true, fmt.Errorf("read whether keys exist: %w", err)
 	}
 	if len(items) > 0 {
 		r.on.Store(true)

@@ -91,12 +91,11 @@ func TestFirstKey(t *testing.T) {
 	if list, err := w.List(t.Context(), ""); err != nil || len(list) != 0 {
 		t.Errorf("%v %v", list, err)
 	}
-	w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Read}) // is no first key any more
+	w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Read}) // not the first key anymore
 }
 
-// TestDiesBeforeFirstKey promises that a process which dies between noting that
-// there are keys and making the first leaves the way in closed, and that the
-// next try makes one.
+// TestDiesBeforeFirstKey: a process that dies between recording that keys exist and
+// creating the first leaves requests denied, and the next attempt creates one.
 func TestDiesBeforeFirstKey(t *testing.T) {
 	w := newWorld(t)
 	broken := errors.New("gone")
@@ -118,8 +117,7 @@ func TestDiesBeforeFirstKey(t *testing.T) {
 	}
 }
 
-// TestOnFailsClosed promises that a store which cannot say whether there are keys
-// opens nothing.
+// TestOnFailsClosed: a store that fails to return the record of keys opens nothing.
 func TestOnFailsClosed(t *testing.T) {
 	w := newWorld(t)
 	broken := errors.New("no answer")
@@ -144,7 +142,7 @@ func TestBadDrafts(t *testing.T) {
 		{"an end in the past", "expires", "is over", apikeys.Draft{Scopes: apikeys.Read, Expires: w.clock.Now()}},
 		{"an end that cannot be written", "expires", "too far", apikeys.Draft{Scopes: apikeys.Read, Expires: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
 		{"a rate below nothing", "requests_per_second", "a second", apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: -1}}},
-		{"a rate that is none", "readings_per_second", "no number", apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: math.NaN()}}},
+		{"a rate that is none", "readings_per_second", "not a number", apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: math.NaN()}}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			_, _, err := w.Create(t.Context(), row.d)
@@ -155,8 +153,8 @@ func TestBadDrafts(t *testing.T) {
 	invalid(t, err, "scopes", `scope "root" is unknown`)
 }
 
-// TestList promises the keys of one tenant or all in the order in which they
-// were made, those that have ended among them, for 90 days.
+// TestList: the keys of one tenant or of all are listed in order of creation,
+// including keys that ended in the last 90 days.
 func TestList(t *testing.T) {
 	w := newWorld(t)
 	first, _ := w.admin()
@@ -189,8 +187,8 @@ func TestList(t *testing.T) {
 	expect("", first.ID+" active")
 }
 
-// TestRevoke promises that a key is revoked once, by those whom it concerns
-// alone, and that no error shows what may be a secret.
+// TestRevoke: a key is revoked once, only by its tenant or an operator, and no error
+// shows a possible secret.
 func TestRevoke(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

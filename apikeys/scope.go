@@ -11,7 +11,7 @@ type Scopes uint8
 
 // The scopes.
 const (
-	Read  Scopes = 1 << iota // ask for what the tenant has
+	Read  Scopes = 1 << iota // read the tenant's data
 	Write                    // send readings, and nothing else
 	Admin                    // both, and the tenant's keys; of varve.DefaultTenant, the deployment
 )

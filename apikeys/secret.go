@@ -32,7 +32,7 @@ func newText() (id, text string) {
 	return id, Prefix + id + "_" + strings.Repeat("0", secretLen-len(secret)) + secret
 }
 
-// idOf returns the id in a key's text; false: the text is no key's.
+// idOf returns the id in a key's text. It is false if the text is not a key.
 func idOf(text string) (string, bool) {
 	if len(text) != textLen || text[:len(Prefix)] != Prefix || text[len(Prefix)+idLen] != '_' {
 		return "", false
@@ -59,8 +59,8 @@ func isSecret(s string) bool {
 	return true
 }
 
-// IDOf returns the id of what a person calls a key by: its id, or the whole of
-// it. What is neither is returned as it is, unless a secret may be in it.
+// IDOf returns the id of a key, given its id or its whole text. It returns other
+// texts unchanged, unless they may contain a secret.
 func IDOf(text string) string {
 	if rest, ok := strings.CutPrefix(text, Prefix); ok {
 		id, _, _ := strings.Cut(rest, "_")
@@ -72,7 +72,7 @@ func IDOf(text string) string {
 // leastSecret is how many letters of a secret are too many to be seen.
 const leastSecret = 16
 
-// Shows reports whether there is a key, or much of one, in a text.
+// Shows reports whether a text contains a key, or much of one.
 func Shows(text string) bool {
 	for {
 		_, rest, found := strings.Cut(text, Prefix)
@@ -87,5 +87,5 @@ func Shows(text string) bool {
 	}
 }
 
-// hashOf is what is kept of a key's text.
+// hashOf returns the stored hash of a key's text.
 func hashOf(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }

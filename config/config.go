@@ -1,6 +1,17 @@
-// Package config reads Varve's configuration: one YAML file, below it the
-// environment (VARVE_…), below that flags; each layer overrides the one before.
-// All mistakes are reported at once, each with its place.
+// Package config reads Varve's configuration.
+//
+//	defaults ◀── YAML file ◀── environment (VARVE_…) ◀── flags        each layer overrides
+//	                        │
+//	                        ▼
+//	          Loaded: Config, and the origin of each value
+//
+// The main types:
+//
+//   - Config holds all settings, and derives the policies of other packages.
+//   - Source names the file, the environment and the flags.
+//   - Mistakes lists all mistakes at once, each with its place.
+//
+// Load returns the valid settings even if others are mistaken.
 package config
 
 import (
@@ -39,7 +50,7 @@ type Config struct {
 type Server struct {
 	Listen  string        // address and port
 	Hosts   string        // names that a proxy in front calls it by, separated by commas
-	TLSCert string        // file of a certificate and those that sign it; "": no TLS
+	TLSCert string        // file of a certificate chain; if empty, no TLS
 	TLSKey  string        // file of its private key
 	Proxied bool          // a proxy in front ends TLS
 	Drain   time.Duration // how long requests under way may take to end on shutdown
@@ -85,7 +96,7 @@ type Store struct {
 	Cache    Size   // local: of chunks
 	MinFree  Size   // local: what the disk must have free
 	Endpoint string // dynamodb: of an emulator; "": Amazon's
-	Region   string // dynamodb: "": that of the environment
+	Region   string // dynamodb; if empty, the environment's
 	Registry string // dynamodb: the registry's table; "": <prefix>_registry
 }
 
@@ -115,11 +126,11 @@ type Rollups struct {
 // Class is a retention class.
 type Class struct{ Retention time.Duration }
 
-// Stream is what is configured of a stream.
+// Stream is the configuration of one stream.
 type Stream struct {
 	Class     string
 	Retention time.Duration
-	RowWindow time.Duration // dynamodb: how much time a row holds; 0: a millisecond
+	RowWindow time.Duration // dynamodb: the time that a row covers; 0 means a millisecond
 	Expect    string        // dynamodb: what rows are mostly found to be; "": auto
 }
 
@@ -135,16 +146,16 @@ type Limits struct {
 	SeriesFields int
 }
 
-// Logs is what becomes of the logs of devices.
+// Logs configures the logs of devices.
 type Logs struct{ Retention time.Duration }
 
-// Log is what is logged, and how.
+// Log configures the log of the process.
 type Log struct {
 	Level  string // debug, info, warn or error
 	Format string // console or json
 }
 
-// Metrics are those that are written somewhere, besides /metrics.
+// Metrics configures the output of metrics beside /metrics.
 type Metrics struct {
 	CloudWatch bool // to standard output, for Amazon CloudWatch
 }
@@ -190,7 +201,7 @@ func Default() Config {
 	rotation := rotator.Policy{}.WithDefaults()
 	return Config{
 		Server: Server{Listen: "127.0.0.1:8278", Drain: 30 * time.Second},
-		Store:  Store{Kind: "local", Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20},
+		Store:  Store{Kind: StoreKinds()[0], Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20},
 		Tables: Tables{Prefix: "varve", Future: layout.Future, RecentWeeks: layout.Recent, Doubling: layout.Doubling},
 		Retention: Retention{
 			Grace: rotation.Grace, Seal: rotation.Seal, Schedule: "@hourly", MaxDrops: rotation.MaxDrops,
@@ -221,7 +232,7 @@ func (c *Config) Policy() *retention.Policy {
 	return p
 }
 
-// expects are the words for what rows are found to be.
+// expects maps names to the expected share of resent readings.
 var expects = map[string]store.Expect{"auto": store.ExpectAuto, "new": store.ExpectNew, "existing": store.ExpectExisting}
 
 // Layouts returns the layouts of the streams that have one of their own.
@@ -235,7 +246,7 @@ func (c *Config) Layouts() map[string]store.Layout {
 	return layouts
 }
 
-// Rotation returns what becomes of tables.
+// Rotation returns the policy of the rotator.
 func (c *Config) Rotation() rotator.Policy {
 	p := rotator.Policy{
 		Grid: c.Grid(), Retention: c.Policy(), Drop: c.Retention.Drop,

@@ -36,7 +36,7 @@ func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong stri
 	if n < 3 || parts[1] == "" || parts[0] != "classes" && parts[0] != "streams" {
 		return "", "configures nothing: " + suggest(strings.Join(parts, "."))
 	}
-	words := 1 // of what is set: a name comes before it
+	words := 1 // of the setting, after the name
 	if n > 3 && strings.Join(parts[n-2:], "_") == "row_window" {
 		words = 2
 	}
@@ -48,10 +48,9 @@ func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong stri
 	return group + "." + named + "." + last, wrong
 }
 
-// nameOfEnv returns the class or stream that a variable means: of those that
-// the file or a flag names, the one whose name is written so in variables. A
-// name of letters and digits alone needs no other mention, nor does one of a
-// class, which has nothing else in it.
+// nameOfEnv returns the class or stream that a variable names. It is one that the
+// file or a flag names, and whose name maps to the variable's. A name of letters and
+// digits alone needs no such mention, nor does the name of a class.
 func (l *loader) nameOfEnv(group, middle, last string, flags map[string]string) (name, wrong string) {
 	var meant []string
 	for _, name := range l.names(group, flags) {
@@ -65,7 +64,7 @@ func (l *loader) nameOfEnv(group, middle, last string, flags map[string]string) 
 	case len(meant) > 1:
 		return "", fmt.Sprintf("can mean %s: set it in the file, or with --set", strings.Join(meant, " or "))
 	case group == "streams" && strings.Contains(middle, "_"):
-		return "", fmt.Sprintf("can mean several streams, and none of them is configured: name it in the file, or say --set streams.%s.%s=…",
+		return "", fmt.Sprintf("can mean several streams, and none of them is configured: name it in the file, or use --set streams.%s.%s=…",
 			strings.ReplaceAll(middle, "_", "-"), last)
 	}
 	return middle, ""

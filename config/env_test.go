@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A variable means the stream or class, of those that are named, whose name is
-// written so in variables.
+// TestNamesInVariables: a variable applies to the configured stream or class whose
+// name maps to it.
 func TestNamesInVariables(t *testing.T) {
 	const yaml = "classes: {Audit: {retention: 1y}}\n" +
 		"streams:\n  access-log: {}\n  Fleet.raw_2: {}\n  a.b: {}\n  a-b: {}\n"
@@ -17,7 +17,7 @@ func TestNamesInVariables(t *testing.T) {
 		{"named by a flag", "VARVE_STREAMS_BY_FLAG_CLASS=Audit", "streams.by-flag.class", ""},
 		{"named nowhere, and plain", "VARVE_STREAMS_PLAIN_CLASS=Audit", "streams.plain.class", ""},
 		{"named nowhere", "VARVE_STREAMS_NO_WHERE_CLASS=Audit", "",
-			"VARVE_STREAMS_NO_WHERE_CLASS: can mean several streams, and none of them is configured: name it in the file, or say --set streams.no-where.class=…"},
+			"VARVE_STREAMS_NO_WHERE_CLASS: can mean several streams, and none of them is configured: name it in the file, or use --set streams.no-where.class=…"},
 		{"two that are written alike", "VARVE_STREAMS_A_B_CLASS=Audit", "",
 			"VARVE_STREAMS_A_B_CLASS: can mean a-b or a.b: set it in the file, or with --set"},
 	}
@@ -55,8 +55,8 @@ func TestListen(t *testing.T) {
 // certificate.
 func TestHalfTLS(t *testing.T) {
 	for set, want := range map[string]string{
-		"server.tls_cert=c.pem": "--set server.tls_cert: server.tls_cert: is nothing without server.tls_key, the file of its private key",
-		"server.tls_key=k.pem":  "--set server.tls_key: server.tls_key: is nothing without server.tls_cert, the file of its certificate",
+		"server.tls_cert=c.pem": "--set server.tls_cert: server.tls_cert: requires server.tls_key",
+		"server.tls_key=k.pem":  "--set server.tls_key: server.tls_key: requires server.tls_cert",
 	} {
 		values, names := flags(set)
 		if got := mistakes(t, config.Source{Flags: values, FlagNames: names}); got != want {

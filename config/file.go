@@ -52,7 +52,7 @@ func (l *loader) file(src Source) {
 	}
 }
 
-// unreadable reports what the YAML parser says, in the place that it names.
+// unreadable reports an error of the YAML parser at its place.
 func (l *loader) unreadable(file string, err error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
@@ -98,7 +98,7 @@ func (l *loader) mapping(file, key string, n *yaml.Node, values map[string]any) 
 			at = key + sep + name.Value
 		}
 		if _, there := l.places[at]; there && l.places[at] != "" && strings.HasPrefix(l.places[at], file) {
-			l.mistake(fmt.Sprintf("%s:%d", file, name.Line), at, "is there twice, first on line %s", strings.TrimPrefix(l.places[at], file+":"))
+			l.mistake(fmt.Sprintf("%s:%d", file, name.Line), at, "is set twice, first on line %s", strings.TrimPrefix(l.places[at], file+":"))
 			continue
 		}
 		l.places[at] = fmt.Sprintf("%s:%d", file, name.Line)

@@ -17,8 +17,8 @@ import (
 
 // Source is where configuration comes from.
 type Source struct {
-	// File is the YAML file; "" is none. A file that is not there is an error
-	// only if Required.
+	// File is the YAML file; "" means none. A missing file is an error only if
+	// Required.
 	File     string
 	Required bool
 	// Environ is the environment, as os.Environ has it.
@@ -73,22 +73,21 @@ func (l *loader) mistake(place, key, format string, args ...any) {
 	l.mistakes = append(l.mistakes, Mistake{place, strings.ReplaceAll(key, sep, "."), fmt.Sprintf(format, args...)})
 }
 
-// add puts a value into a layer, if there is such a setting. What is wrong in
-// one layer is reported even if the next one overrides it.
+// add puts a value into a layer if its setting exists. A wrong value is reported even
+// if a later layer overrides it.
 func (l *loader) add(values map[string]any, path, value, place string) {
 	if l.known(place, path) {
 		values[path], l.places[path] = value, place
 	}
 }
 
-// known reports whether there is a setting of a path; if not, that is a
-// mistake.
+// known reports whether a path is a setting, and records a mistake if it is not.
 func (l *loader) known(place, path string) bool {
 	key := strings.ReplaceAll(path, sep, ".")
 	_, ok := find(key)
 	switch {
 	case !ok:
-		l.mistake(place, path, "there is no such setting: %s", suggest(key))
+		l.mistake(place, path, "unknown setting: %s", suggest(key))
 	case pathOf(key) != path:
 		l.mistake(place, path, "write each part of it on a line of its own, below the one before")
 		ok = false
@@ -204,9 +203,9 @@ func (l *loader) validate(loaded *Loaded) {
 func (l *loader) validateTLS(s *Server) {
 	switch {
 	case s.TLSCert != "" && s.TLSKey == "":
-		l.mistake(l.placeOf("server.tls_cert"), "server.tls_cert", "is nothing without server.tls_key, the file of its private key")
+		l.mistake(l.placeOf("server.tls_cert"), "server.tls_cert", "requires server.tls_key")
 	case s.TLSKey != "" && s.TLSCert == "":
-		l.mistake(l.placeOf("server.tls_key"), "server.tls_key", "is nothing without server.tls_cert, the file of its certificate")
+		l.mistake(l.placeOf("server.tls_key"), "server.tls_key", "requires server.tls_cert")
 	}
 }
 

@@ -36,7 +36,7 @@ func load(t *testing.T, src config.Source) *config.Loaded {
 	return loaded
 }
 
-// mistakes returns what is wrong with a configuration, a line each.
+// mistakes returns the mistakes in a configuration, one a line.
 func mistakes(t testing.TB, src config.Source) string {
 	t.Helper()
 	_, err := config.Load(src)
@@ -65,7 +65,7 @@ func flags(settings ...string) (values, names map[string]string) {
 	return values, names
 }
 
-// Without any configuration there are the defaults, and they are good.
+// TestDefaults: the defaults are a valid configuration.
 func TestDefaults(t *testing.T) {
 	loaded := load(t, config.Source{})
 	if !reflect.DeepEqual(loaded.Config, config.Default()) || len(loaded.Origins) != 0 {
@@ -181,8 +181,8 @@ func TestEverySetting(t *testing.T) {
 	}
 }
 
-// Each layer overrides the one before, setting by setting, and each value says
-// where it comes from.
+// TestPrecedence: each layer overrides single settings of the one before, and each
+// value has its origin.
 func TestPrecedence(t *testing.T) {
 	path := file(t, `
 log: {level: warn, format: json}
@@ -226,7 +226,7 @@ streams:
 	}
 }
 
-// What is printed, put into a file, is the same configuration.
+// TestPrintedIsRead: the printed configuration, as a file, is the same configuration.
 func TestPrintedIsRead(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
 	delete(loaded.Streams, "plain") // nothing of them is set, and so printed
@@ -251,7 +251,7 @@ func TestEverySettingHasAVariable(t *testing.T) {
 		}
 	}
 	again := load(t, config.Source{Environ: environ})
-	loaded.Streams = map[string]config.Stream{} // what is not named elsewhere has no variable if it has a dot
+	loaded.Streams = map[string]config.Stream{} // a name with a dot needs a mention elsewhere
 	if !reflect.DeepEqual(again.Config, loaded.Config) {
 		t.Errorf("got  %+v\nwant %+v", again.Config, loaded.Config)
 	}

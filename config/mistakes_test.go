@@ -9,12 +9,12 @@ import (
 )
 
 const allMistakes = `--set limits.requests: limits.requests: "0" is not a whole number from 1 on
---set nope: nope: there is no such setting: varve config print lists them
+--set nope: nope: unknown setting: varve config print lists them
 VARVE_LIMITS_STALL: limits.stall: "soon" is not a duration: write forever, or numbers with y, w, d, h, m, s as in 90d or 1d12h
 VARVE_LOG_FORMAT: log.format: "xml" is unknown: use console or json
 VARVE_SREVER_LISTEN: configures nothing: did you mean server.listen?
 varve.yaml:3: server.listen: "nowhere" is not an address and port, as in 127.0.0.1:8278
-varve.yaml:4: server.lisen: there is no such setting: did you mean server.listen?
+varve.yaml:4: server.lisen: unknown setting: did you mean server.listen?
 varve.yaml:5: store.kind: "floppy" is unknown: use local or dynamodb or mem
 varve.yaml:5: store.memory: "much" is not a size: write bytes, or a number with KiB, MiB or GiB
 varve.yaml:7: tables.prefix: the prefix "my_prefix" has '_' in it: use letters, digits and hyphens
@@ -29,10 +29,10 @@ varve.yaml:18: classes.y.retention: is missing
 varve.yaml:20: streams.s.class: "nope" is not configured: use one of a_b, default, x
 varve.yaml:21: streams.t.retention: 100y is longer than the 1s of class x: put the stream into a class that keeps readings as long
 varve.yaml:22: streams.u/v: stream "u/v": use letters, digits, . _ - and begin with a letter or digit
-varve.yaml:24: rotator.every: there is no such setting: varve config print lists them`
+varve.yaml:24: rotator.every: unknown setting: varve config print lists them`
 
-// All mistakes are reported at once, of the file, the environment and the
-// flags, each with its place; those of the file in the order of its lines.
+// TestAllMistakesAtOnce: all mistakes of the file, the environment and the flags are
+// reported at once, each with its place, in the order of the file's lines.
 func TestAllMistakesAtOnce(t *testing.T) {
 	values, names := flags("limits.requests=0", "nope=1")
 	got := mistakes(t, config.Source{
@@ -79,21 +79,21 @@ func at(lines []string, i int) string {
 	return "nothing"
 }
 
-// Mistakes one at a time: where each is, and what is said.
+// TestMistakes: the place and the text of single mistakes.
 func TestMistakes(t *testing.T) {
 	tests := []struct{ reason, yaml, want string }{
-		{"an unknown setting without a value", "bogus:\n", "varve.yaml:1: bogus: there is no such setting: varve config print lists them"},
-		{"an unknown setting with nothing below", "server: {}\nbogus: {}\n", "varve.yaml:2: bogus: there is no such setting: varve config print lists them"},
-		{"an unknown setting without a value, in a group", "retention:\n  drpo:\n", "varve.yaml:2: retention.drpo: there is no such setting: did you mean retention.drop?"},
-		{"below a setting", "log:\n  level:\n    x: 1\n", "varve.yaml:3: log.level.x: there is no such setting: did you mean log.level?"},
-		{"a value for a group", "server: 5\n", "varve.yaml:1: server: there is no such setting: varve config print lists them"},
-		{"a value for a class", "classes: {a: 30d}\n", "varve.yaml:1: classes.a: there is no such setting: varve config print lists them\nvarve.yaml:1: classes.a.retention: is missing"},
+		{"an unknown setting without a value", "bogus:\n", "varve.yaml:1: bogus: unknown setting: varve config print lists them"},
+		{"an unknown setting with nothing below", "server: {}\nbogus: {}\n", "varve.yaml:2: bogus: unknown setting: varve config print lists them"},
+		{"an unknown setting without a value, in a group", "retention:\n  drpo:\n", "varve.yaml:2: retention.drpo: unknown setting: did you mean retention.drop?"},
+		{"below a setting", "log:\n  level:\n    x: 1\n", "varve.yaml:3: log.level.x: unknown setting: did you mean log.level?"},
+		{"a value for a group", "server: 5\n", "varve.yaml:1: server: unknown setting: varve config print lists them"},
+		{"a value for a class", "classes: {a: 30d}\n", "varve.yaml:1: classes.a: unknown setting: varve config print lists them\nvarve.yaml:1: classes.a.retention: is missing"},
 		{"several on one line", "classes: {d: {}, b: {}, a: {}, c: {}}\n", "varve.yaml:1: classes.a.retention: is missing\nvarve.yaml:1: classes.b.retention: is missing\n" +
 			"varve.yaml:1: classes.c.retention: is missing\nvarve.yaml:1: classes.d.retention: is missing"},
 		{"a setting on one line", "log.level: debug\n", "varve.yaml:1: log.level: write each part of it on a line of its own, below the one before"},
-		{"a slash for a point", "log/level: debug\n", "varve.yaml:1: log/level: there is no such setting: did you mean log.level?"},
-		{"a setting twice", "log:\n  level: info\n  format: json\n  level: debug\n", "varve.yaml:4: log.level: is there twice, first on line 2"},
-		{"a group twice", "log: {level: info}\nlog: {format: json}\n", "varve.yaml:2: log: is there twice, first on line 1"},
+		{"a slash for a point", "log/level: debug\n", "varve.yaml:1: log/level: unknown setting: did you mean log.level?"},
+		{"a setting twice", "log:\n  level: info\n  format: json\n  level: debug\n", "varve.yaml:4: log.level: is set twice, first on line 2"},
+		{"a group twice", "log: {level: info}\nlog: {format: json}\n", "varve.yaml:2: log: is set twice, first on line 1"},
 		{"a list for a value", "log:\n  level: [info]\n", "varve.yaml:2: log.level: is a list, and one value is wanted"},
 		{"a list for all", "- log\n", "varve.yaml:1: is a list, and one value is wanted"},
 		{"a word for all", "\n\nhello\n", `varve.yaml:3: "hello" is not a configuration: write keys and values`},
@@ -102,7 +102,7 @@ func TestMistakes(t *testing.T) {
 		{"a second document", "log: {level: info}\n---\nlog: {level: debug}\n", "varve.yaml:2: a second document begins here, and only the first is read"},
 		{"an anchor that is not there", "log: *a\n", "varve.yaml: unknown anchor 'a' referenced"},
 		{"a group that contains itself", "server: &a\n  x: *a\n", "varve.yaml:1: server.x: contains itself"},
-		{"a merge key", "log:\n  <<: {level: debug}\n", "varve.yaml:2: log.<<.level: there is no such setting: did you mean log.level?"},
+		{"a merge key", "log:\n  <<: {level: debug}\n", "varve.yaml:2: log.<<.level: unknown setting: did you mean log.level?"},
 		{"nothing kept", "classes:\n  default: {retention: 0s}\n", "varve.yaml:2: classes.default.retention: a class cannot keep readings for 0s"},
 		{"nothing kept of a stream", "streams:\n  s: {retention: 0d}\n", "varve.yaml:2: streams.s.retention: a stream cannot keep readings for 0d"},
 		{"a stream with dots", "streams:\n  ok: {}\n  .a.b: {}\n", `varve.yaml:3: streams..a.b: stream ".a.b": use letters, digits, . _ - and begin with a letter or digit`},
@@ -125,8 +125,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What is no mistake: empty files and groups, comments, aliases, values that
-// are left out.
+// TestNoMistakes: empty files and groups, comments, aliases and omitted values are
+// valid.
 func TestNoMistakes(t *testing.T) {
 	for reason, yaml := range map[string]string{
 		"nothing": "", "a comment": "# log: {level: loud}\n", "an end": "---\n", "null": "null\n", "nothing in a map": "{}\n",
@@ -146,8 +146,8 @@ func TestNoMistakes(t *testing.T) {
 func TestOverriddenStructureIsReported(t *testing.T) {
 	environ := []string{"VARVE_LOG_LEVEL=info", "VARVE_SERVER_LISTEN=127.0.0.1:1"}
 	got := mistakes(t, config.Source{File: file(t, "server: 5\nlog: {level: {x: 1}}\n"), Environ: environ})
-	want := "varve.yaml:1: server: there is no such setting: varve config print lists them\n" +
-		"varve.yaml:2: log.level.x: there is no such setting: did you mean log.level?"
+	want := "varve.yaml:1: server: unknown setting: varve config print lists them\n" +
+		"varve.yaml:2: log.level.x: unknown setting: did you mean log.level?"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -174,8 +174,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// A file that was asked for must be there; the usual one need not be. Whatever
-// else is wrong with it is always told.
+// TestFileThatCannotBeRead: a named file must exist; the default one need not. Other
+// failures are always reported.
 func TestFileThatCannotBeRead(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const missing = "varve.yaml"
@@ -193,7 +193,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A configuration with mistakes is returned with what is good in it.
+// TestLoadedInSpiteOfMistakes: Load returns the valid settings despite mistakes.
 func TestLoadedInSpiteOfMistakes(t *testing.T) {
 	loaded, err := config.Load(config.Source{File: file(t, "log: {level: debug, format: xml}\n")})
 	var all config.Mistakes
@@ -205,8 +205,8 @@ func TestLoadedInSpiteOfMistakes(t *testing.T) {
 	}
 }
 
-// Whatever is in a file, it is read or its mistakes are named, and what was
-// read is what is printed.
+// FuzzLoad: any file is read or its mistakes are named, and the printed settings
+// equal the read ones.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		everything, "server: &a\n  x: *a\n", "- a\n", "{}\n---\n{}\n", "? [a]\n: b\n", "\"\": {\"\": {\"\": 1}}\n", "classes: {\"\": {retention: 1d}}\n",

@@ -115,20 +115,23 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// settings are all of them but those of classes and streams, which have names.
+// StoreKinds returns the values of store.kind. The first is the default.
+func StoreKinds() []string { return []string{"local", "dynamodb", "mem"} }
+
+// settings lists all settings, except the settings of single classes and streams.
 var settings = []setting{
 	text("server.listen", "address and port to listen on; one that other machines reach takes API keys", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
 	text("server.hosts", "names, separated by commas, that a proxy in front calls it by; with API keys, any name will do", func(c *Config) *string { return &c.Server.Hosts }, checkHosts),
-	text("server.tls_cert", "file of a certificate, and those that sign it, in PEM; empty: no TLS", func(c *Config) *string { return &c.Server.TLSCert }, nil),
+	text("server.tls_cert", "file of a certificate chain in PEM; if empty, no TLS", func(c *Config) *string { return &c.Server.TLSCert }, nil),
 	text("server.tls_key", "file of the certificate's private key, in PEM", func(c *Config) *string { return &c.Server.TLSKey }, nil),
-	truth("server.proxied", "a proxy in front ends TLS: nothing is said of keys that travel in the clear", func(c *Config) *bool { return &c.Server.Proxied }),
+	truth("server.proxied", "a proxy in front ends TLS: no warning about keys in plain text", func(c *Config) *bool { return &c.Server.Proxied }),
 	span("server.drain", "how long requests under way may take to end on shutdown", func(c *Config) *time.Duration { return &c.Server.Drain }),
-	text("store.kind", "where everything is kept: local (a folder), dynamodb, or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf("local", "dynamodb", "mem")),
+	text("store.kind", "where everything is kept: local (a folder), dynamodb, or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf(StoreKinds()...)),
 	text("store.dir", "local: the data folder", func(c *Config) *string { return &c.Store.Dir }, checkDir),
 	positive(size("store.memory", "local: memory for readings before they become chunks", func(c *Config) *Size { return &c.Store.Memory })),
 	positive(size("store.cache", "local: memory for chunks", func(c *Config) *Size { return &c.Store.Cache })),
-	text("store.endpoint", "dynamodb: address of an emulator; empty: Amazon's", func(c *Config) *string { return &c.Store.Endpoint }, checkEndpoint),
-	text("store.region", "dynamodb: region; empty: as in AWS_REGION or the profile", func(c *Config) *string { return &c.Store.Region }, nil),
+	text("store.endpoint", "dynamodb: address of an emulator; if empty, AWS", func(c *Config) *string { return &c.Store.Endpoint }, checkEndpoint),
+	text("store.region", "dynamodb: region; if empty, AWS_REGION or the profile", func(c *Config) *string { return &c.Store.Region }, nil),
 	text("store.registry", "dynamodb: table of the registry; empty: <prefix>_registry", func(c *Config) *string { return &c.Store.Registry }, checkRegistry),
 	size("store.min_free", "local: what the disk must have free for readings to be taken", func(c *Config) *Size { return &c.Store.MinFree }),
 	text("tables.prefix", "of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
@@ -136,12 +139,12 @@ var settings = []setting{
 	whole("tables.recent_weeks", "weeks before a write month that have a table each", 0, func(c *Config) *int { return &c.Tables.RecentWeeks }),
 	span("tables.doubling", "how far back tables of 2, 4, 8 … weeks reach", func(c *Config) *time.Duration { return &c.Tables.Doubling }),
 	truth("retention.drop", "drop tables that have aged out", func(c *Config) *bool { return &c.Retention.Drop }),
-	positive(span("retention.grace", "how long a table stays retired before it is dropped; with roll-ups 3d at the least", func(c *Config) *time.Duration { return &c.Retention.Grace })),
+	positive(span("retention.grace", "how long a table stays retired before it is dropped; with roll-ups at least 3d", func(c *Config) *time.Duration { return &c.Retention.Grace })),
 	positive(span("retention.seal", "how long after a month's end its tables may still be written to", func(c *Config) *time.Duration { return &c.Retention.Seal })),
 	text("retention.schedule", "when the rotator runs, as for cron, in UTC", func(c *Config) *string { return &c.Retention.Schedule }, checkSchedule),
 	whole("retention.max_drops", "how many tables one run may drop", 1, func(c *Config) *int { return &c.Retention.MaxDrops }),
 	truth("rollups.enabled", "add readings up by the hour and the day", func(c *Config) *bool { return &c.Rollups.Enabled }),
-	text("rollups.resent", "what may be a copy of readings that are gone: ignore (never twice) or count (never missing)", func(c *Config) *string { return &c.Rollups.Resent }, oneOf("ignore", "count")),
+	text("rollups.resent", "possible copies of dropped readings: ignore (never counted twice) or count (never missing)", func(c *Config) *string { return &c.Rollups.Resent }, oneOf("ignore", "count")),
 	positive(size("limits.body", "length of a write's body, unpacked", func(c *Config) *Size { return &c.Limits.Body })),
 	positive(span("limits.request", "how long a request may take", func(c *Config) *time.Duration { return &c.Limits.Request })),
 	positive(span("limits.stall", "how long a client may leave a connection without progress", func(c *Config) *time.Duration { return &c.Limits.Stall })),
@@ -149,7 +152,7 @@ var settings = []setting{
 	whole("limits.readings", "readings on their way into the store at a time", 2, func(c *Config) *int { return &c.Limits.Readings }),
 	whole("limits.reads", "reads under way at a time", 1, func(c *Config) *int { return &c.Limits.Reads }),
 	most(fields.MaxLimit, whole("limits.series_fields", "different fields that a device may have in a stream", 1, func(c *Config) *int { return &c.Limits.SeriesFields })),
-	positive(span("logs.retention", "how long entries of devices' logs live; those that there are keep what they were written with", func(c *Config) *time.Duration { return &c.Logs.Retention })),
+	positive(span("logs.retention", "how long new entries of device logs live; existing entries keep their time", func(c *Config) *time.Duration { return &c.Logs.Retention })),
 	text("log.level", "debug, info, warn or error", func(c *Config) *string { return &c.Log.Level }, oneOf("debug", "info", "warn", "error")),
 	text("log.format", "console or json", func(c *Config) *string { return &c.Log.Format }, oneOf("console", "json")),
 	truth("metrics.cloudwatch", "once a minute, write metrics for Amazon CloudWatch to standard output", func(c *Config) *bool { return &c.Metrics.CloudWatch }),
@@ -204,8 +207,8 @@ func checkSchedule(s string) error {
 	return err
 }
 
-// find returns the setting of a key; those of classes and streams are made for
-// the name in it.
+// find returns the setting of a key. It creates settings of classes and streams for
+// the name in the key.
 func find(key string) (setting, bool) {
 	for _, s := range settings {
 		if s.key == key {

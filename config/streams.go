@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// streamSettings are those of a stream, by what they set.
+// streamSettings returns the settings of one stream, by the last part of their keys.
 func streamSettings(name string) map[string]setting {
 	at := func(what, doc string, get func(Stream) string, set func(*Stream, string) error) setting {
 		return setting{"streams." + name + "." + what, doc,

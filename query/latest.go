@@ -11,7 +11,6 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 )
 
@@ -281,7 +280,7 @@ func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Positi
 		}
 		for i := range page.Readings {
 			if c := &page.Readings[i]; c.Position() == at {
-				return retention.Alive(c, t.cutoff), l.note(t.Name(), nil)
+				return c.Alive(t.cutoff), l.note(t.Name(), nil)
 			}
 		}
 		if !page.More {

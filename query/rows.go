@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 )
 
@@ -181,7 +180,7 @@ func (r *Rows) run(s *source) []varve.Reading {
 	s.page = s.page[len(page):]
 	live := 0
 	for i := range page {
-		if retention.Alive(&page[i], s.cutoff) {
+		if page[i].Alive(s.cutoff) {
 			if live != i {
 				// Swapped, not copied: each keeps its own memory for the next page.
 				page[live], page[i] = page[i], page[live]
@@ -212,7 +211,7 @@ func (r *Rows) take(first *source) (pick *varve.Reading, conflict bool) {
 		if len(s.page) == 0 || s.page[0].Position() != at {
 			continue
 		}
-		if c := &s.page[0]; retention.Alive(c, s.cutoff) {
+		if c := &s.page[0]; c.Alive(s.cutoff) {
 			conflict = conflict || pick != nil && !c.SameFields(pick)
 			if pick == nil || c.Arrived.Before(pick.Arrived) {
 				pick = c

@@ -36,7 +36,7 @@ func TestAlive(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {
 			r := varve.Reading{Time: now.Add(-tt.event), Arrived: now.Add(-tt.arrived)}
-			if got := retention.Alive(&r, retention.Cutoff(now, tt.keep)); got != tt.want {
+			if got := r.Alive(retention.Cutoff(now, tt.keep)); got != tt.want {
 				t.Errorf("alive: %t", got)
 			}
 		})
@@ -46,7 +46,7 @@ func TestAlive(t *testing.T) {
 // What is kept for ever is alive even if it happened in the first instant.
 func TestForever(t *testing.T) {
 	first := varve.Reading{Time: time.Unix(0, 0)}
-	if cutoff := retention.Cutoff(now, retention.Forever); !cutoff.IsZero() || !retention.Alive(&first, cutoff) {
+	if cutoff := retention.Cutoff(now, retention.Forever); !cutoff.IsZero() || !first.Alive(cutoff) {
 		t.Errorf("the cutoff is %s", cutoff)
 	}
 	if end := retention.Add(now, retention.Forever); !end.IsZero() {
@@ -72,7 +72,7 @@ func TestAliveUntilItsEnd(t *testing.T) {
 		}
 		end := retention.Add(last, keep)
 		for _, when := range []time.Time{at("when"), end.Add(-1), end, end.Add(1)} {
-			if got := retention.Alive(&r, retention.Cutoff(when, keep)); got != when.Before(end) {
+			if got := r.Alive(retention.Cutoff(when, keep)); got != when.Before(end) {
 				t.Fatalf("%s before its end it is alive: %t", end.Sub(when), got)
 			}
 		}

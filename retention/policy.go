@@ -193,11 +193,6 @@ func Cutoff(now time.Time, keep time.Duration) time.Time {
 	return now.Add(-keep)
 }
 
-// Alive reports whether a reading is alive in view of a cutoff.
-func Alive(r *varve.Reading, cutoff time.Time) bool {
-	return r.Time.After(cutoff) || r.Arrived.After(cutoff)
-}
-
 // Add returns t + d, and the zero time for Forever: never.
 func Add(t time.Time, d time.Duration) time.Time {
 	if d == Forever {

@@ -175,6 +175,9 @@ func (p Policy) FateOf(in *store.Info) Fate {
 	return f
 }
 
+// Outage is the longest time without a run for which the service states a bound.
+const Outage = 20 * 24 * time.Hour
+
 // Bound returns the most tables there can be at a time under this policy, if
 // no run of the rotator is missed for longer than outage. It is false if there
 // is no bound, because tables are not dropped.

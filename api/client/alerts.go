@@ -23,7 +23,7 @@ func (c *Client) Rule(ctx context.Context, id string) (wire.RuleBody, error) {
 	return getJSON[wire.RuleBody](ctx, c, request{method: http.MethodGet, path: rulePath(id)})
 }
 
-// EditRule replaces what an alert rule says. It fails with varve.NotFound.
+// EditRule replaces an alert rule. It fails with varve.NotFound.
 func (c *Client) EditRule(ctx context.Context, id string, r wire.RulePost) (wire.RuleBody, error) {
 	return getJSON[wire.RuleBody](ctx, c, sendJSON(http.MethodPut, rulePath(id), r))
 }
@@ -47,8 +47,8 @@ func (c *Client) DeleteRule(ctx context.Context, id string) error {
 	return err
 }
 
-// Alerts returns a page of the alerts of all devices, the newest first, of a
-// severity and a state (open or resolved); "" is any.
+// Alerts returns a page of the alerts of all devices, newest first. A severity or a
+// state (open or resolved) of "" means any.
 func (c *Client) Alerts(ctx context.Context, severity, state string, l List) (wire.AlertList, error) {
 	r := request{method: http.MethodGet, path: "/v1/alerts", query: l.values()}
 	if severity != "" {
@@ -70,8 +70,8 @@ func (c *Client) alerts(ctx context.Context, r request, state string) (wire.Aler
 	return getJSON[wire.AlertList](ctx, c, r)
 }
 
-// Alert returns an alert. An id of which late readings have given the place to
-// another alert leads to that one. It fails with varve.NotFound.
+// Alert returns an alert. If late readings replaced the alert by another, it returns
+// that one. It fails with varve.NotFound.
 func (c *Client) Alert(ctx context.Context, id string) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c, request{method: http.MethodGet, path: alertPath(id)})
 }

@@ -1,5 +1,15 @@
-// Package client is the Go client of Varve's HTTP API. Failures come back as
-// the errors that the server had: use varve.FailureOf to tell them apart.
+// Package client is the Go client of Varve's HTTP API.
+//
+//	New ──▶ Client ──▶ one method per operation ──▶ typed answer, or *varve.Error
+//
+// The main types:
+//
+//   - Client calls one server; its methods may be called concurrently.
+//   - Query selects readings, and Answer describes the result of a query.
+//   - List selects a part of a list, and Pages iterates over all of it.
+//
+// Failures are errors of the server's kind; use varve.FailureOf to distinguish them.
+// Calls that the server was too busy for are retried; resending readings is harmless.
 package client
 
 import (
@@ -36,9 +46,8 @@ type Option func(*Client)
 // WithHTTPClient makes the client use h.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
-// WithRetries sets how often a call is tried again that the server was too busy
-// for, or that could not be sent; writes among them, since sending a reading
-// twice is harmless. The default is 5.
+// WithRetries sets the number of retries of a call. A call is retried if it could not
+// be sent, or if the server was too busy. The default is 5.
 func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
 
 // WithKey makes the client send an API key with every call.
@@ -82,7 +91,7 @@ func transport(roots *x509.CertPool) *http.Transport {
 	return t
 }
 
-// request is one call, which can be sent again.
+// request is one call, which can be resent.
 type request struct {
 	method, path string
 	query        url.Values
@@ -116,12 +125,12 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	}
 }
 
-// gaveUp says why a call is not tried again, and why it was.
+// gaveUp returns the reason for which a call is not retried, and its last failure.
 func gaveUp(ctx context.Context, last error) error {
 	return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 }
 
-// retryAfter says how long to wait before a failed call is sent again.
+// retryAfter returns the time to wait before a retry.
 func retryAfter(err error, try int) (time.Duration, bool) {
 	backoff := min(100*time.Millisecond<<try, 5*time.Second)
 	backoff += rand.N(backoff)
@@ -179,7 +188,7 @@ func untrusted(err error) bool {
 	return errors.As(err, &refused)
 }
 
-// unreachable says that no answer came, and what may be the matter.
+// unreachable wraps the error of a call without an answer, with a remedy.
 func unreachable(base string, err error) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {
@@ -221,8 +230,8 @@ func problem(resp *http.Response) error {
 	return e
 }
 
-// failureOf is the kind of failure that a status stands for, those of gateways
-// among them, which mean that the server could not be reached.
+// failureOf returns the kind of failure of a status. The statuses of gateways mean
+// that the server is unreachable.
 func failureOf(status int) varve.Failure {
 	switch status {
 	case http.StatusBadGateway, http.StatusGatewayTimeout:

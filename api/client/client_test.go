@@ -70,8 +70,8 @@ func write(t *testing.T, c *client.Client, list []varve.Reading) {
 	}
 }
 
-// TestThereAndBack promises that what is written is what is read, whole and
-// page by page along the cursors, in both orders.
+// TestThereAndBack: written readings are read unchanged, whole and page by page, in
+// both orders.
 func TestThereAndBack(t *testing.T) {
 	c := newClient(t)
 	n := 2400
@@ -115,7 +115,7 @@ func TestThereAndBack(t *testing.T) {
 	got := 0
 	for _, err := range c.Readings(t.Context(), client.Query{Stream: "weather", Device: device}, nil) {
 		if got++; got == 3 || err != nil {
-			break // what is left is not read
+			break // the rest is not read
 		}
 	}
 	if got != 3 {
@@ -147,8 +147,7 @@ func TestVerdictsArrive(t *testing.T) {
 	}
 }
 
-// TestFailures promises that a caller finds what the server said: the kind, the
-// parameter and the message.
+// TestFailures: a caller gets the server's kind, parameter and message.
 func TestFailures(t *testing.T) {
 	c := newClient(t)
 	q := client.Query{Stream: "weather", Device: device}
@@ -193,7 +192,7 @@ func with(q client.Query, from string) client.Query {
 	return q
 }
 
-// TestCalls promises that every other call asks for what it says.
+// TestCalls: every other call sends its own request.
 func TestCalls(t *testing.T) {
 	c := newClient(t)
 	write(t, c, readings(3))
@@ -250,8 +249,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestNoneStored promises that the error of a write of which nothing was stored
-// says why.
+// TestNoneStored: if no reading was stored, the error of a write has the reason.
 func TestNoneStored(t *testing.T) {
 	s := &script{answers: []answer{{status: 503, media: "application/json",
 		body: `{"stored":0,"rejected":1,"rejects":[{"code":"unavailable","message":"the disk is full"}]}`}}}

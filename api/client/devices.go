@@ -12,9 +12,9 @@ import (
 	"strconv"
 )
 
-// List says which part of a list is asked for.
+// List selects a part of a list.
 type List struct {
-	Limit  int    // of a page; 0: as the server likes
+	Limit  int    // of a page; 0 means the server's default
 	Cursor string // next of the page before; "": the first
 }
 
@@ -29,8 +29,7 @@ func (l List) values() url.Values {
 	return v
 }
 
-// Pages goes through a list from page to page. get returns a page and the
-// cursor of the next.
+// Pages iterates over a list. get returns a page and the cursor of the next.
 func Pages[T any](l List, get func(List) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -70,7 +69,7 @@ func (c *Client) Device(ctx context.Context, device string) (wire.DeviceBody, er
 	return getJSON[wire.DeviceBody](ctx, c, request{method: http.MethodGet, path: devicePath(device)})
 }
 
-// PutDevice registers a device, or replaces what is said of it.
+// PutDevice registers a device, or replaces its description.
 func (c *Client) PutDevice(ctx context.Context, device string, d wire.DevicePut) (wire.DeviceBody, error) {
 	return getJSON[wire.DeviceBody](ctx, c, sendJSON(http.MethodPut, devicePath(device), d))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestDevices promises that a device goes there and back, whatever its name, and
-// that lists go on from page to page.
+// TestDevices: a device is written and read unchanged, whatever its name, and lists
+// continue from page to page.
 func TestDevices(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	put := wire.DevicePut{Name: "Ä", Status: "maintenance", Attributes: json.RawMessage(`{"floor":2}`), Retention: "30d"}

@@ -11,9 +11,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// CreateKey makes an API key. The answer is the only place where it is shown. A
-// call whose answer was lost is not sent again: there may be a key that nobody
-// has.
+// CreateKey makes an API key. Only its answer contains the key. If the answer is
+// lost, the call is not retried: an unknown key may exist.
 func (c *Client) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
 	once := *c
 	once.retries = 0

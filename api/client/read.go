@@ -24,7 +24,7 @@ type Query struct {
 	From, To       string
 	During         string // instead of From and To: a year, month, day, hour or minute in UTC, as in 2024-12-01T14
 	Order          varve.Order
-	Limit          int // 0: all
+	Limit          int // 0 means all
 	Fields         []string
 	Cursor         string
 	Consistent     bool
@@ -58,9 +58,9 @@ func (q *Query) values() url.Values {
 	return v
 }
 
-// Answer is what is known of an answer when its readings have been taken.
+// Answer describes an answer whose readings have been read.
 type Answer struct {
-	Next     string // the cursor of the next page; "": there is none
+	Next     string // the cursor of the next page; "" after the last
 	Coverage query.Coverage
 }
 
@@ -121,7 +121,7 @@ func (c *Client) Raw(ctx context.Context, q Query, f wire.Format) (*http.Respons
 	})
 }
 
-// Explain returns what a query would read.
+// Explain returns the plan of a query.
 func (c *Client) Explain(ctx context.Context, q Query) (wire.Explained, error) {
 	v := q.values()
 	v.Set("explain", "true")
@@ -131,7 +131,7 @@ func (c *Client) Explain(ctx context.Context, q Query) (wire.Explained, error) {
 // Latest is the latest reading of one device.
 type Latest struct {
 	Device   string
-	Reading  *varve.Reading // nil: it has none that is alive
+	Reading  *varve.Reading // nil if all have expired
 	Coverage query.Coverage
 }
 

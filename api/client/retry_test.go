@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// answer is what the server says, or does: err is no answer at all.
+// answer is one answer of the server, or an error instead of it.
 type answer struct {
 	status int
 	media  string
@@ -25,8 +25,7 @@ type answer struct {
 	err    error
 }
 
-// script gives answers one after another, the last again and again, and keeps
-// what was asked.
+// script returns answers one after another, repeats the last, and records requests.
 type script struct {
 	answers []answer
 	bodies  []string
@@ -77,9 +76,8 @@ var (
 	stored   = answer{status: 200, media: "application/json", body: `{"stored":1,"rejects":[]}`}
 )
 
-// TestRetries promises that a call is tried again if the server was too busy,
-// away or not to be reached, and not if it would fail again; as often as was
-// set, and no more.
+// TestRetries: a call is retried if the server was busy or unreachable, and not if it
+// would fail once more. It is retried as often as configured.
 func TestRetries(t *testing.T) {
 	rows := []struct {
 		why     string
@@ -123,8 +121,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryAfter promises to wait as long as the server says, or longer and
-// longer if it says nothing, and with no retries not at all.
+// TestRetryAfter: the wait is the server's, or else grows; without retries it is 0.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{problem(429, "busy", "7"), problem(503, "away", ""), problem(503, "away", ""), stored}}
@@ -147,8 +144,8 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// TestContextEndsWaiting promises that a wait ends with its context, with what
-// the server last said, and that an ended context is not tried again.
+// TestContextEndsWaiting: a wait ends with its context, with the server's last error,
+// and a call with an ended context is not retried.
 func TestContextEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{problem(429, "busy", "3600")}}
@@ -166,7 +163,7 @@ func TestContextEndsWaiting(t *testing.T) {
 	})
 }
 
-// TestAnswersThatBreakOff promises an error, behind what came whole.
+// TestAnswersThatBreakOff: an incomplete answer returns its readings and an error.
 func TestAnswersThatBreakOff(t *testing.T) {
 	one := `{"time":"2026-01-01T00:00:00Z","id":"x","arrived":"2026-01-01T00:00:01Z","fields":{"a":1}}` + "\n"
 	for _, rest := range []string{one[:20], "x\n", `{"problem":1}`} {
@@ -210,8 +207,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestUntrusted promises that a server whose certificate is refused is not asked
-// again.
+// TestUntrusted: a server with an untrusted certificate is not called twice.
 func TestUntrusted(t *testing.T) {
 	s := &script{answers: []answer{{err: &tls.CertificateVerificationError{Err: errors.New("unknown authority")}}}}
 	_, err := s.client(t).Tables(t.Context())

@@ -16,7 +16,7 @@ type RollupQuery struct {
 	Period         string // hourly or daily
 	From, To       string
 	Fields         []string
-	Limit          int // periods in a page; 0: as many as the server likes
+	Limit          int // periods in a page; 0 means the server's default
 }
 
 func (q *RollupQuery) values() url.Values {
@@ -59,8 +59,8 @@ func (c *Client) RollupsPage(ctx context.Context, q RollupQuery) (wire.RollupsBo
 	return getJSON[wire.RollupsBody](ctx, c, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "rollups"), query: q.values()})
 }
 
-// RebuildRollups has hours counted of which readings were written while roll-ups
-// were off, and returns how many.
+// RebuildRollups recounts hours whose readings were written while roll-ups were off,
+// and returns their number.
 func (c *Client) RebuildRollups(ctx context.Context, stream, device, from, to string) (wire.Rebuilt, error) {
 	v := url.Values{}
 	for name, value := range map[string]string{"from": from, "to": to} {

@@ -16,7 +16,7 @@ func (c *Client) Tables(ctx context.Context) (wire.TableList, error) {
 	return getJSON[wire.TableList](ctx, c, request{method: http.MethodGet, path: "/v1/tables"})
 }
 
-// Plan returns what the rotator would do at a time, as in the API; "" is now.
+// Plan returns the plan of the rotator for a time, as in the API; "" means now.
 func (c *Client) Plan(ctx context.Context, at string) (wire.PlanBody, error) {
 	r := request{method: http.MethodGet, path: "/v1/tables/plan"}
 	if at != "" {
@@ -25,7 +25,7 @@ func (c *Client) Plan(ctx context.Context, at string) (wire.PlanBody, error) {
 	return getJSON[wire.PlanBody](ctx, c, r)
 }
 
-// Apply runs the rotator now and returns what it did.
+// Apply runs the rotator now and returns its actions.
 func (c *Client) Apply(ctx context.Context) (wire.PlanBody, error) {
 	return getJSON[wire.PlanBody](ctx, c, request{method: http.MethodPost, path: "/v1/tables/apply"})
 }

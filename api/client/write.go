@@ -18,10 +18,9 @@ type Body struct {
 	Params   url.Values // as of POST /v1/streams/{stream}/readings
 }
 
-// Write writes a body of readings. What the answer says is stored or a
-// duplicate is durable. An error means that the body as a whole was refused;
-// readings before the place of a fault may have been stored, and sending them
-// again is harmless.
+// Write writes a body of readings. Stored readings and duplicates of the answer are
+// durable. An error refuses the body as a whole; readings before the fault may have
+// been stored, and resending them is harmless.
 func (c *Client) Write(ctx context.Context, stream string, b Body) (wire.WriteAnswer, error) {
 	header := http.Header{"Content-Type": {b.Format.MediaType()}}
 	if b.Encoding != "" {
@@ -35,8 +34,8 @@ func (c *Client) Write(ctx context.Context, stream string, b Body) (wire.WriteAn
 	})
 }
 
-// WriteReadings writes readings of one stream. Their tenants and arrivals are
-// for the server to say.
+// WriteReadings writes readings of one stream. The server sets their tenants and
+// arrivals.
 func (c *Client) WriteReadings(ctx context.Context, stream string, readings []varve.Reading) (wire.WriteAnswer, error) {
 	var data []byte
 	for i := range readings {

@@ -13,8 +13,8 @@ type RulePost struct {
 	Device     string          `json:"device,omitempty" doc:"only readings of this device; a rule names a stream, a device or both, save a deadman rule about all active devices"`
 	Field      string          `json:"field,omitempty" doc:"value: the field that is compared"`
 	Comparison string          `json:"comparison,omitempty" enum:">,>=,<,<=,==,!=" doc:"value: how; strings and booleans are == or != only"`
-	Threshold  json.RawMessage `json:"threshold,omitempty" doc:"value: with what: a number, string or boolean"`
-	For        string          `json:"for,omitempty" doc:"how long the condition must hold, or how long there is no reading, as in 5m; default 0s"`
+	Threshold  json.RawMessage `json:"threshold,omitempty" doc:"value: the number, string or boolean to compare with"`
+	For        string          `json:"for,omitempty" doc:"how long the condition must hold, or how long the device is silent, as in 5m; default 0s"`
 	Gap        string          `json:"gap,omitempty" doc:"value: the longest time between two readings of an alert: a longer one ends it. A duration from 1s, as in 10m, or none; default: ten times the usual interval, measured when the rule is made"`
 	Severity   string          `json:"severity" enum:"info,warning,critical"`
 }
@@ -28,13 +28,13 @@ type RuleBody struct {
 	MutedUntil  *time.Time `json:"mutedUntil,omitempty" doc:"its alerts are muted until then; absent if they are not"`
 }
 
-// Mute says until when to mute. One of the two is set.
+// Mute sets the end of a mute. One of the two fields is set.
 type Mute struct {
 	Until *time.Time `json:"until,omitempty" doc:"the end, in RFC 3339"`
 	For   string     `json:"for,omitempty" doc:"how long from now, as in 2h"`
 }
 
-// Acknowledgement says who has taken notice of an alert.
+// Acknowledgement names the person who acknowledges an alert.
 type Acknowledgement struct {
 	By   string `json:"by,omitempty" doc:"who; default: the id of the API key"`
 	Note string `json:"note,omitempty" doc:"at most 1024 bytes"`
@@ -46,8 +46,8 @@ type AcknowledgedBody struct {
 	At time.Time `json:"at"`
 }
 
-// AlertChoice says which open alerts to resolve: those with all that is set. IDs
-// and All stand alone.
+// AlertChoice selects open alerts that match all set fields. IDs and All stand
+// alone.
 type AlertChoice struct {
 	IDs      []string `json:"ids,omitempty" maxItems:"1000" doc:"alerts, by id"`
 	Rule     string   `json:"rule,omitempty" doc:"alerts of this rule"`
@@ -58,16 +58,16 @@ type AlertChoice struct {
 	Cursor   string   `json:"cursor,omitempty" doc:"next of the answer before; the other parameters must be the same"`
 }
 
-// ResolvedAlerts is what became of a choice of alerts.
+// ResolvedAlerts is the answer to an AlertChoice.
 type ResolvedAlerts struct {
-	Resolved []AlertBody `json:"resolved" doc:"those that were open until now"`
+	Resolved []AlertBody `json:"resolved" doc:"the alerts that this call resolved"`
 	Missing  []string    `json:"missing,omitempty" doc:"ids that no alert ever had"`
-	Next     string      `json:"next,omitempty" doc:"send it as cursor to go on; absent at the end"`
+	Next     string      `json:"next,omitempty" doc:"send it as cursor to continue; absent at the end"`
 }
 
-// RuleAnswer says what became of a rule.
+// RuleAnswer is the verdict on a submitted rule.
 type RuleAnswer struct {
-	Verdict string   `json:"verdict" enum:"stored,duplicate" doc:"duplicate: it was there already"`
+	Verdict string   `json:"verdict" enum:"stored,duplicate" doc:"duplicate: the rule existed already"`
 	Rule    RuleBody `json:"rule"`
 }
 
@@ -84,15 +84,15 @@ type AlertBody struct {
 	Rule       string          `json:"rule" doc:"the rule's id"`
 	Severity   string          `json:"severity" enum:"info,warning,critical"`
 	State      string          `json:"state" enum:"open,resolved"`
-	Message    string          `json:"message" doc:"what the rule says"`
+	Message    string          `json:"message" doc:"the condition of the rule"`
 	Value      json.RawMessage `json:"value,omitempty" doc:"of the reading that raised it"`
 	Since      time.Time       `json:"since" doc:"the condition holds, by event time"`
-	OpenedAt   time.Time       `json:"openedAt" doc:"it has held as long as the rule says, by event time"`
+	OpenedAt   time.Time       `json:"openedAt" doc:"event time at which the condition had held long enough"`
 	ResolvedAt *time.Time      `json:"resolvedAt" doc:"null: it is open"`
 	ResolvedBy string          `json:"resolvedBy,omitempty" enum:"condition,gap,hand,rule_deleted,rule_changed,withdrawn" doc:"condition: a reading for which it fails; gap: no reading for the rule's gap, and then another one; withdrawn: late readings have shown that it did not hold for long enough"`
 	Late       bool            `json:"late" doc:"the reading that raised it arrived an hour or more after it happened"`
 
-	Acknowledged *AcknowledgedBody `json:"acknowledged,omitempty" doc:"who has taken notice of it; absent if nobody has"`
+	Acknowledged *AcknowledgedBody `json:"acknowledged,omitempty" doc:"the acknowledgement; absent without one"`
 	MutedUntil   *time.Time        `json:"mutedUntil,omitempty" doc:"it is muted until then; absent if it is not. Its rule may be muted, too"`
 }
 

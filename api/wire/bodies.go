@@ -10,7 +10,7 @@ import (
 // ReadingBody is a reading in an answer.
 type ReadingBody struct {
 	Time    string         `json:"time" format:"date-time" doc:"event time, UTC, to the nanosecond"`
-	ID      string         `json:"id" doc:"tells readings of one device and time apart"`
+	ID      string         `json:"id" doc:"separates readings of one device and time"`
 	Arrived string         `json:"arrived" format:"date-time" doc:"when Varve took it in, UTC, to the millisecond"`
 	Fields  map[string]any `json:"fields" doc:"numbers (exact, up to 38 digits), strings, booleans, JSON"`
 }
@@ -45,10 +45,10 @@ type SubmittedReading struct {
 	Device string         `json:"device,omitempty" doc:"1 to 256 bytes; may be left out if the parameter device is given"`
 	Time   any            `json:"time" doc:"RFC 3339, or a number since 1970 in the precision"`
 	ID     string         `json:"id,omitempty" doc:"optional; without one, the same values at the same time are the same reading"`
-	Fields map[string]any `json:"fields" doc:"1 to 256 values; null is as good as absent"`
+	Fields map[string]any `json:"fields" doc:"1 to 256 values; null equals absent"`
 }
 
-// WriteAnswer says what became of each reading.
+// WriteAnswer has the verdicts on a body of readings.
 type WriteAnswer struct {
 	Stored     int64    `json:"stored"`
 	Duplicates int64    `json:"duplicates"`
@@ -80,15 +80,15 @@ type TableInfo struct {
 	Bytes      int64      `json:"bytes" doc:"approximately, on disk or billed"`
 	Hold       string     `json:"hold,omitempty" doc:"why it must not be dropped"`
 	Seals      time.Time  `json:"seals"`
-	Retires    *time.Time `json:"retires" doc:"when it is taken out of queries; null: never"`
-	Drops      *time.Time `json:"drops" doc:"when it is dropped; null: never"`
+	Retires    *time.Time `json:"retires" doc:"when all its readings have expired and it is marked for deletion; null means never"`
+	Drops      *time.Time `json:"drops" doc:"when it is dropped; null means never"`
 	Why        string     `json:"why" doc:"why it is dropped then, or not"`
 }
 
 // TableList is the grid.
 type TableList struct {
 	Tables []TableInfo `json:"tables"`
-	Bound  *int        `json:"bound" doc:"the most tables there can be under this policy if no run is missed for 20 days; null: tables are not dropped, and there is no bound"`
+	Bound  *int        `json:"bound" doc:"maximum number of tables under this policy, if no run is missed for 20 days; null means no limit, because tables are not dropped"`
 }
 
 // PlanAction is one step of a plan.
@@ -109,14 +109,14 @@ type PlanKept struct {
 	Bytes    int64  `json:"bytes"`
 }
 
-// PlanBody is what the rotator would do, or has done.
+// PlanBody is a plan of the rotator, or a plan that it applied.
 type PlanBody struct {
 	At      time.Time    `json:"at"`
 	Actions []PlanAction `json:"actions"`
 	Kept    []PlanKept   `json:"kept" doc:"tables that one might expect to be acted on, and why they are not"`
 	Tables  int          `json:"tables"`
-	Ready   int          `json:"ready" doc:"of the next month's tables, those that there are"`
-	Needed  int          `json:"needed" doc:"of the next month's tables, those that there should be"`
+	Ready   int          `json:"ready" doc:"number of existing tables of the next month"`
+	Needed  int          `json:"needed" doc:"number of required tables of the next month"`
 }
 
 // StreamInfo is a stream as the API shows it.
@@ -125,7 +125,7 @@ type StreamInfo struct {
 	Class   string   `json:"class" doc:"retention class into whose tables it is written"`
 	Classes []string `json:"classes" doc:"all classes into whose tables it was ever written"`
 	// RowWindow finds rows of any window that it ever had.
-	RowWindow string         `json:"row_window" doc:"on DynamoDB: how much time a row holds at the most"`
+	RowWindow string         `json:"row_window" doc:"on DynamoDB: the longest time that a row covers"`
 	Shards    map[string]int `json:"shards,omitempty" doc:"on DynamoDB: devices whose readings are spread, and over how many keys"`
 }
 
@@ -149,14 +149,14 @@ type ExplainedTable struct {
 	Units      float64 `json:"units"`
 }
 
-// Ready is what /readyz says to those who have no key of the deployment's own
+// Ready is the answer of /readyz to requests without a key of the deployment's own
 // tenant.
 type Ready struct {
 	Ready bool   `json:"ready"`
 	Why   string `json:"why,omitempty"`
 }
 
-// Readiness is what /readyz says to the others.
+// Readiness is the full answer of /readyz.
 type Readiness struct {
 	Ready bool `json:"ready"`
 	// Why it is not.
@@ -168,7 +168,7 @@ type Readiness struct {
 	LastRotation  *time.Time `json:"last_rotation"`
 	RotationError string     `json:"rotation_error,omitempty"`
 	Version       string     `json:"version"`
-	// Conditions are those that hold.
+	// Conditions are the current conditions.
 	Conditions []Condition `json:"conditions"`
 }
 

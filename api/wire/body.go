@@ -66,8 +66,8 @@ func (j *jsonBody) begin() error {
 		w.fill()
 	}
 	text := w.buf[w.from:w.to]
-	// What is longer than any object is lines, too, unless the object is one of
-	// many lines.
+	// A text beyond the limit of an object is lines, unless the object spans many
+	// lines.
 	if j.several(trimBlanks(text)) || w.err == nil && bytes.IndexByte(text, '\n') < 0 {
 		j.lines = &j.mem.ndjson
 		*j.lines = ndjson{window: w, object: &j.mem.object}
@@ -98,9 +98,9 @@ func (j *jsonBody) one(b *Batch) error {
 	return bodyErrorf("the body is %s", v.Message)
 }
 
-// several reports whether a text is objects on lines rather than one object: if
-// more follows the first on another line, or if the first cannot be read and
-// the second line is an object.
+// several reports whether a text is objects on lines rather than one object. It is
+// if more follows the first object on another line. It is, too, if the first line
+// is invalid and the second is an object.
 func (j *jsonBody) several(text []byte) bool {
 	var first element
 	if n, done, err := first.scan(text); done && err == nil {
@@ -120,9 +120,8 @@ func (j *jsonBody) several(text []byte) bool {
 	return false
 }
 
-// element reads the array's next element. If the array breaks off, what came
-// before is good, and what comes after cannot be told apart: that is one
-// malformed reading.
+// element reads the array's next element. If the array breaks off, its earlier
+// elements are valid, and the rest is one malformed reading.
 func (j *jsonBody) element(b *Batch) error {
 	text, err := j.array.next()
 	var broken brokenError

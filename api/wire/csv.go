@@ -155,12 +155,18 @@ func (c *csvReader) assign(names []string) error {
 		c.roles = append(c.roles, r)
 	}
 	if !slices.Contains(names, timeColumn) {
-		return bodyErrorf("there is no column %q; the columns are %s. Name the one with the time", timeColumn, list(names))
+		return missingColumn("time_column", "Name the one with the time", timeColumn, names)
 	}
 	if c.Defaults.Device == "" && !slices.Contains(names, device) {
-		return bodyErrorf("there is no column %q; the columns are %s. Name the one with the device, or the device of all rows", device, list(names))
+		return missingColumn("device_column", "Name the one with the device, or the device of all rows", device, names)
 	}
 	return c.named(names)
+}
+
+// missingColumn reports a column that the header lacks, and the parameter that
+// names another.
+func missingColumn(param, remedy, name string, names []string) error {
+	return &BodyError{Message: fmt.Sprintf("there is no column %q; the columns are %s. %s", name, list(names), remedy), Param: param}
 }
 
 // named makes sure that what is said of columns is said of some that there are: a

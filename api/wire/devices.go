@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// DevicePut is what is said of a device. All of it may be left out; what is left
-// out is as good as empty.
+// DevicePut is the description of a device. Each field may be omitted, which equals
+// empty.
 type DevicePut struct {
 	Name       string          `json:"name,omitempty" doc:"for people"`
 	Type       string          `json:"type,omitempty" doc:"as in sensor or gateway"`
@@ -14,7 +14,7 @@ type DevicePut struct {
 	Location   string          `json:"location,omitempty"`
 	Firmware   string          `json:"firmware,omitempty"`
 	Attributes json.RawMessage `json:"attributes,omitempty" doc:"a JSON object of anything else"`
-	Retention  string          `json:"retention,omitempty" doc:"how long its readings live, if shorter than what their stream keeps, as in 30d"`
+	Retention  string          `json:"retention,omitempty" doc:"how long its readings live, if shorter than their stream's retention, as in 30d"`
 }
 
 // DeviceBody is a device.

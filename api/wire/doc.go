@@ -1,7 +1,16 @@
-// Package wire reads and writes readings as JSON, NDJSON and CSV.
+// Package wire has the bodies of the HTTP API, and reads and writes readings.
 //
-// Readers take a body apart batch by batch, so that a body of any length needs
-// the memory of a batch. What is wrong with one reading becomes its verdict and
-// does not touch the others; only a body that cannot be read on is an error.
-// One reading is the same, id included, whichever form it was sent in.
+//	body ──▶ Reader ──▶ Batch (readings, verdicts)      JSON, NDJSON, CSV
+//	file ──▶ Splitter ──▶ Piece ──▶ body of a write
+//
+// The main types:
+//
+//   - Reader parses a body batch by batch, in the memory of one batch.
+//   - Splitter cuts a file into pieces that can be sent as bodies.
+//   - Columns describes the columns of a CSV body.
+//   - Problem is the body of each failure.
+//
+// An invalid reading becomes a verdict and leaves the others alone. Only a body that
+// cannot be parsed to its end is an error. A reading has the same values and the
+// same id in each format.
 package wire

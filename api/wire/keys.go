@@ -5,7 +5,7 @@ import "time"
 // KeyDraft is an API key that is to be made.
 type KeyDraft struct {
 	Name              string     `json:"name,omitempty" maxLength:"100" doc:"for people"`
-	Tenant            string     `json:"tenant,omitempty" doc:"whose data it is for; default: that of the key which makes it"`
+	Tenant            string     `json:"tenant,omitempty" doc:"tenant of the key; default: the tenant of the key that creates it"`
 	Scopes            []string   `json:"scopes" doc:"what it may do: read, write, or both; or admin, which is everything"`
 	Expires           *time.Time `json:"expires,omitempty" doc:"when it ends; default: never"`
 	RequestsPerSecond float64    `json:"requests_per_second,omitempty" doc:"at most so many, in each process; default: no bound"`

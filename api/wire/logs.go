@@ -12,7 +12,7 @@ type LogPost struct {
 	State       string          `json:"state" doc:"as in NORMAL or WARNING: 1 to 64 of letters, digits, . _ -"`
 	Message     string          `json:"message,omitempty" doc:"for people; up to 4 KiB"`
 	Operator    string          `json:"operator,omitempty" doc:"who sees to the device"`
-	EscalatedTo string          `json:"escalatedTo,omitempty" doc:"the supervisor who was told"`
+	EscalatedTo string          `json:"escalatedTo,omitempty" doc:"the informed supervisor"`
 	Attributes  json.RawMessage `json:"attributes,omitempty" doc:"a JSON object of anything else, up to 8 KiB"`
 }
 
@@ -29,9 +29,9 @@ type LogBody struct {
 	Attributes  json.RawMessage `json:"attributes,omitempty"`
 }
 
-// LogAnswer says what became of an entry.
+// LogAnswer is the verdict on a submitted entry.
 type LogAnswer struct {
-	Verdict string   `json:"verdict" enum:"stored,duplicate,conflict" doc:"duplicate: it was there already; conflict: its id is stored with other content"`
+	Verdict string   `json:"verdict" enum:"stored,duplicate,conflict" doc:"duplicate: the entry existed already; conflict: its id is stored with other content"`
 	Message string   `json:"message,omitempty" doc:"of a conflict: both contents, and the remedy"`
 	Log     LogBody  `json:"log" doc:"the entry that is stored"`
 	Sent    *LogBody `json:"sent,omitempty" doc:"of a conflict: the entry that was sent, and is not stored"`

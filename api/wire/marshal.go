@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// MarshalJSON returns v as JSON in which <, > and & stand as they are: messages
-// quote addresses, and no answer is put into a page.
+// MarshalJSON returns v as JSON without escaping <, > and &. Messages quote addresses,
+// and answers are never parts of a page.
 func MarshalJSON(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

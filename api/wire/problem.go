@@ -13,7 +13,7 @@ type Problem struct {
 	Detail string          `json:"detail"`
 	Code   string          `json:"code,omitempty"` // damaged; else none
 	Errors []ProblemDetail `json:"errors,omitempty"`
-	// What became of the readings before a write failed.
+	// Tally counts the verdicts before a write failed.
 	*varve.Tally
 }
 
@@ -34,8 +34,7 @@ var statuses = map[varve.Failure]int{
 	varve.Unavailable: http.StatusServiceUnavailable,
 }
 
-// CodeDamaged is the code of a failure by damaged data. It tells that failure
-// from others of its status.
+// CodeDamaged is the code of failures because of damaged data.
 const CodeDamaged = "damaged"
 
 // StatusOf returns the status of a kind of failure.

@@ -43,9 +43,8 @@ func (f Format) MediaType() string {
 	}
 }
 
-// FormatOf returns the form that a Content-Type names. No type, and the one
-// that HTTP clients send when they are told nothing, is taken for JSON. False:
-// readings do not come in that type.
+// FormatOf returns the format of a Content-Type. A missing type and the default type
+// of HTTP clients mean JSON. It is false for types without readings.
 func FormatOf(contentType string) (Format, bool) {
 	if contentType == "application/json" || contentType == "" {
 		return JSON, true
@@ -65,8 +64,11 @@ func FormatOf(contentType string) (Format, bool) {
 	return 0, false
 }
 
-// BodyError means that a body cannot be read, or not read on.
-type BodyError struct{ Message string }
+// BodyError reports a body that cannot be read to its end.
+type BodyError struct {
+	Message string
+	Param   string // the parameter of a write that can mend it, or ""
+}
 
 func (e *BodyError) Error() string { return e.Message }
 
@@ -76,14 +78,13 @@ func bodyErrorf(format string, args ...any) error {
 
 // Reader takes readings out of a body.
 type Reader interface {
-	// Read adds readings to the batch until it is full or the body ends; then
-	// the error is io.EOF. Any other error means that the body cannot be read
-	// on: a BodyError, or that of the body itself. Readings that were added
-	// are good in any case.
+	// Read adds readings to the batch until it is full. At the end of the body the
+	// error is io.EOF. Any other error, a BodyError or an error of the body, ends
+	// the body. Readings that were added are valid in any case.
 	Read(b *Batch) error
 }
 
-// Memory is what a reader works in. It can serve one reader after another. The
+// Memory holds the buffers of a reader. It can serve one reader after another. The
 // zero Memory is ready.
 type Memory struct {
 	window window

@@ -15,8 +15,8 @@ type Piece struct {
 	Begin    int   // of the first one in Data
 	First    int64 // the first reading's index in the file
 	Line     int64 // the first reading's line in the file, from 1; 0 in JSON
-	Offset   int64 // in the file, behind the last reading
-	LineNext int64 // on which the reading behind the last begins
+	Offset   int64 // in the file, after the last reading
+	LineNext int64 // on which the reading after the last begins
 	Rejects  []PieceReject
 
 	places []readingPlace // in the file, of each reading, if this is some of another piece
@@ -77,8 +77,8 @@ func (p *Piece) Only(which []int) Piece {
 // Place is where in a file to begin.
 type Place struct{ Offset, Line, Readings int64 }
 
-// Splitter cuts a file of readings into pieces. A JSON file becomes pieces of
-// NDJSON. What the pieces hold is what a reader of the whole file would find.
+// Splitter cuts a file of readings into pieces. A JSON file becomes pieces of NDJSON.
+// All pieces together have the readings of the file.
 type Splitter struct {
 	most     int // readings in a piece
 	bytes    int // in a piece, about
@@ -91,8 +91,8 @@ type Splitter struct {
 	err      error // comes after the piece that was given out
 }
 
-// NewSplitter cuts a file from its beginning; Skip goes on elsewhere. Columns
-// are as for NewReader; most and size bound a piece.
+// NewSplitter cuts a file from its start, or from another place after Skip. Columns
+// are as for NewReader; most and size limit a piece.
 func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, error) {
 	comma := c.Delimiter
 	if comma == 0 {
@@ -161,9 +161,8 @@ func (s *Splitter) beginJSON() error {
 // Names returns the columns of a CSV file.
 func (s *Splitter) Names() []string { return s.names }
 
-// Skip goes on at a place that an earlier Splitter of the same file has been
-// to, without looking at what is before it. JSON cannot be skipped quickly; it
-// is read and thrown away.
+// Skip continues at a place of an earlier Splitter of the same file. It seeks if it
+// can; a JSON file is read and discarded up to the place.
 func (s *Splitter) Skip(in io.Reader, to Place) error {
 	w := s.rows.window
 	switch seeker, ok := in.(io.Seeker); {
@@ -190,8 +189,7 @@ func (s *Splitter) Skip(in io.Reader, to Place) error {
 	return nil
 }
 
-// skipJSON goes on behind a number of readings, whatever the pieces were that
-// they came in.
+// skipJSON discards a number of readings.
 func (s *Splitter) skipJSON(readings int64) error {
 	most := s.most
 	defer func() { s.most = most }()
@@ -204,7 +202,7 @@ func (s *Splitter) skipJSON(readings int64) error {
 	return nil
 }
 
-// At returns the place behind the last piece.
+// At returns the place after the last piece.
 func (s *Splitter) At() Place {
 	return Place{Offset: s.rows.window.offset + int64(s.array.size), Line: s.line(), Readings: s.readings}
 }

@@ -12,19 +12,19 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/internal/fileerr"
 )
 
-// accessFlags say with which key a server is called, and whom it is trusted to
-// be.
+// accessFlags select the API key of a client and the certificates that it trusts.
 type accessFlags struct {
 	key, keyFile, caFile string
 }
 
 func (f *accessFlags) add(cmd *cobra.Command) {
-	// The key of the environment is no default, which --help would show.
+	// A default of the flag would show the environment's key in --help.
 	cmd.Flags().StringVar(&f.key, "key", "", "API `key`; other users of this machine can see it: better VARVE_KEY, or --key-file")
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "`file` with the API key in its first line (VARVE_KEY_FILE)")
-	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "`file` of certificates in PEM that sign the server's (VARVE_CA_FILE; default: those of the system)")
+	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "`file` of certificates in PEM that sign the server's (VARVE_CA_FILE; default: the system's certificates)")
 	cmd.MarkFlagsMutuallyExclusive("key", "key-file")
 }
 
@@ -33,8 +33,8 @@ func (f *accessFlags) given() bool {
 	return f.key != "" || f.keyFile != "" || os.Getenv("VARVE_KEY") != "" || os.Getenv("VARVE_KEY_FILE") != ""
 }
 
-// options returns what the flags say, or else the environment: a flag of either
-// kind goes before both variables.
+// options returns the options of the flags, or else of the environment. Any flag
+// overrides both variables.
 func (f *accessFlags) options() (options []client.Option, err error) {
 	key, file := f.key, f.keyFile
 	if key == "" && file == "" {
@@ -59,7 +59,7 @@ func (f *accessFlags) options() (options []client.Option, err error) {
 	}
 	pem, err := os.ReadFile(ca)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--ca-file: %w", plainPath(err))}
+		return nil, usageError{fmt.Errorf("--ca-file: %w", fileerr.Short(err))}
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
@@ -68,11 +68,11 @@ func (f *accessFlags) options() (options []client.Option, err error) {
 	return append(options, client.WithRootCAs(pool)), nil
 }
 
-// keyIn returns the first line of a file. What is in it is never shown.
+// keyIn returns the first line of a file. Errors never contain the file's text.
 func keyIn(name string) (key string, err error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return "", usageError{fmt.Errorf("--key-file: %w", plainPath(err))}
+		return "", usageError{fmt.Errorf("--key-file: %w", fileerr.Short(err))}
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	in := bufio.NewScanner(f)
@@ -80,7 +80,7 @@ func keyIn(name string) (key string, err error) {
 		key = strings.TrimSpace(in.Text())
 	}
 	if key == "" {
-		return "", usageError{fmt.Errorf("--key-file: there is no key in the first line of %s", name)}
+		return "", usageError{fmt.Errorf("--key-file: the first line of %s is empty: write the key there", name)}
 	}
 	return key, nil
 }
@@ -97,7 +97,7 @@ func (a *app) client() (*client.Client, error) {
 	return c, nil
 }
 
-// forbidden says how a key is given, if one is missing.
+// forbidden adds the remedy to an error about a missing API key.
 func (a *app) forbidden(err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.Forbidden || !strings.Contains(e.Message, "valid API key") {

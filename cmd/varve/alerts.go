@@ -56,7 +56,7 @@ func (a *app) alertsList() *cobra.Command {
 func (a *app) showAlerts(list []wire.AlertBody) error {
 	g := listing{
 		header: []string{"since", "severity", "device", "state", "message", "value", "opened", "resolved", "stream", "rule", "id"},
-		empty:  "There are no alerts: varve rules add makes rules that raise some.",
+		empty:  "No alerts: varve rules add creates rules that raise alerts.",
 	}
 	for _, one := range list {
 		state := one.State

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/varvedb/varve/api/client"
@@ -81,7 +80,7 @@ func (a *app) jsonIf(is bool, value any) error {
 	return writeJSON(a.out, value)
 }
 
-// resolvedBecause says why an alert is resolved.
+// resolvedBecause returns the reason for which an alert is resolved.
 func resolvedBecause(by string) string {
 	switch by {
 	case "condition":
@@ -150,82 +149,7 @@ func (a *app) alertAcknowledge() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&ack.By, "by", "", "who (default: the id of the API key)")
+	cmd.Flags().StringVar(&ack.By, "by", "", "name of the person (default: the id of the API key)")
 	cmd.Flags().StringVar(&ack.Note, "note", "", "a `text` for others")
 	return a.remote(cmd, "table", "json")
-}
-
-// muteFlags adds the flags that say until when to mute.
-func muteFlags(cmd *cobra.Command, until *string, m *wire.Mute) {
-	cmd.Flags().StringVar(&m.For, "for", "", "for this `duration`, as in 2h")
-	cmd.Flags().StringVar(until, "until", "", "until this `time`, as in 2026-12-01T08:00:00Z")
-}
-
-// readMute checks the flags that say until when to mute.
-func readMute(until string, m *wire.Mute) error {
-	if (until == "") == (m.For == "") {
-		return usageError{errors.New("the end is missing or given twice: use --for or --until")}
-	}
-	if until == "" {
-		return nil
-	}
-	t, err := time.Parse(time.RFC3339, until)
-	if err != nil {
-		return usageError{fmt.Errorf("--until: %q is not a time: use one as in 2026-12-01T08:00:00Z", until)}
-	}
-	m.Until = &t
-	return nil
-}
-
-func (a *app) alertMute() *cobra.Command {
-	var until string
-	var m wire.Mute
-	cmd := &cobra.Command{
-		Use: "mute ID", Short: "Mute an alert until a time", Args: takes(1, 1),
-		Example: "  varve alerts mute 18ea39942b011c00-2bW0zRNJ1zC --for 2h",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := readMute(until, &m); err != nil {
-				return err
-			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			one, err := c.MuteAlert(cmd.Context(), args[0], m)
-			if err != nil {
-				return err
-			}
-			return a.sayMuted(one.ID, one.MutedUntil)
-		},
-	}
-	muteFlags(cmd, &until, &m)
-	return a.remote(cmd)
-}
-
-func (a *app) alertUnmute() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "unmute ID", Short: "Unmute an alert", Args: takes(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			one, err := c.UnmuteAlert(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return a.sayMuted(one.ID, one.MutedUntil)
-		},
-	}
-	return a.remote(cmd)
-}
-
-// sayMuted says until when an alert or a rule is muted.
-func (a *app) sayMuted(what string, until *time.Time) error {
-	if until == nil {
-		_, err := fmt.Fprintf(a.out, "%s is not muted.\n", what)
-		return err
-	}
-	_, err := fmt.Fprintf(a.out, "%s is muted until %s.\n", what, moment(*until))
-	return err
 }

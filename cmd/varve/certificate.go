@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/varvedb/varve/internal/fileerr"
 )
 
-// certificate is that of the server, read again when its files have changed. A
-// new one that cannot be read is told of once, and the one before goes on.
+// certificate is the certificate of the server. It is reloaded when its files
+// change. If a new one cannot be read, the failure is logged once and the current
+// one stays in use.
 type certificate struct {
 	cert, key string
 	log       zerolog.Logger
@@ -22,7 +24,7 @@ type certificate struct {
 	version fileVersion
 }
 
-// fileVersion tells two versions of both files apart.
+// fileVersion identifies a version of both files.
 type fileVersion struct {
 	certAt, keyAt     time.Time
 	certSize, keySize int64
@@ -30,14 +32,14 @@ type fileVersion struct {
 
 func openCertificate(cert, key string, log zerolog.Logger) (*certificate, error) {
 	c := &certificate{cert: cert, key: key, log: log}
-	v, err := c.look()
+	v, err := c.statFiles()
 	if err != nil {
 		return nil, err
 	}
 	return c, c.read(v)
 }
 
-// config is what a listener takes.
+// config returns the TLS configuration of a listener.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: cipherSuites(), GetCertificate: c.get}
 }
@@ -56,29 +58,29 @@ func cipherSuites() (ids []uint16) {
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	v, err := c.look()
+	v, err := c.statFiles()
 	if err == nil && v != c.version {
 		if err = c.read(v); err == nil {
-			c.log.Info().Str("file", c.cert).Msg("certificate read again")
+			c.log.Info().Str("file", c.cert).Msg("certificate reloaded")
 		}
 	}
 	if err != nil && v != c.version {
-		c.log.Error().Err(err).Msg("the certificate has changed and cannot be read: the one before goes on")
+		c.log.Error().Err(err).Msg("certificate not reloaded")
 		c.version = v
 	}
 	return c.now, nil
 }
 
-// look returns the version that the files have; it is the zero one if they
-// cannot be looked at.
-func (c *certificate) look() (v fileVersion, err error) {
+// statFiles returns the version of the files, or the zero version if one cannot be
+// read.
+func (c *certificate) statFiles() (v fileVersion, err error) {
 	cert, err := os.Stat(c.cert)
 	if err != nil {
-		return v, fmt.Errorf("server.tls_cert: %w", plainPath(err))
+		return v, fmt.Errorf("server.tls_cert: %w", fileerr.Short(err))
 	}
 	key, err := os.Stat(c.key)
 	if err != nil {
-		return v, fmt.Errorf("server.tls_key: %w", plainPath(err))
+		return v, fmt.Errorf("server.tls_key: %w", fileerr.Short(err))
 	}
 	return fileVersion{cert.ModTime(), key.ModTime(), cert.Size(), key.Size()}, nil
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// testClock is set by the linker in programs that are built for tests, and only
-// there: it names a file that says by how much the clock is ahead.
+// testClock names a file with the offset of the clock. The linker sets it in
+// programs that are built for tests, and only there.
 var testClock string
 
 // now is the program's clock.

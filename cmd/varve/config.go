@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/config"
 )
 
-// defaultFile is read if it is there and no other is named.
+// defaultFile is read if it exists and no other file is named.
 const defaultFile = "varve.yaml"
 
 // settingFlags are flags that stand for settings.
@@ -42,7 +42,7 @@ func (f *configFlags) add(cmd *cobra.Command) { f.addSome(cmd, settingFlags...) 
 // addSome adds, of the flags that stand for settings, only some.
 func (f *configFlags) addSome(cmd *cobra.Command, some ...settingFlag) {
 	f.flags = cmd.Flags()
-	f.flags.StringVarP(&f.file, "config", "c", "", "configuration `file` (VARVE_CONFIG; default "+defaultFile+", if it is there)")
+	f.flags.StringVarP(&f.file, "config", "c", "", "configuration `file` (VARVE_CONFIG; default "+defaultFile+", if it exists)")
 	f.flags.StringArrayVar(&f.set, "set", nil, "any setting, as in `key=value`; repeat it for more")
 	for _, s := range some {
 		f.flags.String(s.flag, "", s.doc+" ("+s.key+")")
@@ -114,7 +114,7 @@ func configCheckCommand(a *app) *cobra.Command {
 			}
 			fmt.Fprintf(a.out, "The configuration is good: %s, %s.\n", count(len(loaded.Classes), "class"), count(len(loaded.Streams), "stream"))
 			if !loaded.Server.Loopback() {
-				fmt.Fprintf(a.out, "%s can be reached from other machines: serve begins once there is an API key (varve keys create).\n", loaded.Server.Listen)
+				fmt.Fprintf(a.out, "%s can be reached from other machines: serve requires an API key first (varve keys create).\n", loaded.Server.Listen)
 			}
 			for _, line := range boundText(&loaded.Config) {
 				fmt.Fprintln(a.out, line)

@@ -16,14 +16,14 @@ import (
 // damageFound logs a file that does not check.
 func damageFound(log zerolog.Logger) func(file string, err error) {
 	return func(file string, err error) {
-		log.Error().Err(err).Str("file", file).Msg("data is damaged; what depends on it is refused")
+		log.Error().Err(err).Str("file", file).Msg("damage found")
 	}
 }
 
 // damageSetAside logs what a damaged file took with it.
 func damageSetAside(log zerolog.Logger) func(file string, lost []local.Loss) {
 	return func(file string, lost []local.Loss) {
-		log.Warn().Str("file", file).Int("losses", len(lost)).Msg("damaged file set aside in the folder damaged; the rest goes on")
+		log.Warn().Str("file", file).Int("losses", len(lost)).Msg("damaged file set aside")
 		logLosses(log, lost)
 	}
 }
@@ -48,7 +48,7 @@ func logLosses(log zerolog.Logger, lost []local.Loss) {
 	}
 }
 
-// lossText says what is lost.
+// lossText describes a loss.
 func lossText(l *local.Loss) string {
 	switch {
 	case l.Harmless:

@@ -14,7 +14,7 @@ import (
 )
 
 func devicesCommand(a *app) *cobra.Command {
-	return group("devices", "See the devices, and say what they are",
+	return group("devices", "List and describe devices",
 		a.devicesList(), a.deviceGet(), a.deviceSet(), a.deviceDelete())
 }
 
@@ -41,7 +41,7 @@ func (a *app) devicesList() *cobra.Command {
 			return errors.Join(a.showDevices(list), a.sayCut(more))
 		},
 	}
-	cmd.Flags().StringVar(&status, "status", "", "only those of this `status`: active, inactive or maintenance")
+	cmd.Flags().StringVar(&status, "status", "", "only devices of this `status`: active, inactive or maintenance")
 	limitFlag(cmd, &limit, "devices")
 	a.words(cmd, "status", deviceStatuses...)
 	return a.remote(cmd, "table", "json", "csv")
@@ -54,11 +54,10 @@ func limitFlag(cmd *cobra.Command, limit *int, things string) {
 // pageSize is how many entries a page is asked for.
 const pageSize = 1000
 
-// gather goes through the pages of a list until it has as many as it may, and
-// reports whether there are more.
+// gather reads the pages of a list up to a limit, and reports whether more exist.
 func gather[T any](limit int, get func(client.List) ([]T, string, error)) (all []T, more bool, err error) {
 	if limit < 0 {
-		return nil, false, usageError{fmt.Errorf("--limit %d is negative: say how many, or 0 for all", limit)}
+		return nil, false, usageError{fmt.Errorf("--limit %d is negative: use a number, or 0 for all", limit)}
 	}
 	all = []T{}
 	for one, err := range client.Pages(client.List{Limit: pageSize}, get) {
@@ -73,19 +72,19 @@ func gather[T any](limit int, get func(client.List) ([]T, string, error)) (all [
 	return all, false, nil
 }
 
-// sayCut says that there are more than the limit let through.
+// sayCut prints that the limit cut the list.
 func (a *app) sayCut(more bool) error {
 	if !more {
 		return nil
 	}
-	_, err := fmt.Fprintln(a.err, "There are more: raise --limit, or leave it out for all.")
+	_, err := fmt.Fprintln(a.err, "More exist: raise --limit, or omit it for all.")
 	return err
 }
 
 func (a *app) showDevices(list []wire.DeviceBody) error {
 	g := listing{
 		header: []string{"device", "status", "name", "type", "location", "firmware", "retention", "last seen", "created"},
-		empty:  "There are no such devices: each is registered by its first reading, or by varve devices set.",
+		empty:  "No such devices: a first reading or varve devices set registers one.",
 	}
 	for _, d := range list {
 		g.add(d.Device, d.Status, d.Name, d.Type, d.Location, d.Firmware, d.Retention, momentOrNever(d.LastSeenAt), moment(d.CreatedAt))
@@ -142,7 +141,7 @@ func (a *app) deviceSet() *cobra.Command {
 	var set wire.DevicePut
 	var attributes string
 	cmd := &cobra.Command{
-		Use: "set DEVICE", Short: "Register a device, or change what the flags say", Args: takes(1, 1),
+		Use: "set DEVICE", Short: "Register a device, or change it", Args: takes(1, 1),
 		Example: "  varve devices set sensor_01 --name 'Warehouse Temp A' --location 'Hall 3'\n" +
 			"  varve devices set sensor_01 --status maintenance\n" +
 			"  varve devices set sensor_02 --retention 30d",
@@ -180,12 +179,12 @@ func (a *app) deviceSet() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&set.Name, "name", "", "a `name` for people")
-	f.StringVar(&set.Type, "type", "", "what it is, as in sensor or gateway")
+	f.StringVar(&set.Type, "type", "", "type of device, as in sensor or gateway")
 	f.StringVar(&set.Status, "status", "", "active, inactive or maintenance")
 	f.StringVar(&set.Location, "location", "", "where it is")
 	f.StringVar(&set.Firmware, "firmware", "", "which firmware it has")
 	f.StringVar(&attributes, "attributes", "", "anything else, as a JSON `object`")
-	f.StringVar(&set.Retention, "retention", "", "how long its readings live, if shorter than their stream's, as in 30d; empty: as their stream's")
+	f.StringVar(&set.Retention, "retention", "", "how long its readings live, if shorter than their stream's, as in 30d; if empty, their stream's")
 	a.words(cmd, "status", deviceStatuses...)
 	return a.remote(cmd, "table", "json", "csv")
 }
@@ -201,7 +200,7 @@ func (a *app) deviceDelete() *cobra.Command {
 			if err := c.DeleteDevice(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "%s is forgotten; if it goes on sending, it is registered again.\n", args[0])
+			_, err = fmt.Fprintf(a.out, "%s is forgotten; its next reading registers it once more.\n", args[0])
 			return err
 		},
 	}

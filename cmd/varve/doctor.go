@@ -2,29 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/config"
-	"github.com/varvedb/varve/grid"
-	"github.com/varvedb/varve/retention"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
-	"github.com/varvedb/varve/store/local"
-)
-
-// doctorAttempts is how often an examination sends a request, and doctorWithin
-// how long it may take: somebody waits for it.
-const (
-	doctorAttempts = 2
-	doctorWithin   = time.Minute
 )
 
 func doctorCommand(a *app) *cobra.Command {
@@ -40,7 +26,7 @@ func doctorCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			findings, err := examine(cmd.Context(), &loaded.Config, verify)
+			findings, err := kindOf(&loaded.Config).examine(cmd.Context(), &loaded.Config, verify)
 			if err != nil {
 				return err
 			}
@@ -73,65 +59,8 @@ func (a *app) report(findings []dynamo.Finding) error {
 	return nil
 }
 
-func examine(ctx context.Context, c *config.Config, verify bool) ([]dynamo.Finding, error) {
-	switch c.Store.Kind {
-	case "dynamodb":
-		short, cancel := context.WithTimeout(ctx, doctorWithin)
-		defer cancel()
-		options, err := dynamoOptions(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		options.Client = dynamodb.New(options.Client.Options(), func(o *dynamodb.Options) {
-			o.Retryer = retry.AddWithMaxAttempts(o.Retryer, doctorAttempts)
-		})
-		policy := c.Policy()
-		x := dynamo.Examination{Options: options, Expired: expiredBy(policy)}
-		for _, class := range policy.Classes {
-			x.Prefixes = append(x.Prefixes, policy.TablePrefix(class.Name))
-		}
-		findings := dynamo.Examine(short, x)
-		if verify {
-			findings = append(findings, examineTables(ctx, c))
-		}
-		return findings, nil
-	case "local":
-		return append(examineFolder(c.Store), examineDamage(ctx, c.Store.Dir, verify)...), nil
-	}
-	return []dynamo.Finding{{Check: "store", State: dynamo.Good, Found: "in memory only: there is nothing to check"}}, nil
-}
-
-// expiredBy returns what reports whether all that a table can have held has
-// expired.
-func expiredBy(p *retention.Policy) func(grid.Table) bool {
-	return func(t grid.Table) bool {
-		class, ok := p.ClassOfPrefix(t.Prefix)
-		cutoff := retention.Cutoff(now(), class.Retention)
-		return ok && !t.Month.End().After(cutoff) && !time.Unix(t.End, 0).After(cutoff)
-	}
-}
-
-// examineFolder checks the data folder and its disk.
-func examineFolder(s config.Store) []dynamo.Finding {
-	f, err := local.Examine(s.Dir)
-	folder := dynamo.Finding{Check: "data folder", State: dynamo.Good, Found: f.Dir}
-	switch {
-	case err != nil:
-		folder.State, folder.Found = dynamo.Wrong, strings.TrimPrefix(err.Error(), "data folder ")
-		folder.Remedy = "choose another folder with store.dir, or let the user that runs varve write to it"
-		if errors.Is(err, store.ErrDamaged) {
-			folder.Remedy = "mount what is missing, restore a backup, or save the rest with varve repair"
-		}
-	case !f.There:
-		folder.Found += " is not there yet: varve serve makes it"
-	case f.Held != nil:
-		folder.Found = strings.TrimSuffix(strings.TrimPrefix(f.Held.Error(), "data folder "), ": stop it or choose another folder")
-	}
-	return []dynamo.Finding{folder, examineDisk(f.Disk, int64(s.MinFree))}
-}
-
-// examineServer checks that the server could listen. If it does already, the data
-// folder says so.
+// examineServer checks that the server could listen at its address. If the address
+// is in use, it asks the service there for its conditions.
 func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Finding {
 	address := dynamo.Finding{Check: "address", State: dynamo.Good, Found: c.Server.Listen}
 	l, err := listen(ctx, c.Server.Listen)
@@ -149,7 +78,7 @@ func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Findi
 	if !c.Server.Loopback() {
 		findings = append(findings, dynamo.Finding{
 			Check: "API keys", State: dynamo.NotChecked, Found: c.Server.Listen + " can be reached from other machines",
-			Remedy: "varve serve listens there only if there are keys: varve keys list shows them",
+			Remedy: "varve serve listens there only with API keys: varve keys list shows them",
 		})
 	}
 	if c.Server.TLSCert != "" {
@@ -162,11 +91,11 @@ func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Findi
 	return findings
 }
 
-// askWithin is how long a service that runs may take to tell its conditions.
+// askWithin limits the wait for a running service's conditions.
 const askWithin = 5 * time.Second
 
-// examineRunning asks the service that listens already for its conditions. Whoever
-// has no key is told only whether it is ready.
+// examineRunning asks the running service for its conditions. Without a key, the
+// service returns only its readiness.
 func examineRunning(ctx context.Context, a *app, c *config.Config) []dynamo.Finding {
 	options, err := a.access.options()
 	if err != nil {
@@ -193,19 +122,4 @@ func examineRunning(ctx context.Context, a *app, c *config.Config) []dynamo.Find
 		})
 	}
 	return findings
-}
-
-func examineDisk(dir string, least int64) dynamo.Finding {
-	disk := dynamo.Finding{Check: "disk", State: dynamo.Good}
-	free, err := local.Free(dir)
-	if err != nil {
-		disk.State, disk.Found = dynamo.NotChecked, err.Error()
-		return disk
-	}
-	disk.Found = bytesText(free) + " free"
-	if free < least {
-		disk.State, disk.Found = dynamo.Wrong, fmt.Sprintf("%s free, and %s are kept free (store.min_free): no readings are taken", bytesText(free), bytesText(least))
-		disk.Remedy = "make room, or lower store.min_free"
-	}
-	return disk
 }

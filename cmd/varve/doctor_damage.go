@@ -57,7 +57,7 @@ func examineTables(ctx context.Context, c *config.Config) dynamo.Finding {
 	sampled := sampleFlags{n: sampleSize}
 	sampled.choose()
 	var found []string
-	done, err := verifyTables(ctx, c, 0, sampled, func(d wire.Damage) { found = append(found, damageText(d)) })
+	done, err := verifyTables(ctx, c, verifyOptions{sampled: sampled, found: func(d wire.Damage) { found = append(found, damageText(d)) }})
 	return damageFinding(checkAll, "no damage was found. "+sampledText(done, sampled.seed), found, err)
 }
 

@@ -14,28 +14,16 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/varvedb/varve/config"
-	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/retention"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// openDynamo opens the store on DynamoDB.
-func openDynamo(ctx context.Context, c *config.Config, conditions *health.Conditions) (store.Store, error) {
-	options, err := dynamoOptions(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	options.Conditions = conditions
-	return dynamo.Open(ctx, options)
-}
-
-// dynamoOptions are those of the store: on AWS with the default credentials and
-// region; on an emulator, which asks for neither, with made-up ones.
+// dynamoOptions returns the options of the store. On AWS it uses the default
+// credentials and region; on an emulator, placeholders.
 func dynamoOptions(ctx context.Context, c *config.Config) (o dynamo.Options, err error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithHTTPClient(dynamo.HTTPClient()),
-		awsconfig.WithLogger(logging.Nop{}), // what goes wrong is in the errors
+		awsconfig.WithLogger(logging.Nop{}), // the errors contain all failures
 		awsconfig.WithRetryer(dynamo.NewRetryer),
 	}
 	if c.Store.Region != "" {
@@ -61,9 +49,8 @@ func dynamoOptions(ctx context.Context, c *config.Config) (o dynamo.Options, err
 	}, nil
 }
 
-// emulated returns the options of an emulator, which asks for no credentials and
-// has no region: those of the environment, or made-up ones. Nothing is asked
-// whether this is a machine of Amazon's.
+// emulated returns the client options for an emulator: the credentials of the
+// environment, or placeholders. It never asks the metadata service of EC2.
 func emulated(endpoint string) []func(*awsconfig.LoadOptions) error {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithBaseEndpoint(endpoint), awsconfig.WithDefaultRegion("us-east-1"),
@@ -96,9 +83,9 @@ func registerUsage(reg *prometheus.Registry, s *dynamo.Store) {
 				Name: name, Help: help, ConstLabels: prometheus.Labels{"work": work},
 			}, func() float64 { return value(of(s.Usage())) }))
 		}
-		counter("varve_dynamodb_requests_total", "Requests to DynamoDB that it carried out, by what for.",
+		counter("varve_dynamodb_requests_total", "Requests that DynamoDB carried out, by kind of work.",
 			func(u dynamo.Use) float64 { return float64(u.Requests) })
-		counter("varve_dynamodb_units_total", "Request units that DynamoDB billed, by what for.",
+		counter("varve_dynamodb_units_total", "Request units that DynamoDB billed, by kind of work.",
 			func(u dynamo.Use) float64 { return u.Units })
 	}
 }

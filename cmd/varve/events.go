@@ -26,7 +26,7 @@ func engineEvents(log zerolog.Logger) engine.Events {
 		},
 		Unclaimed: func(prefix string, tables int, readings int64) {
 			log.Warn().Str("prefix", prefix).Int("tables", tables).Int64("readings", readings).
-				Msg("tables belong to no class: nothing in them is found or dropped until tables.prefix or the class is put back")
+				Str("remedy", "restore tables.prefix or the class: until then, their readings are neither found nor dropped").Msg("tables without a class found")
 		},
 		Counted: func(marks int, took time.Duration, err error) {
 			ev := log.Debug()
@@ -37,7 +37,7 @@ func engineEvents(log zerolog.Logger) engine.Events {
 		},
 		Router: router.Events{
 			TableCreated: func(t grid.Table, took time.Duration) {
-				log.Warn().Str("table", t.Name()).Stringer("took", rounded(took)).Msg("made a table that a reading needed and the rotator had not made")
+				log.Warn().Str("table", t.Name()).Stringer("took", rounded(took)).Msg("missing table created for a reading")
 			},
 			Failed: newFailures(log, time.Now).rejected,
 		},
@@ -52,20 +52,20 @@ func engineEvents(log zerolog.Logger) engine.Events {
 					ev = log.Error().Err(err)
 				}
 				ev.Str("action", a.Kind.String()).Str("table", a.Table.Name()).Str("reason", a.Reason).
-					Int64("readings", a.Readings).Int64("bytes", a.Bytes).Stringer("took", rounded(took)).Msg("rotation step")
+					Int64("readings", a.Readings).Int64("bytes", a.Bytes).Stringer("took", rounded(took)).Msg("rotation step applied")
 			},
 			Finished: func(p *rotator.Plan, took time.Duration, err error) {
 				if errors.Is(err, lease.ErrHeld) {
-					log.Debug().Err(err).Msg("rotation left to the run that is under way")
+					log.Debug().Err(err).Msg("rotation skipped, another run holds the lease")
 					return
 				}
 				if err != nil {
-					log.Error().Err(err).Stringer("took", rounded(took)).Msg("rotation failed; the next run goes on where it stopped")
+					log.Error().Err(err).Stringer("took", rounded(took)).Msg("rotation failed, retrying")
 					return
 				}
 				n := p.Counts()
 				log.Info().Int("created", n[rotator.Create]).Int("tuned", n[rotator.Tune]).Int("restored", n[rotator.Restore]).
-					Int("retired", n[rotator.Retire]).Int("dropped", n[rotator.Drop]).Stringer("took", rounded(took)).Msg("rotation done")
+					Int("retired", n[rotator.Retire]).Int("dropped", n[rotator.Drop]).Stringer("took", rounded(took)).Msg("rotation finished")
 			},
 		},
 	}
@@ -75,10 +75,10 @@ func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 	return local.Events{
 		Recovered: func(r local.Recovery) { recovered(log, r) },
 		Restricted: func(files int) {
-			log.Warn().Int("files", files).Msg("data folder was readable by other users and is closed to them now")
+			log.Warn().Int("files", files).Msg("data folder closed to other users")
 		},
 		Flushed: func(readings, bytes int64, took time.Duration) {
-			log.Debug().Int64("readings", readings).Int64("bytes", bytes).Stringer("took", rounded(took)).Msg("readings became chunks")
+			log.Debug().Int64("readings", readings).Int64("bytes", bytes).Stringer("took", rounded(took)).Msg("memtable flushed")
 		},
 		Failed:   newFailures(log, time.Now).failed,
 		Lost:     func(lost []local.Loss) { logLosses(log, lost) },
@@ -88,9 +88,8 @@ func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 	}
 }
 
-// recovered logs what was found in the journal. What was cut off its end is a
-// warning: mostly a write that the crash cut short, but perhaps an acknowledged
-// one.
+// recovered logs the findings of the journal's recovery. A torn end is a warning:
+// mostly the crash cut a write short, but it may have been acknowledged.
 func recovered(log zerolog.Logger, r local.Recovery) {
 	for _, n := range r.Notes {
 		log.Warn().Stringer("found", n).Msg("journal repaired")
@@ -101,9 +100,9 @@ func recovered(log zerolog.Logger, r local.Recovery) {
 		for i, t := range r.Torn {
 			texts[i] = t.String()
 		}
-		log.Warn().Int64("torn_bytes", bytes).Int("torn_frames", frames).Strs("torn", texts).Msg("end of the journal cut off")
+		log.Warn().Int64("torn_bytes", bytes).Int("torn_frames", frames).Strs("torn", texts).Msg("torn end of the journal cut off")
 	}
-	log.Info().Int64("readings", r.Readings).Int("changes", r.Changes).Int64("torn_bytes", bytes).Stringer("took", rounded(r.Took)).Msg("journal read")
+	log.Info().Int64("readings", r.Readings).Int("changes", r.Changes).Int64("torn_bytes", bytes).Stringer("took", rounded(r.Took)).Msg("journal replayed")
 }
 
 // rounded is a duration for people: no more than three digits matter.
@@ -116,8 +115,7 @@ func rounded(d time.Duration) time.Duration {
 	return d
 }
 
-// quiet passes on what the HTTP server has to say of broken connections, at a
-// level at which nobody need read it.
+// quiet returns a logger of broken connections, at the level debug.
 func quiet(log zerolog.Logger) *stdlog.Logger {
 	return stdlog.New(logWriter{log}, "", 0)
 }

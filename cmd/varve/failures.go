@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// repeatEvery is how often the same failure of the store is logged at the most.
+// repeatEvery is the shortest interval between logs of the same failure.
 const repeatEvery = 10 * time.Second
 
 // failures logs what keeps failing now and then, not each time.
@@ -34,14 +34,14 @@ func newFailures(log zerolog.Logger, now func() time.Time) *failures {
 
 func (f *failures) failed(what string, err error) {
 	if leftOut, due := f.due(what); due {
-		counted(f.log.Error().Err(err).Str("what", what), leftOut).Msg("store: will be tried again")
+		counted(f.log.Error().Err(err).Str("task", what), leftOut).Msg("background task failed, retrying")
 	}
 }
 
-// rejected logs why readings were rejected, to be sent again.
+// rejected logs the cause of temporary rejections.
 func (f *failures) rejected(step string, err error) {
 	if leftOut, due := f.due(step); due {
-		counted(f.log.Error().Err(err).Str("step", step), leftOut).Msg("readings rejected for now")
+		counted(f.log.Error().Err(err).Str("step", step), leftOut).Msg("readings rejected temporarily")
 	}
 }
 
@@ -82,8 +82,7 @@ func counted(ev *zerolog.Event, leftOut int) *zerolog.Event {
 	return ev
 }
 
-// forget drops what has not failed for long: there are as many kinds of failure
-// as tables.
+// forget drops old failures: each table may have kinds of its own.
 func (f *failures) forget(now time.Time) {
 	for what, r := range f.last {
 		if now.Sub(r.at) > 10*repeatEvery {
@@ -92,8 +91,8 @@ func (f *failures) forget(now time.Time) {
 	}
 }
 
-// request logs a request that failed through no fault of its own. While the store
-// takes nothing, each one does: those of a route are logged now and then.
+// request logs a request that failed because of the server. While the store is
+// unavailable, it logs each route only now and then.
 func (f *failures) request(r *http.Request, err error) {
 	leftOut := 0
 	if r != nil && varve.FailureOf(err) == varve.Unavailable {

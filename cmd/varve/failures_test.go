@@ -30,7 +30,7 @@ func TestRepeatedFailures(t *testing.T) {
 		at = at.Add(time.Second / 2)
 	}
 	text := out.String()
-	for _, what := range []string{`"what":"pack a"`, `"what":"pack b"`} {
+	for _, what := range []string{`"task":"pack a"`, `"task":"pack b"`} {
 		if n := strings.Count(text, what); n != 5 {
 			t.Errorf("%s is there %d times, want 5:\n%s", what, n, text)
 		}
@@ -80,7 +80,7 @@ func TestUnavailableLogged(t *testing.T) {
 	}
 }
 
-// TestRotationElsewhere promises that a run which another was ahead of is no
+// TestRotationElsewhere: a rotation that another process runs already is not an
 // error.
 func TestRotationElsewhere(t *testing.T) {
 	var out bytes.Buffer

@@ -24,17 +24,19 @@ type keyring interface {
 	create(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error)
 	list(ctx context.Context) (wire.KeyList, error)
 	revoke(ctx context.Context, id string) (wire.KeyInfo, error)
-	// where says which it is.
+	// where names the server or the store.
 	where() string
 	close() error
 }
 
-// keyring returns the server that was named; that of the configuration, if a key
-// is given, which no store takes; else the store of the configuration. A server
-// that has that open must be named: which one it is, is not known here, and a key
-// that goes to another one closes that. Fresh says why no store may be made for
-// the command, if there is none; nil: none ever.
-func (a *app) keyring(cmd *cobra.Command, f *configFlags, fresh func() error) (keyring, error) {
+// openKeyring opens the first of these that applies:
+//
+//   - the server that --server or VARVE_SERVER names
+//   - the server of the configuration, if a key is given and no store is named
+//   - the store of the configuration
+//
+// If the store does not exist, it is created only if fresh is set and returns nil.
+func (a *app) openKeyring(cmd *cobra.Command, f *configFlags, fresh func() error) (keyring, error) {
 	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data") ||
 		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })
 	if cmd.Flags().Changed("server") || os.Getenv("VARVE_SERVER") != "" && !named {
@@ -51,43 +53,28 @@ func (a *app) keyring(cmd *cobra.Command, f *configFlags, fresh func() error) (k
 		c, err := a.client()
 		return served{c, a.server}, err
 	}
-	if c.Store.Kind == "mem" {
+	kind := kindOf(c)
+	if kind.inProcess {
 		return nil, usageError{errors.New("a store in memory is only reached through its server: name it with --server")}
 	}
-	if err := mustBeThere(c, fresh); err != nil {
-		return nil, err
+	if kind.checkExists != nil {
+		if err := kind.checkExists(c); err != nil {
+			if fresh == nil {
+				return nil, err
+			}
+			if err := mistaken(fresh()); err != nil {
+				return nil, err
+			}
+		}
 	}
-	st, _, err := openStore(cmd.Context(), c, a.logger(config.Log{Level: "error"}), nil, a.fatal)
+	st, err := kind.open(cmd.Context(), storeOptions{config: c, log: a.logger(config.Log{Level: "error"}), fatal: a.fatal})
 	switch {
 	case err == nil:
-		return kept{st, apikeys.New(st, now), placeOf(c)}, nil
-	case c.Store.Kind == "local" && varve.FailureOf(err) == varve.Conflict:
+		return kept{st, apikeys.New(st, now), kind.place(c)}, nil
+	case kind.oneProcess && varve.FailureOf(err) == varve.Conflict:
 		return nil, fmt.Errorf("%w; or name its server, as with --server %s", err, c.Server.URL(c.Server.Listen))
 	}
 	return nil, err
-}
-
-// mustBeThere keeps commands from making a data folder by a slip.
-func mustBeThere(c *config.Config, fresh func() error) error {
-	if c.Store.Kind != "local" {
-		return nil
-	}
-	_, err := os.Stat(c.Store.Dir)
-	switch {
-	case err == nil:
-		return nil
-	case fresh == nil:
-		return fmt.Errorf("data folder %w: name it with --data, or a server with --server", plainPath(err))
-	}
-	return mistaken(fresh())
-}
-
-// placeOf says which store a configuration is about.
-func placeOf(c *config.Config) string {
-	if c.Store.Kind == "local" {
-		return "data folder " + c.Store.Dir
-	}
-	return "DynamoDB, tables " + c.Tables.Prefix + "_…"
 }
 
 // served are keys that a server has.
@@ -110,8 +97,8 @@ func (s served) revoke(ctx context.Context, id string) (wire.KeyInfo, error) {
 
 func (s served) close() error { return nil }
 
-// kept are keys in a store that is open here. Who can open it, may do
-// everything.
+// kept are the keys of a store that this process opened. Access to the store is
+// access to all keys.
 type kept struct {
 	store    store.Store
 	registry *apikeys.Registry
@@ -132,7 +119,7 @@ func (k kept) create(ctx context.Context, b wire.KeyDraft) (made wire.NewKey, er
 	return wire.NewKey{KeyInfo: api.KeyInfo(&key, now()), Key: text}, nil
 }
 
-// mistaken makes of what is wrong with a draft a mistake on the command line.
+// mistaken turns an error about an invalid value into a usage error.
 func mistaken(err error) error {
 	var e *varve.Error
 	if errors.As(err, &e) && e.Failure == varve.Invalid {

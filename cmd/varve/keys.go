@@ -20,7 +20,7 @@ import (
 func keysCommand(a *app) *cobra.Command {
 	cmd := group("keys", "Make, list and revoke API keys", a.keysCreate(), a.keysList(), a.keysRevoke())
 	cmd.Long = "Make, list and revoke API keys.\n\n" +
-		"With --server or VARVE_SERVER, or with a key, the server is asked, which takes an admin key once there are keys. Without, or with\n" +
+		"With --server or VARVE_SERVER, or with a key, the server is asked, which requires an admin key once keys exist. Without, or with\n" +
 		"--data or --store, the store itself is opened. If a server has that open, name the server."
 	return cmd
 }
@@ -61,12 +61,12 @@ func (a *app) keysCreate() *cobra.Command {
 		"  varve keys create --scope write --name gateway-7 --expires 90d --readings 5000\n" +
 		"  varve keys create --scope read,write --tenant acme"
 	fl := cmd.Flags()
-	fl.StringSliceVar(&scopes, "scope", nil, "what it may do: read, write, or both with a comma; or admin, which is everything")
-	fl.StringVar(&d.Tenant, "tenant", "", "whose data it is for (default: default, or that of the key which is used)")
+	fl.StringSliceVar(&scopes, "scope", nil, "rights: read, write, or both with a comma; or admin, which includes all")
+	fl.StringVar(&d.Tenant, "tenant", "", "tenant of the key (default: default, or the tenant of the key in use)")
 	fl.StringVar(&d.Name, "name", "", "a `name` for people")
 	fl.StringVar(&expires, "expires", "never", "when it ends: a time, a date, after a while as in 90d, or never")
-	fl.Float64Var(&d.RequestsPerSecond, "requests", 0, "at most so many requests a second; 0: no bound")
-	fl.Float64Var(&d.ReadingsPerSecond, "readings", 0, "at most so many readings a second; 0: no bound")
+	fl.Float64Var(&d.RequestsPerSecond, "requests", 0, "requests a second; 0 means no limit")
+	fl.Float64Var(&d.ReadingsPerSecond, "readings", 0, "readings a second; 0 means no limit")
 	a.words(cmd, "scope", apikeys.ScopeNames()...)
 	return cmd
 }
@@ -89,13 +89,13 @@ func readExpires(text string, now time.Time) (*time.Time, error) {
 }
 
 func (a *app) keysList() *cobra.Command {
-	return a.keysSub("list", "List the keys, also those that ended in the last 90 days", takes(0, 0), nil, func(r keyring, cmd *cobra.Command, _ []string) error {
+	return a.keysSub("list", "List the keys, including keys that ended in the last 90 days", takes(0, 0), nil, func(r keyring, cmd *cobra.Command, _ []string) error {
 		list, err := r.list(cmd.Context())
 		if err != nil {
 			return err
 		}
 		g := listing{header: []string{"id", "tenant", "scopes", "state", "created", "expires", "rate", "name"},
-			empty: "There are no keys: varve keys create --scope admin makes the first."}
+			empty: "No keys: varve keys create --scope admin creates the first."}
 		for i := range list.Keys {
 			k := &list.Keys[i]
 			g.add(k.ID, k.Tenant, strings.Join(k.Scopes, ","), k.State, timeOrNever(&k.Created), timeOrNever(k.Expires), rateText(k), k.Name)
@@ -182,7 +182,7 @@ func (a *app) keysSub(use, short string, args cobra.PositionalArgs, fresh func()
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			r, err := a.keyring(cmd, &f, fresh)
+			r, err := a.openKeyring(cmd, &f, fresh)
 			if err != nil {
 				return err
 			}
@@ -192,7 +192,7 @@ func (a *app) keysSub(use, short string, args cobra.PositionalArgs, fresh func()
 	}
 	f.addSome(cmd, storeFlag, dataFlag)
 	cmd = a.remote(cmd, "table", "json")
-	cmd.Flags().Lookup("server").DefValue = "" // which is for those who name a key
+	cmd.Flags().Lookup("server").DefValue = "" // it applies only if a key is given
 	cmd.MarkFlagsMutuallyExclusive("server", "store")
 	cmd.MarkFlagsMutuallyExclusive("server", "data")
 	return cmd

@@ -53,10 +53,10 @@ func (a *app) logAdd() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&at, "time", "", "when it was: RFC 3339, or milliseconds since 1970 (default: now)")
-	f.StringVar(&l.ID, "id", "", "an id: with --time, it names the entry: sent again with other content it is a conflict (default: one of its content)")
+	f.StringVar(&l.ID, "id", "", "with --time, the id of the entry; other content under it is a conflict (default: computed from the content)")
 	f.StringVarP(&l.Message, "message", "m", "", "what happened")
-	f.StringVar(&l.Operator, "operator", "", "who sees to it")
-	f.StringVar(&l.EscalatedTo, "escalate", "", "the `supervisor` who was told")
+	f.StringVar(&l.Operator, "operator", "", "the `person` in charge")
+	f.StringVar(&l.EscalatedTo, "escalate", "", "the informed `supervisor`")
 	f.StringVar(&attributes, "attributes", "", "anything else, as a JSON `object`")
 	return a.remote(cmd, "table", "json")
 }
@@ -121,7 +121,7 @@ func (a *app) logsList(use, short string, of func(*client.LogQuery, string)) *co
 }
 
 func (a *app) showLogs(list []wire.LogBody) error {
-	g := listing{header: []string{"time", "device", "state", "message", "operator", "escalated to"}, empty: "There are no such entries."}
+	g := listing{header: []string{"time", "device", "state", "message", "operator", "escalated to"}, empty: "No such entries."}
 	if a.output == "csv" {
 		g.header = append(g.header, "id", "attributes")
 	}

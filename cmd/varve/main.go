@@ -14,5 +14,5 @@ func main() {
 		<-ctx.Done()
 		stop() // a second signal ends the process at once
 	}()
-	os.Exit(run(ctx, os.Args[1:], streamsOf(os.Stdin, os.Stdout, os.Stderr)))
+	os.Exit(execute(ctx, os.Args[1:], streamsOf(os.Stdin, os.Stdout, os.Stderr)))
 }

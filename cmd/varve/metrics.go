@@ -2,19 +2,16 @@ package main
 
 import (
 	"context"
-	"math"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/varvedb/varve/cloudwatch"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/store/local"
 )
 
-// publish writes metrics for CloudWatch until stop is called, if they are
-// wanted. What it returns first counts verdicts.
+// publish writes metrics for CloudWatch until stop is called, if they are enabled.
+// The caller counts verdicts with judged.
 func (a *app) publish(ctx context.Context, c *config.Config, e *engine.Engine, log zerolog.Logger) (judged func(readings, rejected int), stop func()) {
 	if !c.Metrics.CloudWatch {
 		return nil, func() {}
@@ -29,7 +26,7 @@ func (a *app) publish(ctx context.Context, c *config.Config, e *engine.Engine, l
 		tick := time.NewTicker(cloudwatch.Every)
 		defer tick.Stop()
 		if err := p.Run(ctx, tick.C); err != nil {
-			log.Error().Err(err).Msg("no metrics for CloudWatch from now on")
+			log.Error().Err(err).Msg("CloudWatch metrics disabled")
 		}
 	}()
 	return p.Judged, func() {
@@ -41,8 +38,8 @@ func (a *app) publish(ctx context.Context, c *config.Config, e *engine.Engine, l
 // backlogWithin bounds the time that counting the backlog takes.
 const backlogWithin = 10 * time.Second
 
-// backlog counts the marks that wait for their roll-up; while that cannot be
-// done, it is what it was.
+// backlog returns a function that counts the dirty markers. If the count fails, it
+// returns the previous count.
 func backlog(ctx context.Context, e *engine.Engine) func() float64 {
 	last := 0
 	return func() float64 {
@@ -53,18 +50,4 @@ func backlog(ctx context.Context, e *engine.Engine) func() float64 {
 		}
 		return float64(last)
 	}
-}
-
-// registerDisk adds the room on a data folder's disk to the metrics; NaN: it
-// cannot be told.
-func registerDisk(reg *prometheus.Registry, dir string) {
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "varve_disk_free_bytes", Help: "What the data folder's disk has free.",
-	}, func() float64 {
-		free, err := local.Free(dir)
-		if err != nil {
-			return math.NaN()
-		}
-		return float64(free)
-	}))
 }

@@ -18,7 +18,7 @@ import (
 type listing struct {
 	header []string
 	rows   [][]string
-	empty  string // said instead of an empty table
+	empty  string // printed instead of an empty table
 }
 
 func (g *listing) add(cells ...string) { g.rows = append(g.rows, cells) }

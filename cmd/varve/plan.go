@@ -4,8 +4,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// planLine is what a plan does with one table, or, for people, with several
-// empty ones for one reason.
+// planLine is the action of a plan on one table. For people it may stand for several
+// empty tables with one reason.
 type planLine struct {
 	action, name, reason string
 	readings, bytes      int64

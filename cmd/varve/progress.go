@@ -13,7 +13,7 @@ type progress struct {
 	out   io.Writer
 	all   *mpb.Progress
 	bar   *mpb.Bar
-	total int64 // 0: it is not known
+	total int64 // 0 means unknown
 }
 
 func newProgress(a *app, total int64, show bool) *progress {
@@ -39,15 +39,15 @@ func (p *progress) add(bytes int64) {
 func (p *progress) print(line string) {
 	line = printable(line) + "\n"
 	if p.all != nil {
-		// Without the bar there is nothing to print above.
+		// If the bar ended, the line is lost with it.
 		_, _ = p.all.Write([]byte(line))
 		return
 	}
 	fmt.Fprint(p.out, line)
 }
 
-// end takes the bar down: full if everything was sent, else as it is. What no
-// reading stands in, such as a header, moves it on only here.
+// end removes the bar. If all was sent it is full: parts without readings, such as
+// headers, are counted only here.
 func (p *progress) end(complete bool) {
 	if p.all == nil {
 		return

@@ -34,7 +34,7 @@ func queryCommand(a *app) *cobra.Command {
 				return usageError{fmt.Errorf("--%w", err)}
 			}
 			if q.Limit < 0 {
-				return usageError{fmt.Errorf("--limit %d is negative: say how many readings, or 0 for all", q.Limit)}
+				return usageError{fmt.Errorf("--limit %d is negative: use a number, or 0 for all", q.Limit)}
 			}
 			if explain && a.output == "ndjson" {
 				return usageError{errors.New("--explain has no output ndjson: use table, json or csv")}
@@ -54,12 +54,12 @@ func queryCommand(a *app) *cobra.Command {
 	f.StringVar(&q.To, "to", "", "before this `time` (default: the end)")
 	f.StringVar(&q.During, "during", "", "instead of both, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14")
 	f.StringVar(&order, "order", "asc", "asc or desc")
-	f.IntVar(&q.Limit, "limit", 0, "at most so many readings; 0: all")
+	f.IntVar(&q.Limit, "limit", 0, "limit of readings; 0 means all")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
-	f.StringVar(&q.Cursor, "cursor", "", "go on where an earlier page ended")
+	f.StringVar(&q.Cursor, "cursor", "", "continue after an earlier page")
 	f.BoolVar(&q.Consistent, "consistent", false, "see every reading acknowledged before")
-	f.BoolVar(&q.SkipDamaged, "skip-damaged", false, "leave damaged rows out, and say so, rather than fail")
-	f.BoolVar(&explain, "explain", false, "print which tables would be read and what it would cost, and read nothing")
+	f.BoolVar(&q.SkipDamaged, "skip-damaged", false, "omit and report damaged rows instead of failing")
+	f.BoolVar(&explain, "explain", false, "print the tables that would be read and the cost, without reading")
 	a.words(cmd, "order", "asc", "desc")
 	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
@@ -95,10 +95,10 @@ func (a *app) readings(cmd *cobra.Command, c *client.Client, q client.Query) (er
 	return nil
 }
 
-// beginning keeps what an answer begins with.
+// beginning stores the beginning of an answer.
 type beginning struct {
 	text []byte
-	rows int // lines, of which CSV and JSON have one without readings
+	rows int // lines; CSV and JSON have one line without readings
 }
 
 func (b *beginning) Write(p []byte) (int, error) {
@@ -117,8 +117,7 @@ func (b *beginning) empty() bool {
 	return len(b.text) == 0 || bytes.HasPrefix(b.text, []byte("time,")) && b.rows <= 1
 }
 
-// needStream fails if there is no such stream: nothing was found because a name
-// is misspelt.
+// needStream fails if the stream does not exist: its name may be misspelt.
 func (a *app) needStream(cmd *cobra.Command, c *client.Client, stream string) error {
 	list, err := c.Streams(cmd.Context())
 	if err != nil {
@@ -127,7 +126,7 @@ func (a *app) needStream(cmd *cobra.Command, c *client.Client, stream string) er
 	if slices.ContainsFunc(list.Streams, func(s wire.StreamInfo) bool { return s.Name == stream }) {
 		return nil
 	}
-	return fmt.Errorf("there is no stream %s: varve streams lists those that there are", stream)
+	return fmt.Errorf("stream %s: not found: varve streams lists all streams", stream)
 }
 
 // saySkipped names damaged rows that were left out.
@@ -142,7 +141,7 @@ func (a *app) saySkipped(c *query.Coverage) {
 }
 
 func (a *app) sayMore(cursor string) {
-	fmt.Fprintf(a.err, "There are more: go on with --cursor %s\n", cursor)
+	fmt.Fprintf(a.err, "More exist: continue with --cursor %s\n", cursor)
 }
 
 func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query) error {
@@ -172,7 +171,7 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 	if n == 0 {
 		return a.sayNone(cmd, c, q)
 	}
-	from := "" // which is not told to tenants
+	from := "" // tenants do not see it
 	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
 		from = " from " + count(tables, "table")
 	}
@@ -189,7 +188,7 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 	return nil
 }
 
-// sayNone tells an empty window from a misspelt stream.
+// sayNone reports an empty window, or a misspelt stream.
 func (a *app) sayNone(cmd *cobra.Command, c *client.Client, q client.Query) error {
 	if err := a.needStream(cmd, c, q.Stream); err != nil {
 		return err
@@ -221,6 +220,6 @@ func (a *app) explain(cmd *cobra.Command, c *client.Client, q client.Query) erro
 	if err := a.show(&g, x); err != nil || a.output != "table" {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "\nRead to its end, at the least: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
+	_, err = fmt.Fprintf(a.out, "\nCost of reading to the end, at least: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
 	return err
 }

@@ -22,8 +22,8 @@ type repairFlags struct {
 func repairCommand(a *app) *cobra.Command {
 	var f repairFlags
 	cmd := &cobra.Command{
-		Use: "repair", Short: "Set damaged data aside and go on with the rest", Args: cobra.NoArgs,
-		Long: "Set damaged data aside and go on with the rest. Without --apply it prints what it would do and changes nothing.\n" +
+		Use: "repair", Short: "Set damaged data aside and keep the rest", Args: cobra.NoArgs,
+		Long: "Set damaged data aside and keep the rest. Without --apply it prints what it would do and changes nothing.\n" +
 			"On a data folder, which no server may have open, it keeps all that can be read, moves the damaged files into the folder damaged in it,\n" +
 			"deletes nothing, lists what is lost by table, series and time, and recounts lost roll-ups. On DynamoDB it makes the registry and the tables agree.",
 		Example: "  varve repair --data data\n  varve repair --data data --apply\n  varve repair --store dynamodb --scan --rate 100 --apply",
@@ -32,14 +32,11 @@ func repairCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch c := &loaded.Config; c.Store.Kind {
-			case "dynamodb":
-				return a.repairDynamo(cmd.Context(), c, f.dynamoRepair)
-			case "local":
-				return a.repairFolder(cmd.Context(), c, f.apply)
-			default:
-				return usageError{fmt.Errorf("store.kind: %s keeps nothing on disk: there is nothing to repair", c.Store.Kind)}
+			kind := kindOf(&loaded.Config)
+			if kind.repair == nil {
+				return usageError{fmt.Errorf("store.kind: %s has nothing on disk to repair: use another kind", kind.name)}
 			}
+			return kind.repair(cmd.Context(), a, &loaded.Config, &f)
 		},
 	}
 	f.add(cmd)
@@ -87,7 +84,7 @@ func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) er
 	if slices.ContainsFunc(losses, mayHoldKeys) {
 		fmt.Fprintln(a.err, "API keys may be among what is lost. If requests are refused without a key, make one with varve keys create.")
 	}
-	fmt.Fprintf(a.err, "The store verifies. What was damaged is kept in %s/damaged.\n", c.Store.Dir)
+	fmt.Fprintf(a.err, "The store verifies. The damaged files are in %s/damaged.\n", c.Store.Dir)
 	return nil
 }
 

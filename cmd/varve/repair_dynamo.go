@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// dynamoRepair is what the flags of a repair on DynamoDB say.
+// dynamoRepair holds the flags of a repair on DynamoDB.
 type dynamoRepair struct {
 	dynamo.Repairing
 	apply      bool
@@ -23,7 +23,7 @@ type dynamoRepair struct {
 
 // addDynamo adds the flags of a repair on DynamoDB.
 func (r *dynamoRepair) addDynamo(flags *pflag.FlagSet) {
-	flags.BoolVar(&r.Scan, "scan", false, "on DynamoDB, read all rows of all tables, rather than what tables say of themselves")
+	flags.BoolVar(&r.Scan, "scan", false, "on DynamoDB, read all rows of all tables, instead of the tables' own records")
 	flags.Float64Var(&r.Rate, "rate", 0, "on DynamoDB, at most so many read units a second for scans; 0 means no limit")
 	flags.BoolVar(&r.acceptLoss, "accept-loss", false, "on DynamoDB, stop reporting deleted tables as missing: their readings are known to be lost")
 }
@@ -71,7 +71,7 @@ func (a *app) repairDynamo(ctx context.Context, c *config.Config, r dynamoRepair
 	return errors.Join(registry.Apply(ctx, items), s.Repair(ctx, &plan, r.acceptLoss))
 }
 
-// repairSteps lists what a repair does, and what it leaves.
+// repairSteps lists the steps of a repair, and the findings that it leaves alone.
 func repairSteps(p *dynamo.RepairPlan, items []streams.Repair, acceptLoss bool, policy *retention.Policy) []repairStep {
 	steps := []repairStep{}
 	for _, it := range items {
@@ -83,13 +83,13 @@ func repairSteps(p *dynamo.RepairPlan, items []streams.Repair, acceptLoss bool, 
 			it.Tenant, it.Name, strings.Join(it.Classes, " "), max(it.Window, 1e6), count(len(it.Shards), "device")), why})
 	}
 	for _, row := range p.Rows {
-		steps = append(steps, repairStep{"write row", fmt.Sprintf("%s: %s/%s", row.Table, row.Tenant, row.Stream), "the table does not say how the stream lies in it"})
+		steps = append(steps, repairStep{"write row", fmt.Sprintf("%s: %s/%s", row.Table, row.Tenant, row.Stream), "the table has no record of the stream's layout"})
 	}
 	for _, text := range p.Damaged {
 		steps = append(steps, repairStep{"leave", text, "delete the row by hand, and repair again"})
 	}
 	for _, t := range p.Lost {
-		step := repairStep{"leave", t.Name(), "somebody deleted it: restore it from a backup, or accept the loss with --accept-loss"}
+		step := repairStep{"leave", t.Name(), "deleted by another program: restore it from a backup, or accept the loss with --accept-loss"}
 		if acceptLoss {
 			step.Step, step.Why = "accept loss", "somebody deleted it"
 		}

@@ -72,7 +72,7 @@ func (a *app) rollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery
 	return a.show(g, list)
 }
 
-// noRollups says why there are no roll-ups.
+// noRollups returns the reason for an empty answer.
 func (a *app) noRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery) (string, error) {
 	if err := a.needStream(cmd, c, q.Stream); err != nil {
 		return "", err
@@ -90,9 +90,9 @@ func (a *app) noRollups(cmd *cobra.Command, c *client.Client, q client.RollupQue
 func rebuildCommand(a *app) *cobra.Command {
 	var from, to string
 	cmd := &cobra.Command{
-		Use: "rebuild STREAM DEVICE", Short: "Count what was written while roll-ups were off",
-		Long: "Count the hours of which more readings are there than were counted.\n" +
-			"Hours are left as they are where readings are gone that would tell what was counted.",
+		Use: "rebuild STREAM DEVICE", Short: "Recount readings that were written while roll-ups were off",
+		Long: "Recount hours that have more stored readings than their roll-up counted.\n" +
+			"An hour stays unchanged if readings are gone that are needed to recount it.",
 		Args: takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
@@ -109,9 +109,9 @@ func rebuildCommand(a *app) *cobra.Command {
 			text := count(done.Hours, "hour") + " to count.\n"
 			switch {
 			case done.Left == 1:
-				text += "1 hour is left as it is: readings that would tell what of it was counted are gone.\n"
+				text += "1 hour is unchanged: readings that are needed to recount it are gone.\n"
 			case done.Left > 1:
-				text += count(done.Left, "hour") + " are left as they are: readings that would tell what of them was counted are gone.\n"
+				text += count(done.Left, "hour") + " are unchanged: readings that are needed to recount them are gone.\n"
 			}
 			_, err = fmt.Fprint(a.out, text)
 			return err
@@ -122,10 +122,10 @@ func rebuildCommand(a *app) *cobra.Command {
 	return a.remote(cmd)
 }
 
-// rollupsCounted is what the log says of roll-ups that were counted.
+// rollupsCounted returns the log event of a run of the aggregator.
 func rollupsCounted(err error) string {
 	if err != nil {
-		return "roll-ups were not all counted; reads count the rest, and the next run goes on"
+		return "roll-ups not all counted, retrying"
 	}
 	return "roll-ups counted"
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +42,7 @@ type std struct {
 	out, err io.Writer
 	shown    bool      // out is a terminal
 	terminal bool      // err is one
-	console  io.Writer // err, for those who colour what they write, or draw
+	console  io.Writer // err, for coloured logs and the progress bar
 }
 
 func streamsOf(in io.Reader, out, err *os.File) std {
@@ -58,13 +59,13 @@ type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
 
-// exitError ends the program with a code; what there was to say has been said.
+// exitError ends the program with an exit code and prints nothing.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-// run is the program: it returns the exit code.
-func run(ctx context.Context, args []string, s std) int {
+// execute runs the program and returns the exit code.
+func execute(ctx context.Context, args []string, s std) int {
 	s.console, s.err = s.err, &printer{w: s.err}
 	if s.shown {
 		s.out = &printer{w: s.out}
@@ -90,8 +91,8 @@ func run(ctx context.Context, args []string, s std) int {
 	}
 }
 
-// isUsage tells mistakes on the command line and in the configuration from
-// failures. Cobra's own errors have no type.
+// isUsage reports whether an error is a mistake on the command line or in the
+// configuration. Cobra's own errors have no type.
 func isUsage(err error) bool {
 	var usage usageError
 	if errors.As(err, &usage) {
@@ -108,7 +109,7 @@ func isUsage(err error) bool {
 // oneLine joins the lines of joined errors.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// app is what all commands share.
+// app holds the state that all commands share.
 type app struct {
 	*std
 	server  string
@@ -150,7 +151,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&a.server, "server", def, "the server's `address` (VARVE_SERVER)")
 	a.access.add(cmd)
-	cmd.Flags().DurationVar(&a.timeout, "timeout", 0, "give up after this time; 0: never")
+	cmd.Flags().DurationVar(&a.timeout, "timeout", 0, "give up after this time; 0 means never")
 	if len(outputs) > 0 {
 		a.outputFlag(cmd, outputs...)
 	}
@@ -172,7 +173,7 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 	cmd.Flags().StringVarP(&output, "output", "o", outputs[0], "`form` of the output: "+strings.Join(outputs, ", "))
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if a.output = output; !contains(outputs, output) {
+		if a.output = output; !slices.Contains(outputs, output) {
 			return usageError{fmt.Errorf("output %q is unknown: use %s", output, strings.Join(outputs, ", "))}
 		}
 		if p, ok := a.out.(*printer); ok {
@@ -183,7 +184,7 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 	a.words(cmd, "output", outputs...)
 }
 
-// words are what a shell completes a flag with.
+// words adds the shell completions of a flag.
 func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
 	// Registering cannot fail for a flag that was just made.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -191,7 +192,7 @@ func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
 	})
 }
 
-// group is a command that is nothing without one of those below it.
+// group is a command that only has subcommands.
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -212,15 +213,6 @@ func takes(least, most int) cobra.PositionalArgs {
 		}
 		return usageError{fmt.Errorf("%s takes %s (see %s --help)", cmd.CommandPath(), strings.TrimPrefix(cmd.Use, cmd.Name()+" "), cmd.CommandPath())}
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }
 
 func versionCommand(a *app) *cobra.Command {

@@ -28,7 +28,7 @@ func (a *app) rulesList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := listing{header: []string{"id", "severity", "stream", "device", "condition", "for", "gap", "muted until"}, empty: "There are no rules: varve rules add makes one."}
+			g := listing{header: []string{"id", "severity", "stream", "device", "condition", "for", "gap", "muted until"}, empty: "No rules: varve rules add creates one."}
 			for i := range list.Rules {
 				r, muted := &list.Rules[i], ""
 				if r.MutedUntil != nil {
@@ -80,8 +80,7 @@ func (a *app) ruleAdd() *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
-// thresholdOf is what a word stands for: a number or boolean if it is one, else
-// a string.
+// thresholdOf parses a threshold: a number, a boolean, or else a string.
 func thresholdOf(text string) (json.RawMessage, error) {
 	if text == "true" || text == "false" {
 		return json.RawMessage(text), nil
@@ -97,7 +96,7 @@ func (a *app) ruleDeadman() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "deadman DURATION", Short: "Make a rule about devices that send nothing for so long", Args: takes(1, 1),
 		Long: "Make a rule about devices that send nothing for so long. It is about active devices: of one that is not registered yet, or with --stream was\n" +
-			"never seen in the stream, it tells nothing.",
+			"never seen in the stream, it has no effect.",
 		Example: "  varve rules deadman 10m --severity critical\n  varve rules deadman 1h --device gate_1",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Kind, r.For = "deadman", args[0]

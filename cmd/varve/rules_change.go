@@ -12,8 +12,8 @@ func (a *app) ruleEdit() *cobra.Command {
 	var to wire.RulePost
 	var threshold string
 	cmd := &cobra.Command{
-		Use: "edit ID", Short: "Change what the flags say of a rule", Args: takes(1, 1),
-		Long: "Change what the flags say of a rule. Another severity keeps its alerts as they are. Any other change makes it a new rule under its id:\n" +
+		Use: "edit ID", Short: "Change a rule", Args: takes(1, 1),
+		Long: "Change a rule. Another severity keeps its alerts as they are. Any other change makes it a new rule under its id:\n" +
 			"its open alerts are resolved, and readings that arrive from then on are evaluated.",
 		Example: "  varve rules edit hot --severity critical\n  varve rules edit hot --threshold 35 --for 10m",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,53 +62,10 @@ func (a *app) ruleEdit() *cobra.Command {
 	f.StringVar(&to.Device, "device", "", "only readings of this device")
 	f.StringVar(&to.Field, "field", "", "the field that is compared")
 	f.StringVar(&to.Comparison, "comparison", "", "how it is compared: >, >=, <, <=, == or !=")
-	f.StringVar(&threshold, "threshold", "", "with what it is compared")
-	f.StringVar(&to.For, "for", "", "how long the condition must hold, or how long there is no reading, as in 5m")
-	f.StringVar(&to.Gap, "gap", "", "the longest time between two readings of an alert, as in 10m, or none; empty: measured")
+	f.StringVar(&threshold, "threshold", "", "the value to compare with")
+	f.StringVar(&to.For, "for", "", "how long the condition must hold, or how long the device is silent, as in 5m")
+	f.StringVar(&to.Gap, "gap", "", "the longest time between two readings of an alert, as in 10m, or none; if empty, measured")
 	f.StringVar(&to.Severity, "severity", "", "info, warning or critical")
 	a.words(cmd, "severity", severities...)
 	return a.remote(cmd, "table", "json")
-}
-
-func (a *app) ruleMute() *cobra.Command {
-	var until string
-	var m wire.Mute
-	cmd := &cobra.Command{
-		Use: "mute ID", Short: "Mute the alerts of a rule until a time", Args: takes(1, 1),
-		Example: "  varve rules mute hot --for 2h\n  varve rules mute hot --until 2026-12-01T08:00:00Z",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := readMute(until, &m); err != nil {
-				return err
-			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			rule, err := c.MuteRule(cmd.Context(), args[0], m)
-			if err != nil {
-				return err
-			}
-			return a.sayMuted("Rule "+rule.ID, rule.MutedUntil)
-		},
-	}
-	muteFlags(cmd, &until, &m)
-	return a.remote(cmd)
-}
-
-func (a *app) ruleUnmute() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "unmute ID", Short: "Unmute the alerts of a rule", Args: takes(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			rule, err := c.UnmuteRule(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return a.sayMuted("Rule "+rule.ID, rule.MutedUntil)
-		},
-	}
-	return a.remote(cmd)
 }

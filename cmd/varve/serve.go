@@ -22,10 +22,6 @@ import (
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/health"
-	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/dynamo"
-	"github.com/varvedb/varve/store/local"
-	"github.com/varvedb/varve/store/mem"
 )
 
 func serveCommand(a *app) *cobra.Command {
@@ -53,17 +49,16 @@ func serveCommand(a *app) *cobra.Command {
 // serve runs the service until the context ends.
 func (a *app) serve(ctx context.Context, c *config.Config) error {
 	log := a.logger(c.Log)
-	if os.Getenv("GOMAXPROCS") == "" && c.Store.Kind == "local" {
-		// One thread mostly waits for the disk; the others need not wait for
-		// the scheduler to notice.
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	if extra := kindOf(c).extraThreads; os.Getenv("GOMAXPROCS") == "" && extra > 0 {
+		// A thread that waits for the disk blocks a processor until the scheduler
+		// notices.
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + extra)
 	}
 	secured, err := secure(c, log)
 	if err != nil {
 		return err
 	}
-	// The port first: nobody should wait for a folder to open to be told that
-	// the port is taken.
+	// The port comes first: a taken port fails before a slow folder opens.
 	listener, err := listen(ctx, c.Server.Listen)
 	if err != nil {
 		return err
@@ -76,7 +71,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	failed := make(chan error, 1)
 	go func() { failed <- serve(srv, listener) }()
 	e, err := a.openUntil(ctx, c, log, conditions)
-	if ctx.Err() != nil && err != nil { // told to stop
+	if ctx.Err() != nil && err != nil { // interrupted
 		return srv.Close()
 	}
 	if err != nil {
@@ -89,36 +84,35 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	warnOfClear(c, log)
 	keysOn, err := e.Keys.On(ctx)
 	a.greet(c, listener.Addr(), keysOn || err != nil)
-	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("ready")
+	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("service started")
 	select {
 	case <-ctx.Done():
-		log.Info().Msg("stopping: no new connections, waiting for requests under way")
+		log.Info().Msg("shutdown started")
 		err = drain(srv, c.Server.Drain, log)
 	case err = <-failed:
 	}
 	stopMetrics()
 	err = errors.Join(err, closeWithin(max(c.Server.Drain, leastClose), e.Close))
 	if err == nil {
-		log.Info().Msg("stopped")
+		log.Info().Msg("service stopped")
 	}
 	return err
 }
 
-// fatal ends the process at once: the store cannot go on, nor be closed in
-// order. What was acknowledged is durable.
+// fatal ends the process at once, because the store can neither continue nor close.
+// Acknowledged readings are durable.
 func (a *app) fatal(msg string) {
-	fmt.Fprintf(a.err, "varve: the store cannot go on: %s\n", msg)
+	fmt.Fprintf(a.err, "varve: the store failed: %s\n", msg)
 	os.Exit(exitFailure) //nolint:forbidigo // nothing can be unwound
 }
 
-// drain ends the server when its requests are done, or at the latest after the
-// time that they have.
+// drain ends the server when its requests are done, or after the given time.
 func drain(srv *http.Server, within time.Duration, log zerolog.Logger) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	err := srv.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn().Stringer("after", within).Msg("requests under way were cut off")
+		log.Warn().Stringer("after", within).Msg("requests cut off")
 		return srv.Close()
 	}
 	return err
@@ -151,7 +145,8 @@ func (a *app) logger(c config.Log) zerolog.Logger {
 }
 
 func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions) (*engine.Engine, error) {
-	st, holder, err := openStore(ctx, c, log, conditions, a.fatal)
+	kind := kindOf(c)
+	st, err := kind.open(ctx, storeOptions{c, log, conditions, a.fatal})
 	if err != nil {
 		return nil, err
 	}
@@ -162,74 +157,27 @@ func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logg
 	return engine.Open(ctx, engine.Options{
 		Store: st, Retention: c.Policy(), Grid: &grid,
 		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
-		Layouts: c.Layouts(), Parallel: parallel(c), LogRetention: c.Logs.Retention, NoRollups: !c.Rollups.Enabled, Resent: c.Resent(),
+		Layouts: c.Layouts(), Parallel: kind.tables, LogRetention: c.Logs.Retention, NoRollups: !c.Rollups.Enabled, Resent: c.Resent(),
 		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings, RequestTimeout: c.Limits.Request,
 		SeriesFields: c.Limits.SeriesFields,
-		Holder:       holder, Now: now, Conditions: conditions, Events: engineEvents(log),
+		Holder:       kind.holder, Now: now, Conditions: conditions, Events: engineEvents(log),
 	})
-}
-
-// parallel is how many tables a query reads at a time: as many as there mostly
-// are, where each takes its time on a network.
-func parallel(c *config.Config) int {
-	if c.Store.Kind == "dynamodb" {
-		return 16
-	}
-	return 1
-}
-
-// readsAtWork returns how many reads may read from the store at a time: many where
-// they mostly wait for a network; 0 is as many as keep the processors busy.
-func readsAtWork(c *config.Config) int {
-	if c.Store.Kind == "dynamodb" {
-		return 256
-	}
-	return 0
-}
-
-// openStore opens the store, and returns who this process is for leases. The
-// embedded store is this process's alone, so its leases need not tell processes
-// apart; the engine finds a name for one of many.
-func openStore(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions, fatal func(msg string)) (st store.Store, holder string, err error) {
-	switch c.Store.Kind {
-	case "mem":
-		return mem.New(now), "", nil
-	case "dynamodb":
-		st, err = openDynamo(ctx, c, conditions)
-		return st, "", err
-	}
-	minFree := int64(c.Store.MinFree)
-	if minFree == 0 {
-		minFree = -1
-	}
-	embedded, err := local.Open(local.Options{
-		Dir: c.Store.Dir, Now: now, TailBytes: int64(c.Store.Memory), CacheBytes: int64(c.Store.Cache), MinFree: minFree,
-		Conditions: conditions, Events: localEvents(log, fatal),
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	logLosses(log, embedded.Losses())
-	return embedded, "embedded", nil
 }
 
 // newHandler returns the handler of an engine that is open.
 func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *api.Server {
 	reg := prometheus.NewRegistry()
-	switch st := e.Store.(type) {
-	case *dynamo.Store:
-		registerUsage(reg, st)
-	case *local.Store:
-		registerDisk(reg, c.Store.Dir)
-		registerDamage(reg, st)
+	kind := kindOf(c)
+	if kind.register != nil {
+		kind.register(reg, c, e.Store)
 	}
 	return api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts,
 		Rollups: e.Rollups, Counter: e.Counter, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
-		Version: versionText(), Verify: verifierOf(e, c), Metrics: reg, Hosts: c.Server.HostList(),
+		Version: versionText(), Verify: verifierOf(e, c, kind), Metrics: reg, Hosts: c.Server.HostList(),
 		Limits: api.Limits{
 			Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall,
-			Reads: c.Limits.Reads, ReadsAtWork: readsAtWork(c),
+			Reads: c.Limits.Reads, ReadsAtWork: kind.reads,
 		},
 		Events: api.Events{
 			Failed:     newFailures(log, now).request,
@@ -248,18 +196,10 @@ func newServer(c *config.Config, log zerolog.Logger, handler http.Handler) *http
 	}
 }
 
-// greet says what there is and what to try next, in lines that work when they
-// are pasted.
+// greet prints the addresses and next commands, ready to paste.
 func (a *app) greet(c *config.Config, at net.Addr, keysOn bool) {
 	url := c.Server.URL(at.String())
-	where := "in memory only: it is gone when the process ends"
-	switch c.Store.Kind {
-	case "local":
-		where = "in " + absolute(c.Store.Dir)
-	case "dynamodb":
-		where = "in " + placeOf(c)
-	}
-	self, server, keys := selfCommand(), "", "there are none yet: only this machine can reach it"
+	self, server, keys := selfCommand(), "", "none yet: only this machine can reach it"
 	if url != client.DefaultServer {
 		server = "  export VARVE_SERVER=" + url + "\n"
 	}
@@ -280,10 +220,10 @@ Try next, in another terminal:
 
 Ctrl-C stops it.
 
-`, versionText(), url, url, where, keys, server, now().UTC().Format(time.RFC3339), self, self, self)
+`, versionText(), url, url, kindOf(c).greeting(c), keys, server, now().UTC().Format(time.RFC3339), self, self, self)
 }
 
-// absolute is a path as it is whatever the working folder.
+// absolute returns the absolute form of a path, if it has one.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs

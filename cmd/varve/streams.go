@@ -28,7 +28,7 @@ func listStreams(a *app, use, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := listing{header: []string{"stream", "class", "row window"}, empty: "There are no streams yet: varve ingest FILES… makes some."}
+			g := listing{header: []string{"stream", "class", "row window"}, empty: "No streams yet: varve ingest FILES… creates them."}
 			for _, s := range list.Streams {
 				g.add(s.Name, s.Class, s.RowWindow)
 			}
@@ -60,7 +60,7 @@ func spreadCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "What %s sends to %s is spread over %d keys.\n", args[1], s.Name, max(s.Shards[args[1]], 1))
+			_, err = fmt.Fprintf(a.out, "Readings of %s in %s are spread over %d keys.\n", args[1], s.Name, max(s.Shards[args[1]], 1))
 			return err
 		},
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func tablesCommand(a *app) *cobra.Command {
-	return group("tables", "See the tables, and what becomes of them",
+	return group("tables", "List and manage the tables",
 		a.tablesList(),
 		a.tablesPlan("plan", "Print what the rotator would do now, with reasons", false),
 		a.tablesPlan("apply", "Run the rotator now, and print what it did", true),
@@ -43,7 +43,7 @@ func (a *app) tablesList() *cobra.Command {
 func (a *app) showTables(list *wire.TableList, empty bool) error {
 	g := listing{
 		header: []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
-		empty:  fmt.Sprintf("There are %d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
+		empty:  fmt.Sprintf("%d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
 	}
 	hidden, readings, bytes := 0, int64(0), int64(0)
 	for _, t := range list.Tables {
@@ -93,7 +93,7 @@ func (a *app) tablesPlan(use, short string, apply bool) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "a line for each table, also for empty ones (always so in json and csv)")
 	if !apply {
-		cmd.Flags().StringVar(&at, "at", "", "what it would do at this `time`, if the tables were then as they are now: RFC 3339, a date, or relative as in +30d")
+		cmd.Flags().StringVar(&at, "at", "", "plan for this `time`, with the tables as they are now: RFC 3339, a date, or relative as in +30d")
 	}
 	return a.remote(cmd, "table", "json", "csv")
 }
@@ -101,7 +101,7 @@ func (a *app) tablesPlan(use, short string, apply bool) *cobra.Command {
 func (a *app) showPlan(p *wire.PlanBody, applied, all bool) error {
 	none := "Nothing to do."
 	if applied {
-		none = "There was nothing to do."
+		none = "Nothing to do."
 	}
 	g := listing{header: []string{"action", "table", "readings", "bytes", "reason"}, empty: none}
 	lines := planLines(p)
@@ -127,7 +127,7 @@ func (a *app) showPlan(p *wire.PlanBody, applied, all bool) error {
 	if applied {
 		ready = p.Needed
 	}
-	_, err := fmt.Fprintf(a.out, "%s\n%d of the %d tables of the month after are there.\n", did, ready, p.Needed)
+	_, err := fmt.Fprintf(a.out, "%s\n%d of the %d tables of the next month exist.\n", did, ready, p.Needed)
 	return err
 }
 
@@ -137,7 +137,7 @@ func (a *app) tableChange(use, short, done string, args int) *cobra.Command {
 		Use: use, Short: short, Args: takes(args, args),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Name() == "hold" && strings.TrimSpace(args[1]) == "" {
-				return usageError{errors.New("the reason is empty: say why the table must be kept, as in 'case 17'")}
+				return usageError{errors.New("REASON: empty: state why the table must be kept, as in 'case 17'")}
 			}
 			c, err := a.client()
 			if err != nil {

@@ -19,8 +19,8 @@ import (
 	"unsafe"
 )
 
-// terminal opens a pseudo-terminal and returns the end that a program writes
-// to, and what has been written.
+// terminal opens a pseudo-terminal. It returns the end for a program, and a function
+// that returns the program's output.
 func terminal(t *testing.T) (*os.File, func() string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -62,8 +62,8 @@ func control(t *testing.T, f *os.File, request uintptr, arg unsafe.Pointer) {
 	}
 }
 
-// TestProgressEnds promises that ingest ends on a terminal, whatever comes of
-// it, and that the bar is full if everything was sent.
+// TestProgressEnds: ingest ends on a terminal, also if it fails, and the bar is full
+// if everything was sent.
 func TestProgressEnds(t *testing.T) {
 	const good, reject = "time,a\n2026-01-01T00:00:00Z,1\n", `{"stored":0,"duplicates":0,"rejected":1,"rejects":[{"index":0,"line":2,"code":"time_invalid","message":"no time"}]}`
 	rows := []struct {
@@ -114,7 +114,7 @@ func TestProgressEnds(t *testing.T) {
 func endsWith(t *testing.T, ctx context.Context, args []string, s std) int {
 	t.Helper()
 	done := make(chan int, 1)
-	go func() { done <- run(ctx, args, s) }()
+	go func() { done <- execute(ctx, args, s) }()
 	select {
 	case code := <-done:
 		return code
@@ -124,8 +124,7 @@ func endsWith(t *testing.T, ctx context.Context, args []string, s std) int {
 	}
 }
 
-// TestInterruptedWhileReading promises that Ctrl-C ends an ingest of a pipe in
-// which there is nothing.
+// TestInterruptedWhileReading: Ctrl-C ends an ingest of an empty pipe.
 func TestInterruptedWhileReading(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	in, pipe := io.Pipe()

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,21 +10,10 @@ import (
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/config"
-	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/store/local"
-	"github.com/varvedb/varve/streams"
-)
-
-// A verification reads a store that serves others at these rates if none is
-// asked for: bytes and read units a second.
-const (
-	onlineRate  = 16 << 20
-	onlineUnits = 1000
 )
 
 func verifyCommand(a *app) *cobra.Command {
@@ -63,24 +50,36 @@ func verifyCommand(a *app) *cobra.Command {
 
 // verifyStore verifies the store of a configuration.
 func (a *app) verifyStore(ctx context.Context, c *config.Config, rate int64, sampled sampleFlags) error {
+	kind := kindOf(c)
+	if kind.verify == nil {
+		return usageError{fmt.Errorf("store.kind: %s has nothing on disk to verify: use another kind", kind.name)}
+	}
 	findings := []wire.Damage{}
-	switch c.Store.Kind {
-	case "local":
-		err := local.CheckFolder(ctx, c.Store.Dir, rate, func(p local.Problem) { findings = append(findings, damageOfProblem(&p)) })
-		if err != nil {
-			return err
-		}
-	case "dynamodb":
-		sampled.choose()
-		done, err := verifyTables(ctx, c, rate, sampled, func(d wire.Damage) { findings = append(findings, d) })
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(a.err, sampledText(done, sampled.seed))
-	default:
-		return usageError{fmt.Errorf("store.kind: %s keeps nothing on disk: there is nothing to verify", c.Store.Kind)}
+	summary, err := kind.verify(ctx, c, verifyOptions{rate: rate, sampled: sampled, found: func(d wire.Damage) { findings = append(findings, d) }})
+	if err != nil {
+		return err
+	}
+	if summary != "" {
+		fmt.Fprintln(a.err, summary)
 	}
 	return a.showDamage(findings)
+}
+
+// verifierOf returns the verifier of a server's store; nil if nothing is on disk.
+func verifierOf(e *engine.Engine, c *config.Config, kind storeKind) api.Verifier {
+	if kind.verifyOpen == nil {
+		return nil
+	}
+	return func(ctx context.Context, v api.Verification) error {
+		sampled := sampleFlags{n: sampleSize}
+		sampled.choose()
+		sample := rollup.NewSample(sampled.n, sampled.seed)
+		if err := kind.verifyOpen(ctx, e.Store, v, sample); err != nil || e.Rollups == nil {
+			return err
+		}
+		_, err := checkSample(ctx, sample, sampled.seed, e.Rollups, aliveBy(c.Policy(), e.Devices), v.Found)
+		return err
+	}
 }
 
 // verifyServer lets a server verify its store.
@@ -96,35 +95,7 @@ func (a *app) verifyServer(ctx context.Context, rate int64) error {
 	return a.showDamage(findings)
 }
 
-// verifyTables reads the rows of all tables on DynamoDB, and compares a sample of
-// roll-ups with their readings.
-func verifyTables(ctx context.Context, c *config.Config, rate int64, sampled sampleFlags, found func(wire.Damage)) (done rollup.Sampled, err error) {
-	options, err := dynamoOptions(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	s, err := dynamo.Open(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	known := devices.New(devices.Options{Items: s, Policy: c.Policy(), Now: now})
-	defer known.Close()
-	registry := streams.New(s, now)
-	policy := c.Policy()
-	registry.RecoverFrom(s, func(prefix string) (string, bool) {
-		class, ok := policy.ClassOfPrefix(prefix)
-		return class.Name, ok
-	})
-	raw := query.New(query.Options{Reader: s, Catalog: s, Streams: registry, Policy: policy, Now: now, Layouts: c.Layouts(), Parallel: parallel(c)})
-	sample := rollup.NewSample(sampled.n, sampled.seed)
-	if _, err = s.Verify(ctx, verification(rate, sample, found)); err != nil {
-		return nil, err
-	}
-	return checkSample(ctx, sample, sampled.seed, rollup.NewReader(s, raw, c.Resent()), aliveBy(policy, known), found)
-}
-
-// damageOfProblem is what the API and the command line show of a problem.
+// damageOfProblem returns a problem as the API and the command line show it.
 func damageOfProblem(p *local.Problem) wire.Damage {
 	d := wire.Damage{Place: p.File, Problem: p.Err.Error()}
 	for i := range p.Losses {
@@ -135,7 +106,7 @@ func damageOfProblem(p *local.Problem) wire.Damage {
 	return d
 }
 
-// showDamage shows findings. It fails if there are any.
+// showDamage shows findings. It fails if any exist.
 func (a *app) showDamage(findings []wire.Damage) error {
 	g := listing{header: []string{"place", "problem", "cannot be read"}, empty: "No damage was found."}
 	for _, d := range findings {
@@ -150,39 +121,4 @@ func (a *app) showDamage(findings []wire.Damage) error {
 
 func damageOfRow(row *store.DamagedRow) wire.Damage {
 	return wire.Damage{Place: row.Table, Problem: row.Error()}
-}
-
-// verifierOf returns the verifier of a server's store; nil if nothing is on disk.
-func verifierOf(e *engine.Engine, c *config.Config) api.Verifier {
-	if c.Store.Kind == "mem" {
-		return nil
-	}
-	return func(ctx context.Context, v api.Verification) error {
-		sampled := sampleFlags{n: sampleSize}
-		sampled.choose()
-		sample := rollup.NewSample(sampled.n, sampled.seed)
-		if err := verifyStore(ctx, e.Store, v, sample); err != nil || e.Rollups == nil {
-			return err
-		}
-		_, err := checkSample(ctx, sample, sampled.seed, e.Rollups, aliveBy(c.Policy(), e.Devices), v.Found)
-		return err
-	}
-}
-
-// verifyStore reads everything in a server's store, and offers hours to a sample.
-func verifyStore(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error {
-	switch st := st.(type) {
-	case *local.Store:
-		pace := local.Pace{Rate: cmp.Or(v.Rate, onlineRate), Read: v.Read}
-		if err := st.Verify(ctx, pace, func(p local.Problem) { v.Found(damageOfProblem(&p)) }); err != nil {
-			return err
-		}
-		return sampleFolder(ctx, st, sample)
-	case *dynamo.Store:
-		asked := verification(cmp.Or(v.Rate, onlineUnits), sample, v.Found)
-		asked.Progress = func(done dynamo.Verified) { v.Read(int64(done.Units)) }
-		_, err := st.Verify(ctx, asked)
-		return err
-	}
-	return nil
 }

@@ -202,7 +202,7 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 		}
 		cost.Add(page.Cost)
 		for i := range page.Readings {
-			if q := &page.Readings[i]; alive(q, l.Cutoff) {
+			if q := &page.Readings[i]; q.Alive(l.Cutoff) {
 				if i == 0 && r.After == nil && page.Cost.Units > 0 {
 					s.remember(q, &l, cleared)
 				}
@@ -217,10 +217,6 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	}
 }
 
-func alive(r *varve.Reading, cutoff time.Time) bool {
-	return r.Time.After(cutoff) || r.Arrived.After(cutoff)
-}
-
 // known returns the latest reading if it is remembered from an earlier call, and
 // nothing has come since.
 func (s *Store) known(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
@@ -231,7 +227,7 @@ func (s *Store) known(ctx context.Context, l *store.Latest) (varve.Reading, bool
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	t := s.tailOf(l)
-	if t == nil || t.newest == nil || t.newestOf != t.cleared || !alive(t.newest, l.Cutoff) {
+	if t == nil || t.newest == nil || t.newestOf != t.cleared || !t.newest.Alive(l.Cutoff) {
 		return varve.Reading{}, false
 	}
 	for i := range t.runs {

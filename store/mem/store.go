@@ -173,8 +173,7 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	var latest *varve.Reading
 	rows := tb.rows[l.Series]
 	for i := range rows {
-		alive := rows[i].Time.After(l.Cutoff) || rows[i].Arrived.After(l.Cutoff)
-		if alive && (latest == nil || l.By.Later(&rows[i], latest)) {
+		if rows[i].Alive(l.Cutoff) && (latest == nil || l.By.Later(&rows[i], latest)) {
 			latest = &rows[i]
 		}
 	}

@@ -38,7 +38,7 @@ func TestDrain(t *testing.T) {
 	if err := s.Terminate(); err != nil {
 		t.Fatal(err)
 	}
-	if !varvetest.Eventually(func() bool { return strings.Contains(s.Output(), "stopping") }) {
+	if !varvetest.Eventually(func() bool { return strings.Contains(s.Output(), "shutdown started") }) {
 		t.Fatalf("the server does not say that it stops:\n%s", s.Output())
 	}
 	if _, err := io.WriteString(pipe, strings.Replace(line, "14:00", "14:01", 1)); err != nil {

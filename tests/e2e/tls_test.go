@@ -166,7 +166,7 @@ func TestTLS(t *testing.T) {
 	for range 3 {
 		get(trusting(second))
 	}
-	if n := strings.Count(s.Output(), "the one before goes on"); n != 1 {
+	if n := strings.Count(s.Output(), "certificate not reloaded"); n != 1 {
 		t.Errorf("told %d times of a certificate that cannot be read:\n%s", n, s.Output())
 	}
 	if strings.Contains(s.Output(), key[:20]) {
@@ -182,7 +182,7 @@ func TestInTheClear(t *testing.T) {
 	for _, proxied := range []string{"false", "true"} {
 		s := startAt(t, dir, varvetest.Reach{Listen: "0.0.0.0"}, "--data", "data", "--set", "server.proxied="+proxied)
 		// What it has written before it was ready comes through a pipe.
-		warned := func() bool { return strings.Contains(s.Output(), "API keys travel in the clear") }
+		warned := func() bool { return strings.Contains(s.Output(), "API keys accepted without TLS") }
 		if proxied == "false" && !varvetest.Eventually(warned) || proxied == "true" && warned() {
 			t.Errorf("proxied %s: warned is %v\n%s", proxied, warned(), s.Output())
 		}

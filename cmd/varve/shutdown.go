@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// leastClose is how long closing the store may take at the least, however short
-// server.drain is.
+// leastClose is the minimum time for closing the store, however short server.drain
+// is.
 const leastClose = 10 * time.Second
 
 var errSlowClose = errors.New("closing the store took too long, and was given up: nothing that was acknowledged is lost")

@@ -14,17 +14,17 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// mayListen refuses to listen where others reach it while there are no keys.
+// mayListen refuses an address that other machines reach before any key exists.
 func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry) error {
 	if c.Server.Loopback() {
 		return nil
 	}
 	on, err := registry.On(ctx)
 	if errors.Is(err, store.ErrDamaged) {
-		return nil // whether there are keys is lost: no request is let in without one
+		return nil // the record of keys is lost: every request needs a key
 	}
 	if err == nil && !on {
-		return usageError{fmt.Errorf("%s can be reached from other machines, and there are no API keys yet: make the first one with %s keys create --scope admin, "+
+		return usageError{fmt.Errorf("%s can be reached from other machines, and no API keys exist yet: create the first with %s keys create --scope admin, "+
 			"on the same store, or listen on 127.0.0.1", c.Server.Listen, selfCommand())}
 	}
 	return err
@@ -34,11 +34,12 @@ func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry
 func warnOfClear(c *config.Config, log zerolog.Logger) {
 	if !c.Server.Loopback() && c.Server.TLSCert == "" && !c.Server.Proxied {
 		log.Warn().Str("listen", c.Server.Listen).
-			Msg("API keys travel in the clear: set server.tls_cert and server.tls_key, or server.proxied if a proxy in front ends TLS")
+			Str("remedy", "set server.tls_cert and server.tls_key, or server.proxied if a proxy in front ends TLS").
+			Msg("API keys accepted without TLS")
 	}
 }
 
-// secure returns what a listener needs for TLS; nil: it is not configured.
+// secure returns the TLS configuration. If TLS is not configured, it returns nil.
 func secure(c *config.Config, log zerolog.Logger) (*tls.Config, error) {
 	if c.Server.TLSCert == "" {
 		return nil, nil
@@ -57,7 +58,7 @@ func serve(srv *http.Server, l net.Listener) error {
 	return srv.Serve(l)
 }
 
-// keyChanged logs what became of a key, and by whom. An id is no secret.
+// keyChanged logs a change of a key, and the key that made it. Ids are not secret.
 func keyChanged(log zerolog.Logger, what string, k *apikeys.Key, by string) {
 	log.Info().Str("key", k.ID).Str("name", k.Name).Str("tenant", k.Tenant).Stringer("scopes", k.Scopes).Str("by", by).Msg(what)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// output is what a program writes, to be read while it does.
+// output is the output of a running program. It may be read concurrently.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -55,7 +55,7 @@ func serving(t *testing.T, args ...string) (server string, log *output, ended <-
 	done := make(chan int, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		done <- run(ctx, append([]string{"serve", "--listen", address}, args...),
+		done <- execute(ctx, append([]string{"serve", "--listen", address}, args...),
 			std{in: strings.NewReader(""), out: io.Discard, err: log})
 	})
 	t.Cleanup(func() {
@@ -65,7 +65,7 @@ func serving(t *testing.T, args ...string) (server string, log *output, ended <-
 	return "http://" + address, log, done
 }
 
-// ask returns the answer to a GET; 0 if there is none.
+// ask returns the answer to a GET; the status is 0 if the server is unreachable.
 func ask(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -101,8 +101,8 @@ func eventually(t *testing.T, otherwise string, is func() bool) {
 	}
 }
 
-// TestServe_WaitsForDynamoDB: while DynamoDB cannot be reached, the service is alive,
-// not ready, and says why; it becomes ready by itself.
+// TestServe_WaitsForDynamoDB: while DynamoDB is unreachable, the service is alive
+// and not ready, with the reason; it becomes ready by itself.
 func TestServe_WaitsForDynamoDB(t *testing.T) {
 	target, err := url.Parse(dynamotest.Dynoxide.Start(t))
 	if err != nil {
@@ -168,8 +168,7 @@ func TestServe_RefusesForeignRegistry(t *testing.T) {
 	}
 }
 
-// TestDoctor_TellsConditions: where a service runs already, doctor tells the
-// conditions that hold there.
+// TestDoctor_TellsConditions: doctor shows the conditions of a running service.
 func TestDoctor_TellsConditions(t *testing.T) {
 	server, _, _ := serving(t, "--data", t.TempDir(), "--set", "store.min_free=9000000GiB")
 	eventually(t, "readiness does not tell that the disk is low", func() bool {
@@ -177,7 +176,7 @@ func TestDoctor_TellsConditions(t *testing.T) {
 		return status == http.StatusServiceUnavailable && strings.Contains(body, `"disk_low"`)
 	})
 	var out output
-	code := run(t.Context(), []string{"doctor", "--store", "mem", "--listen", strings.TrimPrefix(server, "http://")},
+	code := execute(t.Context(), []string{"doctor", "--store", "mem", "--listen", strings.TrimPrefix(server, "http://")},
 		std{in: strings.NewReader(""), out: &out, err: io.Discard})
 	text := out.String()
 	if code != exitFailure || !strings.Contains(text, "not ready: the disk is nearly full") || !strings.Contains(text, "condition disk_low") ||

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestClientGone promises that a client which goes away before or in the midst
-// of its answer is not told of as a fault of the server.
+// TestClientGone: a client that disconnects before or during its answer is not
+// reported as a fault of the server.
 func TestClientGone(t *testing.T) {
 	s := newServer(t, nil)
 	text := strings.Repeat("x", 60<<10)
@@ -23,7 +23,7 @@ func TestClientGone(t *testing.T) {
 	if a := decode[wire.WriteAnswer](s.send("POST", writePath, body.String(), ndjson...)); a.Stored != 400 {
 		t.Fatalf("%+v", a)
 	}
-	// In the midst: part of the answer is read, and the connection closed.
+	// During the answer: a part is read, and the connection closed.
 	resp, err := s.Client().Get(s.URL + readPath)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestClientGone(t *testing.T) {
 	}
 	resp.Body.Close()
 	s.Client().CloseIdleConnections()
-	// Before: the store is still at it, and says so when it is given up on.
+	// Before the answer: the store still works, and returns when it is canceled.
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan struct{})
 	s.store.set(&s.store.read, func(grid.Table) error {
@@ -50,7 +50,7 @@ func TestClientGone(t *testing.T) {
 		t.Error("there is an answer")
 	}
 	close(left)
-	s.Close() // waits for what is under way
+	s.Close() // waits for requests in flight
 	if n := s.failures(); n > 0 {
 		t.Errorf("%d failures were told of: %v", n, s.failed)
 	}

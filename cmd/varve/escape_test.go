@@ -13,14 +13,14 @@ import (
 	"unicode"
 )
 
-// evil is what a device may send: it would set a terminal's title, colour it,
-// clear it by a C1 character, begin a line, and turn text round or hide it.
+// evil is a device name that attacks a terminal: it sets the title, a colour, clears
+// the screen with a C1 character, starts a line, and reverses or hides text.
 const evil = "a\x1b]0;pwned\a\x1b[31mRED\u009b2J\r\nforged  row\t\u202eabc\u2066\u200b\ufeff\u2028z\U000e0041\x7f"
 
 // evilServer answers everything with evil texts.
 func evilServer(t *testing.T) string {
 	t.Helper()
-	// What JSON need not escape is raw.
+	// JSON need not escape all of them.
 	raw := strings.NewReplacer("\x1b", `\u001b`, "\a", `\u0007`, "\r", `\r`, "\n", `\n`, "\t", `\t`).Replace(evil)
 	quoted := `"` + raw + `"`
 	one := `{"device":E,"name":E,"type":E,"status":E,"location":E,"firmware":E,"attributes":{"a":E},"retention":E,` +
@@ -85,7 +85,7 @@ func TestTerminal_GetsNoControlCharacters(t *testing.T) {
 	for _, command := range evilCommands {
 		for _, form := range []string{"table", "csv", "json", "ndjson"} {
 			tty, shown := terminal(t)
-			run(t.Context(), append(command[:len(command):len(command)], "--server", url, "-o", form), std{in: strings.NewReader(""), out: tty, err: tty, shown: true, terminal: true})
+			execute(t.Context(), append(command[:len(command):len(command)], "--server", url, "-o", form), std{in: strings.NewReader(""), out: tty, err: tty, shown: true, terminal: true})
 			text := shown()
 			if strings.Contains(text, "is unknown: use") {
 				continue // a form that the command does not have
@@ -106,7 +106,7 @@ func TestTables_GetNoControlCharacters(t *testing.T) {
 	url := evilServer(t)
 	for _, command := range append(evilCommands, []string{"ingest", "--stream", "s", "--format", "csv", "-"}) {
 		var out, errs bytes.Buffer
-		run(t.Context(), append(command[:len(command):len(command)], "--server", url), std{in: strings.NewReader("device,time,a\nd,x,1\n"), out: &out, err: &errs})
+		execute(t.Context(), append(command[:len(command):len(command)], "--server", url), std{in: strings.NewReader("device,time,a\nd,x,1\n"), out: &out, err: &errs})
 		text := out.String() + errs.String()
 		if r, bad := harmful(text); bad || strings.Contains(text, "\nforged") || !strings.Contains(text, "pwned") {
 			t.Errorf("%v: %U in\n%q", command, r, text)
@@ -117,7 +117,7 @@ func TestTables_GetNoControlCharacters(t *testing.T) {
 // TestFiles_GetWhatWasStored promises that CSV for a program is as it was stored.
 func TestFiles_GetWhatWasStored(t *testing.T) {
 	var out bytes.Buffer
-	if code := run(t.Context(), []string{"query", "s", "d", "--server", evilServer(t), "-o", "csv"}, std{in: strings.NewReader(""), out: &out, err: io.Discard}); code != exitOK {
+	if code := execute(t.Context(), []string{"query", "s", "d", "--server", evilServer(t), "-o", "csv"}, std{in: strings.NewReader(""), out: &out, err: io.Discard}); code != exitOK {
 		t.Fatal(code)
 	}
 	rows, err := csv.NewReader(&out).ReadAll()

@@ -12,8 +12,8 @@ type Bound struct {
 	Tables  int      // the most that those have at a time
 }
 
-// Bound returns how many tables there can be at a time, if no run of the rotator
-// is missed for longer than outage. It is false if no table is dropped.
+// Bound returns the maximum number of tables, if each run of the rotator is at most
+// outage late. It is false if no table is dropped.
 func (c *Config) Bound(now time.Time, outage time.Duration) (Bound, bool) {
 	p := c.Rotation().WithDefaults()
 	var b Bound

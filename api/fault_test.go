@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestWhoseFault promises that a client which goes away is nobody's concern, and
-// that everything else is.
+// TestWhoseFault: a client that disconnects is not a fault of the server; all other
+// failures are.
 func TestWhoseFault(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

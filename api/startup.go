@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// Starting returns the handler of a server whose store is not open yet: it is
-// alive, not ready, and refuses everything else for now.
+// Starting returns the handler of a server whose store is still opening. It is
+// alive, not ready, and refuses all other requests.
 func Starting(conditions *health.Conditions) http.Handler {
 	why := func() string {
 		for _, c := range conditions.List() {

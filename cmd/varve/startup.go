@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// The pause before the store is opened again, and what it grows to.
+// The first and the longest pause before the store is reopened.
 const (
 	firstReopen = time.Second
 	lastReopen  = 10 * time.Second
@@ -31,9 +31,8 @@ func (s *switched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*s.handler.Load()).ServeHTTP(w, r)
 }
 
-// openUntil opens the engine, and tries again for as long as that fails for a
-// reason that may pass: DynamoDB does not answer, or with faults. Whatever else
-// keeps it from opening is an error.
+// openUntil opens the engine. While DynamoDB is unavailable, it retries; any other
+// failure is an error.
 func (a *app) openUntil(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions) (*engine.Engine, error) {
 	failures := newFailures(log, now)
 	for pause := firstReopen; ; pause = min(2*pause, lastReopen) {
@@ -56,9 +55,8 @@ func (a *app) openUntil(ctx context.Context, c *config.Config, log zerolog.Logge
 	}
 }
 
-// mayPass reports whether a store that could not be opened may open later, though
-// nobody changes anything. Credentials, permissions and names do not mend
-// themselves.
+// mayPass reports whether a failure to open may pass without a change by the
+// operator. Wrong credentials, permissions and names do not.
 func mayPass(err error) bool {
 	var e *varve.Error
 	return errors.As(err, &e) && e.Failure == varve.Unavailable && e.RetryAfter > 0

@@ -37,15 +37,15 @@ func (s *Server) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// refuse answers with what is wrong with a request, in place of its operation.
+// refuse answers a request with an error, in place of its operation.
 func (s *Server) refuse(ctx huma.Context, err error) {
 	e := classify(err)
 	// That the client does not take the answer is all that can go wrong.
 	_ = huma.WriteErr(s.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
 }
 
-// readable lets bodies in that curl was told nothing about, and says of others
-// that are not JSON what would be right.
+// readable accepts the default type of curl for JSON, and refuses other types with a
+// remedy.
 func (s *Server) readable(ctx huma.Context, next func(huma.Context)) {
 	if ctx.Operation().RequestBody == nil {
 		next(ctx)
@@ -72,9 +72,9 @@ func known(params url.Values, names ...string) error {
 		switch {
 		case slices.Contains(names, name):
 		case len(names) == 0:
-			return varve.InvalidParam("query."+name, "there is no such parameter: leave it out")
+			return varve.InvalidParam("query."+name, "unknown parameter: omit it")
 		default:
-			return varve.InvalidParam("query."+name, "there is no such parameter: use %s", strings.Join(names, ", "))
+			return varve.InvalidParam("query."+name, "unknown parameter: use %s", strings.Join(names, ", "))
 		}
 	}
 	return nil
@@ -83,8 +83,7 @@ func known(params url.Values, names ...string) error {
 // maxSaid is how long a value may be that a problem's detail repeats.
 const maxSaid = 60
 
-// clearer makes the problem of a body that does not fit say what is wrong in
-// its detail, too.
+// clearer repeats the first error of an invalid body in the problem's detail.
 func clearer(_ huma.Context, _ string, v any) (any, error) {
 	if p, ok := v.(*huma.ErrorModel); ok && p.Detail == "validation failed" && len(p.Errors) > 0 {
 		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
@@ -123,7 +122,7 @@ func (s *Server) responses(t reflect.Type, statuses ...string) map[string]*huma.
 	return all
 }
 
-// readingsResponses are those of a query, which come in three forms.
+// readingsResponses describes the answers of a query in its three formats.
 func (s *Server) readingsResponses() map[string]*huma.Response {
 	all := s.responses(reflect.TypeFor[wire.ReadingsBody](), "200")
 	forms := all["200"].Content
@@ -136,7 +135,7 @@ func pathParam(name, doc string) *huma.Param {
 	return &huma.Param{Name: name, In: "path", Required: true, Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
-// kindOf says what a parameter of a query is; most are any text.
+// kindOf returns the schema of a query parameter; most are any text.
 func kindOf(name string) *huma.Schema {
 	oneOf := func(words ...any) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Enum: words} }
 	switch name {

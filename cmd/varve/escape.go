@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// What devices send, a terminal must not obey: control characters, and those
-// that hide text or turn it round, are shown as \u001b, as JSON writes them.
+// Devices send text that a terminal must not obey. Control characters and characters
+// that hide or reverse text are shown as \u001b, as in JSON.
 
-// printable returns a text on one line, with what no terminal should get escaped.
+// printable returns a text on one line, with unprintable characters escaped.
 func printable(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !harmless(r) }) {
 		return s
@@ -51,11 +51,11 @@ func appendHex(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
-// printer writes to what may be a terminal: it escapes what printable does, save
-// the ends of lines and tabs.
+// printer escapes unprintable characters, except ends of lines and tabs, on their
+// way to a terminal.
 type printer struct {
 	w      io.Writer
-	csv    bool // what is written: cells in quotes have no ends of lines, either
+	csv    bool // the text is CSV: quoted cells have no ends of lines
 	quoted bool // in such a cell
 	rest   []byte
 	out    []byte

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// ofFlag takes what the server says of a field of a body as said of the flag of
-// that name, if the command has one.
+// ofFlag turns an error about a field of a body into one about the flag of that
+// name, if the command has it.
 func ofFlag(cmd *cobra.Command, err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) {
@@ -27,8 +27,8 @@ func ofFlag(cmd *cobra.Command, err error) error {
 	return &own
 }
 
-// paramError words what the server says of a parameter as a mistake in the flag
-// that it came from, and adds a hint. Other errors it returns as they are.
+// paramError turns an error about a parameter into a usage error about its flag, with
+// a hint. It returns other errors unchanged.
 func paramError(err error, hint string) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.Invalid || e.Param == "" {
@@ -87,8 +87,8 @@ func flagHints(message string) string {
 // howTimes is how times are written on the command line.
 const howTimes = "write RFC 3339 as in 2026-04-20T14:00:00Z, a date, or relative to now as in -24h; numbers are milliseconds"
 
-// queryError words why the server took no query. What it says of times is about
-// those of readings.
+// queryError words an error about a query. The server's hints for times are about
+// times in readings, and are replaced.
 func queryError(err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.Invalid {

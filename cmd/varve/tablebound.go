@@ -2,19 +2,16 @@ package main
 
 import (
 	"fmt"
-	"github.com/varvedb/varve/config"
 	"strings"
-	"time"
+
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/rotator"
 )
 
-// outage is the longest time without a run of the rotator that bounds allow
-// for.
-const outage = 20 * 24 * time.Hour
-
-// boundText says how many tables a configuration can ever need, and of which
-// classes there is no saying.
+// boundText describes the maximum number of tables of a configuration, and the
+// classes without one.
 func boundText(c *config.Config) (lines []string) {
-	b, ok := c.Bound(now(), outage)
+	b, ok := c.Bound(now(), rotator.Outage)
 	if !ok {
 		return []string{"Tables are never dropped while retention.drop is false: their number has no bound."}
 	}

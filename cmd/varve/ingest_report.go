@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve/upload"
+)
+
+// maxShown is the number of rejections that are printed.
+const maxShown = 5
+
+// ingestReport prints the course and the result of an upload.
+type ingestReport struct {
+	app           *app
+	files         int
+	bar           *progress
+	rejects       *upload.RejectFile
+	rejectPath    string
+	hasCheckpoint bool
+	rejections    int
+}
+
+// events returns the events that the report prints.
+func (r *ingestReport) events() upload.Events {
+	return upload.Events{
+		Restarted: func(path, reason string) {
+			r.bar.print(fmt.Sprintf("%s: sent from its beginning: %s", path, reason))
+		},
+		Rejected: r.rejected,
+		Progress: func(bytes int64) { r.bar.add(bytes) },
+	}
+}
+
+// rejected prints the first rejections and stores all of them.
+func (r *ingestReport) rejected(rej upload.Rejection) {
+	rej.Message = flagHints(rej.Message)
+	r.rejections++
+	r.rejects.Write(&rej)
+	if r.app.output == "json" || r.rejections > maxShown+1 {
+		return
+	}
+	if r.rejections == maxShown+1 {
+		hint := "--rejects FILE writes all of them to a file"
+		if r.rejectPath != "" {
+			hint = r.rejectPath + " has all of them"
+		}
+		r.bar.print(fmt.Sprintf("… and more: %s", hint))
+		return
+	}
+	place := rej.File
+	if rej.Line > 0 {
+		place = fmt.Sprintf("%s:%d", rej.File, rej.Line)
+	}
+	r.bar.print(fmt.Sprintf("%s: %s: %s", place, rej.Code, rej.Message))
+}
+
+// summarize prints the result of an upload, and how to resume it if it failed.
+func (r *ingestReport) summarize(u *upload.Result, took time.Duration, failed error) error {
+	if r.app.output == "json" {
+		return writeJSON(r.app.out, map[string]any{
+			"read": u.Total(), "stored": u.Stored, "duplicates": u.Duplicates, "rejected": u.Rejected, "conflicts": u.Conflicts,
+			"before": u.Resumed, "files": r.files, "seconds": took.Seconds(), "complete": failed == nil,
+		})
+	}
+	line := fmt.Sprintf("%s read, %s stored, %s, %s rejected", thousands(u.Total()), thousands(u.Stored),
+		count(int(u.Duplicates), "duplicate"), thousands(u.Rejected))
+	if u.Conflicts > 0 {
+		line += fmt.Sprintf(" (%s)", count(int(u.Conflicts), "conflict"))
+	}
+	if u.Resumed > 0 {
+		line += fmt.Sprintf(" (%s were sent by an earlier run)", thousands(u.Resumed))
+	}
+	if secs := took.Seconds(); secs > 0.5 {
+		line += fmt.Sprintf(" in %.1f s, %s/s", secs, thousands(int64(float64(u.Total())/secs)))
+	}
+	if _, err := fmt.Fprintln(r.app.out, line); err != nil {
+		return err
+	}
+	if failed != nil && u.Total() > 0 && !isUsage(failed) {
+		remedy := "Run it again: readings that were sent become duplicates"
+		if r.hasCheckpoint {
+			remedy = "Run it again: it resumes where it stopped"
+		}
+		fmt.Fprintln(r.app.err, remedy+".")
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// muteChange mutes or unmutes the alert or rule with an id. It returns the name of the
+// changed object and the end of its mute.
+type muteChange func(ctx context.Context, c *client.Client, id string, m wire.Mute) (name string, until *time.Time, err error)
+
+func (a *app) alertMute() *cobra.Command {
+	cmd := a.muteCommand("Mute an alert until a time", func(ctx context.Context, c *client.Client, id string, m wire.Mute) (string, *time.Time, error) {
+		alert, err := c.MuteAlert(ctx, id, m)
+		return alert.ID, alert.MutedUntil, err
+	})
+	cmd.Example = "  varve alerts mute 18ea39942b011c00-2bW0zRNJ1zC --for 2h"
+	return cmd
+}
+
+func (a *app) alertUnmute() *cobra.Command {
+	return a.unmuteCommand("Unmute an alert", func(ctx context.Context, c *client.Client, id string, _ wire.Mute) (string, *time.Time, error) {
+		alert, err := c.UnmuteAlert(ctx, id)
+		return alert.ID, alert.MutedUntil, err
+	})
+}
+
+func (a *app) ruleMute() *cobra.Command {
+	cmd := a.muteCommand("Mute the alerts of a rule until a time", func(ctx context.Context, c *client.Client, id string, m wire.Mute) (string, *time.Time, error) {
+		rule, err := c.MuteRule(ctx, id, m)
+		return "Rule " + rule.ID, rule.MutedUntil, err
+	})
+	cmd.Example = "  varve rules mute hot --for 2h\n  varve rules mute hot --until 2026-12-01T08:00:00Z"
+	return cmd
+}
+
+func (a *app) ruleUnmute() *cobra.Command {
+	return a.unmuteCommand("Unmute the alerts of a rule", func(ctx context.Context, c *client.Client, id string, _ wire.Mute) (string, *time.Time, error) {
+		rule, err := c.UnmuteRule(ctx, id)
+		return "Rule " + rule.ID, rule.MutedUntil, err
+	})
+}
+
+// muteCommand returns a command that mutes, with the flags that set the end.
+func (a *app) muteCommand(short string, change muteChange) *cobra.Command {
+	var until string
+	var m wire.Mute
+	cmd := &cobra.Command{
+		Use: "mute ID", Short: short, Args: takes(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := readMute(until, &m); err != nil {
+				return err
+			}
+			return a.changeMute(cmd.Context(), args[0], m, change)
+		},
+	}
+	cmd.Flags().StringVar(&m.For, "for", "", "for this `duration`, as in 2h")
+	cmd.Flags().StringVar(&until, "until", "", "until this `time`, as in 2026-12-01T08:00:00Z")
+	return a.remote(cmd)
+}
+
+func (a *app) unmuteCommand(short string, change muteChange) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "unmute ID", Short: short, Args: takes(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeMute(cmd.Context(), args[0], wire.Mute{}, change)
+		},
+	}
+	return a.remote(cmd)
+}
+
+// changeMute calls the server and prints the new end of the mute.
+func (a *app) changeMute(ctx context.Context, id string, m wire.Mute, change muteChange) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	name, until, err := change(ctx, c, id, m)
+	if err != nil {
+		return err
+	}
+	if until == nil {
+		_, err = fmt.Fprintf(a.out, "%s is not muted.\n", name)
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s is muted until %s.\n", name, moment(*until))
+	return err
+}
+
+// readMute checks the flags that set the end of a mute.
+func readMute(until string, m *wire.Mute) error {
+	if (until == "") == (m.For == "") {
+		return usageError{errors.New("the end is missing or given twice: use --for or --until")}
+	}
+	if until == "" {
+		return nil
+	}
+	t, err := time.Parse(time.RFC3339, until)
+	if err != nil {
+		return usageError{fmt.Errorf("--until: %q is not a time: use one as in 2026-12-01T08:00:00Z", until)}
+	}
+	m.Until = &t
+	return nil
+}

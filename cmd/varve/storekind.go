@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+)
+
+// storeKind describes one kind of store: all that commands do differently for it.
+// A new kind is one more element of storeKinds, and its name in config.StoreKinds.
+type storeKind struct {
+	name string // as in store.kind
+	// open opens the store. It calls fatal if the store can never continue.
+	open func(ctx context.Context, o storeOptions) (store.Store, error)
+	// place names the store for users. greeting completes "data".
+	place, greeting func(c *config.Config) string
+	// checkExists fails if the store does not exist and opening would create it.
+	// If nil, opening creates nothing.
+	checkExists func(c *config.Config) error
+	// examine checks that the store can work, for varve doctor; if all, it reads
+	// everything in the store.
+	examine func(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error)
+	// verify reports damage in a store that is not open, and returns a summary to
+	// print. If nil, nothing is on disk.
+	verify func(ctx context.Context, c *config.Config, o verifyOptions) (summary string, err error)
+	// repair runs varve repair. If nil, nothing is on disk.
+	repair func(ctx context.Context, a *app, c *config.Config, f *repairFlags) error
+	// verifyOpen verifies the store of a running server, and offers hours of roll-ups
+	// to the sample. If nil, nothing is on disk.
+	verifyOpen func(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error
+	// register adds the store's metrics. If nil, it has none.
+	register func(reg *prometheus.Registry, c *config.Config, st store.Store)
+
+	holder       string // of leases; if empty, the engine chooses a unique name
+	extraThreads int    // threads that mostly wait for the disk
+	tables       int    // tables that a query reads at a time
+	reads        int    // reads in the store at a time; 0 means one per processor
+	inProcess    bool   // the store exists only inside its server
+	oneProcess   bool   // opening fails with varve.Conflict while another process has the store
+}
+
+// verifyOptions are the arguments of storeKind.verify.
+type verifyOptions struct {
+	rate    int64 // bytes or read units a second; 0 means no limit
+	sampled sampleFlags
+	found   func(wire.Damage)
+}
+
+// storeOptions are the arguments of storeKind.open.
+type storeOptions struct {
+	config     *config.Config
+	log        zerolog.Logger
+	conditions *health.Conditions
+	fatal      func(msg string)
+}
+
+// storeKinds returns the kinds of stores. The first is the default.
+func storeKinds() []storeKind { return []storeKind{embeddedKind(), dynamoKind(), memoryKind()} }
+
+// kindOf returns the kind of store of a valid configuration.
+func kindOf(c *config.Config) storeKind {
+	kinds := storeKinds()
+	for _, k := range kinds {
+		if k.name == c.Store.Kind {
+			return k
+		}
+	}
+	return kinds[0]
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/devices"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/streams"
+)
+
+const (
+	// onlineUnits is the default rate of a verification beside a server's other
+	// work, in read units a second.
+	onlineUnits = 1000
+	// doctorAttempts limits the attempts of each request of an examination, and
+	// doctorTimeout its duration: a user waits for it.
+	doctorAttempts = 2
+	doctorTimeout  = time.Minute
+)
+
+// dynamoKind describes the store on DynamoDB.
+func dynamoKind() storeKind {
+	place := func(c *config.Config) string { return "DynamoDB, tables " + c.Tables.Prefix + "_…" }
+	return storeKind{
+		// Reads mostly wait for the network.
+		name: "dynamodb", tables: 16, reads: 256,
+		open:     openDynamo,
+		place:    place,
+		greeting: func(c *config.Config) string { return "in " + place(c) },
+		examine:  examineDynamo,
+		verify: func(ctx context.Context, c *config.Config, o verifyOptions) (string, error) {
+			o.sampled.choose()
+			done, err := verifyTables(ctx, c, o)
+			if err != nil {
+				return "", err
+			}
+			return sampledText(done, o.sampled.seed), nil
+		},
+		repair: func(ctx context.Context, a *app, c *config.Config, f *repairFlags) error {
+			return a.repairDynamo(ctx, c, f.dynamoRepair)
+		},
+		verifyOpen: verifyDynamo,
+		register: func(reg *prometheus.Registry, _ *config.Config, st store.Store) {
+			if s, ok := st.(*dynamo.Store); ok {
+				registerUsage(reg, s)
+			}
+		},
+	}
+}
+
+func openDynamo(ctx context.Context, o storeOptions) (store.Store, error) {
+	options, err := dynamoOptions(ctx, o.config)
+	if err != nil {
+		return nil, err
+	}
+	options.Conditions = o.conditions
+	return dynamo.Open(ctx, options)
+}
+
+// examineDynamo checks the registry, the tables' template, permissions and quotas.
+func examineDynamo(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error) {
+	short, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	options, err := dynamoOptions(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	options.Client = dynamodb.New(options.Client.Options(), func(o *dynamodb.Options) {
+		o.Retryer = retry.AddWithMaxAttempts(o.Retryer, doctorAttempts)
+	})
+	policy := c.Policy()
+	x := dynamo.Examination{Options: options, Expired: expiredBy(policy)}
+	for _, class := range policy.Classes {
+		x.Prefixes = append(x.Prefixes, policy.TablePrefix(class.Name))
+	}
+	findings := dynamo.Examine(short, x)
+	if all {
+		findings = append(findings, examineTables(ctx, c))
+	}
+	return findings, nil
+}
+
+// expiredBy returns a function that reports whether all readings that a table can
+// have held have expired.
+func expiredBy(p *retention.Policy) func(grid.Table) bool {
+	return func(t grid.Table) bool {
+		class, ok := p.ClassOfPrefix(t.Prefix)
+		cutoff := retention.Cutoff(now(), class.Retention)
+		return ok && !t.Month.End().After(cutoff) && !time.Unix(t.End, 0).After(cutoff)
+	}
+}
+
+// verifyTables reads the rows of all tables, and compares a sample of roll-ups with
+// their readings.
+func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done rollup.Sampled, err error) {
+	options, err := dynamoOptions(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := dynamo.Open(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	known := devices.New(devices.Options{Items: s, Policy: c.Policy(), Now: now})
+	defer known.Close()
+	registry := streams.New(s, now)
+	policy := c.Policy()
+	registry.RecoverFrom(s, func(prefix string) (string, bool) {
+		class, ok := policy.ClassOfPrefix(prefix)
+		return class.Name, ok
+	})
+	raw := query.New(query.Options{Reader: s, Catalog: s, Streams: registry, Policy: policy, Now: now, Layouts: c.Layouts(), Parallel: kindOf(c).tables})
+	sample := rollup.NewSample(v.sampled.n, v.sampled.seed)
+	if _, err = s.Verify(ctx, verification(v.rate, sample, v.found)); err != nil {
+		return nil, err
+	}
+	return checkSample(ctx, sample, v.sampled.seed, rollup.NewReader(s, raw, c.Resent()), aliveBy(policy, known), v.found)
+}
+
+// verifyDynamo reads the rows of all tables of a server, and offers the hours of
+// their readings to the sample.
+func verifyDynamo(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error {
+	s, ok := st.(*dynamo.Store)
+	if !ok {
+		return nil
+	}
+	asked := verification(cmp.Or(v.Rate, onlineUnits), sample, v.Found)
+	asked.Progress = func(done dynamo.Verified) { v.Read(int64(done.Units)) }
+	_, err := s.Verify(ctx, asked)
+	return err
+}

@@ -1,0 +1,191 @@
+package upload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/internal/fileerr"
+)
+
+// saveEvery is the interval at which the checkpoint is saved during an upload.
+const saveEvery = time.Second
+
+var errNotCheckpoint = errors.New("is not a checkpoint of varve ingest")
+
+// checkpoint records how far each file was sent. A nil *checkpoint records nothing.
+// Its methods may be called concurrently.
+type checkpoint struct {
+	path string
+
+	mu      sync.Mutex
+	files   map[string]sentFile
+	pending map[string]*pendingPieces
+	saved   time.Time
+}
+
+// sentFile is how far one file was sent: all readings before Place have verdicts.
+type sentFile struct {
+	Size     int64             `json:"size"`
+	Mtime    int64             `json:"mtime"`
+	Settings map[string]string `json:"sent"`
+	Place    wire.Place        `json:"place"`
+}
+
+// pendingPieces are the pieces of a file that were cut and have no verdicts yet.
+type pendingPieces struct {
+	ends map[int]wire.Place // the place after each piece
+	done map[int]bool
+	next int // the first piece that is not done
+}
+
+// openCheckpoint loads a checkpoint and saves it, so that a path that cannot be
+// written fails before anything is sent. It returns nil for an empty path.
+func openCheckpoint(path string) (*checkpoint, error) {
+	if path == "" {
+		return nil, nil
+	}
+	c := &checkpoint{path: path, files: map[string]sentFile{}, pending: map[string]*pendingPieces{}}
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fileerr.Short(err)
+	default:
+		if err := json.Unmarshal(data, &c.files); err != nil {
+			return nil, fmt.Errorf("%s %w: %w", path, errNotCheckpoint, err)
+		}
+	}
+	return c, c.save()
+}
+
+// flush saves all that was recorded.
+func (c *checkpoint) flush() error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.save()
+}
+
+// key returns the name of a source in the checkpoint.
+func (s *Source) key() string {
+	if abs, err := filepath.Abs(s.Path); err == nil {
+		return abs
+	}
+	return s.Path
+}
+
+// resume returns the place up to which an earlier run sent the file. If the file or
+// the settings differ, ok is false and changed states the difference.
+func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Place, changed string, ok bool) {
+	if c == nil {
+		return wire.Place{}, "", false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sent, ok := c.files[s.key()]
+	switch {
+	case !ok:
+		return wire.Place{}, "", false
+	case sent.Size != s.size || sent.Mtime != s.mtime:
+		return wire.Place{}, "the file has changed", false
+	}
+	if name, same := compareSettings(sent.Settings, settings); !same {
+		return wire.Place{}, fmt.Sprintf("%s was %q then, and is %q now", name, sent.Settings[name], settings[name]), false
+	}
+	return sent.Place, "", true
+}
+
+// compareSettings compares two sets of settings; a missing setting is empty. If
+// they differ, name is the first that differs.
+func compareSettings(a, b map[string]string) (name string, same bool) {
+	names := map[string]string{}
+	maps.Copy(names, a)
+	maps.Copy(names, b)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if a[name] != b[name] {
+			return name, false
+		}
+	}
+	return "", true
+}
+
+// begin records that piece n, which ends at a place, is about to be sent.
+func (c *checkpoint) begin(s *Source, n int, end wire.Place) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.pending[s.key()]
+	if p == nil {
+		p = &pendingPieces{ends: map[int]wire.Place{}, done: map[int]bool{}}
+		c.pending[s.key()] = p
+	}
+	p.ends[n] = end
+}
+
+// finish records that all readings of piece n have verdicts. It saves the
+// checkpoint if the last save is old.
+func (c *checkpoint) finish(s *Source, n int, settings map[string]string) error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.pending[s.key()]
+	p.done[n] = true
+	for p.done[p.next] {
+		c.files[s.key()] = sentFile{Size: s.size, Mtime: s.mtime, Settings: settings, Place: p.ends[p.next]}
+		delete(p.done, p.next)
+		delete(p.ends, p.next)
+		p.next++
+	}
+	if len(p.ends) > 0 && time.Since(c.saved) < saveEvery {
+		return nil
+	}
+	c.saved = time.Now()
+	return c.save()
+}
+
+// save replaces the checkpoint file atomically.
+func (c *checkpoint) save() error {
+	data, err := json.MarshalIndent(c.files, "", "  ")
+	if err != nil {
+		return err
+	}
+	tmp := c.path + ".new"
+	err = writeSynced(tmp, append(data, '\n'))
+	if err == nil {
+		err = os.Rename(tmp, c.path)
+	}
+	if err == nil {
+		return nil
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		err = link.Err
+	}
+	_ = os.Remove(tmp) // it may be missing
+	return fmt.Errorf("the checkpoint %s cannot be written: %w", c.path, fileerr.Short(err))
+}
+
+// writeSynced writes a file and syncs it to disk.
+func writeSynced(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,0 +1,18 @@
+// Package upload sends files of readings to a server.
+//
+//	files ──▶ Source ──▶ pieces ──▶ Client.Write ──▶ verdicts ──▶ Result
+//	                        │                            │
+//	                        └──────── checkpoint ◀───────┘
+//
+// The main types:
+//
+//   - Selection finds the files that arguments name.
+//   - Source is one file, with its format, stream and device.
+//   - Upload cuts sources into pieces and sends several of them at a time.
+//   - Events report progress and rejections.
+//   - RejectFile stores rejections, one JSON object a line.
+//
+// A checkpoint never passes a reading without a verdict. If an upload fails or the
+// process dies, the next run resumes at the checkpoint. It may resend some
+// readings, which become duplicates. A file that changed is sent from its start.
+package upload

@@ -1,0 +1,73 @@
+package upload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/internal/fileerr"
+)
+
+// Rejection is one rejected reading of a file.
+type Rejection struct {
+	File    string          `json:"file"`
+	Index   int64           `json:"index"`          // of the reading in the file, from 0
+	Line    int64           `json:"line,omitempty"` // from 1; 0 in JSON
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Reading string          `json:"reading,omitempty"` // the text in the file
+	Stored  json.RawMessage `json:"stored,omitempty"`  // the stored fields of a conflict
+}
+
+// rejectionOf returns a rejection by the server.
+func rejectionOf(path string, p *wire.Piece, r *wire.Reject) Rejection {
+	rej := Rejection{File: path, Code: r.Code, Message: r.Message, Stored: r.Stored}
+	if i := int(r.Index); i < p.Len() {
+		rej.Index, rej.Line = p.Where(i)
+		rej.Reading = string(p.Text(i))
+	}
+	return rej
+}
+
+// RejectFile stores rejections, one JSON object a line. A nil *RejectFile stores
+// nothing.
+type RejectFile struct {
+	file   *os.File
+	failed error // the first failure to write
+}
+
+// CreateRejectFile creates or truncates the file. It returns nil for an empty path.
+func CreateRejectFile(path string) (*RejectFile, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fileerr.Short(err)
+	}
+	return &RejectFile{file: f}, nil
+}
+
+// Write adds a rejection. Close returns the first failure.
+func (f *RejectFile) Write(r *Rejection) {
+	if f == nil {
+		return
+	}
+	line, err := json.Marshal(r)
+	if err == nil {
+		_, err = f.file.Write(append(line, '\n'))
+	}
+	if err != nil && f.failed == nil {
+		f.failed = fmt.Errorf("not all rejections are in %w", fileerr.Short(err))
+	}
+}
+
+// Close closes the file. It fails if a rejection is missing in it.
+func (f *RejectFile) Close() error {
+	if f == nil {
+		return nil
+	}
+	return errors.Join(f.failed, fileerr.Short(f.file.Close()))
+}

@@ -1,0 +1,142 @@
+package upload
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/fileerr"
+)
+
+// Selection states how files become sources.
+type Selection struct {
+	Stream  string    // of all files; if empty, the name of each file's folder
+	Device  string    // of readings without a device; if empty, the name of each file
+	Format  string    // csv, ndjson or json; if empty, by each file's name
+	Stdin   io.Reader // read for the argument -
+	Exclude []string  // files that are skipped in folders
+}
+
+// Sources returns the files that the arguments name: files, folders, or - for
+// standard input.
+func (s *Selection) Sources(args []string) ([]Source, error) {
+	var sources []Source
+	for _, arg := range args {
+		if arg == "-" {
+			src, err := s.stdinSource()
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, src)
+			continue
+		}
+		paths, err := s.files(arg)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			src, err := s.fileSource(path)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, src)
+		}
+	}
+	return sources, nil
+}
+
+// files returns a file, or the files of readings below a folder.
+func (s *Selection) files(arg string) ([]string, error) {
+	info, err := os.Stat(arg)
+	if err != nil {
+		return nil, fileerr.Short(err)
+	}
+	if !info.IsDir() {
+		return []string{arg}, nil
+	}
+	var paths []string
+	err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if _, _, ok := formatOf(path); ok && d.Type().IsRegular() && !s.excludes(path) {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if err == nil && len(paths) == 0 {
+		err = fmt.Errorf("%s: no file ends in .csv, .ndjson, .jsonl or .json", arg)
+	}
+	slices.Sort(paths)
+	return paths, err
+}
+
+// excludes reports whether a file is excluded, under any name.
+func (s *Selection) excludes(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && slices.ContainsFunc(s.Exclude, func(name string) bool {
+		other, err := os.Stat(name)
+		return err == nil && os.SameFile(info, other)
+	})
+}
+
+// fileSource returns the source of a file.
+func (s *Selection) fileSource(path string) (Source, error) {
+	src := Source{Path: path, Stream: s.Stream, device: s.Device, deviceGiven: s.Device != ""}
+	info, err := os.Stat(path)
+	if err != nil {
+		return src, fileerr.Short(err)
+	}
+	src.size, src.mtime = info.Size(), info.ModTime().UnixNano()
+	var ok bool
+	src.format, src.compression, ok = formatOf(path)
+	if s.Format != "" {
+		if src.format, err = parseFormat(s.Format); err != nil {
+			return src, err
+		}
+	} else if !ok {
+		return src, varve.InvalidParam("format", "required for %s, whose name has no known extension: use csv, ndjson or json", path)
+	}
+	if src.device == "" {
+		src.device = baseName(path)
+	}
+	if src.Stream == "" {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return src, err
+		}
+		src.Stream = filepath.Base(filepath.Dir(abs))
+		if err := varve.ValidateName("stream", src.Stream); err != nil {
+			return src, varve.InvalidParam("stream", "required for %s, whose folder's name is not valid: %s", path, err)
+		}
+	}
+	return src, checkStream(src.Stream)
+}
+
+// stdinSource returns the source of standard input.
+func (s *Selection) stdinSource() (Source, error) {
+	src := Source{Path: "standard input", stdin: s.Stdin, Stream: s.Stream, device: s.Device, deviceGiven: s.Device != ""}
+	if s.Stream == "" {
+		return src, varve.InvalidParam("stream", "required for standard input: name a stream and a format")
+	}
+	if s.Format == "" {
+		return src, varve.InvalidParam("format", "required for standard input: use csv, ndjson or json")
+	}
+	var err error
+	if src.format, err = parseFormat(s.Format); err != nil {
+		return src, err
+	}
+	return src, checkStream(src.Stream)
+}
+
+// checkStream rejects an invalid name of a stream.
+func checkStream(stream string) error {
+	if err := varve.ValidateName("stream", stream); err != nil {
+		return varve.InvalidParam("path.stream", "%s", err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// maxRetries limits how often readings are resent after a temporary rejection.
+const maxRetries = 6
+
+// fileSender sends the pieces of one file. Its method send may be called
+// concurrently.
+type fileSender struct {
+	upload   *Upload
+	source   *Source
+	settings map[string]string
+	params   url.Values
+}
+
+// resume skips the readings that an earlier run sent.
+func (f *fileSender) resume(r *file, pieces *wire.Splitter) error {
+	at, changed, ok := f.upload.checkpoint.resume(f.source, f.settings)
+	if changed != "" {
+		f.upload.restarted(f.source.Path, changed)
+	}
+	if !ok {
+		return nil
+	}
+	if err := pieces.Skip(r.seekable(), at); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	f.upload.resumed(at.Readings, f.source.sizeOnDisk(at.Offset))
+	return nil
+}
+
+// send sends piece n until each of its readings has a verdict.
+func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
+	for _, r := range p.Rejects {
+		f.upload.reject(Rejection{
+			File: f.source.Path, Index: r.Index, Line: r.Line, Code: string(r.Verdict.Code), Message: r.Verdict.Message,
+		})
+	}
+	f.upload.count(varve.Tally{Rejected: int64(len(p.Rejects))}, 0)
+	for try := 0; p.Len() > 0; try++ {
+		body, err := f.body(&p)
+		if err != nil {
+			return err
+		}
+		answer, err := f.upload.opts.Client.Write(ctx, f.source.Stream, body)
+		if err != nil {
+			return &FileError{f.source.Path, err}
+		}
+		retry := f.verdicts(&p, answer, try < maxRetries)
+		if len(retry) == 0 {
+			break
+		}
+		p = p.Only(retry)
+		select {
+		case <-time.After(time.Second << min(try, 4)):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s", context.Cause(ctx), answer.Rejects[0].Message)
+		}
+	}
+	return f.upload.checkpoint.finish(f.source, n, f.settings)
+}
+
+// body returns the request body of a piece. Pieces of JSON files are NDJSON.
+func (f *fileSender) body(p *wire.Piece) (client.Body, error) {
+	b := client.Body{Data: p.Data, Format: f.source.format, Params: f.params}
+	if b.Format == wire.JSON {
+		b.Format = wire.NDJSON
+	}
+	c := f.upload.encoding
+	if c == "" {
+		return b, nil
+	}
+	var err error
+	b.Encoding = string(c)
+	b.Data, err = c.compress(p.Data)
+	return b, err
+}
+
+// verdicts counts the verdicts on a piece. If mayRetry is set, it returns the
+// positions of temporarily rejected readings instead of counting these.
+func (f *fileSender) verdicts(p *wire.Piece, a wire.WriteAnswer, mayRetry bool) (retry []int) {
+	t := varve.Tally{Stored: a.Stored, Duplicates: a.Duplicates, Rejected: a.Rejected}
+	for i := range a.Rejects {
+		r := &a.Rejects[i]
+		if mayRetry && varve.Code(r.Code).Retryable() {
+			retry = append(retry, int(r.Index))
+			t.Rejected--
+			continue
+		}
+		f.upload.reject(rejectionOf(f.source.Path, p, r))
+	}
+	bytes := int64(0)
+	if len(retry) == 0 {
+		bytes = f.source.sizeOnDisk(int64(len(p.Data) - p.Begin))
+	}
+	f.upload.count(t, bytes)
+	return retry
+}

@@ -1,0 +1,151 @@
+package upload
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/internal/fileerr"
+)
+
+// Source is one file of readings, or standard input.
+type Source struct {
+	Path   string // as the user wrote it
+	Stream string
+
+	stdin       io.Reader // if set, the source is standard input
+	format      wire.Format
+	compression compression
+	device      string // of readings without a device
+	deviceGiven bool   // the user named the device
+	size        int64  // 0 if unknown
+	mtime       int64  // in nanoseconds
+}
+
+// FileError is an error about one source.
+type FileError struct {
+	Path string
+	Err  error
+}
+
+func (e *FileError) Error() string {
+	if text := e.Err.Error(); strings.HasPrefix(text, e.Path+": ") {
+		return text
+	}
+	return e.Path + ": " + e.Err.Error()
+}
+
+func (e *FileError) Unwrap() error { return e.Err }
+
+// HeaderError reports that the columns of a CSV file cannot be readings.
+type HeaderError struct {
+	Columns []string
+	Err     error
+}
+
+func (e *HeaderError) Error() string { return e.Err.Error() }
+
+func (e *HeaderError) Unwrap() error { return e.Err }
+
+// deviceParam returns the device parameter of the source's batches. A CSV file
+// with a column of devices needs none.
+func (s *Source) deviceParam(names []string, c wire.Columns) string {
+	if !s.deviceGiven && s.format == wire.CSV && slices.Contains(names, c.DeviceColumn(names, false)) {
+		return ""
+	}
+	return s.device
+}
+
+// checkColumns rejects a CSV file whose columns cannot be readings, even if it has
+// no rows.
+func (s *Source) checkColumns(names []string, c wire.Columns, device string) error {
+	if s.format != wire.CSV {
+		return nil
+	}
+	c.Names = names
+	r, err := wire.NewReader(new(wire.Memory), wire.CSV, strings.NewReader(""), wire.Defaults{Device: device}, c)
+	if err != nil {
+		return err
+	}
+	if err = r.Read(new(wire.Batch)); err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return &HeaderError{Columns: names, Err: err}
+}
+
+// sizeOnDisk returns the part of the file on disk that a number of plain bytes
+// takes; 0 means unknown.
+func (s *Source) sizeOnDisk(plain int64) int64 {
+	if s.compression != "" {
+		return 0
+	}
+	return plain
+}
+
+// file is an open source.
+type file struct {
+	io.Reader           // of the plain text
+	raw       io.Reader // the file itself, if it is not compressed
+	closers   []func() error
+}
+
+// seekable returns the reader in which a splitter can skip.
+func (f *file) seekable() io.Reader {
+	if f.raw != nil {
+		return f.raw
+	}
+	return f.Reader
+}
+
+// Close closes the decompressor and the file.
+func (f *file) Close() error {
+	var errs []error
+	for _, c := range slices.Backward(f.closers) {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
+// open opens the source for reading plain text.
+func (s *Source) open(ctx context.Context) (*file, error) {
+	if s.stdin != nil {
+		buffered := bufio.NewReader(interruptible(ctx, s.stdin))
+		return decompressed(&file{Reader: buffered}, detectCompression(buffered))
+	}
+	raw, err := os.Open(s.Path)
+	if err != nil {
+		return nil, fileerr.Short(err)
+	}
+	return decompressed(&file{Reader: raw, raw: raw, closers: []func() error{raw.Close}}, s.compression)
+}
+
+// decompressed adds a decompressor to a file, if it needs one.
+func decompressed(f *file, c compression) (*file, error) {
+	if c == "" {
+		return f, nil
+	}
+	plain, closePlain, err := c.decompress(f.Reader)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	f.Reader, f.raw, f.closers = plain, nil, append(f.closers, closePlain)
+	return f, nil
+}
+
+// interruptible returns a reader that fails when the context ends. A read of a
+// terminal or a pipe alone may block forever.
+func interruptible(ctx context.Context, r io.Reader) io.Reader {
+	out, in := io.Pipe()
+	// Closing a pipe cannot fail.
+	context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		_, err := io.Copy(in, r)
+		_ = in.CloseWithError(err)
+	}()
+	return out
+}

@@ -1,0 +1,247 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// pieceBytes is the approximate size of a piece, before compression.
+const pieceBytes = 1 << 20
+
+// Options configure an upload. Client is required.
+type Options struct {
+	Client      *client.Client
+	Server      string     // the address of the client's server, for the checkpoint
+	Params      url.Values // the parameters of each write, as in the API, without the device
+	Parallel    int        // batches that are sent at a time; 0 means 1
+	Batch       int        // readings in a batch; 0 means wire.BatchReadings
+	Compression string     // of batches: none, gzip or zstd; empty means none
+	Checkpoint  string     // the file that records the progress; if empty, nothing does
+	Events      Events
+}
+
+// Events report the course of an upload. Calls never overlap. A nil event is
+// ignored.
+type Events struct {
+	Restarted func(path, reason string) // a file that an earlier run sent is sent from its start
+	Rejected  func(Rejection)           // a reading was rejected for good
+	Progress  func(bytes int64)         // bytes of files on disk were sent or skipped
+}
+
+// Result sums up an upload.
+type Result struct {
+	varve.Tally
+	Conflicts int64 // rejections because of other stored values
+	Resumed   int64 // readings that an earlier run sent
+}
+
+// Upload sends sources to a server.
+type Upload struct {
+	opts       Options
+	columns    wire.Columns
+	encoding   compression
+	sources    []Source
+	checkpoint *checkpoint
+
+	mu     sync.Mutex // also serializes events
+	result Result
+}
+
+// ErrInterrupted reports that the context of a run was canceled.
+var ErrInterrupted = errors.New("interrupted")
+
+// New checks the options and opens the checkpoint. It sends nothing.
+func New(o Options, sources []Source) (*Upload, error) {
+	o.Parallel, o.Batch = max(o.Parallel, 1), max(o.Batch, 0)
+	if o.Batch == 0 {
+		o.Batch = wire.BatchReadings
+	}
+	u := &Upload{opts: o, sources: sources}
+	switch o.Compression {
+	case "", "none":
+	case string(gzipped), string(zstded):
+		u.encoding = compression(o.Compression)
+	default:
+		return nil, varve.InvalidParam("compress", "%q is unknown: use none, gzip or zstd", o.Compression)
+	}
+	if o.Checkpoint != "" && slices.ContainsFunc(sources, func(s Source) bool { return s.stdin != nil }) {
+		return nil, varve.InvalidParam("checkpoint", "not possible for standard input: name files")
+	}
+	var err error
+	if u.columns, err = wire.ParseColumns(o.Params); err != nil {
+		return nil, err
+	}
+	u.checkpoint, err = openCheckpoint(o.Checkpoint)
+	return u, err
+}
+
+// Size returns the number of bytes on disk of all files whose size is known.
+func (u *Upload) Size() (total int64) {
+	for i := range u.sources {
+		total += u.sources[i].size
+	}
+	return total
+}
+
+// Close saves the checkpoint.
+func (u *Upload) Close() error { return u.checkpoint.flush() }
+
+// Run sends all files one after another, several pieces at a time. The result is
+// valid even if it fails.
+func (u *Upload) Run(ctx context.Context) (Result, error) {
+	err := u.sendAll(ctx)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.result, err
+}
+
+func (u *Upload) sendAll(ctx context.Context) error {
+	g, sending := errgroup.WithContext(ctx)
+	g.SetLimit(u.opts.Parallel)
+	var failed error
+	for i := range u.sources {
+		s := &u.sources[i]
+		err := u.sendFile(sending, g, s)
+		if sending.Err() != nil {
+			break // g.Wait returns the cause
+		}
+		if err != nil {
+			failed = &FileError{s.Path, err}
+			break
+		}
+	}
+	err := g.Wait()
+	if ctx.Err() != nil {
+		cause := context.Cause(ctx)
+		switch {
+		case errors.Is(cause, context.Canceled):
+			return ErrInterrupted
+		case errors.Is(err, cause):
+			return err // with the place at which the time ran out
+		}
+		return cause
+	}
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// sendFile cuts one file into pieces and starts to send them.
+func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (err error) {
+	r, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	pieces, err := wire.NewSplitter(s.format, r, u.columns, u.opts.Batch, pieceBytes)
+	if err != nil {
+		return err
+	}
+	device := s.deviceParam(pieces.Names(), u.columns)
+	if err := s.checkColumns(pieces.Names(), u.columns, device); err != nil {
+		return err
+	}
+	f := &fileSender{upload: u, source: s, settings: u.settings(s), params: u.params(device)}
+	if err := f.resume(r, pieces); err != nil {
+		return err
+	}
+	for n := 0; ctx.Err() == nil; n++ {
+		p, err := pieces.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		u.checkpoint.begin(s, n, pieces.At())
+		g.Go(func() error { return f.send(ctx, n, p) })
+	}
+	return nil // the caller returns the cause
+}
+
+// params returns the parameters of a file's batches.
+func (u *Upload) params(device string) url.Values {
+	v := url.Values{}
+	for name := range u.opts.Params {
+		if value := u.opts.Params.Get(name); value != "" {
+			v.Set(name, value)
+		}
+	}
+	if device != "" {
+		v.Set("device", device)
+	}
+	return v
+}
+
+// settings returns the destination and the parameters of a source, as its
+// checkpoint stores them. If one changes, the file must be resent.
+func (u *Upload) settings(s *Source) map[string]string {
+	all := map[string]string{
+		"--server": strings.TrimSuffix(u.opts.Server, "/"), "the stream": s.Stream, "the format": s.format.String(),
+	}
+	for name := range u.opts.Params {
+		if value := u.opts.Params.Get(name); value != "" {
+			all["--"+strings.ReplaceAll(name, "_", "-")] = value
+		}
+	}
+	if s.deviceGiven {
+		all["--device"] = s.device
+	}
+	return all
+}
+
+// restarted reports that a file is sent from its start.
+func (u *Upload) restarted(path, reason string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.opts.Events.Restarted != nil {
+		u.opts.Events.Restarted(path, reason)
+	}
+}
+
+// resumed counts readings that an earlier run sent.
+func (u *Upload) resumed(readings, bytes int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.result.Resumed += readings
+	u.progress(bytes)
+}
+
+// count adds verdicts, and the bytes on disk of their readings.
+func (u *Upload) count(t varve.Tally, bytes int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.result.Add(t)
+	u.progress(bytes)
+}
+
+// progress reports bytes. The caller holds the lock.
+func (u *Upload) progress(bytes int64) {
+	if u.opts.Events.Progress != nil {
+		u.opts.Events.Progress(bytes)
+	}
+}
+
+// reject reports a rejection.
+func (u *Upload) reject(r Rejection) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if varve.Code(r.Code) == varve.CodeConflict {
+		u.result.Conflicts++
+	}
+	if u.opts.Events.Rejected != nil {
+		u.opts.Events.Rejected(r)
+	}
+}

@@ -1,0 +1,206 @@
+package upload_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/store/mem"
+	"github.com/varvedb/varve/upload"
+)
+
+var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+
+// newClient returns the client of a server over a store in memory, at noon.
+func newClient(t *testing.T) *client.Client {
+	t.Helper()
+	now := func() time.Time { return noon }
+	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(now), Holder: "test", Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(api.New(api.Options{
+		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: now,
+		Metrics: prometheus.NewRegistry(),
+	}))
+	t.Cleanup(func() {
+		srv.Close()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.New(srv.URL, client.WithRetries(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// csv returns n rows with a header, a second apart.
+func csv(n int) string {
+	var b strings.Builder
+	b.WriteString("time,v\n")
+	for i := range n {
+		fmt.Fprintf(&b, "%s,%d\n", noon.Add(-time.Duration(i)*time.Second).Format(time.RFC3339), i)
+	}
+	return b.String()
+}
+
+// writeFile writes a file below a new folder weather and returns its path.
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "weather")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// send uploads the files that args name.
+func send(t *testing.T, o upload.Options, args ...string) (upload.Result, error) {
+	t.Helper()
+	sources, err := new(upload.Selection).Sources(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, err := upload.New(o, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := up.Run(t.Context())
+	if closeErr := up.Close(); closeErr != nil {
+		t.Fatal(closeErr)
+	}
+	return result, err
+}
+
+// TestUpload_CountsEachReadingOnce: each reading gets one verdict, in each compression,
+// and a second upload finds duplicates.
+func TestUpload_CountsEachReadingOnce(t *testing.T) {
+	for _, compression := range []string{"none", "gzip", "zstd"} {
+		t.Run(compression, func(t *testing.T) {
+			path := writeFile(t, "s1.csv", csv(50))
+			o := upload.Options{Client: newClient(t), Batch: 7, Parallel: 3, Compression: compression}
+			for i, want := range []varve.Tally{{Stored: 50}, {Duplicates: 50}} {
+				if got, err := send(t, o, path); err != nil || got.Tally != want {
+					t.Errorf("upload %d: %+v, %v, want %+v", i, got.Tally, err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestUpload_ResumesAtCheckpoint: with a checkpoint, a second upload sends nothing, and
+// another server or a changed file restarts it.
+func TestUpload_ResumesAtCheckpoint(t *testing.T) {
+	path := writeFile(t, "s1.csv", csv(20))
+	restarts := 0
+	o := upload.Options{
+		Client: newClient(t), Server: "http://a", Batch: 6, Checkpoint: filepath.Join(t.TempDir(), "state.json"),
+		Events: upload.Events{Restarted: func(string, string) { restarts++ }},
+	}
+	check := func(when string, want varve.Tally, resumed int64, wantRestarts int) {
+		t.Helper()
+		got, err := send(t, o, path)
+		if err != nil || got.Tally != want || got.Resumed != resumed || restarts != wantRestarts {
+			t.Errorf("%s: %+v, %d resumed, %d restarts, %v; want %+v, %d and %d", when, got.Tally, got.Resumed, restarts, err, want, resumed, wantRestarts)
+		}
+	}
+	check("first", varve.Tally{Stored: 20}, 0, 0)
+	check("again", varve.Tally{}, 20, 0)
+	o.Server = "http://b"
+	check("another server", varve.Tally{Duplicates: 20}, 0, 1)
+	if err := os.WriteFile(path, []byte(csv(21)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("changed file", varve.Tally{Stored: 1, Duplicates: 20}, 0, 2)
+}
+
+// TestUpload_ReportsRejections: each rejection names the place of its reading.
+func TestUpload_ReportsRejections(t *testing.T) {
+	path := writeFile(t, "s1.csv", csv(3)+"soon,7\n")
+	var rejections []upload.Rejection
+	got, err := send(t, upload.Options{
+		Client: newClient(t), Events: upload.Events{Rejected: func(r upload.Rejection) { rejections = append(rejections, r) }},
+	}, path)
+	if err != nil || got.Rejected != 1 || len(rejections) != 1 {
+		t.Fatalf("%+v, %v, %v, want 1 rejection", got, rejections, err)
+	}
+	if r := rejections[0]; r.File != path || r.Line != 5 || r.Index != 3 || r.Reading != "soon,7" || r.Code != "time_invalid" {
+		t.Errorf("%+v, want the reading of line 5", r)
+	}
+}
+
+// TestUpload_NamesParameterOfMissingColumn: a CSV file without a time fails before
+// anything is sent, with the parameter that names another column.
+func TestUpload_NamesParameterOfMissingColumn(t *testing.T) {
+	_, err := send(t, upload.Options{Client: newClient(t)}, writeFile(t, "s1.csv", "when,v\n"))
+	var file *upload.FileError
+	var header *upload.HeaderError
+	if !errors.As(err, &file) || !errors.As(err, &header) {
+		t.Fatalf("%v, want a FileError of a HeaderError", err)
+	}
+	if got := strings.Join(header.Columns, " "); got != "when v" {
+		t.Errorf("columns %s, want when v", got)
+	}
+}
+
+// TestNew_RejectsOptions: an invalid option fails with its parameter.
+func TestNew_RejectsOptions(t *testing.T) {
+	stdin, err := (&upload.Selection{Stream: "weather", Format: "csv", Stdin: strings.NewReader("")}).Sources([]string{"-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for param, o := range map[string]upload.Options{
+		"compress":        {Compression: "lz4"},
+		"checkpoint":      {Checkpoint: filepath.Join(t.TempDir(), "state.json")},
+		"query.delimiter": {Params: url.Values{"delimiter": {"ab"}}},
+		"query.types":     {Params: url.Values{"types": {"a:float"}}},
+	} {
+		_, err := upload.New(o, stdin)
+		var e *varve.Error
+		if !errors.As(err, &e) || e.Param != param {
+			t.Errorf("%s: %v, want an error about it", param, err)
+		}
+	}
+}
+
+// TestSelection_FindsFiles: a folder stands for its files of readings, except excluded
+// ones.
+func TestSelection_FindsFiles(t *testing.T) {
+	path := writeFile(t, "s1.csv.gz", "")
+	dir := filepath.Dir(path)
+	for _, name := range []string{"s0.ndjson", "notes.txt", "state.json"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := upload.Selection{Exclude: []string{filepath.Join(dir, "state.json")}}
+	sources, err := s.Sources([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range sources {
+		names = append(names, filepath.Base(sources[i].Path)+" into "+sources[i].Stream)
+	}
+	if got, want := strings.Join(names, ", "), "s0.ndjson into weather, s1.csv.gz into weather"; got != want {
+		t.Errorf("found %s, want %s", got, want)
+	}
+}
