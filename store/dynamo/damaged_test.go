@@ -68,11 +68,11 @@ func TestDamagedRow(t *testing.T) {
 	}{
 		{"it has no _ids", "REMOVE #_ids", nil},
 		{"it has no arrival", "REMOVE #_at", nil},
-		{"attribute v is no map", "SET v = :a", []types.AttributeValue{asText("22")}},
-		{"attribute _at is no map", "SET #_at = :a", []types.AttributeValue{asText("22")}},
-		{"attribute _scale is no map", "SET #_scale = :a", []types.AttributeValue{asText("22")}},
+		{"attribute v is not a map", "SET v = :a", []types.AttributeValue{asText("22")}},
+		{"attribute _at is not a map", "SET #_at = :a", []types.AttributeValue{asText("22")}},
+		{"attribute _scale is not a map", "SET #_scale = :a", []types.AttributeValue{asText("22")}},
 		{"it has no fields", "REMOVE v", nil},
-		{"a row's _ttl is no number", "SET #_ttl = :a", []types.AttributeValue{asText("22")}},
+		{"attribute _ttl is not a number", "SET #_ttl = :a", []types.AttributeValue{asText("22")}},
 	} {
 		from := someTime.Add(time.Duration(-i) * time.Hour)
 		for m := range 3 {

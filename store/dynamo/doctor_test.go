@@ -166,7 +166,7 @@ func withTemplate(fit dynamo.Examination, template string) func(*testing.T, *dyn
 
 func sicknesses(t *testing.T, fit dynamo.Examination) []sickness {
 	return []sickness{
-		{"no registry", func(_ *testing.T, x *dynamo.Examination) { x.Registry, x.Owner = "nowhere", "nowhere" }, "registry", "no table nowhere"},
+		{"no registry", func(_ *testing.T, x *dynamo.Examination) { x.Registry, x.Owner = "nowhere", "nowhere" }, "registry", "table nowhere is missing"},
 		{"it is being made", through(answered(t, "DescribeTable", func(a map[string]any) { table(a)["TableStatus"] = "CREATING" })), "registry", "CREATING"},
 		{"an index is missing", through(answered(t, "DescribeTable", func(a map[string]any) {
 			table(a)["GlobalSecondaryIndexes"] = table(a)["GlobalSecondaryIndexes"].([]any)[:1]

@@ -57,13 +57,13 @@ func TestErrors(t *testing.T) {
 		status     int
 		want       []string
 	}{
-		{"throttled", "ProvisionedThroughputExceededException", 400, []string{"does not take PutItem on varve_", "for now (ProvisionedThroughputExceededException)"}},
-		{"overloaded", "InternalServerError", 500, []string{"does not take PutItem on varve_"}},
-		{"not allowed", "AccessDeniedException", 400, []string{"do not allow dynamodb:PutItem on table varve_", "add it to their policy"}},
-		{"expired", "ExpiredTokenException", 400, []string{"does not accept the credentials (ExpiredTokenException)", "renew them"}},
-		{"another account's", "UnrecognizedClientException", 400, []string{"does not accept the credentials"}},
+		{"throttled", "ProvisionedThroughputExceededException", 400, []string{"refuses PutItem on varve_", "for now (ProvisionedThroughputExceededException)"}},
+		{"overloaded", "InternalServerError", 500, []string{"refuses PutItem on varve_"}},
+		{"not allowed", "AccessDeniedException", 400, []string{"no right to dynamodb:PutItem on table varve_", "add it to their policy"}},
+		{"expired", "ExpiredTokenException", 400, []string{"refused by DynamoDB (ExpiredTokenException)", "renew them"}},
+		{"another account's", "UnrecognizedClientException", 400, []string{"credentials: refused by DynamoDB"}},
 		{"unreachable", "", 0, []string{"no answer to PutItem", "check the endpoint, the region and the network"}},
-		{"without credentials", "none", 0, []string{"there are no credentials for PutItem", "give the machine a role"}},
+		{"without credentials", "none", 0, []string{"credentials: none found for PutItem", "give the machine a role"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			url := dynamotest.Dynoxide.Start(t)

@@ -291,7 +291,7 @@ func TestOtherRegistry(t *testing.T) {
 	s := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_reg"})
 	newTable(t, s)
 	_, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(url), Registry: tableOf("t", someTime).Name()})
-	if err == nil || !strings.Contains(err.Error(), `its keys  are "series, ts", and "pk, sk" is wanted`) {
+	if err == nil || !strings.Contains(err.Error(), `its keys are "series, ts", not "pk, sk"`) {
 		t.Errorf("%v", err)
 	}
 }

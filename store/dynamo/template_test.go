@@ -132,14 +132,14 @@ func TestBadTemplates(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"biling": "on_demand"}`:                          "biling",
-		`{"billing": "free"}`:                              `billing: "free" is neither`,
+		`{"billing": "free"}`:                              `billing: "free" is unknown`,
 		`{"billing": "provisioned"}`:                       "capacity.hot: is missing",
-		`{"capacity": {"lukewarm": {"read":1,"write":1}}}`: "capacity.lukewarm: is no tier",
+		`{"capacity": {"lukewarm": {"read":1,"write":1}}}`: "capacity.lukewarm: unknown tier",
 		`{"capacity": {"hot": {"read":0,"write":1}}}`:      "capacity.hot: 0 read",
 		`{"table_class": {"cold": "glacier"}}`:             `table_class.cold: "glacier"`,
 		`{"classes": {"logs": {"billing": "free"}}}`:       "classes.logs.billing",
 		`{"tags": {"varve:owner": "me"}}`:                  "tags",
-		`{} {}`:                                            "something follows it",
+		`{} {}`:                                            "text follows the JSON object",
 		`[]`:                                               "cannot unmarshal",
 	} {
 		if _, err := dynamo.ParseTemplate([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -94,18 +94,18 @@ func TestVerifyDamage(t *testing.T) {
 		change  func(attrs)
 	}{
 		{"", func(attrs) {}},
-		{"is no series", func(r attrs) { r["series"] = asText("acme/weather") }},
-		{"is no series", func(r attrs) { r["series"] = asText("/weather/d") }},
+		{"is not a series", func(r attrs) { r["series"] = asText("acme/weather") }},
+		{"is not a series", func(r attrs) { r["series"] = asText("/weather/d") }},
 		{"no shard", func(r attrs) { r["series"] = asText("acme/weather:64/d") }},
-		{"is no series", func(r attrs) { r["series"] = asText("acme/weather:07/d") }},
+		{"is not a series", func(r attrs) { r["series"] = asText("acme/weather:07/d") }},
 		{"outside of the table", func(r attrs) { r["ts"] = num("0") }},
-		{"1 to 9 only", func(r attrs) { r["ts"] = num(ts + ".102") }},
+		{"not only 1 to 9", func(r attrs) { r["ts"] = num(ts + ".102") }},
 		{"it has no _ids", func(r attrs) { delete(r, "_ids") }},
 		{"it has no _ids", func(r attrs) { r["_ids"] = asText("a") }},
-		{"no key of a reading", func(r attrs) { r["_ids"] = set("a", ".x") }},
+		{"its key is malformed", func(r attrs) { r["_ids"] = set("a", ".x") }},
 		{"it has no arrival", func(r attrs) { delete(r, "_at") }},
 		{"it has no arrival", func(r attrs) { r["_ids"] = set("a", "b") }},
-		{"attribute v is no map", func(r attrs) { r["v"] = num("1") }},
+		{"attribute v is not a map", func(r attrs) { r["v"] = num("1") }},
 		{"it has no fields", func(r attrs) { delete(r, "v") }},
 		{"attribute v has a member", func(r attrs) { r["v"] = maps(attrs{"a": num("1"), "b": num("2")}) }},
 		{"attribute _at has a member", func(r attrs) { r["_at"] = maps(attrs{"a": num(fmt.Sprint(someTime.Unix())), "b": num("1")}) }},
@@ -115,12 +115,12 @@ func TestVerifyDamage(t *testing.T) {
 		{"_ttl", func(r attrs) { r["_ttl"] = num("5") }},
 		{"_size", func(r attrs) { r["_size"] = num("1.5") }},
 		{"_size", func(r attrs) { r["_size"] = num("-1") }},
-		{"behind its ts", func(r attrs) {
+		{"after the row's ts", func(r attrs) {
 			r["_ids"] = set(".E---a")
 			r["_at"] = maps(attrs{".E---a": num(fmt.Sprint(someTime.Unix()))})
 			r["v"] = maps(attrs{".E---a": num("1")})
 		}},
-		{"is said to be of stream", func(r attrs) { r["series"], r["_stream"] = asText("#streams"), asText("acme/weather") }},
+		{"does not belong to stream", func(r attrs) { r["series"], r["_stream"] = asText("#streams"), asText("acme/weather") }},
 		{"has no _stream", func(r attrs) { r["series"] = asText("#streams") }},
 	} {
 		row := good()

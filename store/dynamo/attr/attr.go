@@ -1,0 +1,44 @@
+// Package attr converts values to DynamoDB attributes and back.
+//
+// The package does no requests. It has the short names of attribute types, the
+// codec of values, the size that DynamoDB bills, and the builder of expressions.
+//
+//	varve.Value   EncodeValue   attribute
+//	attribute     DecodeValue   varve.Value, with the decimals that were written
+//
+// Invariant: DecodeValue returns the value that EncodeValue received, if it gets
+// the decimals that EncodeValue returned. A malformed attribute is an error.
+package attr
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Short names of the SDK's types.
+type (
+	Item = map[string]types.AttributeValue
+	Map  = types.AttributeValueMemberM
+	Set  = types.AttributeValueMemberSS
+	Num  = types.AttributeValueMemberN
+	Str  = types.AttributeValueMemberS
+)
+
+// WholeNumber returns an attribute that is a whole number, and whether it exists.
+func WholeNumber(it Item, attr string) (n int64, exists bool, err error) {
+	av, exists := it[attr]
+	if !exists {
+		return 0, false, nil
+	}
+	v, ok := av.(*Num)
+	if !ok {
+		return 0, true, fmt.Errorf("attribute %s is not a number", attr)
+	}
+	n, err = strconv.ParseInt(v.Value, 10, 64)
+	if err != nil {
+		return 0, true, fmt.Errorf("attribute %s is %.40q, not a whole number", attr, v.Value)
+	}
+	return n, true, nil
+}

@@ -1,0 +1,87 @@
+package dynamo
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/admin"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/doctor"
+	"github.com/varvedb/varve/store/dynamo/items"
+	"github.com/varvedb/varve/store/dynamo/repair"
+	"github.com/varvedb/varve/store/dynamo/template"
+	"github.com/varvedb/varve/store/dynamo/verify"
+)
+
+// Types of the sub-packages that callers use.
+type (
+	Use   = client.Use
+	Usage = client.Usage
+
+	Template = template.Template
+	Settings = template.Settings
+	Capacity = template.Capacity
+
+	RegistryIndex = items.Index
+
+	Finding = doctor.Finding
+	State   = doctor.State
+
+	Verification = verify.Options
+	Verified     = verify.Result
+
+	Repairing  = repair.Options
+	RepairPlan = repair.Plan
+	RowRepair  = repair.Row
+)
+
+// States of findings.
+const (
+	Good       = doctor.Good
+	Wrong      = doctor.Wrong
+	NotChecked = doctor.NotChecked
+)
+
+// Values of Settings.
+const (
+	OnDemand         = template.OnDemand
+	Provisioned      = template.Provisioned
+	Standard         = template.Standard
+	InfrequentAccess = template.InfrequentAccess
+)
+
+const (
+	// OwnerTag is the tag on the tables of a deployment.
+	OwnerTag = admin.OwnerTag
+	// TemplateAttr is the attribute of the template's item that holds its JSON text.
+	TemplateAttr = template.Attr
+	// RegistryTTL is the attribute with the expiry of an item, in seconds since 1970.
+	RegistryTTL = items.AttrTTL
+)
+
+// Examination is the input of Examine: the options of the store, and facts about its tables.
+type Examination struct {
+	Options
+
+	// Prefixes are the prefixes of the time tables of all classes.
+	Prefixes []string
+	// Expired reports whether all readings that a table can hold have expired. If nil, none
+	// has.
+	Expired func(grid.Table) bool
+}
+
+// HTTPClient returns an HTTP client for many small, concurrent requests to one endpoint.
+func HTTPClient() *awshttp.BuildableClient { return client.NewHTTP() }
+
+// NewRetryer returns a retryer for many small requests.
+func NewRetryer() aws.Retryer { return client.NewRetryer() }
+
+// TemplateKey returns the key of the template's item in the registry.
+func TemplateKey() store.Key { return template.Key() }
+
+// ParseTemplate decodes a template and checks it.
+func ParseTemplate(text []byte) (Template, error) { return template.Parse(text) }
+
+// RegistryIndexes returns the orders of the registry, the table's own first.
+func RegistryIndexes() []RegistryIndex { return items.Indexes() }
