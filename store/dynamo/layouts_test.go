@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// lay writes readings with a layout, and returns the outcomes, a letter each.
-func lay(t *testing.T, s *dynamo.Store, tb grid.Table, l store.Layout, readings ...varve.Reading) string {
+// writeWith writes readings with a layout, and returns the first letters of the outcomes.
+func writeWith(t *testing.T, s *dynamo.Store, tb grid.Table, l store.Layout, readings ...varve.Reading) string {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings, Layout: func(varve.Series) store.Layout { return l }}})
 	if res[0].Err != nil {
@@ -31,15 +31,15 @@ func lay(t *testing.T, s *dynamo.Store, tb grid.Table, l store.Layout, readings 
 	return string(letters)
 }
 
-// took returns what something took in write requests and units.
-func took(s *dynamo.Store, do func()) (requests int64, units float64) {
+// measure returns the write requests and units of a function.
+func measure(s *dynamo.Store, do func()) (requests int64, units float64) {
 	before := s.Usage()
 	do()
 	after := s.Usage()
 	return after.Writes.Requests - before.Writes.Requests, after.Writes.Units - before.Writes.Units
 }
 
-// minutes returns a reading of two fields for each minute from a time on.
+// minutes returns a reading of two fields for each of n minutes.
 func minutes(from time.Time, n int) []varve.Reading {
 	list := make([]varve.Reading, n)
 	for i := range list {
@@ -63,9 +63,9 @@ func newTable(t *testing.T, s *dynamo.Store) grid.Table {
 	return tb
 }
 
-// TestBulk: a day of minutes is a row an hour, sent at once or in pieces, and
-// sent again it is nothing new.
-func TestBulk(t *testing.T) {
+// TestWrite_PacksDayIntoHours writes a day of minutes into a row per hour. Resent readings are
+// duplicates.
+func TestWrite_PacksDayIntoHours(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -73,17 +73,17 @@ func TestBulk(t *testing.T) {
 			tb := newTable(t, s)
 			wide := store.Layout{RowWindow: time.Hour}
 			day := minutes(someTime.Add(-12*time.Hour), 1440)
-			requests, units := took(s, func() {
-				if got := lay(t, s, tb, wide, day...); got != repeat('s', 1440) {
-					t.Errorf("the day: %s", got)
+			requests, units := measure(s, func() {
+				if got := writeWith(t, s, tb, wide, day...); got != repeat('s', 1440) {
+					t.Errorf("the day: verdicts %s, want all stored", got)
 				}
 			})
 			t.Logf("a day: %d requests, %v units", requests, units)
 			if requests < 24 || requests > 26 || units > 0.12*1440 {
-				t.Errorf("a day took %d requests, %v units", requests, units)
+				t.Errorf("a day took %d requests and %v units, want 24 to 26 and at most %v", requests, units, 0.12*1440)
 			}
-			if got := lay(t, s, tb, wide, day...); got != repeat('d', 1440) {
-				t.Errorf("the day again: %s", got)
+			if got := writeWith(t, s, tb, wide, day...); got != repeat('d', 1440) {
+				t.Errorf("the day resent: verdicts %s, want all duplicates", got)
 			}
 			whole := store.Range{Table: tb, Series: day[0].Series, Window: varve.AllTime(), Layout: wide, Consistent: true}
 			compare(t, s, whole, day)
@@ -135,16 +135,16 @@ func sameReadings(t *testing.T, what string, got, want []varve.Reading) {
 	}
 }
 
-// TestChangingLayouts: whatever the windows, shards and expectations that
-// readings are written with, and however often, reads show each once, in order.
-func TestChangingLayouts(t *testing.T) {
+// TestRead_ReturnsReadingsOfAllLayoutsOnce writes readings with random windows, shards and
+// expectations, many times. Reads return each one once, in order.
+func TestRead_ReturnsReadingsOfAllLayoutsOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
 	tb := newTable(t, s)
 	rng := rand.New(rand.NewPCG(3, 4))
 	windows := []time.Duration{0, time.Second, 40 * time.Second, time.Minute, time.Hour}
 	var readings []varve.Reading
-	for range 400 { // many of one time, some finer than a millisecond, within two hours
+	for range 400 { // within two hours, many with one time, some finer than a millisecond
 		at := someTime.Add(time.Duration(rng.IntN(7200)) * time.Second / 4 * 4)
 		if rng.IntN(3) == 0 {
 			at = at.Add(time.Duration(rng.IntN(3_000_000)))
@@ -160,11 +160,11 @@ func TestChangingLayouts(t *testing.T) {
 		widest = widest.Widen(l)
 		from := rng.IntN(len(readings))
 		some := readings[from:min(from+1+rng.IntN(60), len(readings))]
-		if got := lay(t, s, tb, l, some...); len(got) != len(some) {
+		if got := writeWith(t, s, tb, l, some...); len(got) != len(some) {
 			t.Fatalf("%d verdicts: %s", len(got), got)
 		}
 	}
-	lay(t, s, tb, store.Layout{}, readings...)
+	writeWith(t, s, tb, store.Layout{}, readings...)
 	want := slices.Clone(readings)
 	slices.SortFunc(want, func(a, b varve.Reading) int { return a.Position().Compare(b.Position()) })
 	want = slices.CompactFunc(want, func(a, b varve.Reading) bool { return a.Position() == b.Position() })
@@ -176,10 +176,9 @@ func TestChangingLayouts(t *testing.T) {
 	}
 }
 
-// TestExpectations: live readings in wide rows take a request each, once it is
-// known that their rows are there; and so they do from the second on, if that is
-// said.
-func TestExpectations(t *testing.T) {
+// TestWrite_LearnsThatRowsExist writes live readings into wide rows. With the automatic
+// expectation, or the stated one, most take a single request.
+func TestWrite_LearnsThatRowsExist(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
 	tb := newTable(t, s)
@@ -193,10 +192,10 @@ func TestExpectations(t *testing.T) {
 	} {
 		l := store.Layout{RowWindow: time.Hour, Expect: c.expect}
 		live := minutes(someTime.Add(time.Duration(c.most)*time.Hour), 60)
-		requests, units := took(s, func() {
+		requests, units := measure(s, func() {
 			for _, r := range live {
-				if got := lay(t, s, tb, l, r); got != "s" {
-					t.Errorf("at %s: %s", r.Time, got)
+				if got := writeWith(t, s, tb, l, r); got != "s" {
+					t.Errorf("at %s: verdict %s, want s", r.Time, got)
 				}
 			}
 		})
@@ -207,9 +206,9 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// TestExpiryOfRows: a row may be deleted when its last reading may; of rows that
-// hold one that never may, nothing is said.
-func TestExpiryOfRows(t *testing.T) {
+// TestWrite_KeepsRowUntilLastExpiry adds readings with several expiries to a row. The row has
+// the last one, or none if a reading never expires.
+func TestWrite_KeepsRowUntilLastExpiry(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	s := open(t, url, time.Now)
@@ -227,12 +226,12 @@ func TestExpiryOfRows(t *testing.T) {
 		{"one", keep, sensor(someTime, "v", varve.IntValue(1)), expires(0)},
 		{"a later one", keep, late, expires(time.Hour + time.Second)},
 		{"an earlier one", keep, sensor(someTime, "v", varve.IntValue(3)), expires(time.Hour + time.Second)},
-		{"one, expected to be there", store.Layout{Keep: keep.Keep, Expect: store.ExpectExisting}, sensor(someTime, "v", varve.IntValue(4)), expires(time.Hour + time.Second)},
-		{"one for ever", store.Layout{}, sensor(someTime, "v", varve.IntValue(5)), ""},
+		{"one, expected to exist", store.Layout{Keep: keep.Keep, Expect: store.ExpectExisting}, sensor(someTime, "v", varve.IntValue(4)), expires(time.Hour + time.Second)},
+		{"one without expiry", store.Layout{}, sensor(someTime, "v", varve.IntValue(5)), ""},
 		{"one more", keep, sensor(someTime, "v", varve.IntValue(6)), ""},
 	} {
-		if got := lay(t, s, tb, c.layout, c.r); got != "s" {
-			t.Errorf("%s: %s", c.what, got)
+		if got := writeWith(t, s, tb, c.layout, c.r); got != "s" {
+			t.Errorf("%s: verdict %s, want s", c.what, got)
 		}
 		if got := ttlOf(t, url, tb, someTime); got != c.want {
 			t.Errorf("%s: the row's _ttl is %q, want %q", c.what, got, c.want)
@@ -255,17 +254,18 @@ func ttlOf(t *testing.T, url string, tb grid.Table, at time.Time) string {
 	return ""
 }
 
-// TestDeletedRow: a row that DynamoDB deletes while it is added to is made anew.
-func TestDeletedRow(t *testing.T) {
+// TestWrite_RecreatesDeletedRow lets DynamoDB delete a row during an update of it. The row is
+// recreated.
+func TestWrite_RecreatesDeletedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
-	w := &way{}
+	w := &writeHook{}
 	s := openOver(t, url, "t_registry", w)
 	tb := newTable(t, s)
 	send(t, s, tb, sensor(someTime, "v", varve.IntValue(1)))
 	first := w.writes.Load()
 	w.before = func(n int64) {
-		if n != first+2 { // right before what adds to what the one before it has seen
+		if n != first+2 { // before the update of the row that the request before has seen
 			return
 		}
 		name := tb.Name()
@@ -277,34 +277,33 @@ func TestDeletedRow(t *testing.T) {
 		}
 	}
 	if got := send(t, s, tb, sensor(someTime, "v", varve.IntValue(2))); got != "s" {
-		t.Errorf("verdict %s", got)
+		t.Errorf("verdict %s, want s", got)
 	}
 	if n := w.writes.Load() - first; n != 3 {
-		t.Errorf("%d writes", n)
+		t.Errorf("%d writes, want 3", n)
 	}
 	if got := stored(t, s, tb); len(got) != 1 {
 		t.Errorf("%d readings", len(got))
 	}
 }
 
-// TestRowMadeAnew: a row that was deleted and made anew, while it is added to,
-// is another one, also if it holds as many readings as the one that was seen: what
-// is to be kept for ever is not given an end.
-func TestRowMadeAnew(t *testing.T) {
+// TestWrite_NoticesRecreatedRow recreates a row during an update of it, with as many readings
+// as before. A reading without expiry does not get one.
+func TestWrite_NoticesRecreatedRow(t *testing.T) {
 	t.Parallel()
-	dated, endless := store.Layout{Keep: 24 * time.Hour}, store.Layout{}
-	t.Run("without an end", func(t *testing.T) { madeAnew(t, dated, endless) })
-	t.Run("with an end", func(t *testing.T) { madeAnew(t, endless, dated) })
+	dated, unlimited := store.Layout{Keep: 24 * time.Hour}, store.Layout{}
+	t.Run("first with expiry", func(t *testing.T) { recreateRow(t, dated, unlimited) })
+	t.Run("then with expiry", func(t *testing.T) { recreateRow(t, unlimited, dated) })
 }
 
-// madeAnew adds to a row of a layout while it is made anew with another one.
-func madeAnew(t *testing.T, keep, anew store.Layout) {
+// recreateRow adds to a row while it is recreated with another layout.
+func recreateRow(t *testing.T, keep, recreated store.Layout) {
 	t.Helper()
 	url := dynamotest.Dynoxide.Start(t)
-	w := &way{}
+	w := &writeHook{}
 	s := openOver(t, url, "t_registry", w)
 	tb := newTable(t, s)
-	lay(t, s, tb, keep, sensor(someTime, "v", varve.IntValue(1)))
+	writeWith(t, s, tb, keep, sensor(someTime, "v", varve.IntValue(1)))
 	other := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry"})
 	first := w.writes.Load()
 	w.before = func(n int64) {
@@ -317,13 +316,13 @@ func madeAnew(t *testing.T, keep, anew store.Layout) {
 		}}); err != nil {
 			t.Error(err)
 		}
-		lay(t, other, tb, anew, sensor(someTime, "v", varve.IntValue(2)))
+		writeWith(t, other, tb, recreated, sensor(someTime, "v", varve.IntValue(2)))
 	}
-	if got := lay(t, s, tb, keep, sensor(someTime, "v", varve.IntValue(3))); got != "s" {
-		t.Errorf("verdict %s", got)
+	if got := writeWith(t, s, tb, keep, sensor(someTime, "v", varve.IntValue(3))); got != "s" {
+		t.Errorf("verdict %s, want s", got)
 	}
 	if got := ttlOf(t, url, tb, someTime); got != "" {
-		t.Errorf("the row's _ttl is %s", got)
+		t.Errorf("the row's _ttl is %s, want none", got)
 	}
 	if got := stored(t, s, tb); len(got) != 2 {
 		t.Errorf("%d readings", len(got))

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// TestReach_TellsUnreachable: when DynamoDB does not answer, or only with faults, the
-// condition holds after some seconds, though nobody asks for anything; it is cleared
-// by the first answer.
-func TestReach_TellsUnreachable(t *testing.T) {
+// TestConditions_ReportUnreachableDynamoDB lets DynamoDB fall silent, or answer with faults
+// only. The condition holds after some seconds, even without calls, and the first answer
+// clears it.
+func TestConditions_ReportUnreachableDynamoDB(t *testing.T) {
 	t.Parallel()
 	target, err := url.Parse(dynamotest.Dynoxide.Start(t))
 	if err != nil {
@@ -26,7 +26,7 @@ func TestReach_TellsUnreachable(t *testing.T) {
 	const fine, faults, silence = 0, 1, 2
 	var state atomic.Int32
 	proxy := httputil.NewSingleHostReverseProxy(target)
-	way := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	link := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch state.Load() {
 		case faults:
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -36,24 +36,24 @@ func TestReach_TellsUnreachable(t *testing.T) {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
-	t.Cleanup(way.Close)
+	t.Cleanup(link.Close)
 	conditions := health.New(health.Options{})
-	s := openWith(t, dynamo.Options{Client: dynamotest.Client(way.URL), Registry: "t_registry", Conditions: conditions})
+	s := openWith(t, dynamo.Options{Client: dynamotest.Client(link.URL), Registry: "t_registry", Conditions: conditions})
 	for _, trouble := range []int32{silence, faults} {
 		state.Store(trouble)
-		eventually(t, "nobody is told that DynamoDB does not answer", func() bool {
+		eventually(t, "the condition does not report that DynamoDB is unreachable", func() bool {
 			held := conditions.List()
 			return len(held) == 1 && held[0].Name == health.StoreUnreachable && strings.Contains(held[0].Message, "has not answered since")
 		})
 		state.Store(fine)
-		eventually(t, "it answers, and the condition holds", func() bool { return len(conditions.List()) == 0 })
+		eventually(t, "the condition holds although DynamoDB answers", func() bool { return len(conditions.List()) == 0 })
 	}
 	if _, err := s.Get(t.Context(), nil, false); err != nil {
 		t.Error(err)
 	}
 }
 
-// eventually waits until something becomes true.
+// eventually waits until a condition becomes true.
 func eventually(t *testing.T, otherwise string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -24,7 +24,7 @@ func sensor(at time.Time, field string, v varve.Value) varve.Reading {
 	return r
 }
 
-// send writes readings at once and returns the outcomes, a letter each.
+// send writes readings in one batch, and returns the first letters of the outcomes.
 func send(t *testing.T, s *dynamo.Store, tb grid.Table, readings ...varve.Reading) string {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})
@@ -56,7 +56,7 @@ func stored(t *testing.T, s *dynamo.Store, tb grid.Table) (all []varve.Reading) 
 	}
 }
 
-// many returns readings of one time.
+// many returns n readings of one time.
 func many(at time.Time, n int) (list []varve.Reading) {
 	for i := range n {
 		list = append(list, sensor(at, "v", varve.IntValue(int64(100+i))))
@@ -64,8 +64,8 @@ func many(at time.Time, n int) (list []varve.Reading) {
 	return list
 }
 
-// TestRequests: what small writes take.
-func TestRequests(t *testing.T) {
+// TestWrite_LimitsRequestsAndUnits counts the requests and units of small writes.
+func TestWrite_LimitsRequestsAndUnits(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
 	tb := tableOf("t", someTime)
@@ -78,7 +78,7 @@ func TestRequests(t *testing.T) {
 		what     string
 		readings []varve.Reading
 		verdicts string
-		requests int64 // at the most
+		requests int64 // at most
 		units    float64
 	}{
 		{"a new row", []varve.Reading{value(0, "v", 1)}, "s", 1, 1},
@@ -101,13 +101,13 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	if n := len(stored(t, s, tb)); n != 60 {
-		t.Errorf("%d readings are there", n)
+		t.Errorf("%d readings are stored, want 60", n)
 	}
 }
 
-// TestManyAtOneInstant: a backlog of large readings of one millisecond costs
-// little more than the same at many, also those writes that are refused counted.
-func TestManyAtOneInstant(t *testing.T) {
+// TestWrite_LimitsUnitsAtOneInstant writes a backlog of large readings of one millisecond. It
+// costs little more than at many milliseconds, including refused writes.
+func TestWrite_LimitsUnitsAtOneInstant(t *testing.T) {
 	t.Parallel()
 	n, batch := 10_000, 500
 	if testing.Short() {
@@ -124,10 +124,10 @@ func TestManyAtOneInstant(t *testing.T) {
 		readings[i] = sensor(someTime, "v", varve.StringValue(fmt.Sprintf("%05d%s", i, kb)))
 	}
 	for at := 0; at < n; at += batch {
-		// One whose answer was lost on the way is sent again by the SDK, and is
-		// a duplicate of itself.
+		// If an answer is lost, the SDK resends the request, and the reading is a
+		// duplicate of itself.
 		if got := send(t, s, tb, readings[at:at+batch]...); strings.Trim(got, "sd") != "" {
-			t.Fatalf("batch from %d: %s", at, got)
+			t.Fatalf("batch from %d: verdicts %s, want s or d", at, got)
 		}
 	}
 	u := s.Usage()
@@ -136,17 +136,17 @@ func TestManyAtOneInstant(t *testing.T) {
 		t.Errorf("%d readings took %d requests and %.0f units", n, u.Writes.Requests, u.Writes.Units)
 	}
 	if got := send(t, s, tb, readings[:batch]...); got != strings.Repeat("d", batch) {
-		t.Errorf("sent again: %s", got)
+		t.Errorf("resent: %s, want duplicates", got)
 	}
 	again := s.Usage()
-	t.Logf("%d again: %d requests, %.0f units", batch, again.Writes.Requests-u.Writes.Requests, again.Writes.Units-u.Writes.Units)
+	t.Logf("%d resent: %d requests, %.0f units", batch, again.Writes.Requests-u.Writes.Requests, again.Writes.Units-u.Writes.Units)
 	ids := map[varve.ID]bool{}
 	for _, r := range stored(t, s, tb) {
 		ids[r.ID] = true
 	}
 	for i := range readings {
 		if !ids[readings[i].ID] {
-			t.Fatalf("reading %d is not there", i)
+			t.Fatalf("reading %d is missing", i)
 		}
 	}
 	if len(ids) != n {

@@ -19,8 +19,8 @@ type (
 	attrs  = map[string]types.AttributeValue
 )
 
-// handmade is the row of docs/data-model.md, "DynamoDB rows", and the one below
-// it. The times are those of someTime: 2026-11-16T12:00:00Z.
+// handmade returns the row of docs/data-model.md, "DynamoDB rows", and an overflow row. Their
+// time is someTime, 2026-11-16T12:00:00Z.
 func handmade() []attrs {
 	return []attrs{
 		{
@@ -45,9 +45,9 @@ func handmade() []attrs {
 	}
 }
 
-// TestRowsByHand: rows that something else wrote, as docs/data-model.md has
-// them, are read; and what is in them is a duplicate, or a conflict.
-func TestRowsByHand(t *testing.T) {
+// TestRead_ReadsHandmadeRows reads rows that another program wrote in the form of docs/data-
+// model.md. Their readings are duplicates, or conflicts.
+func TestRead_ReadsHandmadeRows(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	s := open(t, url, time.Now)
@@ -61,7 +61,7 @@ func TestRowsByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{ // in the order of time, then of ids
+	want := []string{ // by time, then by id
 		`first 0s +1s place={"lat":52.5} temperature=22.4 unit=C`,
 		`second 0s +1.25s on=true temperature=22.50 ts=7`,
 		`third 0s +3s temperature=-1`,
@@ -79,11 +79,11 @@ func TestRowsByHand(t *testing.T) {
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d readings", len(got))
+		t.Errorf("%d readings, want %d", len(got), len(want))
 	}
-	again := sensor(someTime, "temperature", varve.IntValue(1))
-	again.ID = got[0].ID
-	if verdicts := send(t, s, tb, got[0], again); verdicts != "dr" {
-		t.Errorf("one that is in a row, and one with other values: %s, want dr", verdicts)
+	other := sensor(someTime, "temperature", varve.IntValue(1))
+	other.ID = got[0].ID
+	if verdicts := send(t, s, tb, got[0], other); verdicts != "dr" {
+		t.Errorf("a stored reading and one with other values: verdicts %s, want dr", verdicts)
 	}
 }

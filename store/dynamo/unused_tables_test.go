@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestSkipEmpty: a query over all tables goes to those that something was
-// written to, whoever wrote it.
-func TestSkipEmpty(t *testing.T) {
+// TestTables_SkipsUnusedTables lists tables without unused ones. A table is listed after its
+// first reading, by every process.
+func TestTables_SkipsUnusedTables(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	var processes [2]*dynamo.Store
@@ -52,7 +52,7 @@ func TestSkipEmpty(t *testing.T) {
 		return tables
 	}
 	if got := list(processes[0]); len(got) != 0 {
-		t.Errorf("nothing is written, and not left out are %v", got)
+		t.Errorf("before the first reading: listed %v, want none", got)
 	}
 	if got := send(t, processes[0], used, sensor(at, "v", varve.IntValue(1))); got != "s" {
 		t.Fatal(got)

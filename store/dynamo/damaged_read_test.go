@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// harm changes the row of a reading by hand; values are what :a to :c stand for.
-func harm(t *testing.T, url, table string, at time.Time, update string, values ...types.AttributeValue) {
+// damageRow changes the row of a reading with an update expression. The values are :a to :c.
+func damageRow(t *testing.T, url, table string, at time.Time, update string, values ...types.AttributeValue) {
 	t.Helper()
 	in := &dynamodb.UpdateItemInput{TableName: &table, UpdateExpression: &update, Key: map[string]types.AttributeValue{
 		"series": &types.AttributeValueMemberS{Value: "acme/weather/sensor_01"},
@@ -43,8 +43,8 @@ func harm(t *testing.T, url, table string, at time.Time, update string, values .
 	}
 }
 
-// tableWith returns the name of the table that holds a reading of a time.
-func tableWith(t *testing.T, e *engine.Engine, at time.Time) string {
+// tableNameAt returns the name of the table that holds a reading of a time.
+func tableNameAt(t *testing.T, e *engine.Engine, at time.Time) string {
 	t.Helper()
 	infos, err := e.Store.Tables(t.Context(), store.Filter{Any: true, Window: varve.Window{From: at, To: at.Add(1)}, SkipEmpty: true, Fresh: true})
 	if err != nil || len(infos) != 1 {
@@ -55,9 +55,9 @@ func tableWith(t *testing.T, e *engine.Engine, at time.Time) string {
 
 func asText(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// TestDamagedRow: a damaged row fails what reads it with an error that names it,
-// and is left out and told of if asked; the others are read.
-func TestDamagedRow(t *testing.T) {
+// TestRead_NamesDamagedRow damages one row in each way. Reads of it fail with its name, or
+// skip it if asked. Reads of other rows succeed.
+func TestRead_NamesDamagedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	e := startEngine(t, url, nil)
@@ -79,8 +79,8 @@ func TestDamagedRow(t *testing.T) {
 			put(t, e, sensor(from.Add(time.Duration(m)*time.Minute), "v", varve.IntValue(int64(m))))
 		}
 		bad := from.Add(time.Minute)
-		table := tableWith(t, e, bad)
-		harm(t, url, table, bad, c.update, c.values...)
+		table := tableNameAt(t, e, bad)
+		damageRow(t, url, table, bad, c.update, c.values...)
 		want := store.DamagedRow{Table: table, Series: all.String(), TS: fmt.Sprint(bad.UnixMilli())}
 		for _, o := range []varve.Order{varve.Ascending, varve.Descending} {
 			q := query.Query{Series: all, Window: varve.Window{From: from, To: from.Add(time.Hour)}, Order: o}
@@ -97,7 +97,7 @@ func TestDamagedRow(t *testing.T) {
 			harmless := q
 			harmless.SkipDamaged, harmless.Window.From = false, bad.Add(time.Second)
 			if n, _, err := readAll(t, e, harmless); err != nil || n != 1 {
-				t.Errorf("%s, beside it: %d readings, %v", c.problem, n, err)
+				t.Errorf("%s, window without the row: %d readings, %v", c.problem, n, err)
 			}
 		}
 	}
@@ -120,15 +120,15 @@ func readAll(t *testing.T, e *engine.Engine, q query.Query) (n int, c query.Cove
 	}
 }
 
-// TestLatestBehindDamage: the latest reading is found behind a damaged row, if
-// that is asked for.
-func TestLatestBehindDamage(t *testing.T) {
+// TestLatest_SkipsDamagedRow damages the row of the latest reading. Latest fails, or returns
+// the one before if asked.
+func TestLatest_SkipsDamagedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	e := startEngine(t, url, nil)
 	put(t, e, sensor(someTime, "v", varve.IntValue(1)), sensor(someTime.Add(time.Minute), "v", varve.IntValue(2)))
-	table := tableWith(t, e, someTime)
-	harm(t, url, table, someTime.Add(time.Minute), "SET v = :a", asText("x"))
+	table := tableNameAt(t, e, someTime)
+	damageRow(t, url, table, someTime.Add(time.Minute), "SET v = :a", asText("x"))
 	for _, by := range []varve.By{varve.ByEvent, varve.ByArrival} {
 		q := query.LatestQuery{Series: sensor(someTime, "v", varve.IntValue(1)).Series, By: by}
 		if _, err := e.Query.Latest(t.Context(), q); varve.FailureOf(err) != varve.Damaged {

@@ -24,10 +24,10 @@ const (
 	tornFields  = 4
 )
 
-// TestNeverTorn: 64 writers at one timestamp, and each request in turn cut off,
-// before it arrives or after it was carried out: whatever is seen, at any moment,
-// has all of its fields, and what was acknowledged is there once.
-func TestNeverTorn(t *testing.T) {
+// TestWrite_NeverTearsReadings lets 64 writers write at one timestamp, and cuts each request
+// in turn, before or after it is carried out. Every read sees whole readings, and each
+// acknowledged one is stored once.
+func TestWrite_NeverTearsReadings(t *testing.T) {
 	t.Parallel()
 	turns := 8
 	if testing.Short() {
@@ -37,30 +37,30 @@ func TestNeverTorn(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			for turn := range turns {
-				w := &way{cut: func(n int64) cut {
+				w := &writeHook{cut: func(n int64) cutTime {
 					if int(n)%turns != turn {
 						return never
 					}
-					return early + cut(int(n)/turns%2)
+					return early + cutTime(int(n)/turns%2)
 				}}
 				registry := fmt.Sprintf("t_registry%d", turn)
 				s := openOver(t, url, registry, w)
-				reader := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: registry}) // which sends again
+				reader := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: registry}) // this one retries
 				tb := tableOf(fmt.Sprintf("torn%d", turn), someTime)
 				if err := s.Create(t.Context(), tb, store.Hot); err != nil {
 					t.Fatal(err)
 				}
 				layout := store.Layout{RowWindow: []time.Duration{0, time.Hour}[turn%2], Expect: store.Expect(turn % 3)}
-				tearAt(t, s, reader, tb, layout)
+				writeTorn(t, s, reader, tb, layout)
 				if n := keysIn(t, url, tb); n != tornWriters*tornEach {
-					t.Errorf("%d keys are in rows, want %d", n, tornWriters*tornEach)
+					t.Errorf("rows have %d keys, want %d", n, tornWriters*tornEach)
 				}
 			}
 		})
 	}
 }
 
-func tearAt(t *testing.T, s, reader *dynamo.Store, tb grid.Table, layout store.Layout) {
+func writeTorn(t *testing.T, s, reader *dynamo.Store, tb grid.Table, layout store.Layout) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching, writing sync.WaitGroup
 	var seen atomic.Int64
@@ -87,14 +87,14 @@ func tearAt(t *testing.T, s, reader *dynamo.Store, tb grid.Table, layout store.L
 	cancel()
 	watching.Wait()
 	if whole := wholeReadings(t, reader, tb, layout); len(whole) != tornWriters*tornEach {
-		t.Errorf("%d readings are there, want %d", len(whole), tornWriters*tornEach)
+		t.Errorf("%d readings are stored, want %d", len(whole), tornWriters*tornEach)
 	}
 	if seen.Load() == 0 {
-		t.Error("nobody watched")
+		t.Error("no read saw a reading during the writes")
 	}
 }
 
-// keysIn returns how many keys the rows of a table have together.
+// keysIn returns the number of keys in all rows of a table.
 func keysIn(t *testing.T, url string, tb grid.Table) (n int) {
 	t.Helper()
 	name := tb.Name()
@@ -125,11 +125,11 @@ func acknowledge(t *testing.T, s *dynamo.Store, tb grid.Table, layout store.Layo
 			return
 		}
 	}
-	t.Error("never acknowledged")
+	t.Error("a reading was not acknowledged in 1000 attempts")
 }
 
-// wholeReadings returns the readings that are seen, all of which must be whole
-// and there once.
+// wholeReadings returns the readings that a read sees, and checks that they are whole and
+// distinct.
 func wholeReadings(t *testing.T, s *dynamo.Store, tb grid.Table, layout store.Layout) map[varve.ID]bool {
 	r := store.Range{Table: tb, Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime(), Consistent: true, Layout: layout}
 	seen := map[varve.ID]bool{}
@@ -141,7 +141,7 @@ func wholeReadings(t *testing.T, s *dynamo.Store, tb grid.Table, layout store.La
 		if got := &page.Readings[i]; len(got.Fields) != tornFields {
 			t.Errorf("torn: %s", got)
 		} else if seen[got.ID] {
-			t.Errorf("twice: %s", got)
+			t.Errorf("returned twice: %s", got)
 		}
 		seen[page.Readings[i].ID] = true
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// slow is a way to the endpoint on which of every other batch of writes all but
-// the first is left undone, as DynamoDB does when it has much to do.
+// slow is a transport that leaves every other batch of writes unprocessed, as DynamoDB does
+// under load.
 type slow struct{ batches, undone int }
 
 func (f *slow) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -48,12 +48,12 @@ func (f *slow) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestUnprocessedItems: what DynamoDB leaves undone of a batch is sent again,
-// and all of it is counted.
-func TestUnprocessedItems(t *testing.T) {
+// TestPutAll_RetriesUnprocessedItems lets DynamoDB leave items of a batch unprocessed. They
+// are resent, and all units are counted.
+func TestPutAll_RetriesUnprocessedItems(t *testing.T) {
 	url := dynamotest.Dynoxide.Start(t)
-	way := &slow{}
-	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: way} })
+	link := &slow{}
+	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: link} })
 	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: client, Registry: "t_registry"})
 	if err != nil {
 		t.Fatal(err)
@@ -73,9 +73,9 @@ func TestUnprocessedItems(t *testing.T) {
 	if err := s.PutAll(t.Context(), items); err != nil {
 		t.Fatal(err)
 	}
-	there, err := s.Get(t.Context(), keys, true)
-	if err != nil || len(there) != 60 || way.undone != 60 {
-		t.Errorf("%d items, %d were left undone first, %v", len(there), way.undone, err)
+	got, err := s.Get(t.Context(), keys, true)
+	if err != nil || len(got) != 60 || link.undone != 60 {
+		t.Errorf("%d items, %d left unprocessed first, %v; want 60 and 60", len(got), link.undone, err)
 	}
 	if units := s.Usage().RegistryWrites.Units - before; units != 60 {
 		t.Errorf("%v units, want 60", units)

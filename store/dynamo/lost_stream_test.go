@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// startEngine opens an engine of its own on an emulator, with rows as configured.
+// startEngine opens an engine with a store of its own, and configured layouts.
 func startEngine(t *testing.T, url string, layouts map[string]store.Layout) *engine.Engine {
 	t.Helper()
 	now := func() time.Time { return someTime.Add(24 * time.Hour) }
@@ -56,8 +56,8 @@ func put(t *testing.T, e *engine.Engine, readings ...varve.Reading) {
 	}
 }
 
-// count reads a query in pages of limit, and returns how many readings it has.
-func count(t *testing.T, e *engine.Engine, q query.Query) (n int) {
+// countReadings reads a query in pages of limit, and returns the number of its readings.
+func countReadings(t *testing.T, e *engine.Engine, q query.Query) (n int) {
 	t.Helper()
 	for {
 		rows, err := e.Query.Open(t.Context(), q)
@@ -83,9 +83,9 @@ func count(t *testing.T, e *engine.Engine, q query.Query) (n int) {
 	}
 }
 
-// TestLostStream: without the registry's item of a stream, reads find all of its
-// hours and shards, also after a first write made a new item.
-func TestLostStream(t *testing.T) {
+// TestQuery_FindsReadingsOfLostStream deletes the registry item of a stream. Reads find all
+// hours and shards, also after a write has recreated the item.
+func TestQuery_FindsReadingsOfLostStream(t *testing.T) {
 	t.Parallel()
 	for _, emulator := range both() {
 		t.Run(emulator.Name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestLostStream(t *testing.T) {
 				readings[i].Series = spread
 			}
 			put(t, writer, readings...)
-			for _, step := range []string{"lost", "lost and written again"} {
+			for _, step := range []string{"lost", "lost and rewritten"} {
 				if step == "lost" {
 					if err := writer.Store.Delete(t.Context(), store.Key{PK: "TENANT#acme", SK: "STREAM#weather"}); err != nil {
 						t.Fatal(err)
@@ -128,7 +128,7 @@ func TestLostStream(t *testing.T) {
 					for _, o := range []varve.Order{varve.Ascending, varve.Descending} {
 						for _, strong := range []bool{false, true} {
 							q := query.Query{Series: s, Window: varve.AllTime(), Order: o, Limit: 7, Consistent: strong}
-							if n := count(t, reader, q); n != want {
+							if n := countReadings(t, reader, q); n != want {
 								t.Errorf("%s: %s, %s, consistent %v: %d readings of %d", step, s, o, strong, n, want)
 							}
 						}
@@ -141,15 +141,15 @@ func TestLostStream(t *testing.T) {
 			}
 			st, err := first.Streams.Get(t.Context(), series.Tenant, series.Stream, true)
 			if err != nil || st.Window != time.Hour || st.Shards["spread"] != 8 || fmt.Sprint(st.Classes) != "[default]" {
-				t.Errorf("the stream's item has %+v, %v", st, err)
+				t.Errorf("the stream's item is %+v, %v", st, err)
 			}
 		})
 	}
 }
 
-// TestRegistrySetBack: an item of a stream that is older than what tables hold is
-// widened by the next process that starts.
-func TestRegistrySetBack(t *testing.T) {
+// TestStart_WidensOldStreamItem restores an old registry item of a stream. The next process
+// widens it by the tables.
+func TestStart_WidensOldStreamItem(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	e := startEngine(t, url, nil)
@@ -169,14 +169,14 @@ func TestRegistrySetBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := query.Query{Series: readings[0].Series, Window: varve.AllTime(), Limit: 7}
-	if n := count(t, startEngine(t, url, nil), q); n != 121 {
+	if n := countReadings(t, startEngine(t, url, nil), q); n != 121 {
 		t.Errorf("%d readings of 121", n)
 	}
 }
 
-// TestConfiguredWindow: the configured row window counts where neither the
-// registry nor the table has one, as before tables said so.
-func TestConfiguredWindow(t *testing.T) {
+// TestQuery_UsesConfiguredWindow removes the row window from the registry and the tables. The
+// configured one applies.
+func TestQuery_UsesConfiguredWindow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	layouts := map[string]store.Layout{"weather": {RowWindow: time.Hour}}
@@ -191,12 +191,12 @@ func TestConfiguredWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := query.Query{Series: readings[0].Series, Window: varve.AllTime(), Limit: 7}
-	if n := count(t, startEngine(t, url, layouts), q); n != 120 {
+	if n := countReadings(t, startEngine(t, url, layouts), q); n != 120 {
 		t.Errorf("%d readings of 120", n)
 	}
 }
 
-// eraseStreamRows takes the rows of streams out of all tables.
+// eraseStreamRows deletes the stream rows of all tables.
 func eraseStreamRows(t *testing.T, url string, e *engine.Engine) {
 	t.Helper()
 	infos, err := e.Store.Tables(t.Context(), store.Filter{Any: true, Window: varve.AllTime(), SkipEmpty: true, Fresh: true})

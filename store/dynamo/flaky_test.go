@@ -23,8 +23,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// flaky is a way to the endpoint on which every fifth request goes wrong, in
-// one of seven ways.
+// flaky is a transport that fails every fifth request, in one of seven ways.
 type flaky struct {
 	on     atomic.Bool
 	faults atomic.Int64
@@ -35,7 +34,7 @@ type flaky struct {
 
 const flakyKinds = 7
 
-// draw returns the fault of the next request; flakyKinds and more are none.
+// draw returns the fault of the next request. flakyKinds and higher numbers mean none.
 func (f *flaky) draw() int {
 	if !f.on.Load() {
 		return flakyKinds
@@ -75,7 +74,7 @@ func (f *flaky) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// cutShort cuts the body of an answer in two, and drops the second half.
+// cutShort removes the second half of an answer.
 func cutShort(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
@@ -93,7 +92,7 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// flakyClient returns a client over a flaky way, with the retryer of servers.
+// flakyClient returns a client with a flaky transport, and the retryer of servers.
 func flakyClient(url string, f *flaky) *dynamodb.Client {
 	return dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = &http.Client{Transport: f}
@@ -101,17 +100,17 @@ func flakyClient(url string, f *flaky) *dynamodb.Client {
 	})
 }
 
-// TestFifthOfRequestsFails: with every fifth request going wrong, starts,
-// batches, queries over two years and roll-ups succeed within their deadlines.
-func TestFifthOfRequestsFails(t *testing.T) {
+// TestStore_WorksWhileFifthOfRequestsFails lets every fifth request fail. Starts, batches,
+// queries over two years and roll-ups succeed in time.
+func TestStore_WorksWhileFifthOfRequestsFails(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
-	way := &flaky{rng: rand.New(rand.NewPCG(3, 4))}
+	link := &flaky{rng: rand.New(rand.NewPCG(3, 4))}
 	clock := someTime.Add(time.Hour)
 	start := func() *engine.Engine {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		s, err := dynamo.Open(ctx, dynamo.Options{Client: flakyClient(url, way), Registry: "t_registry"})
+		s, err := dynamo.Open(ctx, dynamo.Options{Client: flakyClient(url, link), Registry: "t_registry"})
 		if err != nil {
 			t.Fatalf("start: %v", err)
 		}
@@ -123,18 +122,18 @@ func TestFifthOfRequestsFails(t *testing.T) {
 	}
 	e := start()
 	defer func() {
-		way.on.Store(false)
+		link.on.Store(false)
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	way.on.Store(true)
+	link.on.Store(true)
 	rounds := 20
 	if testing.Short() {
 		rounds = 5
 	}
 	for range rounds {
-		if s, err := dynamo.Open(t.Context(), dynamo.Options{Client: flakyClient(url, way), Registry: "t_registry"}); err != nil {
+		if s, err := dynamo.Open(t.Context(), dynamo.Options{Client: flakyClient(url, link), Registry: "t_registry"}); err != nil {
 			t.Errorf("start: %v", err)
 		} else if err := s.Close(); err != nil {
 			t.Error(err)
@@ -144,16 +143,16 @@ func TestFifthOfRequestsFails(t *testing.T) {
 	window := varve.Window{From: clock.AddDate(-2, 0, 0), To: clock}
 	var wrote, read, rolled outcomes
 	for i := range rounds {
-		wrote.note(within(t, func(ctx context.Context) error { return sendAcross(ctx, e, i, clock) }))
-		read.note(within(t, func(ctx context.Context) error {
+		wrote.add(limited(t, func(ctx context.Context) error { return sendAcross(ctx, e, i, clock) }))
+		read.add(limited(t, func(ctx context.Context) error {
 			return readAcross(ctx, e, query.Query{Series: series, Window: window})
 		}))
-		rolled.note(within(t, func(ctx context.Context) error {
+		rolled.add(limited(t, func(ctx context.Context) error {
 			_, err := e.Rollups.Read(ctx, rollup.Query{Series: series, Period: rollup.Daily, Window: window})
 			return err
 		}))
 	}
-	t.Logf("%d of %d requests went wrong; batches %s, queries %s, roll-ups %s", way.faults.Load(), way.all.Load(), &wrote, &read, &rolled)
+	t.Logf("%d of %d requests failed; batches %s, queries %s, roll-ups %s", link.faults.Load(), link.all.Load(), &wrote, &read, &rolled)
 	for what, o := range map[string]*outcomes{"batches": &wrote, "queries": &read, "roll-ups": &rolled} {
 		if 100*o.good < 99*(o.good+o.bad) {
 			t.Errorf("%s: %s", what, o)
@@ -161,14 +160,14 @@ func TestFifthOfRequestsFails(t *testing.T) {
 	}
 }
 
-// outcomes counts what succeeded and what did not.
+// outcomes counts successes and failures.
 type outcomes struct {
 	good, bad int
 	last      error
 	slowest   time.Duration
 }
 
-func (o *outcomes) note(took time.Duration, err error) {
+func (o *outcomes) add(took time.Duration, err error) {
 	o.slowest = max(o.slowest, took)
 	if err == nil {
 		o.good++
@@ -181,8 +180,8 @@ func (o *outcomes) String() string {
 	return fmt.Sprintf("%d of %d, slowest %s, last error %v", o.good, o.good+o.bad, o.slowest.Round(time.Millisecond), o.last)
 }
 
-// within runs do with half a minute's time.
-func within(t *testing.T, do func(context.Context) error) (time.Duration, error) {
+// limited runs do for at most half a minute.
+func limited(t *testing.T, do func(context.Context) error) (time.Duration, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// wideReading has many fields.
+// wideReading returns a reading with a number of fields.
 func wideReading(at time.Time, fields int) varve.Reading {
 	r := sensor(at, "f000", varve.IntValue(1))
 	for f := 1; f < fields; f++ {
@@ -29,9 +29,9 @@ func wideReading(at time.Time, fields int) varve.Reading {
 	return r
 }
 
-// TestManyFields: readings of any number of fields go into rows that are there,
-// whatever is expected of them.
-func TestManyFields(t *testing.T) {
+// TestWrite_AddsReadingsOfManyFields writes readings of up to 256 fields into existing rows,
+// for each expectation.
+func TestWrite_AddsReadingsOfManyFields(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -41,9 +41,9 @@ func TestManyFields(t *testing.T) {
 				for j, expect := range []store.Expect{store.ExpectExisting, store.ExpectNew} {
 					at := someTime.Add(time.Duration(i*10+j) * time.Hour / 24)
 					l := store.Layout{RowWindow: time.Hour, Expect: expect}
-					lay(t, s, tb, l, sensor(at, "f000", varve.IntValue(-1)))
-					if got := lay(t, s, tb, l, wideReading(at, fields)); got != "s" {
-						t.Errorf("%d fields, expecting %d: %s", fields, expect, got)
+					writeWith(t, s, tb, l, sensor(at, "f000", varve.IntValue(-1)))
+					if got := writeWith(t, s, tb, l, wideReading(at, fields)); got != "s" {
+						t.Errorf("%d fields, expectation %d: verdict %s, want s", fields, expect, got)
 					}
 				}
 			}
@@ -51,9 +51,9 @@ func TestManyFields(t *testing.T) {
 	}
 }
 
-// TestEmptyNames: JSON with an empty name, which DynamoDB does not have, comes
-// back as it was, and does not hold up its neighbours.
-func TestEmptyNames(t *testing.T) {
+// TestWrite_StoresJSONWithEmptyNames writes JSON with empty names, which DynamoDB refuses in
+// documents. Reads return it unchanged, and its neighbours too.
+func TestWrite_StoresJSONWithEmptyNames(t *testing.T) {
 	t.Parallel()
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {
@@ -68,19 +68,18 @@ func TestEmptyNames(t *testing.T) {
 				readings = append(readings, sensor(someTime.Add(time.Duration(i)*time.Second), "v", v))
 			}
 			l := store.Layout{RowWindow: time.Hour}
-			if got := lay(t, s, tb, l, readings...); got != "ssss" {
-				t.Errorf("verdicts %s", got)
+			if got := writeWith(t, s, tb, l, readings...); got != "ssss" {
+				t.Errorf("verdicts %s, want ssss", got)
 			}
 			compare(t, s, store.Range{Table: tb, Series: readings[0].Series, Window: varve.AllTime(), Layout: l, Consistent: true}, readings)
 		})
 	}
 }
 
-// picky refuses rows with a text in them, as DynamoDB does with what it cannot
-// take as it is.
-type picky struct{ text string }
+// refusing refuses requests with a text in them, as DynamoDB refuses invalid values.
+type refusing struct{ text string }
 
-func (p picky) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -92,13 +91,13 @@ func (p picky) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestOneBadReading: a reading that DynamoDB does not take is rejected for good,
-// and none of those that share its row.
-func TestOneBadReading(t *testing.T) {
+// TestWrite_RejectsOnlyTheRefusedReading writes a reading that DynamoDB refuses as invalid.
+// Only that one is rejected, for good; the others of its row are stored.
+func TestWrite_RejectsOnlyTheRefusedReading(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
-		o.HTTPClient = &http.Client{Transport: picky{"poison"}}
+		o.HTTPClient = &http.Client{Transport: refusing{"poison"}}
 	})
 	s := openWith(t, dynamo.Options{Client: client, Registry: "t_registry"})
 	tb := newTable(t, s)
@@ -113,21 +112,21 @@ func TestOneBadReading(t *testing.T) {
 		}
 	}
 	if got := stored(t, s, tb); len(got) != 3 {
-		t.Errorf("%d readings", len(got))
+		t.Errorf("%d readings, want 3", len(got))
 	}
 }
 
-// TestWrite_BlamesNoReadingForOtherRequests: if DynamoDB refuses a request that
-// the store makes for itself, readings may be sent again.
+// TestWrite_BlamesNoReadingForOtherRequests lets DynamoDB refuse a request that the store
+// makes for itself. The readings may be resent.
 func TestWrite_BlamesNoReadingForOtherRequests(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"row of the stream": `"#streams"`, "record of the table": `"used"`} {
 		t.Run(name, func(t *testing.T) {
-			way, url := &pickyLater{}, dynamotest.Dynoxide.Start(t)
-			client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: way} })
+			link, url := &refusingLater{}, dynamotest.Dynoxide.Start(t)
+			client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: link} })
 			s := openWith(t, dynamo.Options{Client: client, Registry: fmt.Sprintf("t_registry%d", registries.Add(1))})
 			tb := newTable(t, s)
-			way.text.Store(&text)
+			link.text.Store(&text)
 			readings := []varve.Reading{sensor(someTime, "v", varve.IntValue(1)), sensor(someTime.Add(time.Hour), "v", varve.IntValue(2))}
 			res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})[0]
 			for i, v := range res.Verdicts {
@@ -135,20 +134,20 @@ func TestWrite_BlamesNoReadingForOtherRequests(t *testing.T) {
 					t.Errorf("reading %d: %s", i, v)
 				}
 			}
-			way.text.Store(nil)
+			link.text.Store(nil)
 			if got := stored(t, s, tb); len(got) != 0 {
-				t.Errorf("%d readings", len(got))
+				t.Errorf("%d readings, want 0", len(got))
 			}
 		})
 	}
 }
 
-// pickyLater is picky from the moment on at which text is set.
-type pickyLater struct{ text atomic.Pointer[string] }
+// refusingLater refuses like refusing, once text is set.
+type refusingLater struct{ text atomic.Pointer[string] }
 
-func (p *pickyLater) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p *refusingLater) RoundTrip(r *http.Request) (*http.Response, error) {
 	if text := p.text.Load(); text != nil {
-		return picky{*text}.RoundTrip(r)
+		return refusing{*text}.RoundTrip(r)
 	}
 	return http.DefaultTransport.RoundTrip(r)
 }

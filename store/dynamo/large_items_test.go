@@ -11,10 +11,9 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestLargeItems: as many items of nearly 400 KB as one likes are written by one
-// call, also of what JSON writes longer, and read back page by page. DynamoDB
-// takes 16 MB in one request, as JSON.
-func TestLargeItems(t *testing.T) {
+// TestPutAll_WritesLargeItems writes many items of nearly 400 KB in one call, also with bytes
+// that JSON escapes, and reads them page by page. One request of DynamoDB takes 16 MB of JSON.
+func TestPutAll_WritesLargeItems(t *testing.T) {
 	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(dynamotest.Dynoxide.Start(t)), Registry: "t_registry"})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +39,7 @@ func TestLargeItems(t *testing.T) {
 			}
 			for i := range page.Items {
 				if it := &page.Items[i]; it.Key != items[n].Key || it.Attrs["text"].Text() != text {
-					t.Fatalf("%s: %s is not what was written", name, it.SK)
+					t.Fatalf("%s: item %s differs from the written one", name, it.SK)
 				}
 				n++
 			}

@@ -13,7 +13,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// missing returns the coverage's missing tables of a query over all time.
+// missing returns the readings of a query over all time, and the missing tables of its
+// coverage.
 func (p *process) missing(strong bool) (n int, tables []string) {
 	p.t.Helper()
 	rows, err := p.query.Open(p.t.Context(), query.Query{Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime(), Consistent: strong})
@@ -33,10 +34,9 @@ func (p *process) missing(strong bool) (n int, tables []string) {
 	}
 }
 
-// TestDeletedTableStaysMissing: a table that somebody deleted is missing in every
-// coverage and wrong in every examination, also when it was made again, until
-// the loss is accepted.
-func TestDeletedTableStaysMissing(t *testing.T) {
+// TestCoverage_ReportsDeletedTableUntilLossIsAccepted deletes a table outside of Varve. Every
+// coverage and examination reports it, even after it is recreated, until its loss is accepted.
+func TestCoverage_ReportsDeletedTableUntilLossIsAccepted(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestDeletedTableStaysMissing(t *testing.T) {
 					want = []string{gone.Name()}
 				}
 				for _, strong := range []bool{false, true} {
-					again := launch(t, url, "t_reg", nil) // remembers nothing
+					again := launch(t, url, "t_reg", nil) // without caches
 					if n, got := again.missing(strong); n != readings || !slices.Equal(got, want) {
 						t.Errorf("%s, consistent %v: %d readings, missing %v; want %d and %v", when, strong, n, got, readings, want)
 					}
@@ -65,17 +65,17 @@ func TestDeletedTableStaysMissing(t *testing.T) {
 				}
 				found := lossOf(t, url, nil)
 				if (found.State == dynamo.Wrong) != lost || lost && !strings.Contains(found.Found, gone.Name()) {
-					t.Errorf("%s: %+v", when, found)
+					t.Errorf("%s: finding %+v, want lost %v", when, found, lost)
 				}
 				if found := lossOf(t, url, func(grid.Table) bool { return true }); found.State != dynamo.Good {
-					t.Errorf("%s, where all has expired: %+v", when, found)
+					t.Errorf("%s, after expiry: %+v, want good", when, found)
 				}
 			}
 			expect("before", 2, false)
 			deleteByHand(t, url, gone.Name())
 			expect("deleted", 1, true)
 			p.expect("write", p.write(sensor(someTime.Add(time.Minute), "v", varve.IntValue(3))), varve.Stored)
-			expect("made again", 2, true)
+			expect("recreated", 2, true)
 			if err := p.store.AcceptLoss(t.Context(), gone); err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestDeletedTableStaysMissing(t *testing.T) {
 	}
 }
 
-// lossOf returns what an examination says of tables that are gone.
+// lossOf returns the finding about deleted tables.
 func lossOf(t *testing.T, url string, expired func(grid.Table) bool) dynamo.Finding {
 	t.Helper()
 	findings := dynamo.Examine(t.Context(), dynamo.Examination{
@@ -101,6 +101,6 @@ func lossOf(t *testing.T, url string, expired func(grid.Table) bool) dynamo.Find
 			return f
 		}
 	}
-	t.Fatalf("no finding of deleted tables: %+v", findings)
+	t.Fatalf("no finding about deleted tables in %+v", findings)
 	return dynamo.Finding{}
 }

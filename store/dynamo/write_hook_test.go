@@ -16,24 +16,24 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// way is a way to an endpoint on which a test can do something before a row is
-// written, or cut the connection.
-type way struct {
+// writeHook is a transport that calls a function before a row is written, or cuts the
+// connection.
+type writeHook struct {
 	writes atomic.Int64 // of rows, so far
 	before func(n int64)
-	cut    func(n int64) cut
+	cut    func(n int64) cutTime
 }
 
-// cut is when the connection of a write is cut.
-type cut int
+// cutTime is the time at which the connection of a write is cut.
+type cutTime int
 
 const (
-	never  cut = iota
-	early      // before it arrives
-	behind     // after it was carried out
+	never cutTime = iota
+	early         // before it arrives
+	late          // after it was carried out
 )
 
-func (w *way) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *writeHook) RoundTrip(r *http.Request) (*http.Response, error) {
 	if yes, err := writesRow(r); !yes || err != nil {
 		return http.DefaultTransport.RoundTrip(r)
 	}
@@ -49,7 +49,7 @@ func (w *way) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errCut
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
-	if when == behind && err == nil {
+	if when == late && err == nil {
 		return nil, errors.Join(errCut, resp.Body.Close())
 	}
 	return resp, err
@@ -69,9 +69,8 @@ func writesRow(r *http.Request) (bool, error) {
 	return bytes.Contains(body, []byte(`"_ids"`)), err
 }
 
-// openOver opens a store with a registry over a way, which retries nothing, so
-// that each request is what the store sends.
-func openOver(t *testing.T, url, registry string, w *way) *dynamo.Store {
+// openOver opens a store over a write hook, without retries by the SDK.
+func openOver(t *testing.T, url, registry string, w *writeHook) *dynamo.Store {
 	t.Helper()
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = &http.Client{Transport: w}

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// readDefault returns how many readings a default query finds, in pages of
-// limit with a cursor in between; 0 is all at once.
+// readDefault returns the number of readings that a default query finds, in pages of limit
+// with a cursor. A limit of 0 reads all at once.
 func (p *process) readDefault(series varve.Series, o varve.Order, limit int) (n int) {
 	p.t.Helper()
 	q := query.Query{Series: series, Window: varve.AllTime(), Order: o, Limit: limit}
@@ -42,9 +42,9 @@ func (p *process) readDefault(series varve.Series, o varve.Order, limit int) (n 
 	}
 }
 
-// TestDefaultReadsOfOtherProcess: what one process acknowledged in tables that
-// another has never seen, the other's default pages, exports and latest have.
-func TestDefaultReadsOfOtherProcess(t *testing.T) {
+// TestQuery_FindsTablesOfOtherProcess writes into tables that another process has not seen.
+// Its default pages, exports and latest readings include them.
+func TestQuery_FindsTablesOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestDefaultReadsOfOtherProcess(t *testing.T) {
 				t.Fatalf("b finds %d readings, want 1", n)
 			}
 			want := 1
-			for i := range 8 { // each in a table that nobody has used
+			for i := range 8 { // each in an unused table
 				at := someTime.AddDate(0, 0, -21*i-7)
 				a.expect("a", a.write(sensor(at, "v", varve.IntValue(1))), varve.Stored)
 				want++
@@ -86,9 +86,9 @@ func TestDefaultReadsOfOtherProcess(t *testing.T) {
 	}
 }
 
-// TestDefaultReadsOfOtherLayout: a device that one process spreads is read whole
-// by another that knew it before.
-func TestDefaultReadsOfOtherLayout(t *testing.T) {
+// TestQuery_FollowsLayoutOfOtherProcess spreads a device in one process. Another process,
+// which knew the device before, finds all its readings.
+func TestQuery_FollowsLayoutOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	a, b := launch(t, url, "t_reg", nil), launch(t, url, "t_reg", nil)
@@ -108,7 +108,7 @@ func TestDefaultReadsOfOtherLayout(t *testing.T) {
 	}
 }
 
-// counting counts requests by action.
+// counting is a transport that counts requests.
 type counting struct{ data, all atomic.Int64 }
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -119,9 +119,9 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestFreshListCost: a default read asks once more than its tables need, however
-// many devices it is of.
-func TestFreshListCost(t *testing.T) {
+// TestQuery_ChecksVersionOnce counts the requests of default reads. They need one more than
+// their tables, for any number of devices.
+func TestQuery_ChecksVersionOnce(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	c := &counting{}
