@@ -14,26 +14,38 @@ import (
 	"github.com/varvedb/varve/store/dynamo/verify"
 )
 
-// Types of the sub-packages that callers use.
 type (
-	Use   = client.Use
+	// Use is the consumption of one kind of work.
+	Use = client.Use
+	// Usage is the consumption of a store.
 	Usage = client.Usage
 
+	// Template states how time tables are created and tuned.
 	Template = template.Template
+	// Settings are the settings of one table.
 	Settings = template.Settings
+	// Capacity is a number of read and write units per second.
 	Capacity = template.Capacity
 
+	// RegistryIndex is one order of the registry.
 	RegistryIndex = items.Index
 
+	// Finding is the result of one check of Examine.
 	Finding = doctor.Finding
-	State   = doctor.State
+	// State is the outcome of a check.
+	State = doctor.State
 
+	// Verification is the input of Store.Verify.
 	Verification = verify.Options
-	Verified     = verify.Result
+	// Verified is the result of Store.Verify.
+	Verified = verify.Result
 
-	Repairing  = repair.Options
+	// Repairing is the input of Store.PlanRepair.
+	Repairing = repair.Options
+	// RepairPlan is the result of Store.PlanRepair.
 	RepairPlan = repair.Plan
-	RowRepair  = repair.Row
+	// RowRepair is a missing or narrow stream row.
+	RowRepair = repair.Row
 )
 
 // States of findings.

@@ -17,13 +17,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Short names of the SDK's types.
 type (
+	// Item is a row or an item: its attributes by name.
 	Item = map[string]types.AttributeValue
-	Map  = types.AttributeValueMemberM
-	Set  = types.AttributeValueMemberSS
-	Num  = types.AttributeValueMemberN
-	Str  = types.AttributeValueMemberS
+	// Map is a document attribute.
+	Map = types.AttributeValueMemberM
+	// Set is a string set.
+	Set = types.AttributeValueMemberSS
+	// Num is a number, as decimal text.
+	Num = types.AttributeValueMemberN
+	// Str is a string.
+	Str = types.AttributeValueMemberS
 )
 
 // WholeNumber returns an attribute that is a whole number, and whether it exists.

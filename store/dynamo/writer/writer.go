@@ -166,6 +166,7 @@ func verdictOf(err error) varve.Verdict {
 		return varve.Reject(varve.CodeMalformed, "%s", err)
 	case varve.Damaged:
 		return varve.Reject(varve.CodeDamaged, "%s", err)
+	default:
+		return varve.Reject(varve.CodeUnavailable, "%s", err)
 	}
-	return varve.Reject(varve.CodeUnavailable, "%s", err)
 }
