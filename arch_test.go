@@ -43,7 +43,21 @@ var layout = []struct {
 	{"store/local/journal", "store store/local/meta", "github.com/cockroachdb/pebble/v2"},
 	{"store/local/sst", "", "github.com/cockroachdb/pebble/v2"},
 	{"store/local", ". grid health store store/local/chunk store/local/journal store/local/meta store/local/sst decimal", "github.com/cockroachdb/pebble/v2 github.com/cespare/xxhash/v2 github.com/go-faster/jx golang.org/x/sys/unix"},
-	{"store/dynamo", ". grid health store decimal", "github.com/aws github.com/cespare/xxhash/v2 golang.org/x/sync"},
+	{"store/dynamo/attr", ". decimal", "github.com/aws"},
+	{"store/dynamo/cache", "", ""},
+	{"store/dynamo/client", ". health store store/dynamo/attr", "github.com/aws"},
+	{"store/dynamo/admin", "store/dynamo/client", "github.com/aws"},
+	{"store/dynamo/items", ". store store/dynamo/admin store/dynamo/attr store/dynamo/client", "github.com/aws golang.org/x/sync"},
+	{"store/dynamo/template", ". store", ""},
+	{"store/dynamo/row", ". grid store store/dynamo/attr", "github.com/aws github.com/cespare/xxhash/v2"},
+	{"store/dynamo/tables", ". grid store store/dynamo/admin store/dynamo/cache store/dynamo/client store/dynamo/items store/dynamo/row store/dynamo/template", "github.com/aws golang.org/x/sync"},
+	{"store/dynamo/layouts", ". grid store store/dynamo/attr store/dynamo/client store/dynamo/row store/dynamo/tables", "github.com/aws golang.org/x/sync"},
+	{"store/dynamo/reader", ". grid store store/dynamo/admin store/dynamo/attr store/dynamo/client store/dynamo/row store/dynamo/tables", "github.com/aws golang.org/x/sync"},
+	{"store/dynamo/writer", ". grid store store/dynamo/attr store/dynamo/cache store/dynamo/client store/dynamo/layouts store/dynamo/row store/dynamo/tables", "github.com/aws golang.org/x/sync"},
+	{"store/dynamo/verify", "grid store store/dynamo/attr store/dynamo/client store/dynamo/reader store/dynamo/row store/dynamo/tables .", ""},
+	{"store/dynamo/repair", "grid store store/dynamo/attr store/dynamo/client store/dynamo/layouts store/dynamo/reader store/dynamo/row store/dynamo/tables", ""},
+	{"store/dynamo/doctor", ". grid store store/dynamo/admin store/dynamo/attr store/dynamo/client store/dynamo/items store/dynamo/row store/dynamo/tables store/dynamo/template", "github.com/aws"},
+	{"store/dynamo", ". grid health store store/dynamo/admin store/dynamo/client store/dynamo/doctor store/dynamo/items store/dynamo/layouts store/dynamo/reader store/dynamo/repair store/dynamo/tables store/dynamo/template store/dynamo/verify store/dynamo/writer", "github.com/aws"},
 	{"registry/registrytest", "store store/mem", ""},
 	{"devices", ". retention store timefmt internal/param internal/quote registry", "golang.org/x/sync"},
 	{"devicelog", ". retention store timefmt internal/param registry", ""},
@@ -154,11 +168,32 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 	t.Errorf("%s imports %s, which the layout does not let it", dir, path)
 }
 
+// TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import
+// these, and that no other store or library package imports the AWS SDK. The program and
+// the tests open the client.
+func TestLayout_ConfinesDynamoParts(t *testing.T) {
+	inside := func(dir string) bool { return dir == "store/dynamo" || strings.HasPrefix(dir, "store/dynamo/") }
+	opensClient := func(dir string) bool { return dir == "cmd/varve" || strings.HasPrefix(dir, "tests/") }
+	for _, p := range layout {
+		if inside(p.dir) {
+			continue
+		}
+		for _, own := range strings.Fields(p.own) {
+			if strings.HasPrefix(own, "store/dynamo/") {
+				t.Errorf("the layout lets %s import %s: import store/dynamo", p.dir, own)
+			}
+		}
+		if slices.Contains(strings.Fields(p.others), "github.com/aws") && !opensClient(p.dir) {
+			t.Errorf("the layout lets %s import the AWS SDK: only store/dynamo may", p.dir)
+		}
+	}
+}
+
 // TestPure: the packages that only compute never ask for the time, the
 // environment or a file.
 func TestPure(t *testing.T) {
 	files := sources(t)
-	for _, dir := range []string{".", "grid", "retention", "store/local/chunk"} {
+	for _, dir := range []string{".", "grid", "retention", "store/local/chunk", "store/dynamo/attr", "store/dynamo/row", "store/dynamo/template"} {
 		for _, f := range files[dir] {
 			for _, imp := range f.Imports {
 				if path := strings.Trim(imp.Path.Value, `"`); slices.Contains([]string{"os", "net", "io/fs", "net/http", "math/rand", "math/rand/v2"}, path) {

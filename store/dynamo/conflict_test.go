@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// named returns n readings of one time with ids and texts of some bytes.
+// named returns n readings of one time, with ids and texts of a number of bytes.
 func named(at time.Time, n, bytes int, text string) (list []varve.Reading) {
 	for i := range n {
 		r := sensor(at, "v", varve.StringValue(strings.Repeat(text, bytes)))
@@ -25,9 +25,9 @@ func named(at time.Time, n, bytes int, text string) (list []varve.Reading) {
 	return list
 }
 
-// TestWrite_ComparesAtNoFurtherCost: what duplicates and conflicts take in
-// requests and units, on the way of new rows and on that of existing ones.
-func TestWrite_ComparesAtNoFurtherCost(t *testing.T) {
+// TestWrite_ComparesWithoutFurtherRequests counts the requests and units of duplicates and
+// conflicts, for new and for existing rows.
+func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)
 	tb := newTable(t, s)
@@ -44,22 +44,22 @@ func TestWrite_ComparesAtNoFurtherCost(t *testing.T) {
 		{"new", asNew, named(at(0), 2, 10, "x"), varve.Verdict{Outcome: varve.Stored}, 1, 1},
 		{"a duplicate", asNew, named(at(0), 2, 10, "x"), varve.Verdict{Outcome: varve.Duplicate}, 1, 1},
 		{"a conflict", asNew, named(at(0), 2, 10, "y"), varve.Verdict{Code: varve.CodeConflict}, 1, 1},
-		{"new, where rows are expected", asExisting, named(at(1), 2, 10, "x"), varve.Verdict{Outcome: varve.Stored}, 2, 2},
-		{"a duplicate there", asExisting, named(at(1), 2, 10, "x"), varve.Verdict{Outcome: varve.Duplicate}, 1, 1},
-		{"a conflict there", asExisting, named(at(1), 2, 10, "y"), varve.Verdict{Code: varve.CodeConflict}, 1, 1},
+		{"new, with expected rows", asExisting, named(at(1), 2, 10, "x"), varve.Verdict{Outcome: varve.Stored}, 2, 2},
+		{"a duplicate in an expected row", asExisting, named(at(1), 2, 10, "x"), varve.Verdict{Outcome: varve.Duplicate}, 1, 1},
+		{"a conflict in an expected row", asExisting, named(at(1), 2, 10, "y"), varve.Verdict{Code: varve.CodeConflict}, 1, 1},
 		{"a closed row", asNew, named(at(2), 4, 500, "x"), varve.Verdict{Outcome: varve.Stored}, 1, 3},
 		{"a duplicate in a closed row", asNew, named(at(2), 4, 500, "x"), varve.Verdict{Outcome: varve.Duplicate}, 0, 0},
 		{"a conflict in a closed row", asNew, named(at(2), 4, 500, "y"), varve.Verdict{Code: varve.CodeConflict}, 1, 3},
-		{"a duplicate in it again", asNew, named(at(2), 4, 500, "x"), varve.Verdict{Outcome: varve.Duplicate}, 0, 0},
+		{"a second duplicate in a closed row", asNew, named(at(2), 4, 500, "x"), varve.Verdict{Outcome: varve.Duplicate}, 0, 0},
 	} {
 		var verdicts []varve.Verdict
-		requests, units := took(s, func() {
+		requests, units := measure(s, func() {
 			b := store.Batch{Table: tb, Readings: c.readings, Layout: func(varve.Series) store.Layout { return c.layout }}
 			verdicts = s.Write(t.Context(), []store.Batch{b})[0].Verdicts
 		})
 		for i, v := range verdicts {
 			if v.Code != c.want.Code || c.want.Code == "" && v != c.want {
-				t.Errorf("%s: reading %d is %s", c.what, i, v)
+				t.Errorf("%s: reading %d is %s, want %s", c.what, i, v, c.want)
 			}
 		}
 		if requests != c.requests || units > c.units {
@@ -68,9 +68,9 @@ func TestWrite_ComparesAtNoFurtherCost(t *testing.T) {
 	}
 }
 
-// TestWrite_FindsConflictsInRowsClosedByUnseenAdditions: a row that grew until
-// it closed, without having been seen, is asked once about own ids.
-func TestWrite_FindsConflictsInRowsClosedByUnseenAdditions(t *testing.T) {
+// TestWrite_FindsConflictsInRowsClosedByBlindUpdates closes a row by blind updates. One
+// request then finds the conflicts of chosen ids.
+func TestWrite_FindsConflictsInRowsClosedByBlindUpdates(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -79,23 +79,23 @@ func TestWrite_FindsConflictsInRowsClosedByUnseenAdditions(t *testing.T) {
 			l := store.Layout{Expect: store.ExpectExisting}
 			x, y := named(someTime, 6, 300, "x"), named(someTime, 6, 300, "y")
 			for i := range x {
-				if got := lay(t, s, tb, l, x[i]); got != "s" {
-					t.Fatalf("reading %d: %s", i, got)
+				if got := writeWith(t, s, tb, l, x[i]); got != "s" {
+					t.Fatalf("reading %d: verdict %s, want s", i, got)
 				}
 			}
-			if got := lay(t, s, tb, l, x...); got != "dddddd" {
-				t.Errorf("again: %s", got)
+			if got := writeWith(t, s, tb, l, x...); got != "dddddd" {
+				t.Errorf("resent: verdicts %s, want dddddd", got)
 			}
-			requests, _ := took(s, func() {
-				if got := lay(t, s, tb, l, x[:3]...); got != "ddd" {
-					t.Errorf("once more: %s", got)
+			requests, _ := measure(s, func() {
+				if got := writeWith(t, s, tb, l, x[:3]...); got != "ddd" {
+					t.Errorf("resent once more: verdicts %s, want ddd", got)
 				}
 			})
 			if requests != 0 {
-				t.Errorf("what is known of a closed row took %d requests", requests)
+				t.Errorf("duplicates in a cached closed row took %d requests, want 0", requests)
 			}
 			mixed := []varve.Reading{y[0], x[0], x[5], y[5], x[2]}
-			if got := lay(t, s, tb, l, mixed...); got != "rddrd" {
+			if got := writeWith(t, s, tb, l, mixed...); got != "rddrd" {
 				t.Errorf("with other values: %s, want rddrd", got)
 			}
 		})

@@ -13,10 +13,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestWrite_AnswersDamagedForADamagedRow: a reading that belongs to a row which
-// cannot be read is rejected as damaged, with the row's table and key; others of the
-// same request are stored.
-func TestWrite_AnswersDamagedForADamagedRow(t *testing.T) {
+// TestWrite_RejectsReadingsOfDamagedRow writes a reading into a damaged row. It is rejected as
+// damaged, with the table and the key of the row. Other readings of the request are stored.
+func TestWrite_RejectsReadingsOfDamagedRow(t *testing.T) {
 	t.Parallel()
 	for _, em := range both() {
 		t.Run(em.Name, func(t *testing.T) {
@@ -48,21 +47,21 @@ func writeIntoDamagedRows(t *testing.T, url string, expect store.Expect) {
 		e := startEngine(t, url, layouts)
 		from := someTime.Add(time.Duration(-i) * time.Hour).Truncate(time.Hour)
 		put(t, e, sensor(from, "v", varve.IntValue(1)), sensor(from.Add(time.Minute), "v", varve.IntValue(2)))
-		table := tableWith(t, e, from)
-		harm(t, url, table, from, c.update, c.values...)
-		for _, known := range []bool{true, false} { // to the process, as it was
+		table := tableNameAt(t, e, from)
+		damageRow(t, url, table, from, c.update, c.values...)
+		for _, known := range []bool{true, false} { // whether the process wrote the row before
 			if !known {
 				e = startEngine(t, url, layouts)
 			}
 			beside := sensor(from.Add(-24*time.Hour), "v", varve.StringValue(fmt.Sprint(known)))
 			verdicts := write(t, e, sensor(from.Add(2*time.Minute), "v", varve.IntValue(3)), beside)
 			if v := verdicts[1]; v.Outcome != varve.Stored {
-				t.Errorf("%s, known %v: beside it: %v", c.update, known, v)
+				t.Errorf("%s, known %v: reading of another row: %v, want stored", c.update, known, v)
 			}
 			v := verdicts[0]
 			named := strings.Contains(v.Message, table) && strings.Contains(v.Message, fmt.Sprint(from.UnixMilli())) && strings.Contains(v.Message, "acme/weather/sensor_01")
 			if v.Outcome != varve.Rejected || v.Code != varve.CodeDamaged || !named {
-				t.Errorf("%s, known %v: %v", c.update, known, v)
+				t.Errorf("%s, known %v: %v, want damaged, with the table and the key", c.update, known, v)
 			}
 		}
 	}

@@ -1,8 +1,8 @@
-// Package dynamo is the store on Amazon DynamoDB, or anything that speaks its
-// protocol. It is the only package that imports the AWS SDK.
+// Package dynamo is the store on Amazon DynamoDB, or on anything with the same protocol. Only
+// this package and its sub-packages import the AWS SDK.
 //
-// A table of Varve's is a table of DynamoDB's. A row holds the readings of one
-// series in one millisecond:
+// A table of Varve is a table of DynamoDB. A row holds the readings of one series in one
+// row window, a millisecond by default:
 //
 //	series  (HASH)   acme/weather/sensor_01
 //	ts      (RANGE)  1794916800000
@@ -10,38 +10,43 @@
 //	temperature      {"Yx2…": 22.4, "b81…": 22.6}  one map id → value per field
 //	_at              {"Yx2…": 1794916801.25, …}    arrival, seconds since 1970
 //	_scale           {"Yx2…": {"temperature": 2}}  decimals, where DynamoDB drops zeros
-//	_ttl             1797508801                  from when it may be deleted
-//	_size            312                         bytes, once it was added to
+//	_ttl             1797508801                  earliest deletion
+//	_size            312                         bytes, after the first update
 //
-// A stream may have rows of up to an hour; then keys begin with the millisecond
-// in the row. docs/data-model.md has the form in full, and a test that it is so.
+// Rows under the hash key #streams record the layout of each stream in the table. They are
+// written before the first reading, so readings can be found without the registry.
 //
-// Rows under the hash key #streams say how each stream in the table lies: they
-// are written before its first reading, so that a lost registry loses nothing.
+// Store is the wiring: it opens the parts, and passes each call to one of them.
 //
-// # Writing
+//	writer    readings to rows          reader    rows to readings
+//	layouts   stream rows               tables    records, catalog, life of tables
+//	items     registry                  template  settings of new tables
+//	verify    checks of all rows        repair    lost metadata
+//	doctor    checks of a deployment
+//	row       form of rows              attr      form of values
+//	admin     DynamoDB tables           client    requests, retries, usage
+//	cache     the cache of the other parts
 //
-// At most two requests a row, and never torn: an id and all of its values
-// appear in one request. First the row is put as if it were new, on the
-// condition that it is not there; if it is, the answer brings what it holds.
-// What is in it already is a duplicate; the rest goes into it by one update, on
-// the condition that it still holds as many ids as were seen. Where rows are
-// mostly found to be there, they are added to unseen first, on the condition
-// that they have room, the maps that are needed, and none of the ids.
+// # Closed rows
 //
-// # Rows that grow
+// DynamoDB bills an update by the size of the whole row, and a row ends at 400 KB. So a row
+// of 1 KB or more is closed, and never changes again. Further readings of its window go to
+// one of nine overflow rows below it, at ts + 0.1 to ts + 0.9. Below those are ts + 0.11 to
+// ts + 0.99, and so on.
 //
-// DynamoDB bills an update by the whole row, and a row ends at 400 KB. So a row
-// that holds [closedBytes] is closed, and never changes again. What belongs to
-// its window goes to one of nine rows below it, at ts + 0.1 to ts + 0.9, and
-// below those at ts + 0.11 to ts + 0.99, and so on: chosen by the ninth of the
-// window in which it happened, and when these are shorter than a millisecond by
-// its key's hash. An id's way is the same for every writer, and it lies in the
-// first row on its way that was not closed when it came: so a duplicate is found
-// without looking anywhere else. A range query from ts to ts + 1 finds them all.
-// The keys of closed rows that were met lately are remembered, so that the way
-// down costs nothing the next time.
+// The overflow path of a reading depends on its time and key only, so it is the same for
+// every writer. A reading is stored in the first row on its path that was open. So a
+// duplicate is found without a look at other rows, and a query from ts to ts + 1 finds all
+// of them.
 //
-// Source: the row is that of the Fineo engineering post on time series in
-// DynamoDB.
+// # Invariants
+//
+// A reading is stored whole or not at all. Verdicts of Stored and Duplicate are durable. No
+// table is deleted without the deployment's owner tag. Requests and units per operation are
+// fixed; tests/access has the table.
+//
+// Every method may be retried after a failure, also by another process.
+//
+// docs/data-model.md has the complete form of rows, and a test that it is so. Source: the
+// row is the one of the Fineo engineering post on time series in DynamoDB.
 package dynamo

@@ -24,7 +24,7 @@ import (
 
 const patientRegistry = "patient_registry"
 
-// patient is a deployment on an emulator that is fit, and what examines it.
+// patient returns the examination of a sound deployment on an emulator.
 func patient(t *testing.T, url string) dynamo.Examination {
 	t.Helper()
 	client := dynamotest.Client(url)
@@ -38,8 +38,8 @@ func patient(t *testing.T, url string) dynamo.Examination {
 	return dynamo.Examination{Options: dynamo.Options{Client: client, Registry: patientRegistry}, Prefixes: []string{"patient"}}
 }
 
-// found returns the findings of a state, by the names of their checks.
-func found(all []dynamo.Finding, state dynamo.State) (checks []string) {
+// checksIn returns the checks whose findings have a state.
+func checksIn(all []dynamo.Finding, state dynamo.State) (checks []string) {
 	for _, f := range all {
 		if f.State == state {
 			checks = append(checks, f.Check)
@@ -48,35 +48,35 @@ func found(all []dynamo.Finding, state dynamo.State) (checks []string) {
 	return checks
 }
 
-// TestExamineFit: nothing is wrong with a deployment as Varve makes it, on any
-// emulator, and nothing is changed by looking.
-func TestExamineFit(t *testing.T) {
+// TestExamine_FindsNothingWrongWithNewDeployment examines a new deployment on each emulator.
+// Nothing is wrong, and nothing changes.
+func TestExamine_FindsNothingWrongWithNewDeployment(t *testing.T) {
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {
 			x := patient(t, e.Start(t))
 			all := dynamo.Examine(t.Context(), x)
-			if wrong := found(all, dynamo.Wrong); len(wrong) > 0 {
+			if wrong := checksIn(all, dynamo.Wrong); len(wrong) > 0 {
 				t.Errorf("wrong: %v\n%+v", wrong, all)
 			}
-			good := found(all, dynamo.Good)
+			good := checksIn(all, dynamo.Good)
 			for _, check := range []string{"registry", "registry keys and indexes", "registry TTL", "table template", "permission UpdateItem", "number of tables"} {
 				if !slices.Contains(good, check) {
-					t.Errorf("%s is not among what is good: %v", check, good)
+					t.Errorf("%s is not good; good are %v", check, good)
 				}
 			}
 			tables, err := x.Client.ListTables(t.Context(), &dynamodb.ListTablesInput{})
 			if err != nil || len(tables.TableNames) != 1 {
-				t.Errorf("after it, there are the tables %v, %v", tables.TableNames, err)
+				t.Errorf("after the examination: tables %v, %v, want the registry only", tables.TableNames, err)
 			}
 			items, err := x.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(patientRegistry)})
 			if err != nil || len(items.Items) != 0 {
-				t.Errorf("after it, the registry holds %v, %v", items.Items, err)
+				t.Errorf("after the examination: items %v, %v, want none", items.Items, err)
 			}
 		})
 	}
 }
 
-// detour changes requests or answers on their way.
+// detour is a transport that changes requests or answers.
 type detour func(op string, body []byte, next func() (*http.Response, error)) (*http.Response, error)
 
 func (w detour) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -102,7 +102,7 @@ func on(x *dynamo.Examination, w detour) {
 	})
 }
 
-// answered changes what an operation answers.
+// answered changes the answers to an operation.
 func answered(t *testing.T, op string, change func(answer map[string]any)) detour {
 	return func(is string, _ []byte, next func() (*http.Response, error)) (*http.Response, error) {
 		resp, err := next()
@@ -125,7 +125,7 @@ func answered(t *testing.T, op string, change func(answer map[string]any)) detou
 	}
 }
 
-// refused answers an operation on tables whose names hold something.
+// refused refuses an operation on tables whose names contain a text.
 func refused(op, within, code string) detour {
 	return func(is string, body []byte, next func() (*http.Response, error)) (*http.Response, error) {
 		if is != op || !bytes.Contains(body, []byte(within)) {
@@ -137,19 +137,19 @@ func refused(op, within, code string) detour {
 
 func table(answer map[string]any) map[string]any { return answer["Table"].(map[string]any) }
 
-// sickness is something that is wrong, and what the examination should find.
-type sickness struct {
+// mistake is a mistake in a deployment, and its expected finding.
+type mistake struct {
 	name  string
 	do    func(*testing.T, *dynamo.Examination)
 	check string
-	says  string
+	want  string
 }
 
 func through(w detour) func(*testing.T, *dynamo.Examination) {
 	return func(_ *testing.T, x *dynamo.Examination) { on(x, w) }
 }
 
-// withTemplate puts a template beside the registry of a patient that is well.
+// withTemplate puts a template into the registry of a sound deployment.
 func withTemplate(fit dynamo.Examination, template string) func(*testing.T, *dynamo.Examination) {
 	return func(t *testing.T, _ *dynamo.Examination) {
 		s, err := dynamo.Open(t.Context(), fit.Options)
@@ -164,10 +164,10 @@ func withTemplate(fit dynamo.Examination, template string) func(*testing.T, *dyn
 	}
 }
 
-func sicknesses(t *testing.T, fit dynamo.Examination) []sickness {
-	return []sickness{
-		{"no registry", func(_ *testing.T, x *dynamo.Examination) { x.Registry, x.Owner = "nowhere", "nowhere" }, "registry", "no table nowhere"},
-		{"it is being made", through(answered(t, "DescribeTable", func(a map[string]any) { table(a)["TableStatus"] = "CREATING" })), "registry", "CREATING"},
+func mistakes(t *testing.T, fit dynamo.Examination) []mistake {
+	return []mistake{
+		{"no registry", func(_ *testing.T, x *dynamo.Examination) { x.Registry, x.Owner = "nowhere", "nowhere" }, "registry", "table nowhere is missing"},
+		{"a registry in creation", through(answered(t, "DescribeTable", func(a map[string]any) { table(a)["TableStatus"] = "CREATING" })), "registry", "CREATING"},
 		{"an index is missing", through(answered(t, "DescribeTable", func(a map[string]any) {
 			table(a)["GlobalSecondaryIndexes"] = table(a)["GlobalSecondaryIndexes"].([]any)[:1]
 		})), "registry keys and indexes", "needs HASH gsi"},
@@ -178,10 +178,10 @@ func sicknesses(t *testing.T, fit dynamo.Examination) []sickness {
 		{"TTL of another attribute", through(answered(t, "DescribeTimeToLive", func(a map[string]any) {
 			a["TimeToLiveDescription"].(map[string]any)["AttributeName"] = "expires"
 		})), "registry TTL", "expires"},
-		{"somebody else's", func(_ *testing.T, x *dynamo.Examination) { x.Owner = "me" }, "registry owner", "patient_registry"},
+		{"another owner", func(_ *testing.T, x *dynamo.Examination) { x.Owner = "me" }, "registry owner", "patient_registry"},
 		{"no owner", through(answered(t, "ListTagsOfResource", func(a map[string]any) { a["Tags"] = []any{} })), "registry owner", "no tag"},
-		{"a template with a slip", withTemplate(fit, `{"biling":"on_demand"}`), "table template", "biling"},
-		{"a template that cannot be", withTemplate(fit, `{"billing":"provisioned"}`), "table template", "capacity.hot"},
+		{"a template with a typing error", withTemplate(fit, `{"biling":"on_demand"}`), "table template", "biling"},
+		{"an incomplete template", withTemplate(fit, `{"billing":"provisioned"}`), "table template", "capacity.hot"},
 		{"the clock is slow", func(_ *testing.T, x *dynamo.Examination) {
 			x.Now = func() time.Time { return time.Now().Add(-10 * time.Minute) }
 		}, "clock", "-10m"},
@@ -201,32 +201,32 @@ func sicknesses(t *testing.T, fit dynamo.Examination) []sickness {
 	}
 }
 
-// TestExamineWrong: each thing that can be wrong is found, alone, and comes with
-// a remedy.
-func TestExamineWrong(t *testing.T) {
+// TestExamine_FindsEachMistakeAlone examines deployments with one mistake each. Only that
+// mistake is found, with a remedy.
+func TestExamine_FindsEachMistakeAlone(t *testing.T) {
 	url := dynamotest.Dynoxide.Start(t)
 	fit := patient(t, url)
-	for _, c := range sicknesses(t, fit) {
+	for _, c := range mistakes(t, fit) {
 		t.Run(c.name, func(t *testing.T) {
 			x := fit
 			c.do(t, &x)
 			all := dynamo.Examine(t.Context(), x)
-			wrong := found(all, dynamo.Wrong)
+			wrong := checksIn(all, dynamo.Wrong)
 			if !slices.Equal(wrong, []string{c.check}) {
 				t.Fatalf("wrong: %q, want %s alone\n%+v", wrong, c.check, all)
 			}
 			for _, f := range all {
-				if f.State == dynamo.Wrong && (!strings.Contains(f.Found, c.says) || f.Remedy == "") {
-					t.Errorf("found %q, which does not say %q, or has no remedy: %q", f.Found, c.says, f.Remedy)
+				if f.State == dynamo.Wrong && (!strings.Contains(f.Found, c.want) || f.Remedy == "") {
+					t.Errorf("found %q with remedy %q, want %q and a remedy", f.Found, f.Remedy, c.want)
 				}
 			}
 		})
 	}
 }
 
-// TestExamineUnits: the template's capacity is compared with what a table may
-// have, where the endpoint says so.
-func TestExamineUnits(t *testing.T) {
+// TestExamine_ComparesCapacityWithLimits compares the capacity in the template with the limits
+// of the endpoint.
+func TestExamine_ComparesCapacityWithLimits(t *testing.T) {
 	x := patient(t, dynamotest.Dynoxide.Start(t))
 	s, err := dynamo.Open(t.Context(), x.Options)
 	if err != nil {
@@ -247,19 +247,20 @@ func TestExamineUnits(t *testing.T) {
 			}
 			return resp, err
 		})
-		if all := dynamo.Examine(t.Context(), x); !slices.Contains(found(all, want), "capacity") {
-			t.Errorf("with %d write units at the most, capacity is not %s: %+v", most, want, all)
+		if all := dynamo.Examine(t.Context(), x); !slices.Contains(checksIn(all, want), "capacity") {
+			t.Errorf("with %d write units, capacity is not %s: %+v", most, want, all)
 		}
 	}
 }
 
-// TestExamineNobody: an endpoint that does not answer is one finding.
-func TestExamineNobody(t *testing.T) {
+// TestExamine_ReportsSilentEndpointOnce examines an endpoint that does not answer. That is one
+// finding.
+func TestExamine_ReportsSilentEndpointOnce(t *testing.T) {
 	client := dynamodb.New(dynamotest.Client("http://127.0.0.1:1").Options(), func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 })
 	})
 	all := dynamo.Examine(t.Context(), dynamo.Examination{Options: dynamo.Options{Client: client, Registry: patientRegistry}})
 	if len(all) != 1 || all[0].State != dynamo.Wrong || !strings.Contains(all[0].Remedy, "check the endpoint") {
-		t.Errorf("found %+v", all)
+		t.Errorf("found %+v, want one finding with a remedy", all)
 	}
 }

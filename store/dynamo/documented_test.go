@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// documented returns the rows in docs/data-model.md, "DynamoDB rows": those that
-// one request wrote, and a wide one; and the AWS CLI's command there.
+// documented returns the rows in docs/data-model.md, "DynamoDB rows", the wide one, and the
+// command of the AWS CLI.
 func documented(t *testing.T) (rows, wide []any, command []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/data-model.md")
@@ -29,7 +29,7 @@ func documented(t *testing.T) (rows, wide []any, command []string) {
 		blocks = append(blocks, block)
 	}
 	if len(blocks) != 2 {
-		t.Fatalf("%d blocks of rows", len(blocks))
+		t.Fatalf("%d blocks of rows in the document, want 2", len(blocks))
 	}
 	for i, into := range []*[]any{&rows, &wide} {
 		if err := json.Unmarshal([]byte(blocks[i]), into); err != nil {
@@ -41,7 +41,7 @@ func documented(t *testing.T) (rows, wide []any, command []string) {
 	return rows, wide, []string{"-c", "exec aws --output json --endpoint-url $URL " + shell}
 }
 
-// awsCLI runs the AWS CLI, and returns what it prints, as JSON.
+// awsCLI runs the AWS CLI, and returns its JSON output.
 func awsCLI(t *testing.T, url string, shell []string) (out []any) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", shell...)
@@ -59,7 +59,7 @@ func awsCLI(t *testing.T, url string, shell []string) (out []any) {
 	return out
 }
 
-// canonical writes rows down with their sets in order.
+// canonical returns rows as text, with their sets in order.
 func canonical(t *testing.T, rows []any) string {
 	t.Helper()
 	for _, row := range rows {
@@ -73,7 +73,7 @@ func canonical(t *testing.T, rows []any) string {
 	return string(text)
 }
 
-// documentedReadings are those of the documented rows.
+// documentedReadings returns the readings of the documented rows.
 func documentedReadings(t *testing.T) []varve.Reading {
 	t.Helper()
 	number := func(text string) varve.Value {
@@ -110,9 +110,9 @@ func documentedReadings(t *testing.T) []varve.Reading {
 	return list
 }
 
-// TestDocumentedRows: rows that were written are, read with the AWS CLI, what the
-// documentation shows; and rows that the AWS CLI writes from there are read.
-func TestDocumentedRows(t *testing.T) {
+// TestRows_AgreeWithDocumentation compares written rows, as the AWS CLI prints them, with
+// docs/data-model.md. It also reads rows that the AWS CLI writes from there.
+func TestRows_AgreeWithDocumentation(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -124,24 +124,24 @@ func TestDocumentedRows(t *testing.T) {
 			}
 			rows, wide, command := documented(t)
 			readings := documentedReadings(t)
-			lay(t, s, tb, store.Layout{Keep: 30 * 24 * time.Hour}, readings...)
+			writeWith(t, s, tb, store.Layout{Keep: 30 * 24 * time.Hour}, readings...)
 			if got, want := canonical(t, awsCLI(t, url, command)), canonical(t, rows); got != want {
 				t.Errorf("the AWS CLI shows\n%s\nand the documentation\n%s", got, want)
 			}
 			minute := readings[2]
 			minute.Stream, minute.Time, minute.Arrived = "uploads", someTime.Add(time.Minute), someTime.Add(time.Second)
-			lay(t, s, tb, store.Layout{RowWindow: time.Hour}, minute)
+			writeWith(t, s, tb, store.Layout{RowWindow: time.Hour}, minute)
 			command[1] = strings.Replace(command[1], "acme/weather/", "acme/uploads/", 1)
 			if got, want := canonical(t, awsCLI(t, url, command)), canonical(t, wide); got != want {
 				t.Errorf("the AWS CLI shows\n%s\nand the documentation\n%s", got, want)
 			}
-			readByHand(t, url, rows[0].(map[string]any), readings)
+			readPutRow(t, url, rows[0].(map[string]any), readings)
 		})
 	}
 }
 
-// readByHand puts a row of another device with the AWS CLI, and reads it.
-func readByHand(t *testing.T, url string, row map[string]any, want []varve.Reading) {
+// readPutRow puts a row of another device with the AWS CLI, and reads it.
+func readPutRow(t *testing.T, url string, row map[string]any, want []varve.Reading) {
 	s := open(t, url, time.Now)
 	tb := tableOf("byhand", someTime)
 	if err := s.Create(t.Context(), tb, store.Hot); err != nil {
@@ -157,8 +157,8 @@ func readByHand(t *testing.T, url string, row map[string]any, want []varve.Readi
 	}
 	awsCLI(t, url, []string{"-c", "exec aws --endpoint-url $URL dynamodb put-item --table-name " + tb.Name() + " --item file://" + dir + "/row.json"})
 	got := stored(t, s, tb)
-	sameReadings(t, "by hand", got, want)
+	sameReadings(t, "put row", got, want)
 	if verdicts := send(t, s, tb, want...); verdicts != "ddd" {
-		t.Errorf("sent again: %s", verdicts)
+		t.Errorf("resent: verdicts %s, want ddd", verdicts)
 	}
 }

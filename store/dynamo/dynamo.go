@@ -6,74 +6,52 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/admin"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/doctor"
+	"github.com/varvedb/varve/store/dynamo/items"
+	"github.com/varvedb/varve/store/dynamo/layouts"
+	"github.com/varvedb/varve/store/dynamo/reader"
+	"github.com/varvedb/varve/store/dynamo/repair"
+	"github.com/varvedb/varve/store/dynamo/tables"
+	"github.com/varvedb/varve/store/dynamo/template"
+	"github.com/varvedb/varve/store/dynamo/writer"
 )
 
-// Options are what a store works with. Client and Registry are required.
+// Options are the settings of a store. Client and Registry are required.
 type Options struct {
-	// Client talks to DynamoDB. Its retryer retries what can be retried; answers
-	// that are cut short are retried, too. See NewRetryer.
+	// Client sends requests to DynamoDB. Its retryer applies, as returned by NewRetryer. The
+	// store also retries after answers that were cut short.
 	Client *dynamodb.Client
-	// Registry is the name of the registry's table. Open makes it if it is not
-	// there.
+	// Registry is the name of the registry's table. Open creates it if it is missing.
 	Registry string
-	// Owner is the value of the tag OwnerTag of this deployment's tables.
-	// Default: the registry's name.
+	// Owner is the value of the tag OwnerTag on the tables of this deployment. If empty, it
+	// is the name of the registry.
 	Owner string
-	// ClassOf returns the retention class of tables with a prefix, for the table
-	// template; nil: none has one of its own.
+	// ClassOf returns the retention class of a prefix, for the table template. If nil, no
+	// table has a class.
 	ClassOf func(prefix string) string
-	// Now tells expired items; nil is time.Now.
+	// Now returns the time for expiry. If nil, it is time.Now.
 	Now func() time.Time
-	// Parallel is how many requests one call may have under way; 0 is 32.
+	// Parallel is the largest number of requests that one call sends at a time. 0 means 32.
 	Parallel int
-	// CacheFor is how long a list of tables serves if its version is current;
-	// 0 is 10 seconds.
+	// CacheFor is how long a list of tables serves if its version is current. 0 means 10
+	// seconds.
 	CacheFor time.Duration
-	// Conditions receives health.StoreUnreachable; nil is nobody.
+	// Conditions receives health.StoreUnreachable, if set.
 	Conditions *health.Conditions
 }
-
-// OwnerTag is the tag that tables of Varve's carry.
-const OwnerTag = "varve:owner"
 
 const (
 	defaultParallel = 32
 	defaultCacheFor = 10 * time.Second
 )
 
-// Store is a store on DynamoDB. Use Open. It is safe for concurrent use, also
-// by many processes.
-type Store struct {
-	opts   Options
-	client *dynamodb.Client
-	usage  usage
-	tags   bool // tables keep their tags
-
-	life   sync.RWMutex // held for reading by every call
-	closed bool
-
-	reach  reach
-	stop   context.CancelFunc // of the probe
-	probes sync.WaitGroup
-
-	list    tableList
-	noted   noted
-	laid    laid
-	surveys surveys
-	closes  closedRows
-	expects expectations
-}
-
-var (
-	_ store.Store     = (*Store)(nil)
-	_ store.Versioned = (*Store)(nil)
-	_ store.Surveyor  = (*Store)(nil)
-)
-
-// Open returns the store, with its registry ready.
-func Open(ctx context.Context, o Options) (*Store, error) {
+// withDefaults returns the options with their defaults.
+func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -89,38 +67,85 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.CacheFor <= 0 {
 		o.CacheFor = defaultCacheFor
 	}
-	s := &Store{opts: o, reach: reach{conditions: o.Conditions}}
-	s.client = retryCut(s.reach.watched(o.Client))
-	if err := s.openRegistry(ctx); err != nil {
+	return o
+}
+
+// Store is a store on DynamoDB. Open returns one. It is safe for concurrent use, also by
+// many processes.
+type Store struct {
+	parts
+
+	calls     callGate
+	stopProbe context.CancelFunc
+	probes    sync.WaitGroup
+}
+
+var (
+	_ store.Store     = (*Store)(nil)
+	_ store.Versioned = (*Store)(nil)
+	_ store.Surveyor  = (*Store)(nil)
+)
+
+// parts are the parts of a store.
+type parts struct {
+	client  *client.Client
+	admin   *admin.Admin
+	items   *items.Items
+	tables  *tables.Tables
+	layouts *layouts.Layouts
+	reader  *reader.Reader
+	writer  *writer.Writer
+}
+
+// wireParts connects the parts, without any request.
+func wireParts(o Options) parts {
+	var p parts
+	p.client = client.New(o.Client, o.Registry, o.Conditions)
+	p.admin = admin.New(p.client, o.Owner)
+	p.items = items.New(p.client, o.Now, o.Parallel)
+	p.tables = tables.New(tables.Options{
+		Admin: p.admin, Items: p.items, ClassOf: o.ClassOf, Now: o.Now, Parallel: o.Parallel, CacheFor: o.CacheFor,
+	})
+	p.layouts = layouts.New(p.client, p.tables, o.Parallel)
+	p.reader = reader.New(p.client, p.tables.Records, p.admin)
+	p.writer = writer.New(p.client, p.tables, p.layouts, o.Parallel)
+	return p
+}
+
+func (p *parts) repairer() *repair.Repairer {
+	return &repair.Repairer{Tables: p.tables, Layouts: p.layouts, Reader: p.reader}
+}
+
+// Open returns a store, and creates its registry if it is missing.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{parts: wireParts(o.withDefaults())}
+	if err := items.OpenTable(ctx, s.admin, o.Registry); err != nil {
 		return nil, err
 	}
-	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.probes.Go(func() { s.probe(ctx) })
+	ctx, s.stopProbe = context.WithCancel(context.WithoutCancel(ctx))
+	read := types.KeysAndAttributes{Keys: []map[string]types.AttributeValue{items.Key(template.Key())}}
+	probe := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{o.Registry: read}}
+	s.probes.Go(func() { s.client.Probe(ctx, probe) })
 	return s, nil
 }
 
-// enter begins a call; leave ends it.
-func (s *Store) enter(ctx context.Context) error {
-	s.life.RLock()
-	if s.closed {
-		s.life.RUnlock()
-		return store.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		s.life.RUnlock()
-		return err
-	}
+// Close waits until all calls have returned. Later calls fail with store.ErrClosed.
+func (s *Store) Close() error {
+	s.stopProbe()
+	s.probes.Wait()
+	s.calls.close()
 	return nil
 }
 
-func (s *Store) leave() { s.life.RUnlock() }
+// Usage returns the consumption so far.
+func (s *Store) Usage() Usage { return s.client.Usage.Usage() }
 
-// Close waits for calls under way.
-func (s *Store) Close() error {
-	s.stop()
-	s.probes.Wait()
-	s.life.Lock()
-	defer s.life.Unlock()
-	s.closed = true
-	return nil
+// Examine checks whether a deployment can work. It changes nothing, and needs no table
+// besides the registry.
+func Examine(ctx context.Context, x Examination) []Finding {
+	p := wireParts(x.Options.withDefaults())
+	return doctor.Examine(ctx, doctor.Options{
+		Client: p.client, Admin: p.admin, Items: p.items, Tables: p.tables, Now: x.withDefaults().Now,
+		Prefixes: x.Prefixes, Expired: x.Expired,
+	})
 }

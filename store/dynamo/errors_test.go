@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// broken answers every request with a refusal, or none, while it is on.
+// broken is a transport that answers every request with a refusal, or not at all, while it is
+// on.
 type broken struct {
 	on     atomic.Bool
 	status int
@@ -35,7 +36,7 @@ func (b *broken) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// noCredentials are those of a machine that has none.
+// noCredentials are the credentials of a machine without any, while on is set.
 type noCredentials struct {
 	on     *atomic.Bool
 	others aws.CredentialsProvider
@@ -48,22 +49,22 @@ func (n noCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return n.others.Retrieve(ctx)
 }
 
-// TestErrors: each failure is said in one line with what to do about it, and is a
-// verdict that allows to send again.
-func TestErrors(t *testing.T) {
+// TestWrite_NamesRemedyForEachFailure lets requests fail in each way. The verdict has one line
+// with a remedy, and allows a retry.
+func TestWrite_NamesRemedyForEachFailure(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what, code string
 		status     int
 		want       []string
 	}{
-		{"throttled", "ProvisionedThroughputExceededException", 400, []string{"does not take PutItem on varve_", "for now (ProvisionedThroughputExceededException)"}},
-		{"overloaded", "InternalServerError", 500, []string{"does not take PutItem on varve_"}},
-		{"not allowed", "AccessDeniedException", 400, []string{"do not allow dynamodb:PutItem on table varve_", "add it to their policy"}},
-		{"expired", "ExpiredTokenException", 400, []string{"does not accept the credentials (ExpiredTokenException)", "renew them"}},
-		{"another account's", "UnrecognizedClientException", 400, []string{"does not accept the credentials"}},
+		{"throttled", "ProvisionedThroughputExceededException", 400, []string{"refuses PutItem on varve_", "for now (ProvisionedThroughputExceededException)"}},
+		{"overloaded", "InternalServerError", 500, []string{"refuses PutItem on varve_"}},
+		{"not allowed", "AccessDeniedException", 400, []string{"no right to dynamodb:PutItem on table varve_", "add it to their policy"}},
+		{"expired", "ExpiredTokenException", 400, []string{"refused by DynamoDB (ExpiredTokenException)", "renew them"}},
+		{"another account's", "UnrecognizedClientException", 400, []string{"credentials: refused by DynamoDB"}},
 		{"unreachable", "", 0, []string{"no answer to PutItem", "check the endpoint, the region and the network"}},
-		{"without credentials", "none", 0, []string{"there are no credentials for PutItem", "give the machine a role"}},
+		{"without credentials", "none", 0, []string{"credentials: none found for PutItem", "give the machine a role"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			url := dynamotest.Dynoxide.Start(t)
@@ -89,18 +90,18 @@ func TestErrors(t *testing.T) {
 			}
 			for _, want := range c.want {
 				if !strings.Contains(res.Verdicts[0].Message, want) {
-					t.Errorf("%q does not say %q", res.Verdicts[0].Message, want)
+					t.Errorf("verdict %q, want %q in it", res.Verdicts[0].Message, want)
 				}
 			}
 			if strings.Contains(res.Verdicts[0].Message, "\n") {
-				t.Errorf("several lines: %q", res.Verdicts[0].Message)
+				t.Errorf("verdict of several lines: %q", res.Verdicts[0].Message)
 			}
 			if _, err := s.Read(t.Context(), store.Range{Table: tb, Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime()}, nil); varve.FailureOf(err) != varve.Unavailable {
 				t.Errorf("read: %v", err)
 			}
 			b.on.Store(false)
 			if got := send(t, s, tb, sensor(someTime, "v", varve.IntValue(2))); got != "s" {
-				t.Errorf("afterwards: %s", got)
+				t.Errorf("after the failure: verdict %s, want s", got)
 			}
 		})
 	}

@@ -24,9 +24,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// faulty is a way to the endpoint on which every fifth request goes wrong, once
-// it is told to: throttled, an internal error, cut off before it arrives, or
-// cut off after it was carried out.
+// faulty is a transport that fails every fifth request, once it is on. A request is throttled,
+// fails, is cut off before its arrival, or is cut off after it was carried out.
 type faulty struct {
 	next http.RoundTripper
 	on   atomic.Bool
@@ -71,15 +70,15 @@ func refusal(r *http.Request, status int, code string) *http.Response {
 	}
 }
 
-// TestFaults: whatever goes wrong on the way, every reading gets a verdict, what
-// is acknowledged is there once and whole, and what is not may be sent again.
-func TestFaults(t *testing.T) {
+// TestWrite_SurvivesFaults lets requests fail at random. Each reading gets a verdict.
+// Acknowledged readings are stored once and whole, and rejected ones may be resent.
+func TestWrite_SurvivesFaults(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
-	way := &faulty{next: http.DefaultTransport, rng: rand.New(rand.NewPCG(1, 2))}
+	link := &faulty{next: http.DefaultTransport, rng: rand.New(rand.NewPCG(1, 2))}
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
-		o.HTTPClient = &http.Client{Transport: way}
-		// Few retries, so that some requests fail for good.
+		o.HTTPClient = &http.Client{Transport: link}
+		// With few retries, some requests fail for good.
 		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
 			so.MaxAttempts = 2
 			so.MaxBackoff = time.Millisecond
@@ -91,37 +90,36 @@ func TestFaults(t *testing.T) {
 	if err := s.Create(t.Context(), table, store.Hot); err != nil {
 		t.Fatal(err)
 	}
-	// Use the table once, and then break the way to it.
+	// The first write confirms the table. Then requests fail.
 	if got := send(t, s, table, sensor(someTime, "first", varve.IntValue(1))); got != "s" {
 		t.Fatal(got)
 	}
-	way.on.Store(true)
+	link.on.Store(true)
 	acked, rejected := writeThroughFaults(t, s, table)
-	way.on.Store(false)
+	link.on.Store(false)
 	if rejected == 0 || len(acked) < 100 {
-		t.Fatalf("%d readings were acknowledged and %d rejected: nothing is proven", len(acked), rejected)
+		t.Fatalf("%d readings were acknowledged and %d rejected, want at least 100 and 1", len(acked), rejected)
 	}
 	found := map[varve.Position]bool{}
 	for _, r := range stored(t, s, table) {
 		p := r.Position()
 		if found[p] {
-			t.Errorf("%v is there twice", p)
+			t.Errorf("%v is returned twice", p)
 		}
 		found[p] = true
 		if _, torn := acked[p]; torn && len(r.Fields) != 2 {
-			t.Errorf("%v has the fields %v", p, r.Fields)
+			t.Errorf("%v has the fields %v, want two", p, r.Fields)
 		}
 	}
 	for p := range acked {
 		if !found[p] {
-			t.Errorf("%v was acknowledged, and is gone", p)
+			t.Errorf("%v was acknowledged, and is missing", p)
 		}
 	}
-	t.Logf("%d acknowledged, %d rejected for now, %d there", len(acked), rejected, len(found))
+	t.Logf("%d acknowledged, %d rejected, %d stored", len(acked), rejected, len(found))
 }
 
-// writeThroughFaults sends readings from several goroutines, many of them at the
-// same timestamps, and those that were rejected again.
+// writeThroughFaults sends readings from several goroutines, many at the same timestamps.
 func writeThroughFaults(t *testing.T, s *dynamo.Store, table grid.Table) (acked map[varve.Position]bool, rejected int) {
 	acked = map[varve.Position]bool{}
 	var mu sync.Mutex
@@ -144,7 +142,7 @@ func writeThroughFaults(t *testing.T, s *dynamo.Store, table grid.Table) (acked 
 					case result.Verdicts[k].Outcome == varve.Rejected:
 						rejected++
 						if !result.Verdicts[k].Code.Retryable() {
-							t.Errorf("%s is not to be sent again", result.Verdicts[k])
+							t.Errorf("%s does not allow a retry", result.Verdicts[k])
 						}
 					case result.Verdicts[k].Outcome == 0:
 						t.Errorf("reading %d has no verdict", k)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain draws fewer sequences than elsewhere: each is hundreds of requests.
+// TestMain lowers the number of random sequences. Each one takes hundreds of requests.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	checks := "30"

@@ -41,12 +41,12 @@ type process struct {
 
 var holders atomic.Int64
 
-// launch starts a process; way is its way to the endpoint, nil the plain one.
-func launch(t *testing.T, url, registry string, way http.RoundTripper) *process {
+// launch starts a process. If transport is not nil, its requests use it.
+func launch(t *testing.T, url, registry string, link http.RoundTripper) *process {
 	t.Helper()
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
-		if way != nil {
-			o.HTTPClient = &http.Client{Transport: way}
+		if link != nil {
+			o.HTTPClient = &http.Client{Transport: link}
 		}
 	})
 	now := func() time.Time { return someTime.Add(time.Hour) }
@@ -64,14 +64,14 @@ func launch(t *testing.T, url, registry string, way http.RoundTripper) *process 
 	}
 }
 
-// table is the one that readings of someTime go to.
+// table is the table that holds readings of someTime.
 func (p *process) table() grid.Table {
 	month := grid.MonthOf(someTime)
 	r, _ := grid.Policy{Future: 24 * time.Hour}.Locate(someTime, month)
 	return grid.Table{Prefix: "t", Range: r, Month: month}
 }
 
-// write sends a reading, and returns its verdict.
+// write writes readings through an engine, and returns their verdicts.
 func (p *process) write(r varve.Reading) varve.Verdict {
 	p.t.Helper()
 	q, err := p.router.Admit()
@@ -86,7 +86,7 @@ func (p *process) write(r varve.Reading) varve.Verdict {
 	return verdicts[0]
 }
 
-// read returns how many readings the sensor has, read consistently.
+// read returns the number of readings of the sensor, with a consistent read.
 func (p *process) read() int {
 	p.t.Helper()
 	rows, err := p.query.Open(p.t.Context(), query.Query{Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime(), Consistent: true})
@@ -121,7 +121,7 @@ func (p *process) expect(what string, v varve.Verdict, want varve.Outcome) {
 	}
 }
 
-// deleteByHand deletes a table as somebody at a console does.
+// deleteByHand deletes a table outside of Varve, as from a console.
 func deleteByHand(t *testing.T, url, name string) {
 	t.Helper()
 	c := dynamotest.Client(url)
@@ -134,9 +134,9 @@ func deleteByHand(t *testing.T, url, name string) {
 	}
 }
 
-// TestTableDeletedByHand: a table that somebody deleted, and that rotation made
-// anew, is read again as soon as a process writes to it that wrote before.
-func TestTableDeletedByHand(t *testing.T) {
+// TestWrite_RecreatesDeletedTable deletes a table outside of Varve. After the next rotation, a
+// process that wrote before writes again, and reads find the reading.
+func TestWrite_RecreatesDeletedTable(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	a, b := launch(t, url, "t_reg", nil), launch(t, url, "t_reg", nil)
@@ -146,13 +146,13 @@ func TestTableDeletedByHand(t *testing.T) {
 	a.rotate()
 	b.expect("after", b.write(sensor(someTime, "v", varve.IntValue(2))), varve.Stored)
 	if n, m := a.read(), b.read(); n != 1 || m != 1 {
-		t.Errorf("%d and %d readings are found", n, m)
+		t.Errorf("a finds %d readings and b %d, want 1 each", n, m)
 	}
 }
 
-// TestClosedRowDeletedByHand: what was in a closed row of a table that is gone is
-// no duplicate.
-func TestClosedRowDeletedByHand(t *testing.T) {
+// TestWrite_DropsClosedRowsOfDeletedTable deletes a table with a cached closed row. Its
+// reading is not a duplicate afterwards.
+func TestWrite_DropsClosedRowsOfDeletedTable(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	p := launch(t, url, "t_reg", nil)
@@ -163,11 +163,11 @@ func TestClosedRowDeletedByHand(t *testing.T) {
 	p.expect("after", p.write(large), varve.Stored)
 	p.expect("again", p.write(large), varve.Duplicate)
 	if n := p.read(); n != 1 {
-		t.Errorf("%d readings", n)
+		t.Errorf("%d readings, want 1", n)
 	}
 }
 
-// denying refuses an action, as a policy does.
+// denying is a transport that refuses one action, like a policy.
 type denying struct{ action atomic.Value }
 
 func (d *denying) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -177,16 +177,16 @@ func (d *denying) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestCreationCutOff: what one process began to make, the next rotation of
-// another ends.
-func TestCreationCutOff(t *testing.T) {
+// TestCreate_ContinuesInterruptedCreation interrupts the creation of a table. The next
+// rotation of another process completes it.
+func TestCreate_ContinuesInterruptedCreation(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	d := &denying{}
 	a, b := launch(t, url, "t_reg", d), launch(t, url, "t_reg", nil)
-	d.action.Store("UpdateTimeToLive") // as good as a kill
+	d.action.Store("UpdateTimeToLive") // has the effect of a kill
 	if _, err := a.rotator.Run(t.Context()); err == nil {
-		t.Fatal("nothing failed")
+		t.Fatal("the rotation succeeded without the right to set the TTL")
 	}
 	if h := a.rotator.Health(); h.Ready != 0 || h.Usable {
 		t.Errorf("health %+v", h)
@@ -202,29 +202,29 @@ func TestCreationCutOff(t *testing.T) {
 	}
 }
 
-// TestForeignTables: another deployment's tables are neither written to, nor
-// read, nor adopted, whatever was begun before.
-func TestForeignTables(t *testing.T) {
+// TestForeignTables_StayUntouched gives a table to another deployment, also in the middle of a
+// creation. It is not written, read or adopted.
+func TestForeignTables_StayUntouched(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	d := &denying{}
 	a, b := launch(t, url, "t_reg", d), launch(t, url, "t_other", nil)
 	d.action.Store("CreateTable")
-	a.expect("a, which may not make it", a.write(sensor(someTime, "v", varve.IntValue(1))), varve.Rejected)
+	a.expect("a, without the right to create the table", a.write(sensor(someTime, "v", varve.IntValue(1))), varve.Rejected)
 	b.expect("b", b.write(sensor(someTime, "secret", varve.IntValue(2))), varve.Stored)
 	d.action.Store("")
-	a.expect("a, when it is b's", a.write(sensor(someTime, "v", varve.IntValue(1))), varve.Rejected)
+	a.expect("a, after b has created the table", a.write(sensor(someTime, "v", varve.IntValue(1))), varve.Rejected)
 	if n, m := a.read(), b.read(); n != 0 || m != 1 {
-		t.Errorf("a finds %d readings, b %d", n, m)
+		t.Errorf("a finds %d readings and b %d, want 0 and 1", n, m)
 	}
 	if owner := tagsOf(t, url, b.table().Name())[dynamo.OwnerTag]; owner != "t_other" {
-		t.Errorf("the table is %s's", owner)
+		t.Errorf("the table belongs to %s, want t_other", owner)
 	}
-	_, _ = a.rotator.Run(t.Context()) // whatever it says, it leaves b's alone
+	_, _ = a.rotator.Run(t.Context()) // may fail, but must not touch the tables of b
 	b.expect("b again", b.write(sensor(someTime, "secret", varve.IntValue(2))), varve.Duplicate)
 }
 
-// unlisting hides a table from lists.
+// unlisting is a transport that removes a table from lists.
 type unlisting struct{ name string }
 
 func (u *unlisting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -247,22 +247,22 @@ func (u *unlisting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestNotListedYet: a consistent read finds what is in a table that another
-// process made just now, and that DynamoDB does not list yet.
-func TestNotListedYet(t *testing.T) {
+// TestRead_FindsTableMissingFromList reads consistently from a new table that DynamoDB does
+// not list yet.
+func TestRead_FindsTableMissingFromList(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	a := launch(t, url, "t_reg", nil)
 	b := launch(t, url, "t_reg", &unlisting{a.table().Name()})
 	a.expect("a", a.write(sensor(someTime, "v", varve.IntValue(1))), varve.Stored)
 	if n := b.read(); n != 1 {
-		t.Errorf("%d readings", n)
+		t.Errorf("%d readings, want 1", n)
 	}
 }
 
-// TestLostRegistry: with the registry gone, nothing is taken for missing; and
-// when it was made anew, tables that carry this deployment's tag are its own.
-func TestLostRegistry(t *testing.T) {
+// TestOpen_AdoptsTablesAfterLostRegistry deletes the registry. Requests fail until it is
+// restored or recreated. A new registry adopts the tables with the owner tag.
+func TestOpen_AdoptsTablesAfterLostRegistry(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	p := launch(t, url, "t_reg", nil)
@@ -280,25 +280,25 @@ func TestLostRegistry(t *testing.T) {
 	again.rotate()
 	again.expect("afterwards", again.write(sensor(someTime, "v", varve.IntValue(1))), varve.Duplicate)
 	if n := again.read(); n != 1 {
-		t.Errorf("%d readings", n)
+		t.Errorf("%d readings, want 1", n)
 	}
 }
 
-// TestOtherRegistry: a table that is no registry is refused, with what is wrong.
-func TestOtherRegistry(t *testing.T) {
+// TestOpen_RefusesTableOfOtherForm opens a store on a table that is not a registry.
+func TestOpen_RefusesTableOfOtherForm(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	s := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_reg"})
 	newTable(t, s)
 	_, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(url), Registry: tableOf("t", someTime).Name()})
-	if err == nil || !strings.Contains(err.Error(), `its keys  are "series, ts", and "pk, sk" is wanted`) {
+	if err == nil || !strings.Contains(err.Error(), `its keys are "series, ts", not "pk, sk"`) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestDropNotAllowed: a table that may not be deleted is what it was, and
-// protected.
-func TestDropNotAllowed(t *testing.T) {
+// TestDrop_UndoesRefusedDeletion drops a table without the right to delete it. The table is as
+// before, and protected.
+func TestDrop_UndoesRefusedDeletion(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	d := &denying{}
@@ -312,7 +312,7 @@ func TestDropNotAllowed(t *testing.T) {
 		t.Errorf("drop: %v", err)
 	}
 	if !aws.ToBool(describe(t, url, p.table().Name()).DeletionProtectionEnabled) {
-		t.Error("it is not protected")
+		t.Error("the table is not protected after the refused drop")
 	}
 	if err := p.store.Restore(t.Context(), p.table()); err != nil {
 		t.Errorf("restore: %v", err)
@@ -320,9 +320,9 @@ func TestDropNotAllowed(t *testing.T) {
 	p.expect("write", p.write(sensor(someTime, "v", varve.IntValue(1))), varve.Stored)
 }
 
-// TestUntaggedTable: without the owner's tag a table is not dropped, also if the
-// registry has none.
-func TestUntaggedTable(t *testing.T) {
+// TestDrop_RefusesTableWithoutOwnerTag removes the owner tags. A table without one is not
+// dropped, even if the registry has none.
+func TestDrop_RefusesTableWithoutOwnerTag(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	first := launch(t, url, "t_reg", nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// repair plans a repair and carries it out; it returns what it was.
+// repair plans a repair and applies it. It returns the steps as text.
 func repair(t *testing.T, e *engine.Engine, o dynamo.Repairing) string {
 	t.Helper()
 	s := e.Store.(*dynamo.Store) //nolint:forcetypeassert // startEngine made it
@@ -41,9 +41,9 @@ func repair(t *testing.T, e *engine.Engine, o dynamo.Repairing) string {
 	return fmt.Sprint(slices.Compact(done))
 }
 
-// TestRepair: a repair recreates items of streams from tables, also where these
-// do not say what is in them, and has nothing to do afterwards.
-func TestRepair(t *testing.T) {
+// TestRepair_RestoresStreams loses stream items, with and without the stream rows of tables. A
+// repair restores them, and a second one finds nothing.
+func TestRepair_RestoresStreams(t *testing.T) {
 	t.Parallel()
 	for _, em := range both() {
 		t.Run(em.Name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRepair(t *testing.T) {
 			}
 			put(t, e, list...)
 			if got := repair(t, e, dynamo.Repairing{}); got != "[]" {
-				t.Errorf("of what is sound: %s", got)
+				t.Errorf("repair of sound tables: %s, want none", got)
 			}
 			lose := func() {
 				if err := e.Store.Delete(t.Context(), store.Key{PK: "TENANT#acme", SK: "STREAM#weather"}); err != nil {
@@ -80,11 +80,11 @@ func TestRepair(t *testing.T) {
 					t.Errorf("%s: %d streams, %v", when, len(all), err)
 				}
 				q := query.Query{Series: list[0].Series, Window: varve.AllTime(), Limit: 7}
-				if n := count(t, again, q); n != 180 {
+				if n := countReadings(t, again, q); n != 180 {
 					t.Errorf("%s: %d readings of 180", when, n)
 				}
 				if got := repair(t, again, dynamo.Repairing{Scan: true}); got != "[]" {
-					t.Errorf("%s, again: %s", when, got)
+					t.Errorf("%s, second repair: %s, want none", when, got)
 				}
 			}
 			lose()

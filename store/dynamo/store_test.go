@@ -26,7 +26,7 @@ func open(t *testing.T, url string, now func() time.Time) *dynamo.Store {
 	})
 }
 
-// openWith opens a store, which is closed with the test.
+// openWith opens a store, and closes it after the test.
 func openWith(t *testing.T, o dynamo.Options) *dynamo.Store {
 	t.Helper()
 	s, err := dynamo.Open(t.Context(), o)
@@ -41,14 +41,14 @@ func openWith(t *testing.T, o dynamo.Options) *dynamo.Store {
 	return s
 }
 
-// subject is a store that keeps nothing between calls.
+// subject is a store without state between calls.
 type subject struct{ *dynamo.Store }
 
 func (subject) Reopen() error { return nil }
 
-// TestModel compares the store with the model. Each sequence has a registry of
-// its own, and leaves no tables behind.
-func TestModel(t *testing.T) {
+// TestStore_AgreesWithModel compares the store with the model. Each sequence has a registry of
+// its own, and starts without tables.
+func TestStore_AgreesWithModel(t *testing.T) {
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
@@ -90,8 +90,7 @@ func clearTables(t interface{ Fatal(args ...any) }, url string) {
 
 var emulators = []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
 
-// both are the emulators; in short tests, the quick one has to do for what both
-// do alike.
+// both returns the emulators. In short tests it returns the fast one only.
 func both() []dynamotest.Emulator {
 	if testing.Short() {
 		return emulators[:1]
@@ -99,7 +98,7 @@ func both() []dynamotest.Emulator {
 	return emulators
 }
 
-// delayed is an emulator whose tables take a while to be made and deleted.
+// delayed returns an emulator that creates and deletes tables slowly.
 func delayed() []dynamotest.Emulator {
 	if testing.Short() {
 		return nil
@@ -107,7 +106,8 @@ func delayed() []dynamotest.Emulator {
 	return []dynamotest.Emulator{dynamotest.LocalDelayed}
 }
 
-func TestConformance(t *testing.T) {
+// TestStore_ConformsToContract runs the conformance suite on each emulator.
+func TestStore_ConformsToContract(t *testing.T) {
 	for _, e := range append(emulators[:len(emulators):len(emulators)], delayed()...) {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)

@@ -22,9 +22,9 @@ func tableOf(prefix string, at time.Time) grid.Table {
 
 var someTime = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
-// TestAnyPrefix: of two deployments in one account, each finds its own tables of
-// whatever prefix, and none of the other's; a record without a table is not one.
-func TestAnyPrefix(t *testing.T) {
+// TestTables_ListsOwnTablesOfAnyPrefix lists the tables of two deployments in one account.
+// Each finds its own tables of any prefix, and no record without a table.
+func TestTables_ListsOwnTablesOfAnyPrefix(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	one, two := open(t, url, time.Now), open(t, url, time.Now)
@@ -40,7 +40,7 @@ func TestAnyPrefix(t *testing.T) {
 			}
 		}
 	}
-	// The other deployment's, of a prefix that this one has too.
+	// The other deployment has a table with the same prefix.
 	if err := two.Create(t.Context(), tableOf("a", someTime.AddDate(0, 1, 0)), store.Hot); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestAnyPrefix(t *testing.T) {
 		want   int
 	}{
 		{store.Filter{Any: true}, 2},
-		{store.Filter{Any: true, Prefixes: []string{"a"}}, 3}, // of a prefix asked for, also what is somebody else's
+		{store.Filter{Any: true, Prefixes: []string{"a"}}, 3}, // includes tables of other owners with the prefix
 		{store.Filter{Prefixes: []string{"a"}}, 2},
 		{store.Filter{Any: true}, 2}, // not from the list of another selection
 	} {

@@ -45,7 +45,7 @@ func describe(t *testing.T, url, name string) *types.TableDescription {
 	return out.Table
 }
 
-// shape writes down what a template says of a table.
+// shape returns the settings of a table as text.
 func shape(d *types.TableDescription) string {
 	mode, class := "provisioned", ""
 	if d.BillingModeSummary != nil && d.BillingModeSummary.BillingMode == types.BillingModePayPerRequest {
@@ -62,9 +62,9 @@ func shape(d *types.TableDescription) string {
 	return mode + class
 }
 
-// TestTemplate: tables are made and tuned by the template as it is then, a class
-// by its own; and a protected table can be dropped.
-func TestTemplate(t *testing.T) {
+// TestTemplate_AppliesToNewAndTunedTables creates and tunes tables with a template. It applies
+// from then on, per class, and a protected table can be dropped.
+func TestTemplate_AppliesToNewAndTunedTables(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestTemplate(t *testing.T) {
 			do(s.Create(t.Context(), before, store.Hot))
 			is("without a template", "on demand, protected", before.Name())
 			putTemplate(t, s, templateText)
-			is("made before there was one", "on demand, protected", before.Name())
+			is("created before the template", "on demand, protected", before.Name())
 			do(s.Create(t.Context(), tb, store.Hot))
 			is("hot", "provisioned 40/50, protected", tb.Name())
 			do(s.Create(t.Context(), logs, store.Warm))
@@ -97,15 +97,15 @@ func TestTemplate(t *testing.T) {
 			do(s.Tune(t.Context(), tb, store.Warm))
 			is("warm", "provisioned 20/5, protected", tb.Name())
 			do(s.Tune(t.Context(), before, store.Warm))
-			is("on demand from before", "on demand, protected", before.Name())
+			is("on-demand table from before", "on demand, protected", before.Name())
 			do(s.Tune(t.Context(), tb, store.Cold))
 			want := "on demand, infrequent access, protected"
-			if e.Name == dynamotest.Local.Name { // which has no table classes
+			if e.Name == dynamotest.Local.Name { // it has no table classes
 				want = "on demand, protected"
 			}
 			is("cold", want, tb.Name())
 			if owned := tagsOf(t, url, tb.Name()); e.Name == dynamotest.Dynoxide.Name && (owned["team"] != "fleet" || owned["env"] != "test" || owned[dynamo.OwnerTag] != "t_registry") {
-				t.Errorf("tags %v", owned)
+				t.Errorf("tags %v, want team, env and owner", owned)
 			}
 			do(s.Retire(t.Context(), tb, someTime))
 			do(s.Drop(t.Context(), tb))
@@ -126,20 +126,20 @@ func tagsOf(t *testing.T, url, name string) map[string]string {
 	return tags
 }
 
-// TestBadTemplates: each mistake is named; a template that cannot be read makes
-// no tables, rather than some that nobody wanted.
-func TestBadTemplates(t *testing.T) {
+// TestTemplate_NamesMistakes parses templates with one mistake each. With an invalid template,
+// no table is created.
+func TestTemplate_NamesMistakes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"biling": "on_demand"}`:                          "biling",
-		`{"billing": "free"}`:                              `billing: "free" is neither`,
+		`{"billing": "free"}`:                              `billing: "free" is unknown`,
 		`{"billing": "provisioned"}`:                       "capacity.hot: is missing",
-		`{"capacity": {"lukewarm": {"read":1,"write":1}}}`: "capacity.lukewarm: is no tier",
+		`{"capacity": {"lukewarm": {"read":1,"write":1}}}`: "capacity.lukewarm: unknown tier",
 		`{"capacity": {"hot": {"read":0,"write":1}}}`:      "capacity.hot: 0 read",
 		`{"table_class": {"cold": "glacier"}}`:             `table_class.cold: "glacier"`,
 		`{"classes": {"logs": {"billing": "free"}}}`:       "classes.logs.billing",
 		`{"tags": {"varve:owner": "me"}}`:                  "tags",
-		`{} {}`:                                            "something follows it",
+		`{} {}`:                                            "text follows the JSON object",
 		`[]`:                                               "cannot unmarshal",
 	} {
 		if _, err := dynamo.ParseTemplate([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -155,12 +155,12 @@ func TestBadTemplates(t *testing.T) {
 	}
 	putTemplate(t, s, `{}`)
 	if err := s.Create(t.Context(), tb, store.Hot); err != nil {
-		t.Errorf("create, when it is mended: %v", err)
+		t.Errorf("create with a corrected template: %v", err)
 	}
 }
 
-// described is a way on which descriptions of tables say that their capacity was
-// lowered as often as DynamoDB allows.
+// described is a transport on which descriptions of tables have the largest number of
+// decreases.
 type described struct{ last time.Time }
 
 func (d *described) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -179,9 +179,9 @@ func (d *described) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// TestDecreases: capacity is not lowered more often than DynamoDB does, and
-// raised all the same.
-func TestDecreases(t *testing.T) {
+// TestTune_RespectsLimitOfDecreases lowers the capacity of a table too often. The store waits
+// as long as DynamoDB requires, but still raises it.
+func TestTune_RespectsLimitOfDecreases(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	d := &described{last: someTime}
@@ -192,10 +192,10 @@ func TestDecreases(t *testing.T) {
 	tb := newTable(t, s)
 	var e *varve.Error
 	if err := s.Tune(t.Context(), tb, store.Warm); !errors.As(err, &e) || e.Failure != varve.Unavailable || !strings.Contains(e.Message, "lowered 4 times today") {
-		t.Errorf("a fifth time: %v", err)
+		t.Errorf("a fifth decrease: %v, want a refusal", err)
 	}
 	if got := shape(describe(t, url, tb.Name())); got != "provisioned 40/50, protected" {
-		t.Errorf("it is %s", got)
+		t.Errorf("the table is %s, want provisioned 40/50, protected", got)
 	}
 	now = someTime.Add(time.Hour)
 	if err := s.Tune(t.Context(), tb, store.Warm); err != nil {
@@ -206,12 +206,13 @@ func TestDecreases(t *testing.T) {
 		t.Errorf("raised: %v", err)
 	}
 	if got := shape(describe(t, url, tb.Name())); got != "provisioned 40/50, protected" {
-		t.Errorf("it is %s", got)
+		t.Errorf("the table is %s, want provisioned 40/50, protected", got)
 	}
 }
 
-// TestHoldStopsExpiry: DynamoDB deletes nothing from a table on hold.
-func TestHoldStopsExpiry(t *testing.T) {
+// TestHold_StopsDeletionOfExpiredRows holds and releases a table. DynamoDB does not delete its
+// expired rows during the hold.
+func TestHold_StopsDeletionOfExpiredRows(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -235,7 +236,7 @@ func TestHoldStopsExpiry(t *testing.T) {
 	}
 }
 
-// unknown is a way on which a table is said not to be there for some requests.
+// unknown is a transport on which some requests do not find a table.
 type unknown struct{ left int }
 
 func (u *unknown) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -256,9 +257,9 @@ func (u *unknown) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestNotFoundYet: a table that is active, and said not to be there, is waited
-// for; it is not taken for one that is gone.
-func TestNotFoundYet(t *testing.T) {
+// TestStore_RetriesNotFoundTable lets DynamoDB not find an active table for some requests. The
+// store retries, and does not treat the table as missing.
+func TestStore_RetriesNotFoundTable(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	u := &unknown{}
@@ -270,16 +271,16 @@ func TestNotFoundYet(t *testing.T) {
 	}
 	u.left = 3
 	if got := send(t, s, tb, sensor(someTime, "v", varve.IntValue(1))); got != "s" || u.left != 0 {
-		t.Errorf("verdict %s, %d left", got, u.left)
+		t.Errorf("verdict %s, want s; %d refusals left", got, u.left)
 	}
 	u.left = 3
 	if got := stored(t, s, tb); len(got) != 1 || u.left != 0 {
-		t.Errorf("%d readings, %d left", len(got), u.left)
+		t.Errorf("%d readings, want 1; %d refusals left", len(got), u.left)
 	}
 	u.left = 1000
 	res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: []varve.Reading{sensor(someTime, "v", varve.IntValue(2))}}})[0]
 	if res.Err != nil || !res.Verdicts[0].Code.Retryable() {
-		t.Errorf("for too long: %+v", res)
+		t.Errorf("not found for too long: %+v, want a retryable verdict", res)
 	}
 	r := store.Range{Table: tb, Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime()}
 	if _, err := s.Read(t.Context(), r, nil); errors.Is(err, store.ErrNoTable) || varve.FailureOf(err) != varve.Unavailable {

@@ -15,16 +15,16 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// coldTemplate is what the Terraform example sets: sealed tables get a class and
-// less capacity.
+// coldTemplate is the template of the Terraform example. Sealed tables get a class and less
+// capacity.
 const coldTemplate = `{
 	"billing": "provisioned",
 	"capacity": {"hot": {"read": 40, "write": 100}, "warm": {"read": 10, "write": 5}, "cold": {"read": 2, "write": 1}},
 	"table_class": {"cold": "standard_infrequent_access"}
 }`
 
-// TestTune_LowersCapacityWithClass: a table that becomes cold gets its capacity and,
-// where there are table classes, its class.
+// TestTune_LowersCapacityWithClass makes a table cold. It gets the capacity and, if the
+// emulator has table classes, the class.
 func TestTune_LowersCapacityWithClass(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -34,10 +34,10 @@ func TestTune_LowersCapacityWithClass(t *testing.T) {
 			putTemplate(t, s, coldTemplate)
 			tb := newTable(t, s)
 			want := "provisioned 2/1, infrequent access, protected"
-			if e.Name == dynamotest.Local.Name { // which has no table classes
+			if e.Name == dynamotest.Local.Name { // it has no table classes
 				want = "provisioned 2/1, protected"
 			}
-			for range 2 { // a step that is repeated changes nothing
+			for range 2 { // the second step changes nothing
 				if err := s.Tune(t.Context(), tb, store.Cold); err != nil {
 					t.Fatal(err)
 				}
@@ -49,15 +49,15 @@ func TestTune_LowersCapacityWithClass(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := shape(describe(t, url, tb.Name())); got != "provisioned 40/100, protected" {
-				t.Errorf("hot again: %s", got)
+				t.Errorf("back to hot: %s", got)
 			}
 		})
 	}
 }
 
-// TestTune_GoesOnWithoutClass: while DynamoDB refuses a third change of class in 30
-// days, the capacity is lowered; the step fails, and succeeds when it may.
-func TestTune_GoesOnWithoutClass(t *testing.T) {
+// TestTune_LowersCapacityWithoutClass lets DynamoDB refuse a third change of class in 30 days.
+// The capacity is lowered. The step fails, and succeeds later.
+func TestTune_LowersCapacityWithoutClass(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	limited := &classLimited{}
@@ -81,8 +81,8 @@ func TestTune_GoesOnWithoutClass(t *testing.T) {
 	}
 }
 
-// classLimited is a way to DynamoDB on which changes of a table's class are refused
-// as the service does after two of them.
+// classLimited is a transport that refuses changes of table classes, as DynamoDB does after
+// two of them.
 type classLimited struct{ on atomic.Bool }
 
 func (c *classLimited) RoundTrip(r *http.Request) (*http.Response, error) {

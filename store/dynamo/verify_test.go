@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// verify returns what a verification finds, and what it has read.
+// verify returns the findings and the counts of a verification.
 func verify(t *testing.T, e *engine.Engine) ([]store.DamagedRow, dynamo.Verified) {
 	t.Helper()
 	var found []store.DamagedRow
@@ -29,8 +29,8 @@ func verify(t *testing.T, e *engine.Engine) ([]store.DamagedRow, dynamo.Verified
 	return found, done
 }
 
-// TestVerifySound: rows of all kinds that were written are found sound.
-func TestVerifySound(t *testing.T) {
+// TestVerify_AcceptsWrittenRows verifies rows of all kinds that the store wrote.
+func TestVerify_AcceptsWrittenRows(t *testing.T) {
 	t.Parallel()
 	for _, em := range both() {
 		t.Run(em.Name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestVerifySound(t *testing.T) {
 					list = append(list, r)
 				}
 				send(list)
-				send(many(someTime.Add(-time.Hour), 60)) // closes rows
+				send(many(someTime.Add(-time.Hour), 60)) // fills closed rows
 				if _, err := e.Streams.Spread(t.Context(), "acme", "weather", device, 4); err != nil {
 					t.Fatal(err)
 				}
@@ -70,15 +70,14 @@ func TestVerifySound(t *testing.T) {
 	}
 }
 
-// TestVerifyDamage: each kind of damage is found, with its key, and no sound row
-// beside it.
-func TestVerifyDamage(t *testing.T) {
+// TestVerify_FindsEachDamage damages a row in each way. Only that row is found, with its key.
+func TestVerify_FindsEachDamage(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	e := startEngine(t, url, nil)
 	put(t, e, sensor(someTime, "v", varve.IntValue(1)))
 	put(t, e, sensor(someTime.AddDate(0, 0, -21), "v", varve.IntValue(1)))
-	table := tableWith(t, e, someTime)
+	table := tableNameAt(t, e, someTime)
 	ts := fmt.Sprint(someTime.Add(time.Minute).UnixMilli())
 	set := func(ids ...string) types.AttributeValue { return &types.AttributeValueMemberSS{Value: ids} }
 	num := func(s string) types.AttributeValue { return &number{Value: s} }
@@ -94,18 +93,18 @@ func TestVerifyDamage(t *testing.T) {
 		change  func(attrs)
 	}{
 		{"", func(attrs) {}},
-		{"is no series", func(r attrs) { r["series"] = asText("acme/weather") }},
-		{"is no series", func(r attrs) { r["series"] = asText("/weather/d") }},
+		{"is not a series", func(r attrs) { r["series"] = asText("acme/weather") }},
+		{"is not a series", func(r attrs) { r["series"] = asText("/weather/d") }},
 		{"no shard", func(r attrs) { r["series"] = asText("acme/weather:64/d") }},
-		{"is no series", func(r attrs) { r["series"] = asText("acme/weather:07/d") }},
+		{"is not a series", func(r attrs) { r["series"] = asText("acme/weather:07/d") }},
 		{"outside of the table", func(r attrs) { r["ts"] = num("0") }},
-		{"1 to 9 only", func(r attrs) { r["ts"] = num(ts + ".102") }},
+		{"not only 1 to 9", func(r attrs) { r["ts"] = num(ts + ".102") }},
 		{"it has no _ids", func(r attrs) { delete(r, "_ids") }},
 		{"it has no _ids", func(r attrs) { r["_ids"] = asText("a") }},
-		{"no key of a reading", func(r attrs) { r["_ids"] = set("a", ".x") }},
+		{"its key is malformed", func(r attrs) { r["_ids"] = set("a", ".x") }},
 		{"it has no arrival", func(r attrs) { delete(r, "_at") }},
 		{"it has no arrival", func(r attrs) { r["_ids"] = set("a", "b") }},
-		{"attribute v is no map", func(r attrs) { r["v"] = num("1") }},
+		{"attribute v is not a map", func(r attrs) { r["v"] = num("1") }},
 		{"it has no fields", func(r attrs) { delete(r, "v") }},
 		{"attribute v has a member", func(r attrs) { r["v"] = maps(attrs{"a": num("1"), "b": num("2")}) }},
 		{"attribute _at has a member", func(r attrs) { r["_at"] = maps(attrs{"a": num(fmt.Sprint(someTime.Unix())), "b": num("1")}) }},
@@ -115,12 +114,12 @@ func TestVerifyDamage(t *testing.T) {
 		{"_ttl", func(r attrs) { r["_ttl"] = num("5") }},
 		{"_size", func(r attrs) { r["_size"] = num("1.5") }},
 		{"_size", func(r attrs) { r["_size"] = num("-1") }},
-		{"behind its ts", func(r attrs) {
+		{"after the row's ts", func(r attrs) {
 			r["_ids"] = set(".E---a")
 			r["_at"] = maps(attrs{".E---a": num(fmt.Sprint(someTime.Unix()))})
 			r["v"] = maps(attrs{".E---a": num("1")})
 		}},
-		{"is said to be of stream", func(r attrs) { r["series"], r["_stream"] = asText("#streams"), asText("acme/weather") }},
+		{"does not belong to stream", func(r attrs) { r["series"], r["_stream"] = asText("#streams"), asText("acme/weather") }},
 		{"has no _stream", func(r attrs) { r["series"] = asText("#streams") }},
 	} {
 		row := good()
@@ -142,8 +141,8 @@ func TestVerifyDamage(t *testing.T) {
 	}
 }
 
-// TestVerifyRate: a verification waits as its rate says.
-func TestVerifyRate(t *testing.T) {
+// TestVerify_KeepsRate verifies a table at a limited rate, and compares the pauses with it.
+func TestVerify_KeepsRate(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	e := startEngine(t, url, nil)
@@ -161,6 +160,6 @@ func TestVerifyRate(t *testing.T) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if most := time.Duration(done.Units / 2 * float64(time.Second)); waited == 0 || waited > most || waited < most/2 {
-		t.Errorf("it waited %s for %v units at 2 a second", waited, done.Units)
+		t.Errorf("waited %s for %v units at 2 per second", waited, done.Units)
 	}
 }

@@ -1,0 +1,130 @@
+// Package admin creates, changes and describes DynamoDB tables.
+//
+// It knows tables by their names only. The record of a table in the registry, and the
+// decision whether it may be changed, belong to package tables.
+//
+// Admin is the main type. Its methods wait until a change is complete, and fail with
+// store.ErrNoTable if the table is missing. After a failure, a change may have been made,
+// and every method can be called once more.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/varvedb/varve/store/dynamo/client"
+)
+
+// Admin changes the tables of one deployment.
+type Admin struct {
+	client *client.Client
+	owner  string
+	tags   bool // whether this endpoint has tags
+}
+
+// New returns an admin of the tables with an owner tag. It assumes that the endpoint has
+// no tags until CheckOwner finds some.
+func New(c *client.Client, owner string) *Admin { return &Admin{client: c, owner: owner} }
+
+// Describe returns the description of a table, or ErrNoTable.
+func (a *Admin) Describe(ctx context.Context, name string) (*types.TableDescription, error) {
+	out, err := a.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
+	if err != nil {
+		return nil, a.client.Error("DescribeTable", name, err)
+	}
+	return out.Table, nil
+}
+
+// Exists returns ErrNoTable if a table is missing.
+func (a *Admin) Exists(ctx context.Context, name string) error {
+	_, err := a.Describe(ctx, name)
+	return err
+}
+
+// Await waits until a table is active, and no update of it is under way.
+func (a *Admin) Await(ctx context.Context, name string) (*types.TableDescription, error) {
+	for try := 0; ; try++ {
+		if err := client.Pause(ctx, try); err != nil {
+			return nil, fmt.Errorf("wait for table %s to become active: %w", name, err)
+		}
+		d, err := a.Describe(ctx, name)
+		switch {
+		case client.IsNoTable(err): // created, but not yet known everywhere
+		case err != nil:
+			return nil, err
+		case d.TableStatus == types.TableStatusActive:
+			return d, nil
+		case d.TableStatus != types.TableStatusCreating && d.TableStatus != types.TableStatusUpdating:
+			return nil, fmt.Errorf("table %s is %s", name, d.TableStatus)
+		}
+	}
+}
+
+// Names calls each with the names of the tables that follow a name, in order, until it
+// returns false.
+func (a *Admin) Names(ctx context.Context, after string, each func(name string) bool) error {
+	in := &dynamodb.ListTablesInput{}
+	if after != "" {
+		in.ExclusiveStartTableName = aws.String(after)
+	}
+	for {
+		out, err := a.client.ListTables(ctx, in)
+		if err != nil {
+			return a.client.Error("ListTables", "*", err)
+		}
+		for _, name := range out.TableNames {
+			if !each(name) {
+				return nil
+			}
+		}
+		if in.ExclusiveStartTableName = out.LastEvaluatedTableName; in.ExclusiveStartTableName == nil {
+			return nil
+		}
+	}
+}
+
+// Create creates a table, and waits until it can be used. An existing table is not an
+// error; created is false then.
+func (a *Admin) Create(ctx context.Context, in *dynamodb.CreateTableInput) (d *types.TableDescription, created bool, err error) {
+	name := aws.ToString(in.TableName)
+	_, err = a.client.CreateTable(ctx, in)
+	created = err == nil
+	var used *types.ResourceInUseException
+	if err != nil && !errors.As(err, &used) {
+		return nil, false, a.client.Error("CreateTable", name, err)
+	}
+	d, err = a.Await(ctx, name)
+	return d, created, err
+}
+
+// Update changes a table after any other change of it, and waits for the end.
+func (a *Admin) Update(ctx context.Context, in *dynamodb.UpdateTableInput) error {
+	name := aws.ToString(in.TableName)
+	for try := 0; ; try++ {
+		if err := client.Pause(ctx, try); err != nil {
+			return fmt.Errorf("wait to update table %s: %w", name, err)
+		}
+		_, err := a.client.UpdateTable(ctx, in)
+		var used *types.ResourceInUseException
+		if errors.As(err, &used) {
+			continue
+		}
+		if err != nil {
+			return a.client.Error("UpdateTable", name, err)
+		}
+		_, err = a.Await(ctx, name)
+		return err
+	}
+}
+
+// Delete begins the deletion of a table.
+func (a *Admin) Delete(ctx context.Context, name string) error {
+	if _, err := a.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(name)}); err != nil {
+		return a.client.Error("DeleteTable", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/varvedb/varve/store/dynamo/client"
+)
+
+// SetTTL sets whether DynamoDB deletes the rows of a table after the time in an attribute.
+func (a *Admin) SetTTL(ctx context.Context, name, attr string, on bool) error {
+	out, err := a.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
+	if err != nil {
+		return a.client.Error("DescribeTimeToLive", name, err)
+	}
+	if IsTTLOn(out.TimeToLiveDescription) == on {
+		return nil
+	}
+	_, err = a.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               aws.String(name),
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(attr), Enabled: aws.Bool(on)},
+	})
+	if err != nil {
+		return a.client.Error("UpdateTimeToLive", name, err)
+	}
+	return nil
+}
+
+// IsTTLOn reports whether a table deletes expired rows, or is about to.
+func IsTTLOn(d *types.TimeToLiveDescription) bool {
+	return d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling)
+}
+
+// SetProtection sets the deletion protection of a table.
+func (a *Admin) SetProtection(ctx context.Context, name string, on bool) error {
+	return a.Update(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), DeletionProtectionEnabled: aws.Bool(on)})
+}
+
+// EnableRecovery turns on the point-in-time recovery of a table.
+func (a *Admin) EnableRecovery(ctx context.Context, name string) error {
+	in := &dynamodb.UpdateContinuousBackupsInput{
+		TableName:                        aws.String(name),
+		PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)},
+	}
+	for try := 0; ; try++ {
+		if err := client.Pause(ctx, try); err != nil {
+			return fmt.Errorf("wait to enable point-in-time recovery of %s: %w", name, err)
+		}
+		_, err := a.client.UpdateContinuousBackups(ctx, in)
+		var early *types.ContinuousBackupsUnavailableException
+		if errors.As(err, &early) { // DynamoDB prepares the backups of a new table
+			continue
+		}
+		if err != nil {
+			return a.client.Error("UpdateContinuousBackups", name, err)
+		}
+		return nil
+	}
+}

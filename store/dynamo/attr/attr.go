@@ -1,0 +1,48 @@
+// Package attr converts values to DynamoDB attributes and back.
+//
+// The package does no requests. It has the short names of attribute types, the
+// codec of values, the size that DynamoDB bills, and the builder of expressions.
+//
+//	varve.Value   EncodeValue   attribute
+//	attribute     DecodeValue   varve.Value, with the decimals that were written
+//
+// Invariant: DecodeValue returns the value that EncodeValue received, if it gets
+// the decimals that EncodeValue returned. A malformed attribute is an error.
+package attr
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+type (
+	// Item is a row or an item: its attributes by name.
+	Item = map[string]types.AttributeValue
+	// Map is a document attribute.
+	Map = types.AttributeValueMemberM
+	// Set is a string set.
+	Set = types.AttributeValueMemberSS
+	// Num is a number, as decimal text.
+	Num = types.AttributeValueMemberN
+	// Str is a string.
+	Str = types.AttributeValueMemberS
+)
+
+// WholeNumber returns an attribute that is a whole number, and whether it exists.
+func WholeNumber(it Item, attr string) (n int64, exists bool, err error) {
+	av, exists := it[attr]
+	if !exists {
+		return 0, false, nil
+	}
+	v, ok := av.(*Num)
+	if !ok {
+		return 0, true, fmt.Errorf("attribute %s is not a number", attr)
+	}
+	n, err = strconv.ParseInt(v.Value, 10, 64)
+	if err != nil {
+		return 0, true, fmt.Errorf("attribute %s is %.40q, not a whole number", attr, v.Value)
+	}
+	return n, true, nil
+}

@@ -1,0 +1,38 @@
+// Package client sends requests to DynamoDB for the store.
+//
+//	caller ── Client ── SDK ── retryer ── watcher ── network
+//	            │
+//	            └── Usage: requests and units
+//
+// Client is the client of the SDK with three additions: it retries after answers that
+// were cut short, it watches whether DynamoDB answers, and it counts the used units.
+// Error translates an error of the SDK, after its retries, to an error of the store
+// contract that names a remedy.
+//
+// Callers count each answer in Usage, because only they know its purpose.
+package client
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/varvedb/varve/health"
+)
+
+// Client sends requests to DynamoDB. Its methods are the ones of the SDK.
+type Client struct {
+	*dynamodb.Client
+	Usage Meters
+
+	registry string
+	watch    watcher
+}
+
+// New returns a client like c, for a deployment with the given registry table. It reports
+// health.StoreUnreachable to conditions, which may be nil.
+func New(c *dynamodb.Client, registry string, conditions *health.Conditions) *Client {
+	client := &Client{registry: registry, watch: watcher{conditions: conditions}}
+	client.Client = withCutRetry(client.watch.watched(c))
+	return client
+}
+
+// Registry returns the name of the registry table.
+func (c *Client) Registry() string { return c.registry }

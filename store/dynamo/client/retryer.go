@@ -1,0 +1,90 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
+)
+
+const (
+	// attempts is the number of times that a request is sent before its failure is returned.
+	attempts = 10
+	// firstPause and longestPause bound the pauses between attempts, about five seconds
+	// in all. Most faults pass at once.
+	firstPause   = 50 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// NewRetryer returns a retryer for many small requests to DynamoDB.
+func NewRetryer() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts = attempts
+		o.Backoff = retry.BackoffDelayerFunc(backoff)
+		o.RateLimiter = ratelimit.None // the router bounds the readings that wait
+	})
+}
+
+// backoff returns the pause after a failed attempt. The first attempt is 1.
+func backoff(attempt int, _ error) (time.Duration, error) {
+	longest := min(firstPause<<min(max(attempt-1, 0), 10), longestPause)
+	return longest/2 + rand.N(longest/2), nil
+}
+
+// cutRetryer also retries after an answer that was cut short, unlike the SDK. Every request
+// may be carried out twice: reads change nothing, and writes have conditions or repeat
+// the same values.
+type cutRetryer struct{ aws.RetryerV2 }
+
+// IsErrorRetryable implements aws.Retryer.
+func (r cutRetryer) IsErrorRetryable(err error) bool {
+	return r.RetryerV2.IsErrorRetryable(err) || isCutShort(err)
+}
+
+// retryerV2 returns a retryer with the newer interface.
+func retryerV2(r aws.Retryer) aws.RetryerV2 {
+	if v2, ok := r.(aws.RetryerV2); ok {
+		return v2
+	}
+	return retryerV1{r}
+}
+
+// retryerV1 adapts a retryer with the older interface.
+type retryerV1 struct{ aws.Retryer }
+
+// GetAttemptToken implements aws.RetryerV2.
+func (r retryerV1) GetAttemptToken(context.Context) (func(error) error, error) {
+	return r.GetInitialToken(), nil
+}
+
+// isCutShort reports whether an answer is incomplete or garbled. The end of the caller's
+// own deadline does not count.
+func isCutShort(err error) bool {
+	var garbled *smithy.DeserializationError
+	var network net.Error
+	switch {
+	case errors.Is(err, context.Canceled):
+		return false
+	case errors.As(err, &garbled), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return true
+	default:
+		return errors.As(err, &network) && network.Timeout() && !errors.Is(err, context.DeadlineExceeded)
+	}
+}
+
+// withCutRetry returns a client that also retries after answers that were cut short.
+func withCutRetry(c *dynamodb.Client) *dynamodb.Client {
+	return dynamodb.New(c.Options(), func(o *dynamodb.Options) {
+		if o.Retryer != nil {
+			o.Retryer = cutRetryer{retryerV2(o.Retryer)}
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/varvedb/varve/health"
+)
+
+const (
+	// unreachableAfter is how long requests fail without an answer until DynamoDB counts
+	// as unreachable.
+	unreachableAfter = 5 * time.Second
+	// probeIdle is the time without requests after which a probe is sent. A probe costs
+	// half a read unit. While requests fail, one is sent every probeFailing.
+	probeIdle    = 10 * time.Second
+	probeFailing = time.Second
+	// probeWithin is how long a probe may take.
+	probeWithin = 3 * time.Second
+)
+
+// watcher watches whether DynamoDB answers the requests of the store.
+type watcher struct {
+	http       dynamodb.HTTPClient
+	conditions *health.Conditions
+
+	mu      sync.Mutex
+	last    time.Time // end of the last request, answered or not
+	failing time.Time // start of the failures; zero if the last request was answered
+}
+
+// watched returns a client whose requests are watched.
+func (w *watcher) watched(c *dynamodb.Client) *dynamodb.Client {
+	return dynamodb.New(c.Options(), func(o *dynamodb.Options) {
+		w.http, o.HTTPClient = o.HTTPClient, w
+	})
+}
+
+// Do sends a request. A refusal of the request counts as an answer.
+func (w *watcher) Do(req *http.Request) (*http.Response, error) {
+	resp, err := w.http.Do(req)
+	switch {
+	case err == nil && resp.StatusCode < http.StatusInternalServerError:
+		w.answered()
+	case err == nil:
+		w.failed(fmt.Errorf("status %s", resp.Status))
+	case !errors.Is(req.Context().Err(), context.Canceled):
+		w.failed(err)
+	}
+	return resp, err
+}
+
+func (w *watcher) answered() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = time.Now()
+	if !w.failing.IsZero() {
+		w.failing = time.Time{}
+		w.conditions.Clear(health.StoreUnreachable)
+	}
+}
+
+func (w *watcher) failed(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = time.Now()
+	if w.failing.IsZero() {
+		w.failing = w.last
+	}
+	if w.last.Sub(w.failing) >= unreachableAfter {
+		w.conditions.Set(health.StoreUnreachable, fmt.Sprintf(
+			"DynamoDB has not answered since %s: check the endpoint, the region and the network (%s)", w.failing.UTC().Format(time.RFC3339), err))
+	}
+}
+
+// isDue reports whether it is time for a probe.
+func (w *watcher) isDue() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	idle := time.Since(w.last)
+	return idle >= probeIdle || !w.failing.IsZero() && idle >= probeFailing
+}
+
+// Probe sends a small read whenever no other request shows that DynamoDB answers, until
+// ctx ends.
+func (c *Client) Probe(ctx context.Context, read *dynamodb.BatchGetItemInput) {
+	tick := time.NewTicker(probeFailing)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if c.watch.isDue() {
+			c.probeOnce(ctx, read)
+		}
+	}
+}
+
+// probeOnce sends a read. The watcher has its result.
+func (c *Client) probeOnce(ctx context.Context, read *dynamodb.BatchGetItemInput) {
+	ctx, cancel := context.WithTimeout(ctx, probeWithin)
+	defer cancel()
+	_, _ = c.BatchGetItem(ctx, read, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+}

@@ -1,0 +1,142 @@
+// Package doctor checks whether a deployment on DynamoDB can work.
+//
+//	registry   exists, has its keys, indexes, TTL and owner
+//	template   is valid
+//	tables     none was deleted with readings that have not expired
+//	account    permissions, quotas, clock
+//
+// Examine runs all checks, and returns one Finding per check. It changes nothing, and needs
+// no table besides the registry. A check that fails does not end the others, except for a
+// missing registry.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store/dynamo/admin"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/items"
+	"github.com/varvedb/varve/store/dynamo/tables"
+)
+
+// Finding is the result of one check.
+type Finding struct {
+	Check string `json:"check"`
+	State State  `json:"state"`
+	Found string `json:"found"`
+	// Remedy is the action to take if the state is Wrong.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// State is the outcome of a check.
+type State string
+
+// States of findings.
+const (
+	Good       State = "good"
+	Wrong      State = "wrong"
+	NotChecked State = "not checked" // impossible at this endpoint
+)
+
+// Options are the parts of a store, and the facts that findings depend on.
+type Options struct {
+	Client *client.Client
+	Admin  *admin.Admin
+	Items  *items.Items
+	Tables *tables.Tables
+	Now    func() time.Time
+	// Prefixes are the prefixes of the time tables of all classes.
+	Prefixes []string
+	// Expired reports whether all readings that a table can hold have expired. If nil,
+	// none has.
+	Expired func(grid.Table) bool
+}
+
+// Names of the checks.
+const (
+	aboutRegistry = "registry"
+	aboutKeys     = "registry keys and indexes"
+	aboutTTL      = "registry TTL"
+	aboutOwner    = "registry owner"
+	aboutTemplate = "table template"
+	aboutClock    = "clock"
+	aboutLoss     = "deleted tables"
+	aboutTables   = "number of tables"
+	aboutUnits    = "capacity"
+)
+
+// Examine runs all checks.
+func Examine(ctx context.Context, o Options) []Finding {
+	e := &examiner{Options: o}
+	if !e.checkRegistry(ctx) {
+		return e.findings // other checks need the registry
+	}
+	e.checkTTL(ctx)
+	e.checkOwner(ctx)
+	e.checkTemplate(ctx)
+	e.checkLosses(ctx)
+	e.checkPermissions(ctx)
+	e.checkTables(ctx)
+	e.checkUnits(ctx)
+	return e.findings
+}
+
+type examiner struct {
+	Options
+
+	registry *types.TableDescription
+	findings []Finding
+}
+
+func (e *examiner) good(check, format string, args ...any) {
+	e.findings = append(e.findings, Finding{Check: check, State: Good, Found: fmt.Sprintf(format, args...)})
+}
+
+func (e *examiner) wrong(check, remedy, format string, args ...any) {
+	e.findings = append(e.findings, Finding{check, Wrong, fmt.Sprintf(format, args...), remedy})
+}
+
+func (e *examiner) notChecked(check, format string, args ...any) {
+	e.findings = append(e.findings, Finding{Check: check, State: NotChecked, Found: fmt.Sprintf(format, args...)})
+}
+
+// failed adds the finding of a check whose request failed. An endpoint that does not know
+// the request is not wrong.
+func (e *examiner) failed(check, action, table string, err error) {
+	if isUnknown(err) {
+		e.notChecked(check, "this endpoint does not know %s", action)
+		return
+	}
+	remedy := "check the region, the endpoint and the network"
+	if failed := (*varve.Error)(nil); errors.As(e.Client.Error(action, table, err), &failed) {
+		remedy = failed.Message
+	}
+	e.wrong(check, remedy, "%s failed: %s", action, brief(err))
+}
+
+// isUnknown reports whether an endpoint does not know a request.
+func isUnknown(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && slices.Contains([]string{"UnknownOperationException", "UnknownOperation", "InvalidAction", "NotImplemented"}, api.ErrorCode())
+}
+
+// brief returns the text of an error for people: the answer of the endpoint, or the cause
+// of no answer.
+func brief(err error) string {
+	if api := smithy.APIError(nil); errors.As(err, &api) {
+		return strings.TrimSpace(api.ErrorCode() + " " + api.ErrorMessage())
+	}
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		err = next
+	}
+	return err.Error()
+}

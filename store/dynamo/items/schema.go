@@ -1,0 +1,73 @@
+package items
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/varvedb/varve/store"
+)
+
+// Names of the key attributes of an item in the table's own order, and of its expiry.
+const (
+	AttrPK  = "pk"
+	AttrSK  = "sk"
+	AttrTTL = "ttl" // in seconds since 1970
+)
+
+// reserved are the attributes that an item cannot use for its values.
+var reserved = []string{AttrPK, AttrSK, AttrTTL, "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk"}
+
+// indexes are the orders of the registry, the table's own first.
+var indexes = []store.Index{store.Primary, store.GSI1, store.GSI2}
+
+// Index is one order of the registry: its table's own, with an empty name, or a secondary
+// index. All keys are strings, and indexes hold whole items.
+type Index struct{ Name, PK, SK string }
+
+// Indexes returns the orders of the registry, the table's own first.
+func Indexes() []Index {
+	all := make([]Index, 0, len(indexes))
+	for _, ix := range indexes {
+		all = append(all, indexOf(ix))
+	}
+	return all
+}
+
+// indexOf returns the name and the keys of an index.
+func indexOf(ix store.Index) Index {
+	switch ix {
+	case store.GSI1:
+		return Index{"gsi1", "gsi1pk", "gsi1sk"}
+	case store.GSI2:
+		return Index{"gsi2", "gsi2pk", "gsi2sk"}
+	default:
+		return Index{"", AttrPK, AttrSK}
+	}
+}
+
+// checkSchema fails if a table does not have the keys of a registry.
+func checkSchema(d *types.TableDescription) error {
+	keysOf := func(keys []types.KeySchemaElement) string {
+		var names []string
+		for _, k := range keys {
+			names = append(names, aws.ToString(k.AttributeName))
+		}
+		return strings.Join(names, ", ")
+	}
+	found := map[string]string{"": keysOf(d.KeySchema)}
+	for _, ix := range d.GlobalSecondaryIndexes {
+		found[aws.ToString(ix.IndexName)] = keysOf(ix.KeySchema)
+	}
+	for _, ix := range Indexes() {
+		subject := "its keys"
+		if ix.Name != "" {
+			subject = "the keys of its index " + ix.Name
+		}
+		if want := ix.PK + ", " + ix.SK; found[ix.Name] != want {
+			return fmt.Errorf("%s are %q, not %q: name another table with store.registry, or let varve create one", subject, found[ix.Name], want)
+		}
+	}
+	return nil
+}

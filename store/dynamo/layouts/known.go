@@ -1,0 +1,76 @@
+package layouts
+
+import (
+	"sync"
+
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/row"
+)
+
+// maxKnown bounds the number of stream rows that are remembered.
+const maxKnown = 100_000
+
+// streamIn is a stream in a table.
+type streamIn struct {
+	table          grid.Table
+	tenant, stream string
+}
+
+// knownRows remembers stream rows, so that most writes need no request for them. Unlike a
+// cache, it counts them by table, and never needs an old row refreshed.
+type knownRows struct {
+	mu   sync.RWMutex
+	rows map[streamIn]*row.Stream
+	// remembered and surveyed are numbers of stream rows by table: in rows, and at the
+	// last survey.
+	remembered, surveyed map[grid.Table]int
+}
+
+func (k *knownRows) covers(at streamIn, device string, layout store.Layout) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	s := k.rows[at]
+	return s != nil && s.Covers(device, layout)
+}
+
+func (k *knownRows) put(at streamIn, s *row.Stream) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.rows == nil || len(k.rows) >= maxKnown {
+		k.rows, k.remembered = map[streamIn]*row.Stream{}, map[grid.Table]int{}
+	}
+	if k.rows[at] == nil {
+		k.remembered[at.table]++
+	}
+	k.rows[at] = s
+}
+
+// setCount records the number of stream rows that a survey found in a table.
+func (k *knownRows) setCount(t grid.Table, n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.surveyed == nil {
+		k.surveyed = map[grid.Table]int{}
+	}
+	k.surveyed[t] = n
+}
+
+func (k *knownRows) count(t grid.Table) int64 {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return int64(max(k.remembered[t], k.surveyed[t]))
+}
+
+// drop removes all rows of a table.
+func (k *knownRows) drop(t grid.Table) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for at := range k.rows {
+		if at.table == t {
+			delete(k.rows, at)
+		}
+	}
+	delete(k.remembered, t)
+	delete(k.surveyed, t)
+}

@@ -1,0 +1,135 @@
+package layouts
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/row"
+	"golang.org/x/sync/errgroup"
+)
+
+// surveyFor is how long the stream rows of all tables serve.
+const surveyFor = time.Minute
+
+// surveys remembers the stream rows of all tables, as of the last read.
+type surveys struct {
+	mu     sync.Mutex // held during a read
+	read   time.Time
+	tables map[grid.Table][]row.Stream
+}
+
+// Survey implements store.Surveyor.
+func (l *Layouts) Survey(ctx context.Context, tenant, stream string) (found store.Survey, err error) {
+	v := &l.surveys
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.tables == nil || time.Since(v.read) >= surveyFor {
+		at := time.Now()
+		all, err := l.readAll(ctx)
+		if err != nil {
+			return found, err
+		}
+		v.read, v.tables = at, all
+	}
+	merged := Merged{}
+	for t, rows := range v.tables {
+		for i := range rows {
+			if rows[i].Tenant == tenant && rows[i].Stream == stream {
+				merged.Add(t, &rows[i])
+			}
+		}
+	}
+	if list := merged.Surveys(); len(list) > 0 {
+		return list[0], nil
+	}
+	return store.Survey{Tenant: tenant, Stream: stream}, nil
+}
+
+// SurveyAll implements store.Surveyor.
+func (l *Layouts) SurveyAll(ctx context.Context) ([]store.Survey, error) {
+	all, err := l.readAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	merged := Merged{}
+	for t, rows := range all {
+		for i := range rows {
+			merged.Add(t, &rows[i])
+		}
+	}
+	return merged.Surveys(), nil
+}
+
+// readAll reads the stream rows of all tables of this deployment.
+func (l *Layouts) readAll(ctx context.Context) (map[grid.Table][]row.Stream, error) {
+	listed, err := l.tables.Catalog.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[grid.Table][]row.Stream{}
+	var mu sync.Mutex
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(l.parallel)
+	for i := range listed {
+		t := listed[i].Table
+		if !listed[i].HasRows() {
+			continue
+		}
+		g.Go(func() error {
+			rows, bad, err := l.Read(ctx, t)
+			switch {
+			case client.IsNoTable(err):
+				return nil
+			case err != nil:
+				return err
+			case len(bad) > 0:
+				return fmt.Errorf("%s: %w", t, bad[0])
+			}
+			l.known.setCount(t, len(rows))
+			mu.Lock()
+			defer mu.Unlock()
+			all[t] = rows
+			return nil
+		})
+	}
+	return all, g.Wait()
+}
+
+// Merged is the layouts of streams over several tables, by name.
+type Merged map[string]*mergedStream
+
+type mergedStream struct {
+	row.Stream
+
+	prefixes []string
+}
+
+// Add adds the stream row of a table.
+func (m Merged) Add(t grid.Table, s *row.Stream) {
+	is := m[s.Name()]
+	if is == nil {
+		is = &mergedStream{Stream: row.Stream{Tenant: s.Tenant, Stream: s.Stream}}
+		m[s.Name()] = is
+	}
+	is.Merge(s)
+	if !slices.Contains(is.prefixes, t.Prefix) {
+		is.prefixes = append(is.prefixes, t.Prefix)
+	}
+}
+
+// Surveys returns the merged layouts, by tenant and name.
+func (m Merged) Surveys() (all []store.Survey) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		found := m[name].Survey()
+		found.Prefixes = slices.Sorted(slices.Values(m[name].prefixes))
+		all = append(all, found)
+	}
+	return all
+}

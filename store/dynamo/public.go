@@ -1,0 +1,99 @@
+package dynamo
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/admin"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/doctor"
+	"github.com/varvedb/varve/store/dynamo/items"
+	"github.com/varvedb/varve/store/dynamo/repair"
+	"github.com/varvedb/varve/store/dynamo/template"
+	"github.com/varvedb/varve/store/dynamo/verify"
+)
+
+type (
+	// Use is the consumption of one kind of work.
+	Use = client.Use
+	// Usage is the consumption of a store.
+	Usage = client.Usage
+
+	// Template states how time tables are created and tuned.
+	Template = template.Template
+	// Settings are the settings of one table.
+	Settings = template.Settings
+	// Capacity is a number of read and write units per second.
+	Capacity = template.Capacity
+
+	// RegistryIndex is one order of the registry.
+	RegistryIndex = items.Index
+
+	// Finding is the result of one check of Examine.
+	Finding = doctor.Finding
+	// State is the outcome of a check.
+	State = doctor.State
+
+	// Verification is the input of Store.Verify.
+	Verification = verify.Options
+	// Verified is the result of Store.Verify.
+	Verified = verify.Result
+
+	// Repairing is the input of Store.PlanRepair.
+	Repairing = repair.Options
+	// RepairPlan is the result of Store.PlanRepair.
+	RepairPlan = repair.Plan
+	// RowRepair is a missing or narrow stream row.
+	RowRepair = repair.Row
+)
+
+// States of findings.
+const (
+	Good       = doctor.Good
+	Wrong      = doctor.Wrong
+	NotChecked = doctor.NotChecked
+)
+
+// Values of Settings.
+const (
+	OnDemand         = template.OnDemand
+	Provisioned      = template.Provisioned
+	Standard         = template.Standard
+	InfrequentAccess = template.InfrequentAccess
+)
+
+const (
+	// OwnerTag is the tag on the tables of a deployment.
+	OwnerTag = admin.OwnerTag
+	// TemplateAttr is the attribute of the template's item that holds its JSON text.
+	TemplateAttr = template.Attr
+	// RegistryTTL is the attribute with the expiry of an item, in seconds since 1970.
+	RegistryTTL = items.AttrTTL
+)
+
+// Examination is the input of Examine: the options of the store, and facts about its tables.
+type Examination struct {
+	Options
+
+	// Prefixes are the prefixes of the time tables of all classes.
+	Prefixes []string
+	// Expired reports whether all readings that a table can hold have expired. If nil, none
+	// has.
+	Expired func(grid.Table) bool
+}
+
+// HTTPClient returns an HTTP client for many small, concurrent requests to one endpoint.
+func HTTPClient() *awshttp.BuildableClient { return client.NewHTTP() }
+
+// NewRetryer returns a retryer for many small requests.
+func NewRetryer() aws.Retryer { return client.NewRetryer() }
+
+// TemplateKey returns the key of the template's item in the registry.
+func TemplateKey() store.Key { return template.Key() }
+
+// ParseTemplate decodes a template and checks it.
+func ParseTemplate(text []byte) (Template, error) { return template.Parse(text) }
+
+// RegistryIndexes returns the orders of the registry, the table's own first.
+func RegistryIndexes() []RegistryIndex { return items.Indexes() }

@@ -1,0 +1,166 @@
+// Package reader reads readings from the rows of tables.
+//
+//	shard 0  query ── scanner ─┐
+//	shard 1  query ── scanner ─┼─ merge ── Read, Latest
+//	shard 2  query ── scanner ─┘
+//
+// A scanner returns the readings of one shard in order, and a merge the ones of a series.
+// Scan reads all rows of a table, for checks.
+//
+// Invariants: each reading is returned once, as the copy that arrived first. A damaged row
+// is an error, unless the range accepts damage; it is never dropped silently.
+package reader
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/admin"
+	"github.com/varvedb/varve/store/dynamo/attr"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/tables"
+)
+
+// pageReadings is the number of readings after which a page without a limit ends.
+const pageReadings = 4096
+
+// Reader reads readings. It is safe for concurrent use.
+type Reader struct {
+	client *client.Client
+	tables *tables.Records
+	admin  *admin.Admin
+}
+
+var _ store.Reader = (*Reader)(nil)
+
+// New returns a reader.
+func New(c *client.Client, t *tables.Records, a *admin.Admin) *Reader {
+	return &Reader{client: c, tables: t, admin: a}
+}
+
+// Read implements store.Reader.
+func (rd *Reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
+	limit := r.Limit
+	if limit <= 0 || limit > pageReadings {
+		limit = pageReadings
+	}
+	page := store.Page{Readings: dst[:0]}
+	m := rd.openMerge(r)
+	if m == nil {
+		return page, rd.admin.Exists(ctx, r.Table.Name())
+	}
+	for len(page.Readings) <= limit {
+		list, err := m.next(ctx)
+		page.Cost = m.cost()
+		if err != nil {
+			return store.Page{}, err
+		}
+		if len(list) == 0 {
+			return page, nil
+		}
+		page.Readings = append(page.Readings, list...)
+	}
+	page.Readings, page.More = page.Readings[:limit], true
+	return page, nil
+}
+
+// Latest implements store.Reader. By event time, it reads from the end to the first live
+// reading. By arrival, it reads all rows of the series in the table.
+func (rd *Reader) Latest(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
+	r := store.Range{
+		Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending,
+		Consistent: l.Consistent, Layout: l.Layout, Damaged: l.Damaged,
+	}
+	if l.By == varve.ByEvent {
+		r.Limit = 1
+	}
+	m := rd.openMerge(r)
+	if m == nil {
+		return best, false, cost, rd.admin.Exists(ctx, l.Table.Name())
+	}
+	for {
+		list, err := m.next(ctx)
+		if err != nil || len(list) == 0 {
+			return best, found, m.cost(), err
+		}
+		for i := range list {
+			expired := !list[i].Time.After(l.Cutoff) && !list[i].Arrived.After(l.Cutoff)
+			if !expired && (!found || l.By.Later(&list[i], &best)) {
+				best, found = list[i], true
+			}
+		}
+		if found && l.By == varve.ByEvent {
+			return best, true, m.cost(), nil
+		}
+	}
+}
+
+// Estimate implements store.Reader with a lower bound: one request per shard, with the
+// smallest cost that DynamoDB bills. The size of a series is unknown before it is read.
+func (rd *Reader) Estimate(ctx context.Context, r store.Range) (store.Cost, error) {
+	if err := rd.admin.Exists(ctx, r.Table.Name()); err != nil {
+		return store.Cost{}, err
+	}
+	shards := max(r.Layout.Shards, 1)
+	units := 0.5
+	if r.Consistent {
+		units = 1
+	}
+	return store.Cost{Requests: shards, Units: units * float64(shards)}, nil
+}
+
+// scanRows is the number of rows that one request of Scan reads. More could take all units
+// of a table at once.
+const scanRows = 500
+
+// Scan calls each with every row of a table. After each request it calls each with nil and
+// the used units.
+func (rd *Reader) Scan(ctx context.Context, t grid.Table, pace Pace, each func(it attr.Item, units float64)) error {
+	in := &dynamodb.ScanInput{
+		TableName: aws.String(t.Name()), Limit: aws.Int32(scanRows), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+	}
+	for {
+		var out *dynamodb.ScanOutput
+		err := rd.tables.RetryNotFound(ctx, t, "Scan", func() (err error) {
+			out, err = rd.client.Scan(ctx, in)
+			return err
+		})
+		if err != nil {
+			return rd.client.Error("Scan", t.Name(), err)
+		}
+		cost := rd.client.Usage.Reads.AddRead(out.ConsumedCapacity)
+		for _, it := range out.Items {
+			each(it, 0)
+		}
+		each(nil, cost.Units)
+		if err := pace.wait(ctx, cost.Units); err != nil {
+			return err
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return nil
+		}
+	}
+}
+
+// Pace limits the read units of a Scan.
+type Pace struct {
+	Rate float64 // units per second; 0 means no limit
+	// Wait replaces waiting on the clock, if set.
+	Wait func(context.Context, time.Duration) error
+}
+
+func (p Pace) wait(ctx context.Context, units float64) error {
+	if p.Rate <= 0 {
+		return nil
+	}
+	if p.Wait == nil {
+		p.Wait = client.Wait
+	}
+	return p.Wait(ctx, time.Duration(units/p.Rate*float64(time.Second)))
+}

@@ -1,0 +1,236 @@
+package reader
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/attr"
+	"github.com/varvedb/varve/store/dynamo/row"
+)
+
+const nsPerMs = 1_000_000
+
+// scanner reads the readings of one shard of a series in order.
+//
+// Rows are ordered by their first millisecond, and the readings of a row cover a window.
+// The scanner holds readings back until no further row can have an earlier one. Windows are
+// aligned to the widest one of the series, so no row crosses the border of a window.
+type scanner struct {
+	rd     *Reader
+	r      store.Range
+	in     *dynamodb.QueryInput
+	window int64           // widest window of a row, in milliseconds
+	held   []varve.Reading // in order
+	ended  bool
+	cost   store.Cost
+}
+
+// openScanner returns a scanner over a range, or nil if the range is empty.
+func (rd *Reader) openScanner(r store.Range, shard int) *scanner {
+	first, last, ok := clip(&r)
+	if !ok {
+		return nil
+	}
+	window := r.Layout.Window().Milliseconds()
+	begin := row.Address{Ref: row.Ref{Table: r.Table, Series: r.Series, Shard: shard, MS: first / window * window}}
+	key := begin.Key()
+	in := &dynamodb.QueryInput{
+		TableName:              aws.String(r.Table.Name()),
+		KeyConditionExpression: aws.String(row.AttrSeries + "=:s AND " + row.AttrTS + " BETWEEN :a AND :b"),
+		ExpressionAttributeValues: attr.Item{
+			":s": key[row.AttrSeries],
+			":a": key[row.AttrTS],
+			":b": &attr.Num{Value: strconv.FormatInt(last, 10) + row.MaxOverflow},
+		},
+		ScanIndexForward:       aws.Bool(r.Order != varve.Descending),
+		ConsistentRead:         aws.Bool(r.Consistent),
+		ReturnConsumedCapacity: "TOTAL",
+	}
+	if r.Limit > 0 && r.Limit < 1000 {
+		in.Limit = aws.Int32(rowsFor(r.Limit, window))
+	}
+	return &scanner{rd: rd, r: r, in: in, window: window}
+}
+
+// rowsFor returns the number of rows that the first page requests for a limit of readings.
+// Rows of a millisecond need three more: one that After excludes, one to know that more
+// follow, and one to know that no reading precedes it. Wide rows mostly hold several
+// readings; if not, the next page is larger.
+func rowsFor(limit int, window int64) int32 {
+	if window > 1 {
+		return int32(1 + limit/16)
+	}
+	return int32(limit + 3)
+}
+
+// clip limits a range to its table and to After. It returns the first and the last
+// millisecond, or false if the range is empty.
+func clip(r *store.Range) (first, last int64, ok bool) {
+	w := &r.Window
+	own := r.Table.Window()
+	if w.From.Before(own.From) {
+		w.From = own.From
+	}
+	if w.To.After(own.To) {
+		w.To = own.To
+	}
+	if !w.From.Before(w.To) {
+		return 0, 0, false
+	}
+	first, last = w.From.UnixNano()/nsPerMs, (w.To.UnixNano()-1)/nsPerMs
+	if r.After != nil {
+		at := r.After.Time / nsPerMs
+		if r.Order == varve.Descending {
+			last = min(last, at)
+		} else {
+			first = max(first, at)
+		}
+	}
+	return first, last, first <= last
+}
+
+// next returns the next readings in order, each once. At the end it returns none.
+func (sc *scanner) next(ctx context.Context) ([]varve.Reading, error) {
+	for !sc.ended {
+		edge, err := sc.readPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if n := sc.countReady(edge); n > 0 {
+			out := slices.Clone(sc.held[:n])
+			sc.held = slices.Delete(sc.held, 0, n)
+			return out, nil
+		}
+	}
+	out := sc.held
+	sc.held = nil
+	return out, nil
+}
+
+// isDone reports whether all readings were returned.
+func (sc *scanner) isDone() bool { return sc.ended && len(sc.held) == 0 }
+
+// readPage reads a page of rows, and returns the edge: a millisecond that no reading of a
+// further row precedes, in the order of the range.
+func (sc *scanner) readPage(ctx context.Context) (edge int64, err error) {
+	var out *dynamodb.QueryOutput
+	err = sc.rd.tables.RetryNotFound(ctx, sc.r.Table, "Query", func() (err error) {
+		out, err = sc.rd.client.Query(ctx, sc.in)
+		return err
+	})
+	if err != nil {
+		return 0, sc.rd.client.Error("Query", sc.r.Table.Name(), err)
+	}
+	sc.cost.Add(sc.rd.client.Usage.Reads.AddRead(out.ConsumedCapacity))
+	for _, it := range out.Items {
+		if edge, err = sc.addRow(it); err != nil {
+			return 0, err
+		}
+	}
+	if len(out.Items) > 0 {
+		slices.SortStableFunc(sc.held, sc.compare)
+		sc.held = dropCopies(sc.held)
+	}
+	sc.in.ExclusiveStartKey = out.LastEvaluatedKey
+	sc.ended = len(out.LastEvaluatedKey) == 0
+	if sc.in.Limit != nil {
+		sc.in.Limit = aws.Int32(min(4*aws.ToInt32(sc.in.Limit), 1000))
+	}
+	if len(out.Items) == 0 { // without a row, the edge is unknown
+		edge = sc.firstEdge()
+	}
+	return edge, nil
+}
+
+// firstEdge returns the edge before the first row.
+func (sc *scanner) firstEdge() int64 {
+	if sc.r.Order == varve.Descending {
+		return sc.r.Window.To.UnixNano()/nsPerMs + 1
+	}
+	return 0
+}
+
+// addRow holds the readings of a row that are in the range, and returns the edge after the
+// row. A damaged row is an error, or skipped if the range accepts damage.
+func (sc *scanner) addRow(it attr.Item) (edge int64, err error) {
+	ms, overflow, list, err := row.ReadingsOf(sc.r.Series, it)
+	if err != nil {
+		damaged := row.Damaged(sc.r.Table, it, err)
+		if sc.r.Damaged == nil {
+			return 0, damaged
+		}
+		sc.r.Damaged(damaged)
+		if ms < 0 {
+			return sc.firstEdge(), nil
+		}
+	}
+	for i := range list {
+		if sc.isWanted(&list[i]) {
+			sc.held = append(sc.held, list[i])
+		}
+	}
+	if sc.r.Order != varve.Descending {
+		return ms, nil // further rows begin here or later
+	}
+	begin := ms / sc.window * sc.window
+	if ms == begin && !overflow {
+		return begin, nil // the last row of its window: further rows end here
+	}
+	return begin + sc.window, nil
+}
+
+// countReady returns the number of held readings that no further row can precede.
+func (sc *scanner) countReady(edge int64) int {
+	n := slices.IndexFunc(sc.held, func(r varve.Reading) bool {
+		ms := r.Time.UnixNano() / nsPerMs
+		if sc.r.Order == varve.Descending {
+			return ms < edge
+		}
+		return ms >= edge
+	})
+	if n < 0 {
+		return len(sc.held)
+	}
+	return n
+}
+
+func (sc *scanner) compare(a, b varve.Reading) int {
+	c := a.Position().Compare(b.Position())
+	if sc.r.Order == varve.Descending {
+		return -c
+	}
+	return c
+}
+
+// dropCopies removes copies, which are neighbours, except for the one that arrived first.
+func dropCopies(list []varve.Reading) []varve.Reading {
+	unique := list[:0]
+	for _, r := range list {
+		last := len(unique) - 1
+		switch {
+		case last < 0 || unique[last].Position() != r.Position():
+			unique = append(unique, r)
+		case r.Arrived.Before(unique[last].Arrived):
+			unique[last] = r
+		}
+	}
+	clear(list[len(unique):])
+	return unique
+}
+
+// isWanted reports whether a reading is in the window and beyond After.
+func (sc *scanner) isWanted(r *varve.Reading) bool {
+	if !sc.r.Window.Contains(r.Time) {
+		return false
+	}
+	if sc.r.After == nil {
+		return true
+	}
+	order := r.Position().Compare(*sc.r.After)
+	return order > 0 && sc.r.Order != varve.Descending || order < 0 && sc.r.Order == varve.Descending
+}

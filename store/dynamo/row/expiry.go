@@ -1,0 +1,45 @@
+package row
+
+import (
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// Expiry returns the earliest deletion of a row with the readings of entries, in seconds
+// since 1970. 0 means never.
+func Expiry(entries []Entry, keep time.Duration) int64 {
+	var last int64
+	for i := range entries {
+		at := expiryOf(entries[i].Reading, keep)
+		if at == 0 {
+			return 0
+		}
+		last = max(last, at)
+	}
+	return last
+}
+
+// expiryOf returns the earliest deletion of a reading. It is rounded up to a second.
+func expiryOf(r *varve.Reading, keep time.Duration) int64 {
+	if keep <= 0 {
+		return 0
+	}
+	return lastTime(r).Add(keep + time.Second - 1).Unix()
+}
+
+// LaterExpiry returns the later of two expiries. 0 means never.
+func LaterExpiry(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return max(a, b)
+}
+
+// lastTime returns the later of a reading's event time and arrival.
+func lastTime(r *varve.Reading) time.Time {
+	if r.Arrived.After(r.Time) {
+		return r.Arrived
+	}
+	return r.Time
+}

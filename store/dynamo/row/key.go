@@ -1,0 +1,83 @@
+package row
+
+import (
+	"strings"
+
+	"github.com/varvedb/varve"
+)
+
+// nsPerMs is the number of nanoseconds in a millisecond.
+const nsPerMs = 1_000_000
+
+// A reading's key within its row is its id, after up to two parts:
+//
+//   - the millisecond within the row, if the row is wider than a millisecond;
+//   - the nanosecond within the millisecond, if it is not 0 or the id could be read as a part.
+//
+// So the keys of a row sort by time.
+const (
+	msMark = '.'
+	nsMark = '~'
+	// partLen is the length of a mark and its number. Four digits hold 16.7 million, more
+	// than the nanoseconds in a millisecond and the milliseconds in an hour.
+	partLen = 1 + 4
+)
+
+// digits are in the order of their bytes.
+const digits = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+
+// Key returns the key of a reading in a row that begins at a millisecond. A row is wide if
+// its window is longer than a millisecond.
+func Key(r *varve.Reading, ms int64, wide bool) string {
+	id := r.ID.String()
+	at := r.Time.UnixNano()
+	ns := at % nsPerMs
+	b := make([]byte, 0, 2*partLen+len(id))
+	if wide {
+		b = appendPart(b, msMark, at/nsPerMs-ms)
+	}
+	if ns != 0 || id[0] == msMark || id[0] >= nsMark {
+		b = appendPart(b, nsMark, ns)
+	}
+	return string(append(b, id...))
+}
+
+// IsWideKey reports whether a key is one of a wide row.
+func IsWideKey(key string) bool { return strings.HasPrefix(key, string(msMark)) }
+
+func appendPart(b []byte, mark byte, n int64) []byte {
+	return append(b, mark, digits[n>>18&63], digits[n>>12&63], digits[n>>6&63], digits[n&63])
+}
+
+// ParseKey returns the time of a reading, in nanoseconds after the beginning of its row,
+// and its id.
+func ParseKey(key string) (offset int64, id varve.ID, ok bool) {
+	ms, key, ok := cutPart(key, msMark)
+	if !ok {
+		return 0, id, false
+	}
+	ns, key, ok := cutPart(key, nsMark)
+	if !ok || ns >= nsPerMs {
+		return 0, id, false
+	}
+	id, err := varve.ParseID(key)
+	return ms*nsPerMs + ns, id, err == nil
+}
+
+// cutPart cuts a part off a key. Without the mark, the number is 0.
+func cutPart(key string, mark byte) (n int64, rest string, ok bool) {
+	if key == "" || key[0] != mark {
+		return 0, key, true
+	}
+	if len(key) <= partLen {
+		return 0, key, false
+	}
+	for _, c := range []byte(key[1:partLen]) {
+		d := strings.IndexByte(digits, c)
+		if d < 0 {
+			return 0, key, false
+		}
+		n = n<<6 | int64(d)
+	}
+	return n, key[partLen:], true
+}

@@ -1,0 +1,74 @@
+package row
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/varvedb/varve/store/dynamo/attr"
+)
+
+// UpdateSeen returns the update and the condition that add readings to a row, as seen. The
+// condition fails if the row has changed since.
+func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
+	x = attr.NewExpression()
+	r.addTo(x, func(name string) bool { return seen.Maps[name] != nil })
+	x.Set(x.Name(AttrSize), number(int64(seen.Bytes+r.Bytes)))
+	if r.TTL != seen.TTL {
+		if r.TTL == 0 {
+			x.Remove(x.Name(AttrTTL))
+		} else {
+			x.Set(x.Name(AttrTTL), number(r.TTL))
+		}
+	}
+	// The expiry is compared too: a row that was deleted and recreated is another row.
+	condition = "size(" + x.Name(AttrIDs) + ")=" + x.Value(number(int64(len(seen.Keys)))) + " AND "
+	if seen.TTL == 0 {
+		return x, condition + "attribute_not_exists(" + x.Name(AttrTTL) + ")"
+	}
+	return x, condition + x.Name(AttrTTL) + "=" + x.Value(number(seen.TTL))
+}
+
+// UpdateBlind returns the update and the condition that add readings to a row that was not
+// seen. The condition holds if the row exists, is smaller than full, has all their
+// attributes, and has none of their keys.
+func (r *Row) UpdateBlind(full int) (x *attr.Expression, condition string) {
+	x = attr.NewExpression()
+	r.addTo(x, func(string) bool { return true })
+	size := x.Name(AttrSize)
+	x.Add(size, number(int64(r.Bytes)))
+	conds := []string{size + "<" + x.Value(number(int64(full))), "attribute_exists(" + x.Name(AttrIDs) + ")"}
+	for _, name := range r.SortedMaps() {
+		conds = append(conds, "attribute_exists("+x.Name(name)+")")
+	}
+	for _, key := range r.SortedKeys() {
+		conds = append(conds, "NOT contains("+x.Name(AttrIDs)+","+x.Value(&attr.Str{Value: key})+")")
+	}
+	if r.TTL != 0 {
+		ttl := x.Name(AttrTTL)
+		x.Set(ttl, number(r.TTL))
+		conds = append(conds, ttl+"<="+x.Value(number(r.TTL)))
+	} else {
+		conds = append(conds, "attribute_not_exists("+x.Name(AttrTTL)+")")
+	}
+	return x, strings.Join(conds, " AND ")
+}
+
+// addTo adds members to the maps that exist, sets the other maps, and adds the keys.
+func (r *Row) addTo(x *attr.Expression, exists func(name string) bool) {
+	for _, name := range r.SortedMaps() {
+		placeholder := x.Name(name)
+		if !exists(name) {
+			x.Set(placeholder, &attr.Map{Value: r.Maps[name]})
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(r.Maps[name])) {
+			x.Set(placeholder+"."+x.Name(key), r.Maps[name][key])
+		}
+	}
+	x.Add(x.Name(AttrIDs), &attr.Set{Value: r.SortedKeys()})
+}
+
+func number(n int64) types.AttributeValue { return &attr.Num{Value: strconv.FormatInt(n, 10)} }

@@ -1,0 +1,73 @@
+package dynamo_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+// holding is a transport that holds the first list of tables until it is released.
+type holding struct {
+	lists         atomic.Int64
+	held, release chan struct{}
+}
+
+func (h *holding) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".ListTables") && h.lists.Add(1) == 1 {
+		close(h.held)
+		<-h.release
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestTables_KeepsVersionOfSlowList lets a list begin before a table is used, and end after a
+// list of the newer version. The newer version is never answered with the older list.
+func TestTables_KeepsVersionOfSlowList(t *testing.T) {
+	t.Parallel()
+	url := dynamotest.Dynoxide.Start(t)
+	h := &holding{held: make(chan struct{}), release: make(chan struct{})}
+	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: h} })
+	a := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry"})
+	b := openWith(t, dynamo.Options{Client: client, Registry: "t_registry", CacheFor: time.Hour})
+	tb := newTable(t, a)
+	list := func(version string) int {
+		infos, err := b.Tables(t.Context(), store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime(), SkipEmpty: true, Version: version})
+		if err != nil {
+			t.Error(err)
+		}
+		return len(infos)
+	}
+	var slow sync.WaitGroup
+	slow.Go(func() {
+		if n := list(""); n != 0 {
+			t.Errorf("the slow list has %d tables, want 0", n)
+		}
+	})
+	<-h.held
+	if got := send(t, a, tb, sensor(someTime, "v", varve.IntValue(1))); got != "s" {
+		t.Errorf("verdict %s, want s", got)
+	}
+	found, err := a.Get(t.Context(), []store.Key{a.VersionKey()}, true)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d version items, %v", len(found), err)
+	}
+	version := found[0].Attrs[store.VersionAttr].Text()
+	if n := list(version); n != 1 {
+		t.Errorf("the list of the newer version has %d tables, want 1", n)
+	}
+	close(h.release)
+	slow.Wait()
+	if n := list(version); n != 1 {
+		t.Errorf("after the slow list: the newer version has %d tables, want 1", n)
+	}
+}

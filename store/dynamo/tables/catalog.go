@@ -1,0 +1,191 @@
+package tables
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/admin"
+	"github.com/varvedb/varve/store/dynamo/client"
+)
+
+// Catalog lists the tables of a deployment.
+type Catalog struct {
+	records  *Records
+	admin    *admin.Admin
+	now      func() time.Time
+	parallel int
+
+	mu      sync.Mutex
+	version string // of the catalog, at the last load that received one
+}
+
+// Listed is a table, and whether it is known to be empty.
+type Listed struct {
+	store.Info
+
+	Empty bool
+}
+
+// HasRows reports whether rows of this deployment may exist in a table.
+func (l *Listed) HasRows() bool { return l.Owned && l.Status != store.Gone && !l.Empty }
+
+// list is a list of tables that is at least as new as a version.
+type list struct {
+	tables  []Listed
+	version string
+}
+
+// Tables returns the selected tables, as in store.Catalog. A table is empty if its record
+// was never marked as used; DynamoDB's own count is hours old. The details count all rows.
+func (c *Catalog) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
+	all, err := c.cached(ctx, &f)
+	if err != nil {
+		return nil, err
+	}
+	var infos []store.Info
+	for i := range all {
+		if all[i].Overlaps(f.Window) && !(f.SkipEmpty && all[i].Empty) && (f.Lost || all[i].Status != store.Gone) {
+			infos = append(infos, all[i].Info)
+		}
+	}
+	if f.Details {
+		return c.addDetails(ctx, infos)
+	}
+	return infos, nil
+}
+
+// cached returns a list that is new enough for a filter.
+func (c *Catalog) cached(ctx context.Context, f *store.Filter) ([]Listed, error) {
+	sel := selection{slices.Sorted(slices.Values(f.Prefixes)), f.Any}
+	lists := c.records.lists
+	l, ok := lists.Get(sel.key())
+	if ok && !f.Fresh && (f.Version == "" || f.Version == l.version) {
+		return l.tables, nil
+	}
+	c.mu.Lock()
+	known := cmp.Or(f.Version, c.version)
+	c.mu.Unlock()
+	epoch, at := lists.Epoch(), time.Now()
+	all, err := c.load(ctx, &sel)
+	if err != nil {
+		return nil, err
+	}
+	if lists.PutSince(epoch, at, sel.key(), list{all, known}, 0) && f.Version != "" {
+		c.mu.Lock()
+		c.version = f.Version
+		c.mu.Unlock()
+	}
+	return all, nil
+}
+
+// All returns all tables of this deployment, and the other tables with the prefixes.
+func (c *Catalog) All(ctx context.Context, prefixes ...string) ([]Listed, error) {
+	return c.load(ctx, &selection{slices.Sorted(slices.Values(prefixes)), true})
+}
+
+// WithPrefixes returns the tables with the prefixes.
+func (c *Catalog) WithPrefixes(ctx context.Context, prefixes []string) ([]Listed, error) {
+	return c.load(ctx, &selection{prefixes: slices.Sorted(slices.Values(prefixes))})
+}
+
+// selection is the set of tables that a list contains.
+type selection struct {
+	prefixes []string // in order
+	any      bool     // includes all tables with a record
+}
+
+func (sel *selection) key() string {
+	kind := "prefixes "
+	if sel.any {
+		kind = "any "
+	}
+	return kind + strings.Join(sel.prefixes, " ")
+}
+
+// prefixesIn returns the prefixes of the tables that may be selected.
+func (sel *selection) prefixesIn(records map[string]record) []string {
+	prefixes := slices.Clone(sel.prefixes)
+	if sel.any {
+		for name := range records {
+			if t, ok := grid.Parse(name); ok {
+				prefixes = append(prefixes, t.Prefix)
+			}
+		}
+	}
+	slices.Sort(prefixes)
+	return slices.Compact(prefixes)
+}
+
+// load reads the names of tables and their records. A table without a record does not
+// belong to this deployment.
+func (c *Catalog) load(ctx context.Context, sel *selection) (all []Listed, err error) {
+	records, err := c.records.readAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, prefix := range sel.prefixesIn(records) {
+		names, err := c.names(ctx, prefix)
+		if err != nil {
+			return nil, err
+		}
+		selected := slices.Contains(sel.prefixes, prefix)
+		for _, t := range names {
+			if r, owned := records[t.Name()]; owned || selected {
+				all = append(all, Listed{r.info(t, owned), owned && !r.Used})
+			}
+			delete(records, t.Name())
+		}
+		unlisted, err := c.unlisted(ctx, prefix, records)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, unlisted...)
+	}
+	slices.SortFunc(all, func(a, b Listed) int { return a.Table.Compare(b.Table) })
+	return all, nil
+}
+
+// unlisted returns the tables of a prefix that have a record, but are missing from
+// DynamoDB's list. They are either too new for it, or were deleted outside of Varve.
+func (c *Catalog) unlisted(ctx context.Context, prefix string, records map[string]record) (all []Listed, err error) {
+	for name, r := range records {
+		t, ok := grid.Parse(name)
+		if !ok || t.Prefix != prefix || r.Phase != usable && r.Lost.IsZero() {
+			continue
+		}
+		err := c.admin.Exists(ctx, name)
+		switch in := r.info(t, true); {
+		case err == nil && r.Phase == usable:
+			all = append(all, Listed{in, !r.Used})
+		case err != nil && !client.IsNoTable(err):
+			return nil, err
+		case err != nil && r.Used:
+			if in.Status = store.Gone; in.Lost.IsZero() {
+				in.Lost = c.now().UTC() // the true time is unknown
+			}
+			all = append(all, Listed{in, false})
+		}
+	}
+	return all, nil
+}
+
+// names lists the tables of a prefix in DynamoDB.
+func (c *Catalog) names(ctx context.Context, prefix string) (all []grid.Table, err error) {
+	begin := prefix + "_"
+	err = c.admin.Names(ctx, begin+"0", func(name string) bool { // the first possible name
+		if !strings.HasPrefix(name, begin) {
+			return name <= begin
+		}
+		if t, ok := grid.Parse(name); ok && t.Prefix == prefix {
+			all = append(all, t)
+		}
+		return true
+	})
+	return all, err
+}

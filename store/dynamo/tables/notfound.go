@@ -1,0 +1,54 @@
+package tables
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store/dynamo/client"
+)
+
+// notFoundTries is the number of times that a request is sent to an existing table that
+// DynamoDB does not find: about two seconds.
+const notFoundTries = 8
+
+// RetryNotFound sends a request to a table. It retries while DynamoDB does not know
+// everywhere that the table exists. If the table is missing, the error of the request is
+// returned.
+func (s *Records) RetryNotFound(ctx context.Context, t grid.Table, action string, send func() error) error {
+	for try := 0; ; try++ {
+		if err := client.Pause(ctx, try); err != nil {
+			return err
+		}
+		err := send()
+		var missing *types.ResourceNotFoundException
+		if err == nil || !errors.As(err, &missing) {
+			return err
+		}
+		if exists, xerr := s.exists(ctx, t); xerr != nil || !exists {
+			return cmp.Or(xerr, err)
+		}
+		if try == notFoundTries {
+			return &varve.Error{Failure: varve.Unavailable, RetryAfter: time.Second, Err: err, Message: fmt.Sprintf(
+				"DynamoDB does not find %s for %s, although it is active: retry later", t, action)}
+		}
+	}
+}
+
+// exists reports whether a table is usable by its record and in DynamoDB.
+func (s *Records) exists(ctx context.Context, t grid.Table) (bool, error) {
+	r, err := s.read(ctx, t)
+	if err != nil || !r.isUsable() {
+		return false, err
+	}
+	d, err := s.admin.Describe(ctx, t.Name())
+	if err != nil { // another error than a missing table does not end the retries
+		return !client.IsNoTable(err), nil
+	}
+	return d.TableStatus != types.TableStatusDeleting, nil
+}

@@ -1,0 +1,123 @@
+package tables
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/admin"
+	"github.com/varvedb/varve/store/dynamo/cache"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/items"
+)
+
+// Records reads and changes the records of tables.
+type Records struct {
+	items *items.Items
+	admin *admin.Admin
+	lists *cache.Cache[string, list] // cleared by each change of a record
+}
+
+func newLists(age time.Duration) *cache.Cache[string, list] {
+	return cache.New[string, list](cache.Limits{Entries: 1, Age: age})
+}
+
+// read returns the record of a table, or nil if it is missing.
+func (s *Records) read(ctx context.Context, t grid.Table) (*record, error) {
+	it, err := s.items.GetOne(ctx, recordKey(t))
+	if err != nil || it == nil {
+		return nil, err
+	}
+	r, err := parseRecord(it)
+	return &r, err
+}
+
+// readAll returns all records by table name.
+func (s *Records) readAll(ctx context.Context) (map[string]record, error) {
+	all := map[string]record{}
+	q := store.ItemQuery{PK: recordsPK, Consistent: true}
+	for {
+		page, err := s.items.Query(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			r, err := parseRecord(&page.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			all[page.Items[i].SK] = r
+		}
+		if !page.More {
+			return all, nil
+		}
+		q.After = &page.Items[len(page.Items)-1]
+	}
+}
+
+// create writes a record that must be missing.
+func (s *Records) create(ctx context.Context, t grid.Table, r *record) error {
+	return s.items.Put(ctx, r.item(t), store.IfAbsent())
+}
+
+// replace writes a record with the next version. It fails with ErrCondition if the record
+// changed since it was read.
+func (s *Records) replace(ctx context.Context, t grid.Table, r *record) error {
+	read := r.Version
+	r.Version++
+	return s.items.Put(ctx, r.item(t), sameVersion(read))
+}
+
+func sameVersion(v int64) store.Cond { return store.IfEquals("version", varve.IntValue(v)) }
+
+// delete deletes a record in a phase. A record in another phase stays.
+func (s *Records) delete(ctx context.Context, t grid.Table, in phase) error {
+	err := s.items.Delete(ctx, recordKey(t), store.IfEquals("phase", varve.StringValue(string(in))))
+	return ignoreCondition(err)
+}
+
+func ignoreCondition(err error) error {
+	if errors.Is(err, store.ErrCondition) {
+		return nil
+	}
+	return err
+}
+
+// update changes the record of a usable table, and retries if another process changed it
+// meanwhile. An error of change ends the update and is returned.
+func (s *Records) update(ctx context.Context, t grid.Table, change func(*record) error) error {
+	defer s.lists.Clear()
+	for try := 0; ; try++ {
+		if err := client.Pause(ctx, try); err != nil {
+			return err
+		}
+		r, err := s.read(ctx, t)
+		if err != nil {
+			return err
+		}
+		if !r.isUsable() {
+			return fmt.Errorf("%s: %w", t, store.ErrNoTable)
+		}
+		if err := change(r); err != nil {
+			return err
+		}
+		if err = s.replace(ctx, t, r); !errors.Is(err, store.ErrCondition) {
+			return err
+		}
+	}
+}
+
+// VersionKey returns the key of the item with the catalog's version.
+func VersionKey() store.Key { return store.Key{PK: "CATALOG", SK: recordsPK} }
+
+// changeVersion changes the catalog's version to one that was never used.
+func (s *Records) changeVersion(ctx context.Context) error {
+	return s.items.Put(ctx, store.Item{Key: VersionKey(), Attrs: map[string]varve.Value{
+		store.VersionAttr: varve.StringValue(rand.Text()),
+	}})
+}

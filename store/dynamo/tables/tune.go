@@ -1,0 +1,158 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/row"
+	"github.com/varvedb/varve/store/dynamo/template"
+)
+
+// DynamoDB lowers the capacity of a table four times a day, and once more in each hour
+// without a decrease. Source: Amazon DynamoDB developer guide, "Quotas".
+const (
+	freeDecreases = 4
+	decreaseEvery = time.Hour
+)
+
+// tableInput returns the request that creates a table of a tier.
+func tableInput(t grid.Table, tier store.Tier, s *template.Settings, tags []types.Tag) *dynamodb.CreateTableInput {
+	in := &dynamodb.CreateTableInput{
+		TableName:   aws.String(t.Name()),
+		BillingMode: types.BillingModePayPerRequest,
+		Tags:        tags,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String(row.AttrSeries), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String(row.AttrTS), AttributeType: types.ScalarAttributeTypeN},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String(row.AttrSeries), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String(row.AttrTS), KeyType: types.KeyTypeRange},
+		},
+		DeletionProtectionEnabled: aws.Bool(s.IsProtected()),
+	}
+	if c, ok := s.CapacityOf(tier); ok {
+		in.BillingMode, in.ProvisionedThroughput = types.BillingModeProvisioned, throughput(c)
+	}
+	if class := s.ClassOf(tier); class != template.Standard {
+		in.TableClass = tableClass(class)
+	}
+	if s.KMSKey != "" {
+		in.SSESpecification = &types.SSESpecification{
+			Enabled: aws.Bool(true), SSEType: types.SSETypeKms, KMSMasterKeyId: aws.String(s.KMSKey),
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Tags)) {
+		in.Tags = append(in.Tags, types.Tag{Key: aws.String(key), Value: aws.String(s.Tags[key])})
+	}
+	return in
+}
+
+func throughput(c template.Capacity) *types.ProvisionedThroughput {
+	return &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(c.Read), WriteCapacityUnits: aws.Int64(c.Write)}
+}
+
+func tableClass(name string) types.TableClass {
+	if name == template.InfrequentAccess {
+		return types.TableClassStandardInfrequentAccess
+	}
+	return types.TableClassStandard
+}
+
+// Tune implements store.Lifecycle. A provisioned table gets the tier's capacity, or becomes
+// on-demand if the tier has none. An on-demand table stays so. Every table gets the tier's
+// class.
+//
+// DynamoDB limits changes of class and of capacity separately. If one fails, the other one
+// is made all the same.
+func (l *Lifecycle) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
+	r, err := l.records.read(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !r.isUsable() {
+		return fmt.Errorf("%s: %w", t, store.ErrNoTable)
+	}
+	template, err := Template(ctx, l.items)
+	if err != nil {
+		return err
+	}
+	settings := template.Of(l.classOf(t.Prefix))
+	classErr := l.tuneClass(ctx, t.Name(), r.Tier, tier, &settings)
+	if err := errors.Join(classErr, l.tuneCapacity(ctx, t.Name(), tier, &settings)); err != nil {
+		return err
+	}
+	return l.records.update(ctx, t, func(r *record) error { r.Tier = tier; return nil })
+}
+
+// tuneClass changes the class of a table if the tiers have different ones.
+func (l *Lifecycle) tuneClass(ctx context.Context, name string, from, to store.Tier, s *template.Settings) error {
+	want := s.ClassOf(to)
+	if s.ClassOf(from) == want {
+		return nil
+	}
+	d, err := l.admin.Await(ctx, name)
+	if err != nil {
+		return err
+	}
+	is := types.TableClassStandard
+	if d.TableClassSummary != nil && d.TableClassSummary.TableClass != "" {
+		is = d.TableClassSummary.TableClass
+	}
+	if is == tableClass(want) {
+		return nil
+	}
+	err = l.admin.Update(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), TableClass: tableClass(want)})
+	if isUnknownClass(err) {
+		return nil
+	}
+	return err
+}
+
+// isUnknownClass reports whether DynamoDB Local refused an update of the class. It has no
+// table classes, and considers the request empty.
+func isUnknownClass(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" && api.ErrorMessage() == "Nothing to update"
+}
+
+// tuneCapacity changes the capacity of a provisioned table.
+func (l *Lifecycle) tuneCapacity(ctx context.Context, name string, tier store.Tier, s *template.Settings) error {
+	d, err := l.admin.Await(ctx, name)
+	if err != nil {
+		return err
+	}
+	is := d.ProvisionedThroughput
+	onDemand := d.BillingModeSummary != nil && d.BillingModeSummary.BillingMode == types.BillingModePayPerRequest
+	if onDemand || is == nil {
+		return nil
+	}
+	want, ok := s.CapacityOf(tier)
+	if !ok {
+		return l.admin.Update(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest})
+	}
+	r, w := want.Read-aws.ToInt64(is.ReadCapacityUnits), want.Write-aws.ToInt64(is.WriteCapacityUnits)
+	if r == 0 && w == 0 {
+		return nil
+	}
+	if last := aws.ToTime(is.LastDecreaseDateTime); (r < 0 || w < 0) &&
+		aws.ToInt64(is.NumberOfDecreasesToday) >= freeDecreases && l.now().Sub(last) < decreaseEvery {
+		return &varve.Error{Failure: varve.Unavailable, RetryAfter: decreaseEvery, Message: fmt.Sprintf(
+			"the capacity of %s was lowered %d times today, the last time at %s: retry an hour later",
+			name, aws.ToInt64(is.NumberOfDecreasesToday), last.UTC().Format(time.TimeOnly))}
+	}
+	return l.admin.Update(ctx, &dynamodb.UpdateTableInput{
+		TableName: aws.String(name), BillingMode: types.BillingModeProvisioned, ProvisionedThroughput: throughput(want),
+	})
+}

@@ -1,0 +1,98 @@
+// Package verify checks that the rows of whole tables keep their invariants.
+//
+// Verify reads all rows, at a limited rate, and reports each damaged one. It changes
+// nothing, and needs the permission dynamodb:Scan. Package row has the invariants.
+//
+// A damaged row never ends a verification. A failed request does, with the counts so far.
+package verify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/attr"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/reader"
+	"github.com/varvedb/varve/store/dynamo/row"
+	"github.com/varvedb/varve/store/dynamo/tables"
+)
+
+// Options select the tables, and limit the rate.
+type Options struct {
+	// Prefixes are the prefixes of the tables. If nil, all tables of this deployment are
+	// read.
+	Prefixes []string
+	// Rate is the largest number of read units per second. 0 means no limit.
+	Rate float64
+	// Found is called with each damaged row.
+	Found func(store.DamagedRow)
+	// Progress, if set, is called with the counts after each request.
+	Progress func(Result)
+	// Reading, if set, is called with the series and time of a reading of each row.
+	Reading func(varve.Series, time.Time)
+	// Table, if set, is called with each table before it is read.
+	Table func(grid.Table)
+	// Wait replaces waiting on the clock, if set.
+	Wait func(context.Context, time.Duration) error
+}
+
+// Result counts the tables, rows and readings that were read.
+type Result struct {
+	Tables   int
+	Rows     int64
+	Readings int64
+	Damaged  int64 // damaged rows
+	Units    float64
+}
+
+// Verify reads tables, and checks their rows.
+func Verify(ctx context.Context, catalog *tables.Catalog, rd *reader.Reader, o Options) (done Result, err error) {
+	list := catalog.WithPrefixes
+	if o.Prefixes == nil {
+		list = func(ctx context.Context, _ []string) ([]tables.Listed, error) { return catalog.All(ctx) }
+	}
+	listed, err := list(ctx, o.Prefixes)
+	if err != nil {
+		return done, err
+	}
+	for i := range listed {
+		in := &listed[i]
+		if !in.Owned || in.Status == store.Gone {
+			continue
+		}
+		if o.Table != nil {
+			o.Table(in.Table)
+		}
+		if err := verifyTable(ctx, rd, in.Table, &o, &done); err != nil && !client.IsNoTable(err) {
+			return done, fmt.Errorf("verify %s: %w", in.Table, err)
+		}
+		done.Tables++
+	}
+	return done, nil
+}
+
+func verifyTable(ctx context.Context, rd *reader.Reader, t grid.Table, o *Options, done *Result) error {
+	return rd.Scan(ctx, t, reader.Pace{Rate: o.Rate, Wait: o.Wait}, func(it attr.Item, units float64) {
+		done.Units += units
+		if it == nil {
+			if o.Progress != nil {
+				o.Progress(*done)
+			}
+			return
+		}
+		done.Rows++
+		readings, problem := row.Check(t, it)
+		done.Readings += int64(len(readings))
+		if o.Reading != nil && problem == nil && len(readings) > 0 {
+			o.Reading(readings[0].Series, readings[0].Time)
+		}
+		if problem != nil {
+			done.Damaged++
+			o.Found(*row.Damaged(t, it, problem))
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package writer
+
+import (
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/cache"
+)
+
+// maxExpectations bounds the number of series that are remembered.
+const maxExpectations = 100_000
+
+const (
+	// existBalance is the balance from which on rows are expected to exist.
+	existBalance = 4
+	// maxBalance bounds the balance. So a few missing rows change nothing, and more do.
+	maxBalance = 6
+)
+
+// expectations remembers for each series whether its rows exist at the first request. The
+// balance is the number of open rows that were found, less the number of missing ones.
+type expectations struct {
+	balances *cache.Cache[varve.Series, int]
+}
+
+func newExpectations() expectations {
+	return expectations{cache.New[varve.Series, int](cache.Limits{Entries: maxExpectations})}
+}
+
+// exist reports whether the rows of a series are expected to exist.
+func (x *expectations) exist(s varve.Series, e store.Expect) bool {
+	if e != store.ExpectAuto {
+		return e == store.ExpectExisting
+	}
+	balance, _ := x.balances.Get(s)
+	return balance >= existBalance
+}
+
+// learn changes the balance of a series by one row.
+func (x *expectations) learn(s varve.Series, exists bool) {
+	if _, known := x.balances.Get(s); !exists && !known {
+		return // most series have no balance
+	}
+	x.balances.Update(s, func(balance int) (int, bool) {
+		if exists {
+			return min(balance+1, maxBalance), true
+		}
+		return balance - 1, balance > 1
+	})
+}

@@ -1,0 +1,161 @@
+package writer
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/dynamo/attr"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/row"
+)
+
+// result is the result of a write request.
+type result struct {
+	stored bool
+	// row is the contents of the row afterwards, if they are known. If it is nil after a
+	// refusal, the row is missing.
+	row *row.Row
+}
+
+// insert writes a row that must be missing.
+func (w *Writer) insert(ctx context.Context, g *group, at row.Address, entries []row.Entry) (result, error) {
+	r, err := row.New(entries)
+	if err != nil {
+		return result{}, err
+	}
+	r.TTL = row.Expiry(entries, g.layout.Keep)
+	// A row records its size if writers must agree on whether it is closed, or may send
+	// blind updates.
+	it := r.Item(at, closedBytes, g.existing)
+	epoch := w.closed.epoch()
+	var out *dynamodb.PutItemOutput
+	err = w.tables.Records.RetryNotFound(ctx, g.Table, "PutItem", func() (err error) {
+		out, err = w.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: aws.String(g.Table.Name()), Item: it,
+			ConditionExpression:                 aws.String("attribute_not_exists(" + row.AttrSeries + ")"),
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+			ReturnConsumedCapacity:              types.ReturnConsumedCapacityTotal,
+		})
+		return err
+	})
+	if err != nil {
+		return w.refused(ctx, at, "PutItem", epoch, err)
+	}
+	w.client.Usage.Writes.Add(out.ConsumedCapacity)
+	w.closed.put(epoch, at, &r)
+	return result{stored: true, row: &r}, nil
+}
+
+// updateSeen adds readings to a row that was seen. If the row has changed since, nothing is
+// stored.
+func (w *Writer) updateSeen(ctx context.Context, g *group, at row.Address, seen *row.Row, entries []row.Entry) (result, error) {
+	more, err := row.New(entries)
+	if err != nil {
+		return result{}, err
+	}
+	more.TTL = row.LaterExpiry(seen.TTL, row.Expiry(entries, g.layout.Keep))
+	x, condition := more.UpdateSeen(seen)
+	epoch := w.closed.epoch()
+	res, err := w.update(ctx, at, x, &dynamodb.UpdateItemInput{ConditionExpression: aws.String(condition)})
+	if res.stored {
+		res.row = seen.With(&more)
+		w.closed.put(epoch, at, res.row)
+	}
+	return res, err
+}
+
+// updateBlind adds readings to a row that was not seen. If the row is missing or closed, or
+// has one of them, nothing is stored.
+func (w *Writer) updateBlind(ctx context.Context, g *group, at row.Address, entries []row.Entry) (result, error) {
+	more, err := row.New(entries)
+	if err != nil {
+		return result{}, err
+	}
+	more.TTL = row.Expiry(entries, g.layout.Keep)
+	x, condition := more.UpdateBlind(closedBytes)
+	return w.update(ctx, at, x, &dynamodb.UpdateItemInput{
+		ConditionExpression: aws.String(condition),
+		ReturnValues:        types.ReturnValueUpdatedNew, // all keys, and the size
+	})
+}
+
+// update sends an update. A failed condition is not an error.
+func (w *Writer) update(ctx context.Context, at row.Address, x *attr.Expression, in *dynamodb.UpdateItemInput) (result, error) {
+	in.TableName = aws.String(at.Table.Name())
+	in.Key = at.Key()
+	in.UpdateExpression = aws.String(x.Update())
+	in.ExpressionAttributeNames, in.ExpressionAttributeValues = x.Placeholders()
+	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
+	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	epoch := w.closed.epoch()
+	var out *dynamodb.UpdateItemOutput
+	err := w.tables.Records.RetryNotFound(ctx, at.Table, "UpdateItem", func() (err error) {
+		out, err = w.client.UpdateItem(ctx, in)
+		return err
+	})
+	if err != nil {
+		return w.refused(ctx, at, "UpdateItem", epoch, err)
+	}
+	w.client.Usage.Writes.Add(out.ConsumedCapacity)
+	r, err := w.parse(at, epoch, out.Attributes, false)
+	return result{stored: true, row: r}, err
+}
+
+// refused returns the result of a write whose condition failed, with the contents of the
+// row. Other errors are returned.
+func (w *Writer) refused(ctx context.Context, at row.Address, action string, epoch int, err error) (result, error) {
+	refused, ok := client.IsConditionFailed(err)
+	if !ok {
+		if err = w.client.Error(action, at.Table.Name(), err); client.IsNoTable(err) {
+			w.closed.drop(at.Table)
+		}
+		if varve.FailureOf(err) == varve.Invalid {
+			err = cmp.Or(w.findDamage(ctx, at), err)
+		}
+		return result{}, err
+	}
+	w.client.Usage.Writes.AddRefused(refused.Item)
+	r, err := w.parse(at, epoch, refused.Item, true)
+	return result{row: r}, err
+}
+
+// parse returns the contents of a returned row, or nil if no row was returned. A whole row
+// has all its attributes.
+func (w *Writer) parse(at row.Address, epoch int, it attr.Item, whole bool) (*row.Row, error) {
+	if len(it) == 0 {
+		return nil, nil
+	}
+	r, err := row.Parse(it)
+	r.Whole = whole
+	if err != nil {
+		return nil, row.Damaged(at.Table, at.Key(), err)
+	}
+	w.closed.put(epoch, at, &r)
+	return &r, nil
+}
+
+// findDamage reads a row that DynamoDB refused to update, and returns its damage. It returns
+// nil if the row is sound, is missing, or cannot be read.
+func (w *Writer) findDamage(ctx context.Context, at row.Address) error {
+	key := at.Key()
+	out, err := w.client.Query(ctx, &dynamodb.QueryInput{
+		TableName: aws.String(at.Table.Name()), ConsistentRead: aws.Bool(true),
+		KeyConditionExpression:    aws.String(row.AttrSeries + "=:s AND " + row.AttrTS + "=:t"),
+		ExpressionAttributeValues: attr.Item{":s": key[row.AttrSeries], ":t": key[row.AttrTS]},
+		ReturnConsumedCapacity:    types.ReturnConsumedCapacityTotal,
+	})
+	if err != nil {
+		return nil //nolint:nilerr // the refusal itself is the answer
+	}
+	w.client.Usage.Reads.AddRead(out.ConsumedCapacity)
+	for _, it := range out.Items {
+		if _, err := row.Parse(it); err != nil {
+			return row.Damaged(at.Table, key, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package writer
+
+import (
+	"context"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/row"
+)
+
+const (
+	// closedBytes is the size of a closed row. An update of a larger row costs more than
+	// one unit.
+	closedBytes = client.UnitBytes
+	// insertBytes is about the size of an insert, which costs no more than several smaller
+	// rows. The last reading may exceed it by 64 KiB. A row may have 400 KB.
+	insertBytes = 64 << 10
+	// maxAssignments keeps the expression of an update below 4 KB. One reading of 256
+	// fields fits.
+	maxAssignments = 200
+	// blindFields and blindKeys keep the condition of a blind update below 4 KB and 300
+	// operators.
+	blindFields = 60
+	blindKeys   = 40
+)
+
+// writeRow writes entries to one row as far as possible, and sets their verdicts. It returns
+// the entries that belong below the row, because it is closed, and whether it sent a request.
+func (w *Writer) writeRow(ctx context.Context, g *group, at row.Address, entries []row.Entry) (rest []row.Entry, sent bool, err error) {
+	if known := w.closed.get(at); known != nil && known.canJudge(entries) {
+		return known.removeStored(entries), false, nil
+	}
+	res, n, err := w.tryRow(ctx, g, at, entries)
+	for {
+		if err != nil {
+			return nil, true, err
+		}
+		if res.stored {
+			setOutcome(entries[:n], varve.Stored)
+			entries = entries[n:]
+		}
+		if res.row != nil {
+			if entries, err = g.removeStored(entries, res.row); err != nil {
+				return nil, true, row.Damaged(g.Table, at.Key(), err)
+			}
+		}
+		if len(entries) == 0 || res.row != nil && res.row.Bytes >= closedBytes {
+			return entries, true, nil
+		}
+		if res.row == nil { // missing, or deleted meanwhile
+			n = row.FillCount(entries, insertBytes)
+			res, err = w.insert(ctx, g, at, entries[:n])
+			continue
+		}
+		// One update adds as much as fits into a request. The same in rows below would cost
+		// as many units, and more requests. It closes the row, or adds all the rest.
+		n = min(row.FillCount(entries, insertBytes), assignable(entries))
+		res, err = w.updateSeen(ctx, g, at, res.row, entries[:n])
+	}
+}
+
+// tryRow sends the first request for a row, a blind update or an insert, and returns the
+// number of entries in it.
+func (w *Writer) tryRow(ctx context.Context, g *group, at row.Address, entries []row.Entry) (res result, n int, err error) {
+	n = len(entries)
+	if g.existing && fitsBlind(entries) {
+		res, err = w.updateBlind(ctx, g, at, entries)
+		if err == nil && (res.stored || res.row == nil) {
+			w.expected.learn(g.Series, res.stored)
+		}
+		return res, n, err
+	}
+	n = row.FillCount(entries, insertBytes)
+	res, err = w.insert(ctx, g, at, entries[:n])
+	switch {
+	case err != nil:
+	case res.stored:
+		w.expected.learn(g.Series, false)
+	case res.row != nil && res.row.Bytes < closedBytes && !res.row.Holds(entries):
+		w.expected.learn(g.Series, true)
+	}
+	return res, n, err
+}
+
+// fitsBlind reports whether one blind update can add all entries.
+func fitsBlind(entries []row.Entry) bool {
+	fields := map[string]bool{}
+	for i := range entries {
+		for _, f := range entries[i].Reading.Fields {
+			fields[f.Name] = true
+		}
+	}
+	return len(entries) <= blindKeys && len(fields) <= blindFields &&
+		assignable(entries) == len(entries) && row.FillCount(entries, closedBytes) == len(entries)
+}
+
+// assignable returns the number of entries that one update can add, at least 1.
+func assignable(entries []row.Entry) int {
+	assignments := 0
+	for i := range entries {
+		assignments += len(entries[i].Reading.Fields) + 2
+		if assignments > maxAssignments && i > 0 {
+			return i
+		}
+	}
+	return len(entries)
+}
+
+func setOutcome(entries []row.Entry, o varve.Outcome) {
+	for i := range entries {
+		*entries[i].Verdict = varve.Verdict{Outcome: o}
+	}
+}

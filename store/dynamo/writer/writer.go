@@ -1,0 +1,172 @@
+// Package writer writes readings to the rows of tables.
+//
+//	batches ── groups, one per first row ── row by row, down the overflow path
+//
+// Each row takes at most two requests. The first one inserts the row, on the condition that
+// it is missing. If it exists, the answer has its contents: stored readings are duplicates,
+// and one update adds the others. If the rows of a series mostly exist, a blind update
+// replaces the insert.
+//
+// A row of closedBytes or more is closed, and never changes. Further readings of its window
+// go to overflow rows below it.
+//
+//	group         readings of one first row, with their verdicts
+//	closedRows    cache of the keys in closed rows
+//	expectations  cache of the series whose rows mostly exist
+//
+// Invariants: one request writes an id with all its values, so no reading is torn. A verdict
+// of Stored or Duplicate rests on an answer of DynamoDB, or on a closed row of an existing
+// table. After a failure, readings without such a verdict are rejected, and can be resent.
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo/client"
+	"github.com/varvedb/varve/store/dynamo/layouts"
+	"github.com/varvedb/varve/store/dynamo/row"
+	"github.com/varvedb/varve/store/dynamo/tables"
+	"golang.org/x/sync/errgroup"
+)
+
+// Writer writes readings. It is safe for concurrent use.
+type Writer struct {
+	client   *client.Client
+	tables   *tables.Tables
+	layouts  *layouts.Layouts
+	parallel int
+	closed   closedRows
+	expected expectations
+}
+
+// New returns a writer. A call sends at most parallel requests at a time.
+func New(c *client.Client, t *tables.Tables, l *layouts.Layouts, parallel int) *Writer {
+	return &Writer{client: c, tables: t, layouts: l, parallel: parallel, closed: newClosedRows(), expected: newExpectations()}
+}
+
+// DropClosed removes the closed rows of a table, which is missing or recreated.
+func (w *Writer) DropClosed(t grid.Table) { w.closed.drop(t) }
+
+// Write implements store.Writer.
+func (w *Writer) Write(ctx context.Context, batches []store.Batch) []store.Result {
+	results := make([]store.Result, len(batches))
+	groups := w.groupRows(batches, results)
+	uses := make([]layouts.Use, len(groups))
+	for i := range groups {
+		uses[i] = layouts.Use{Table: groups[i].Table, Series: groups[i].Series, Layout: groups[i].layout}
+	}
+	failed := w.layouts.Prepare(ctx, uses)
+	var g errgroup.Group
+	g.SetLimit(w.parallel)
+	for i := range groups {
+		if failed[i] != nil {
+			continue
+		}
+		g.Go(func() error {
+			failed[i] = w.writeIsolated(ctx, &groups[i])
+			if client.IsNoTable(failed[i]) {
+				w.layouts.Drop(groups[i].Table)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // each group has its own error
+	setFailures(groups, failed, batches, results)
+	return results
+}
+
+// groupRows groups the readings that share a first row.
+func (w *Writer) groupRows(batches []store.Batch, results []store.Result) []group {
+	var groups []group
+	at := map[row.Ref]int{}
+	for i := range batches {
+		b := &batches[i]
+		results[i].Verdicts = make([]varve.Verdict, len(b.Readings))
+		layouts := map[varve.Series]store.Layout{}
+		for j := range b.Readings {
+			r := &b.Readings[j]
+			layout, known := layouts[r.Series]
+			if !known {
+				layout = b.LayoutOf(r.Series)
+				layouts[r.Series] = layout
+			}
+			ref := row.RefOf(b.Table, r, layout.Window(), layout.Shards)
+			n, exists := at[ref]
+			if !exists {
+				n = len(groups)
+				at[ref] = n
+				groups = append(groups, group{Ref: ref, layout: layout, existing: w.expected.exist(r.Series, layout.Expect)})
+			}
+			e := row.NewEntry(r, &results[i].Verdicts[j], ref.MS, layout.Window())
+			groups[n].entries = append(groups[n].entries, e)
+		}
+	}
+	return groups
+}
+
+// setFailures turns the errors of groups into verdicts. A batch whose table is missing gets
+// that error instead.
+func setFailures(groups []group, failed []error, batches []store.Batch, results []store.Result) {
+	missing := map[grid.Table]bool{}
+	for i := range groups {
+		if errors.Is(failed[i], store.ErrNoTable) {
+			missing[groups[i].Table] = true
+		}
+	}
+	for i := range groups {
+		g := &groups[i]
+		if failed[i] == nil {
+			delete(missing, g.Table) // some readings are stored, so each needs a verdict
+			continue
+		}
+		for j := range g.entries {
+			if v := g.entries[j].Verdict; v.Outcome == 0 {
+				*v = verdictOf(failed[i])
+			}
+		}
+	}
+	for i := range batches {
+		if missing[batches[i].Table] && len(batches[i].Readings) > 0 {
+			results[i] = store.Result{Err: fmt.Errorf("%s: %w", batches[i].Table, store.ErrNoTable)}
+		}
+	}
+}
+
+// writeIsolated writes a group. If DynamoDB refuses a reading as invalid, it writes the
+// readings one by one, so that only that one fails.
+func (w *Writer) writeIsolated(ctx context.Context, g *group) error {
+	err := w.writeGroup(ctx, g)
+	if varve.FailureOf(err) != varve.Invalid || len(g.entries) == 1 {
+		return err
+	}
+	for i := range g.entries {
+		if g.entries[i].Verdict.Outcome != 0 {
+			continue
+		}
+		one := *g
+		one.entries = g.entries[i : i+1]
+		if err := w.writeGroup(ctx, &one); varve.FailureOf(err) == varve.Invalid {
+			*g.entries[i].Verdict = verdictOf(err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verdictOf returns the verdict of a reading whose write failed.
+func verdictOf(err error) varve.Verdict {
+	switch varve.FailureOf(err) {
+	case varve.Invalid:
+		return varve.Reject(varve.CodeMalformed, "%s", err)
+	case varve.Damaged:
+		return varve.Reject(varve.CodeDamaged, "%s", err)
+	default:
+		return varve.Reject(varve.CodeUnavailable, "%s", err)
+	}
+}
