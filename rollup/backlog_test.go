@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/store/mem"
 )
@@ -48,4 +49,45 @@ type nothing struct{}
 
 func (nothing) Each(context.Context, varve.Series, varve.Window, func(*varve.Reading, bool)) error {
 	return nil
+}
+
+// TestNeeded: a table is needed as long as an hour of its range is marked of a day
+// of its month or a later one, if it was not yet retired on that day.
+func TestNeeded(t *testing.T) {
+	w := newWorld(t)
+	hour, arrived := time.Date(2026, 11, 10, 5, 0, 0, 0, time.UTC), time.Date(2026, 12, 5, 13, 0, 0, 0, time.UTC)
+	w.clock = arrived
+	late := []varve.Reading{w.reading("a", hour)}
+	if _, err := rollup.NewMarker(w.store, w.now).Mark(t.Context(), arrived, late, make([]varve.Verdict, 1)); err != nil {
+		t.Fatal(err)
+	}
+	needed, err := w.worker(0).Needed(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	week := grid.Range{Start: hour.Add(-24 * time.Hour).Unix(), End: hour.Add(6 * 24 * time.Hour).Unix()}
+	other := grid.Range{Start: week.End, End: week.End + 7*86400}
+	for _, c := range []struct {
+		what    string
+		r       grid.Range
+		month   grid.Month
+		retired time.Time
+		needed  bool
+	}{
+		{"the mark's own month", week, grid.MonthOf(arrived), arrived.AddDate(0, 2, 0), true},
+		{"an earlier month, which tells what came before", week, grid.MonthOf(hour), arrived.AddDate(0, 1, 0), true},
+		{"it was retired later on that day", week, grid.MonthOf(hour), arrived.Add(10 * time.Hour), true},
+		{"it was retired earlier on that day", week, grid.MonthOf(hour), arrived.Add(-12 * time.Hour), true},
+		{"it was retired the day before", week, grid.MonthOf(hour), arrived.Add(-14 * time.Hour), false},
+		{"a later month", week, grid.MonthOf(arrived) + 1, arrived.AddDate(0, 2, 0), false},
+		{"another range", other, grid.MonthOf(arrived), arrived.AddDate(0, 2, 0), false},
+	} {
+		why := needed(grid.Table{Prefix: "v", Range: c.r, Month: c.month}, c.retired)
+		if (why != "") != c.needed {
+			t.Errorf("%s: %q", c.what, why)
+		}
+		if why != "" && why != "roll-ups have yet to be counted from it: of 2026-11-10" {
+			t.Errorf("%s: %q", c.what, why)
+		}
+	}
 }

@@ -4,7 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/varvedb/varve"
 )
@@ -155,4 +158,57 @@ func parseSummaries(text string) (minutes map[int]summary, err error) {
 		buf = buf[1+n+digestBytes:]
 	}
 	return minutes, nil
+}
+
+// digestOf is what a reading adds to the digest of which readings a partial is of.
+// The sum is the same in whatever order they come, and tells sets of them apart,
+// but for one in 2^64.
+func digestOf(at varve.Position) uint64 {
+	id, ok := at.ID.Hash()
+	if !ok {
+		var buf [64]byte
+		id = xxhash.Sum64(at.ID.Append(buf[:0]))
+	}
+	// As splitmix64 does, so that sums of like positions are unlike.
+	x := id ^ uint64(at.Time)*0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// seen is what the partials of an hour tell of the readings that arrived before a
+// day, and were counted.
+type seen struct {
+	prints  map[uint32]bool
+	minutes map[int][]summary // of partials with too many readings for fingerprints
+	hours   []summary         // of partials without a sketch, which older versions wrote
+}
+
+// add adds a partial.
+func (s *seen) add(p *Partial) error {
+	switch {
+	case p.Readings == 0:
+	case p.prints != "":
+		prints, err := parsePrints(p.prints)
+		if err == nil && int64(len(prints)) != p.Readings {
+			err = errSketch
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", attrPrints, err)
+		}
+		for _, f := range prints {
+			s.prints[f] = true
+		}
+	case p.minutes != "":
+		minutes, err := parseSummaries(p.minutes)
+		if err != nil {
+			return fmt.Errorf("%s: %w", attrMinutes, err)
+		}
+		for m, of := range minutes {
+			s.minutes[m] = append(s.minutes[m], of)
+		}
+	default:
+		s.hours = append(s.hours, summary{p.Readings, p.digest})
+	}
+	return nil
 }
