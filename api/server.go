@@ -28,14 +28,14 @@ import (
 // Options are what the server serves. All but Rollups, Keys, KeysRequired,
 // Conditions, Limits, Hosts and Events are required.
 type Options struct {
-	Router    *router.Router
-	Query     *query.Engine
-	Rotator   *rotator.Rotator
-	Lifecycle store.Lifecycle
-	Streams   *streams.Registry
-	Fleet     *fleet.Fleet
-	Rollups   *rollup.Reader // nil: they are switched off
-	Counter   *rollup.Worker
+	Router     *router.Router
+	Query      *query.Engine
+	Rotator    *rotator.Rotator
+	Lifecycle  store.Lifecycle
+	Streams    *streams.Registry
+	Fleet      *fleet.Fleet
+	Rollups    *rollup.Reader // nil: they are switched off
+	Aggregator *rollup.Aggregator
 	// Keys are asked who may do what. Nil: there are none and will be none, and
 	// everybody who reaches the server may do everything.
 	Keys *apikeys.Registry

@@ -9,6 +9,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
 
@@ -18,17 +19,17 @@ func TestBacklog(t *testing.T) {
 	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	items := mem.New(clock)
-	marker := rollup.NewMarker(items, clock)
+	marker := rollup.NewTracker(items, clock)
 	for i := range 300 {
 		r := []varve.Reading{{
 			Series: varve.Series{Tenant: "acme", Stream: "weather", Device: fmt.Sprintf("d%d", i)}, Time: now, Arrived: now,
 			Fields: []varve.Field{{Name: "v", Value: varve.IntValue(1)}},
 		}}
-		if _, err := marker.Mark(t.Context(), now, r, make([]varve.Verdict, 1)); err != nil {
+		if _, err := marker.MarkDirty(t.Context(), now, r, make([]varve.Verdict, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w := rollup.NewWorker(rollup.WorkerOptions{Items: items, Raw: nothing{}, Now: clock, Holder: "w"})
+	w := rollup.NewAggregator(rollup.AggregatorOptions{Items: items, Source: nothing{}, Now: clock, Holder: "w"})
 	want := func(what string, most, least int) {
 		t.Helper()
 		if n, err := w.Backlog(t.Context()); err != nil || n < least || n > most {
@@ -47,7 +48,7 @@ func TestBacklog(t *testing.T) {
 // nothing has no readings.
 type nothing struct{}
 
-func (nothing) Each(context.Context, varve.Series, varve.Window, func(*varve.Reading, bool)) error {
+func (nothing) ScanCopies(context.Context, varve.Series, varve.Window, func(store.Copy) error) error {
 	return nil
 }
 
@@ -58,10 +59,10 @@ func TestNeeded(t *testing.T) {
 	hour, arrived := time.Date(2026, 11, 10, 5, 0, 0, 0, time.UTC), time.Date(2026, 12, 5, 13, 0, 0, 0, time.UTC)
 	w.clock = arrived
 	late := []varve.Reading{w.reading("a", hour)}
-	if _, err := rollup.NewMarker(w.store, w.now).Mark(t.Context(), arrived, late, make([]varve.Verdict, 1)); err != nil {
+	if _, err := rollup.NewTracker(w.store, w.now).MarkDirty(t.Context(), arrived, late, make([]varve.Verdict, 1)); err != nil {
 		t.Fatal(err)
 	}
-	needed, err := w.worker(0).Needed(t.Context())
+	needed, err := w.worker(0).TablesInUse(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 	"github.com/varvedb/varve/store/mem"
 )
@@ -64,14 +65,14 @@ func BenchmarkDayAtRest(b *testing.B) {
 // 5,000, whose marks are known.
 func BenchmarkMark(b *testing.B) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	m := rollup.NewMarker(mem.New(nil), func() time.Time { return at.Add(30 * time.Hour) })
+	m := rollup.NewTracker(mem.New(nil), func() time.Time { return at.Add(30 * time.Hour) })
 	var readings []varve.Reading
 	for i := range 5000 {
 		readings = append(readings, bare(fmt.Sprintf("dev-%04d", i%1000), at.Add(time.Duration(i/1000)*time.Minute)))
 	}
 	verdicts := make([]varve.Verdict, len(readings))
 	for b.Loop() {
-		if _, err := m.Mark(b.Context(), at.Add(30*time.Hour), readings, verdicts); err != nil {
+		if _, err := m.MarkDirty(b.Context(), at.Add(30*time.Hour), readings, verdicts); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -81,10 +82,12 @@ func BenchmarkMark(b *testing.B) {
 // given is readings that all count.
 type given []varve.Reading
 
-func (g given) Each(_ context.Context, _ varve.Series, w varve.Window, each func(*varve.Reading, bool)) error {
+func (g given) ScanCopies(_ context.Context, _ varve.Series, w varve.Window, scan func(store.Copy) error) error {
 	for i := range g {
 		if w.Contains(g[i].Time) {
-			each(&g[i], true)
+			if err := scan(store.Copy{Reading: &g[i], First: true}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -104,7 +107,7 @@ func counting(t testing.TB, over time.Duration, readings int, names func(i int) 
 		}
 	}
 	items, clock := mem.New(nil), func() time.Time { return day.Add(12 * time.Hour) }
-	if _, err := rollup.NewMarker(items, clock).Mark(t.Context(), day, raw, make([]varve.Verdict, readings)); err != nil {
+	if _, err := rollup.NewTracker(items, clock).MarkDirty(t.Context(), day, raw, make([]varve.Verdict, readings)); err != nil {
 		t.Fatal(err)
 	}
 	return rollup.NewReader(items, raw, rollup.IgnoreResent), rollup.Query{
@@ -127,7 +130,7 @@ func distinct(n int) func(i int) []string {
 // BenchmarkCount counts a day of readings: every minute three fields, or two of
 // four, or many fields; and a few readings with names that come only once.
 func BenchmarkCount(b *testing.B) {
-	few, many := []string{"battery", "humidity", "temperature"}, distinct(256)(0)
+	maxLinearSearch, many := []string{"battery", "humidity", "temperature"}, distinct(256)(0)
 	turns := [][]string{{"battery", "temperature"}, {"humidity", "wind"}}
 	for _, c := range []struct {
 		name     string
@@ -135,7 +138,7 @@ func BenchmarkCount(b *testing.B) {
 		readings int
 		names    func(i int) []string
 	}{
-		{"3 fields", 24 * time.Hour, 1440, func(int) []string { return few }},
+		{"3 fields", 24 * time.Hour, 1440, func(int) []string { return maxLinearSearch }},
 		{"2 of 4 fields", 24 * time.Hour, 1440, func(i int) []string { return turns[i%2] }},
 		{"256 fields", 24 * time.Hour, 1440, func(int) []string { return many }},
 		{"256 new fields each", time.Hour, 400, distinct(256)},

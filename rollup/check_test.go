@@ -14,7 +14,7 @@ import (
 )
 
 // sample checks all hours of the model, and returns the differences.
-func (w *world) sample(alive bool) (found []string, done rollup.Sampled) {
+func (w *world) sample(alive bool) (found []string, done rollup.Outcomes) {
 	w.t.Helper()
 	all := rollup.NewSample(10_000, 1)
 	for _, c := range w.model {
@@ -35,12 +35,12 @@ func TestCheck_FindsNothingInSoundRollups(t *testing.T) {
 	for seed := range uint64(10) {
 		w := newWorld(t)
 		w.fill(rand.New(rand.NewPCG(seed, 2)))
-		if found, done := w.sample(true); len(found) > 0 || done[rollup.YetToCount] == 0 {
+		if found, done := w.sample(true); len(found) > 0 || done[rollup.Dirty] == 0 {
 			t.Fatalf("while dirty: %v, %v", done, found)
 		}
 		w.clock = w.clock.Add(3 * time.Hour)
 		(&steps{world: w}).finish()
-		if found, done := w.sample(true); len(found) > 0 || done[rollup.Compared] == 0 || done[rollup.YetToCount] > 0 {
+		if found, done := w.sample(true); len(found) > 0 || done[rollup.Compared] == 0 || done[rollup.Dirty] > 0 {
 			t.Fatalf("at rest: %v, %v", done, found)
 		}
 	}

@@ -21,7 +21,7 @@ type onDynamo struct {
 	t       *testing.T
 	store   *dynamo.Store
 	raw     *query.Engine
-	counter *rollup.Worker
+	counter *rollup.Aggregator
 	marks   int     // that were taken
 	runs    int     // of the worker
 	idle    float64 // what a run costs that finds nothing
@@ -45,9 +45,9 @@ func newOnDynamo(t *testing.T, clock time.Time) *onDynamo {
 	raw := query.New(query.Options{Reader: s, Catalog: s, Streams: known, Policy: w.policy, Now: w.now})
 	w.routers[0] = router.New(router.Options{
 		Writer: s, Creator: s, Streams: known, Policy: w.policy, Grid: grid.DefaultPolicy(), Now: w.now,
-		Marker: rollup.NewMarker(s, w.now),
+		Tracker: rollup.NewTracker(s, w.now),
 	})
-	counter := rollup.NewWorker(rollup.WorkerOptions{Items: s, Raw: raw, Now: w.now, Holder: "worker"})
+	counter := rollup.NewAggregator(rollup.AggregatorOptions{Items: s, Source: raw, Now: w.now, Holder: "worker"})
 	return &onDynamo{world: w, t: t, store: s, raw: raw, counter: counter}
 }
 

@@ -103,7 +103,7 @@ func TestManyFieldsOnDynamoDB(t *testing.T) {
 		t.Errorf("%d marks are left, %d were taken, %v", n, d.marks, err)
 	}
 	checkWide(t, "at rest", reader, sent)
-	needed, err := d.counter.Needed(t.Context())
+	needed, err := d.counter.TablesInUse(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -13,51 +12,52 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-const (
-	hourSeconds = int64(time.Hour / time.Second)
-	daySeconds  = 24 * hourSeconds
-	dayHours    = 24
-	// shards is over how many partitions of the index marks are spread.
-	shards = 16
-)
+// markerShards is the number of index partitions over which markers are spread.
+const markerShards = 16
 
-// hourOf returns in which hour since 1970 a second lies, and dayOf in which day.
-func hourOf(sec int64) int64 { return sec / hourSeconds }
-func dayOf(sec int64) int64  { return sec / daySeconds }
+const partitionPrefix = "ROLLUP#"
 
-const partition = "ROLLUP#"
+func partitionOf(s varve.Series) string { return partitionPrefix + s.String() }
 
-func pkOf(s varve.Series) string { return partition + s.String() }
+// SeriesPrefix returns the prefix of the partitions that hold roll-ups.
+func SeriesPrefix() string { return partitionPrefix }
 
-// dayText writes a day as 20261121.
-func dayText(day int64) string { return time.Unix(day*daySeconds, 0).UTC().Format("20060102") }
-
-func parseDay(text string) (int64, error) {
-	t, err := time.Parse("20060102", text)
-	return dayOf(t.Unix()), err
+// ParseSeries returns the series of a partition that holds roll-ups.
+func ParseSeries(pk string) (s varve.Series, ok bool) {
+	name, ok := strings.CutPrefix(pk, partitionPrefix)
+	tenant, path, ok1 := strings.Cut(name, "/")
+	stream, device, ok2 := strings.Cut(path, "/")
+	return varve.Series{Tenant: tenant, Stream: stream, Device: device}, ok && ok1 && ok2
 }
 
-// hourKey is the key of an hour's partial, and dayKey of a day's.
+// hourKey returns the key of the partial of an hour and an arrival day.
 func hourKey(s varve.Series, hour, arrival int64) store.Key {
-	return store.Key{PK: pkOf(s), SK: fmt.Sprintf("H#%010d#%s", hour*hourSeconds, dayText(arrival))}
+	return store.Key{PK: partitionOf(s), SK: hourKeyFrom(hour) + "#" + dayText(arrival)}
 }
 
+// dayKey returns the key of the partial of a day and an arrival day.
 func dayKey(s varve.Series, day, arrival int64) store.Key {
-	return store.Key{PK: pkOf(s), SK: "D#" + dayText(day) + "#" + dayText(arrival)}
+	return store.Key{PK: partitionOf(s), SK: dayKeyFrom(day) + "#" + dayText(arrival)}
 }
 
-// partKey is the key of an item that a partial has beyond its first, counted
-// from 1: they come behind it, in order.
+// hourKeyFrom returns the lower bound of the sort keys of hourly partials from an hour on.
+func hourKeyFrom(hour int64) string { return fmt.Sprintf("H#%010d", hour*hourSeconds) }
+
+// dayKeyFrom returns the lower bound of the sort keys of daily partials from a day on.
+func dayKeyFrom(day int64) string { return "D#" + dayText(day) }
+
+// partKey returns the key of a further item of a partial. Parts are numbered from 1, and
+// sort after the first item, in order.
 func partKey(first store.Key, part int) store.Key {
 	return store.Key{PK: first.PK, SK: fmt.Sprintf("%s#%04d", first.SK, part)}
 }
 
-// parseKey reads the sort key of a partial's item: which hour or day it is of,
-// and which part it is; the first is 0.
-func parseKey(sk string) (at slot, part int64, err error) {
+// parsePartialKey parses the sort key of an item of a partial. The first item is part 0. For
+// partials of days, the slot's hour is the day.
+func parsePartialKey(sk string) (at slot, part int64, err error) {
 	columns := strings.Split(sk, "#")
 	if len(columns) != 3 && len(columns) != 4 {
-		return at, 0, fmt.Errorf("%q is no key of a roll-up", sk)
+		return at, 0, fmt.Errorf("%q is not a key of a roll-up", sk)
 	}
 	var errs [3]error
 	if columns[0] == "D" {
@@ -71,58 +71,54 @@ func parseKey(sk string) (at slot, part int64, err error) {
 		part, errs[2] = strconv.ParseInt(columns[3], 10, 64)
 	}
 	if err := errors.Join(errs[:]...); err != nil {
-		return at, 0, fmt.Errorf("%q is no key of a roll-up: %w", sk, err)
+		return at, 0, fmt.Errorf("%q is not a key of a roll-up: %w", sk, err)
 	}
 	return at, part, nil
 }
 
-// mark says that hours of a series are dirty, as to readings that arrive on a
-// day: what is at rest of them may be behind.
-type mark struct {
+// dirtyMarker records that readings may be missing in the stored partials of some hours, for
+// readings of a series that arrive on one day.
+type dirtyMarker struct {
 	from    int64 // the first hour
-	hours   int64 // 1, or 24 for a day
-	arrival int64 // the day
-	until   int64 // unix seconds: writers rely on it before
+	hours   int64 // 1, or 24 for a whole day
+	arrival int64 // the arrival day
+	until   int64 // the end, in unix seconds
 }
 
-func (m mark) covers(hour int64) bool { return hour >= m.from && hour < m.from+m.hours }
+func (m dirtyMarker) covers(hour int64) bool { return hour >= m.from && hour < m.from+m.hours }
 
-// day returns the day of event time. No mark reaches over its end.
-func (m mark) day() int64 { return m.from / dayHours }
+// day returns the day of event time. All hours of a marker are on one day.
+func (m dirtyMarker) day() int64 { return m.from / dayHours }
 
-// tail is the part of a mark's keys that tells it from others of its series.
-func (m mark) tail() string {
+// keySuffix returns the part of a marker's keys that distinguishes markers with one first hour.
+func (m dirtyMarker) keySuffix() string {
 	return fmt.Sprintf("#%s#%010d#%02d", dayText(m.arrival), m.until, m.hours)
 }
 
-func (m mark) key(s varve.Series) store.Key {
-	return store.Key{PK: pkOf(s), SK: markFrom(m.from) + m.tail()}
+func (m dirtyMarker) key(s varve.Series) store.Key {
+	return store.Key{PK: partitionOf(s), SK: markerKeyFrom(m.from) + m.keySuffix()}
 }
 
-// markFrom is where the marks from an hour on begin.
-func markFrom(hour int64) string { return fmt.Sprintf("X#%010d", hour*hourSeconds) }
+// markerKeyFrom returns the lower bound of the sort keys of markers from an hour on.
+func markerKeyFrom(hour int64) string { return fmt.Sprintf("X#%010d", hour*hourSeconds) }
 
-// item returns the mark's item: its keys say all.
-func (m mark) item(s varve.Series) store.Item {
+// item returns the item of a marker. Its keys hold all of its data.
+func (m dirtyMarker) item(s varve.Series) store.Item {
 	return store.Item{Key: m.key(s), GSI1: store.Key{
-		PK: dirty(int(xxhash.Sum64String(s.String()) % shards)),
-		SK: fmt.Sprintf("%010d#%s#%010d", m.until, s, m.from*hourSeconds) + m.tail(),
+		PK: markerPartition(int(xxhash.Sum64String(s.String()) % markerShards)),
+		SK: fmt.Sprintf("%010d#%s#%010d", m.until, s, m.from*hourSeconds) + m.keySuffix(),
 	}}
 }
 
-// dirty is a partition of marks in the index; they are there in the order of
-// their ends.
-func dirty(shard int) string { return fmt.Sprintf("DIRTY#%02d", shard) }
+// markerPartition returns an index partition of markers. They are sorted by their end.
+func markerPartition(shard int) string { return fmt.Sprintf("DIRTY#%02d", shard) }
 
-// parseMark reads the key of a mark.
-func parseMark(k store.Key) (s varve.Series, m mark, err error) {
-	wrong := fmt.Errorf("item %s %s: not the key of a mark", k.PK, k.SK)
-	name, ok := strings.CutPrefix(k.PK, partition)
-	tenant, rest, ok1 := strings.Cut(name, "/")
-	stream, device, ok2 := strings.Cut(rest, "/")
-	s = varve.Series{Tenant: tenant, Stream: stream, Device: device}
+// parseMarker parses the key of a marker.
+func parseMarker(k store.Key) (s varve.Series, m dirtyMarker, err error) {
+	wrong := fmt.Errorf("item %s %s: not the key of a dirty marker", k.PK, k.SK)
+	s, ok := ParseSeries(k.PK)
 	parts := strings.Split(k.SK, "#")
-	if !ok || !ok1 || !ok2 || len(parts) != 5 {
+	if !ok || len(parts) != 5 {
 		return s, m, wrong
 	}
 	from, err1 := strconv.ParseInt(parts[1], 10, 64)
@@ -132,44 +128,43 @@ func parseMark(k store.Key) (s varve.Series, m mark, err error) {
 	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
 		return s, m, wrong
 	}
-	return s, mark{from: hourOf(from), hours: hours, arrival: arrival, until: until}, nil
+	return s, dirtyMarker{from: hourOf(from), hours: hours, arrival: arrival, until: until}, nil
 }
 
-// Gap is a range of registry keys whose items are lost, or may be outdated. Both
-// ends belong to the range; a zero end is open.
+// dirtySlots returns the slots that markers cover, within a span.
+func dirtySlots(markers []dirtyMarker, within span) map[slot]bool {
+	dirty := map[slot]bool{}
+	for _, m := range markers {
+		for h := max(m.from, within.from); h < min(m.from+m.hours, within.to); h++ {
+			dirty[slot{h, m.arrival}] = true
+		}
+	}
+	return dirty
+}
+
+// Gap is a range of registry keys whose items are lost, or may be outdated. Both ends belong
+// to the range. A zero end is open.
 type Gap struct{ First, Last store.Key }
 
 // HasRollups reports whether roll-ups of any series may lie in the gap.
 func (g Gap) HasRollups() bool {
-	return (g.First.IsZero() || g.First.PK < store.PrefixEnd(partition)) && (g.Last.IsZero() || g.Last.PK >= partition)
+	return (g.First.IsZero() || g.First.PK < store.PrefixEnd(partitionPrefix)) && (g.Last.IsZero() || g.Last.PK >= partitionPrefix)
 }
 
-// Series returns the first and the last series of the gap, as text; "" is open.
+// Series returns the first and the last series of the gap, as text. An empty text is open.
 func (g Gap) Series() (first, last string) {
-	if name, ok := strings.CutPrefix(g.First.PK, partition); ok {
+	if name, ok := strings.CutPrefix(g.First.PK, partitionPrefix); ok {
 		first = name
 	}
-	if name, ok := strings.CutPrefix(g.Last.PK, partition); ok {
+	if name, ok := strings.CutPrefix(g.Last.PK, partitionPrefix); ok {
 		last = name
 	}
 	return first, last
 }
 
-// SeriesPrefix returns the beginning of the partitions that hold roll-ups.
-func SeriesPrefix() string { return partition }
-
-// ParseSeries reads the series of a partition that holds roll-ups.
-func ParseSeries(pk string) (s varve.Series, ok bool) {
-	name, ok := strings.CutPrefix(pk, partition)
-	tenant, rest, ok1 := strings.Cut(name, "/")
-	stream, device, ok2 := strings.Cut(rest, "/")
-	return varve.Series{Tenant: tenant, Stream: stream, Device: device}, ok && ok1 && ok2
-}
-
-// days returns the days of event time whose roll-ups or marks of a series may lie
-// in the gap.
+// days returns the days of event time whose roll-ups or markers may lie in the gap.
 func (g Gap) days(s varve.Series) (list []dayRange) {
-	pk := pkOf(s)
+	pk := partitionOf(s)
 	if !g.First.IsZero() && g.First.PK > pk || !g.Last.IsZero() && g.Last.PK < pk {
 		return nil
 	}
@@ -196,21 +191,23 @@ func (g Gap) days(s varve.Series) (list []dayRange) {
 	return list
 }
 
-// dayRange is a run of days: from, to (exclusive).
+// dayRange is a range of days, without to.
 type dayRange struct{ from, to int64 }
+
+func (r dayRange) span() span { return span{r.from * dayHours, r.to * dayHours} }
 
 func allDays() dayRange {
 	all := varve.AllTime()
 	return dayRange{dayOf(all.From.Unix()), dayOf(all.To.Unix()) + 1}
 }
 
-// dayOfKey reads the day in a sort key of a kind.
+// dayOfKey returns the day in a sort key of a kind: D, H or X.
 func dayOfKey(kind, sk string) (day int64, ok bool) {
-	rest, ok := strings.CutPrefix(sk, kind+"#")
+	columns, ok := strings.CutPrefix(sk, kind+"#")
 	if !ok {
 		return 0, false
 	}
-	text, _, _ := strings.Cut(rest, "#")
+	text, _, _ := strings.Cut(columns, "#")
 	if kind == "D" {
 		day, err := parseDay(text)
 		return day, err == nil

@@ -57,13 +57,13 @@ func TestPartialAsItem(t *testing.T) {
 		}
 		right.merge(left.result())
 		k := hourKey(series, 497887, 20747)
-		most := rapid.SampledFrom([]int{1, 100, 400, partBytes}).Draw(t, "bytes")
+		most := rapid.SampledFrom([]int{1, 100, 400, maxPartBytes}).Draw(t, "bytes")
 		want, got := all.result().items(k, most), right.result().items(k, most)
 		if fmt.Sprint(want) != fmt.Sprint(got) {
 			t.Fatalf("in order:\n%v\nin another:\n%v", want, got)
 		}
 		back := putTogether(t, want)
-		if err := back.whole(); err != nil {
+		if err := back.checkComplete(); err != nil {
 			t.Fatal(err)
 		}
 		if again := back.items(k, most); fmt.Sprint(again) != fmt.Sprint(want) || back.Readings != int64(len(readings)) {
@@ -81,13 +81,13 @@ func threes(name string) *varve.Reading {
 
 // putTogether reads the items of one partial.
 func putTogether(t interface{ Fatalf(string, ...any) }, items []store.Item) *Partial {
-	found := rest{}
+	found := partialSet{}
 	var at slot
 	for i := range items {
 		var part int64
 		var err error
-		if at, part, err = parseKey(items[i].SK); err == nil {
-			err = found.take(&items[i], at, part, nil)
+		if at, part, err = parsePartialKey(items[i].SK); err == nil {
+			err = found.addItem(&items[i], at, part, nil)
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", items[i].SK, err)
@@ -118,14 +118,14 @@ func TestParts(t *testing.T) {
 		t.Errorf("%s does not come behind %s", next.SK, items[4].SK)
 	}
 	for i := range items {
-		if p := putTogether(t, slices.Delete(slices.Clone(items), i, i+1)); p != nil && p.whole() == nil {
+		if p := putTogether(t, slices.Delete(slices.Clone(items), i, i+1)); p != nil && p.checkComplete() == nil {
 			t.Errorf("it is whole without number %d", i)
 		}
 	}
 	var fewer tally
 	fewer.add(threes("v"))
 	stale := append(fewer.result().items(k, 200), items[1:]...)
-	if p := putTogether(t, stale); p.whole() != nil || len(p.Fields) != 1 {
+	if p := putTogether(t, stale); p.checkComplete() != nil || len(p.Fields) != 1 {
 		t.Errorf("with stale parts: %+v", p)
 	}
 }
@@ -133,7 +133,7 @@ func TestParts(t *testing.T) {
 // Keys are read back, and sort as time does.
 func TestKeys(t *testing.T) {
 	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC).Unix()
-	m := mark{from: hourOf(at), hours: 1, arrival: dayOf(at) + 1, until: at + 5400}
+	m := dirtyMarker{from: hourOf(at), hours: 1, arrival: dayOf(at) + 1, until: at + 5400}
 	it := m.item(series)
 	if want := (store.Key{PK: "ROLLUP#acme/weather/site/7#x", SK: "X#1795269600#20261122#1795275000#01"}); it.Key != want {
 		t.Errorf("%v, want %v", it.Key, want)
@@ -141,20 +141,20 @@ func TestKeys(t *testing.T) {
 	if want := "1795275000#acme/weather/site/7#x#1795269600#20261122#1795275000#01"; it.GSI1.SK != want || !strings.HasPrefix(it.GSI1.PK, "DIRTY#") {
 		t.Errorf("%v, want %v", it.GSI1, want)
 	}
-	if s, got, err := parseMark(it.Key); err != nil || s != series || got != m {
+	if s, got, err := parseMarker(it.Key); err != nil || s != series || got != m {
 		t.Errorf("%v %+v, %v", s, got, err)
 	}
 	for _, k := range []store.Key{hourKey(series, hourOf(at), dayOf(at)), dayKey(series, dayOf(at), dayOf(at))} {
-		s, part, err := parseKey(partKey(k, 12).SK)
+		s, part, err := parsePartialKey(partKey(k, 12).SK)
 		if err != nil || part != 12 || s.arrival != dayOf(at) || s.hour != hourOf(at) && s.hour != dayOf(at) {
 			t.Errorf("%s: %+v %d %v", k.SK, s, part, err)
 		}
-		if again, part, err := parseKey(k.SK); err != nil || again != s || part != 0 {
+		if again, part, err := parsePartialKey(k.SK); err != nil || again != s || part != 0 {
 			t.Errorf("%s: %+v %d %v", k.SK, again, part, err)
 		}
 	}
 	for _, bad := range []store.Key{{}, {PK: "ROLLUP#a/b/c", SK: "X#1#2"}, {PK: "ROLLUP#a", SK: it.SK}, {PK: "TENANT#a/b/c", SK: it.SK}, {PK: it.PK, SK: "X#a#20261122#1#01"}} {
-		if s, m, err := parseMark(bad); err == nil {
+		if s, m, err := parseMarker(bad); err == nil {
 			t.Errorf("%v is read as %v %v", bad, s, m)
 		}
 	}
@@ -164,7 +164,7 @@ func TestKeys(t *testing.T) {
 func TestDamagedPartial(t *testing.T) {
 	var p tally
 	p.add(threes("v"))
-	it := p.result().items(hourKey(series, 1, 1), partBytes)[0]
+	it := p.result().items(hourKey(series, 1, 1), maxPartBytes)[0]
 	text := it.Attrs[attrFields].Text()
 	for i := range text {
 		if text[i] != '\t' {
@@ -190,12 +190,12 @@ func TestDamagedPartial(t *testing.T) {
 // readings were grouped.
 func TestTally(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		pool := make([]string, rapid.SampledFrom([]int{3, few, few + 1, 5 * few}).Draw(t, "names"))
+		pool := make([]string, rapid.SampledFrom([]int{3, maxLinearSearch, maxLinearSearch + 1, 5 * maxLinearSearch}).Draw(t, "names"))
 		for i := range pool {
 			pool[i] = fmt.Sprint("f", i*7919%1000)
 		}
 		slices.Sort(pool)
-		only := wantedOf(rapid.SliceOfN(rapid.SampledFrom(pool), 0, 2).Draw(t, "only"))
+		only := fieldSetOf(rapid.SliceOfN(rapid.SampledFrom(pool), 0, 2).Draw(t, "only"))
 		want, readings := map[string]int64{}, rapid.IntRange(0, 12).Draw(t, "readings")
 		parts := [3]tally{{only: only}, {only: only}, {only: only}}
 		for i := range readings {
@@ -234,12 +234,15 @@ type whoGivesUp struct {
 	cancel context.CancelFunc
 }
 
-func (w *whoGivesUp) Each(_ context.Context, _ varve.Series, _ varve.Window, each func(*varve.Reading, bool)) error {
+func (w *whoGivesUp) ScanCopies(_ context.Context, _ varve.Series, _ varve.Window, scan func(store.Copy) error) error {
 	for i := range 2 * w.after {
 		if i == w.after {
 			w.cancel()
 		}
-		each(&varve.Reading{Series: series, Fields: []varve.Field{{Name: "v", Value: varve.IntValue(1)}}}, true)
+		r := varve.Reading{Series: series, Fields: []varve.Field{{Name: "v", Value: varve.IntValue(1)}}}
+		if err := scan(store.Copy{Reading: &r, First: true}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -248,9 +251,9 @@ func (w *whoGivesUp) Each(_ context.Context, _ varve.Series, _ varve.Window, eac
 // was counted so far is not taken for all there is.
 func TestCountEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := records{raw: &whoGivesUp{after: 3, cancel: cancel}}
+	r := records{source: &whoGivesUp{after: 3, cancel: cancel}}
 	epoch := dayOf(time.Time{}.Unix())
-	if got, err := r.count(ctx, series, newRecount(IgnoreResent, tally{}, map[slot]bool{{hourOf(time.Time{}.Unix()), epoch}: true}, nil, nil)); !errors.Is(err, context.Canceled) {
+	if got, err := r.recountSlots(ctx, series, newRecount(IgnoreResent, tally{}, map[slot]bool{{hourOf(time.Time{}.Unix()), epoch}: true}, nil, nil)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

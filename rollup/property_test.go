@@ -256,7 +256,7 @@ func (w *world) atRest() {
 		for _, it := range page.Items {
 			kind, _, _ := strings.Cut(it.SK, "#")
 			n, _ := it.Attrs["readings"].Int()
-			if counts[kind] += n; kind == "X" || n == 0 && !w.again(device, it.SK) {
+			if counts[kind] += n; kind == "X" || n == 0 && !w.hasCopies(device, it.SK) {
 				w.t.Fatalf("left at rest: %s %s %v", it.PK, it.SK, it.Attrs)
 			}
 		}
@@ -272,7 +272,7 @@ func (w *world) atRest() {
 
 // again reports whether there are copies of what a partial is of: it may be empty
 // then, and is not otherwise.
-func (w *world) again(device, sk string) bool {
+func (w *world) hasCopies(device, sk string) bool {
 	for _, c := range w.model {
 		for _, r := range c.copies {
 			day := r.Arrived.UTC().Format("20060102")

@@ -12,35 +12,32 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// MaxLimit is how many roll-ups a page can have, and DefaultLimit how many it
-// has at most if nothing is said.
+// Limits of pages.
 const (
-	MaxLimit     = 10_000
-	DefaultLimit = 1_000
+	MaxLimit     = 10_000 // the most roll-ups that a page may have
+	DefaultLimit = 1_000  // the limit of queries without one
 )
 
-// Query asks for the roll-ups of one series.
+// Query selects roll-ups of one series.
 type Query struct {
 	Series varve.Series
 	Period Period
-	// Window: every period that it overlaps, each as a whole.
-	Window varve.Window
-	Fields []string // only these; none: all
-	Limit  int      // periods in a page at most; 0 is DefaultLimit
+	Window varve.Window // selects all periods that overlap it, as a whole
+	Fields []string     // if empty, all fields
+	Limit  int          // the most periods of a page; 0 means DefaultLimit
 }
 
-// Rollup is what the readings of one period add up to.
+// Rollup is the aggregate of the readings of one period.
 type Rollup struct {
 	Start time.Time
 	Partial
 }
 
-// Page is a run of roll-ups, in their order. Periods without readings are left
-// out.
+// Page is a list of roll-ups, in order. It has no roll-ups of periods without readings.
 type Page struct {
 	Rollups []Rollup
-	// Next is where to go on: the beginning of the next page's window. It is zero
-	// at the end. A page may be empty and not the last.
+	// Next is the beginning of the next page's window. It is zero on the last page. Pages
+	// before the last one may be empty.
 	Next time.Time
 }
 
@@ -48,8 +45,8 @@ type Page struct {
 type Reader struct{ records }
 
 // NewReader returns a reader.
-func NewReader(items store.Items, raw Raw, resent Resent) *Reader {
-	return &Reader{records{items: items, raw: raw, resent: resent}}
+func NewReader(items store.Items, source Source, resent Resent) *Reader {
+	return &Reader{records{items: items, source: source, resent: resent}}
 }
 
 func (q *Query) validate() error {
@@ -90,8 +87,8 @@ func (q *Query) span() span {
 	return span{hourOf(from.Unix()) / n * n, (last/n + 1) * n}
 }
 
-// Read returns the next page: exactly what a recount of the distinct readings
-// would give that are acknowledged by now.
+// Read returns the next page. Its roll-ups equal a recount of all distinct readings that were
+// acknowledged before the call.
 func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 	if err := q.validate(); err != nil {
 		return Page{}, err
@@ -101,197 +98,196 @@ func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 	}
 	h := q.span()
 	for h.from < h.to {
-		a := answer{Reader: r, q: &q, only: wantedOf(q.Fields), n: q.Period.hours(), part: h}
-		if p, err := a.page(ctx); !errors.Is(err, errMoved) {
+		b := pageBuilder{Reader: r, q: &q, only: fieldSetOf(q.Fields), hours: q.Period.hours(), span: h}
+		if p, err := b.build(ctx); !errors.Is(err, errMoved) {
 			return p, err
 		}
 	}
 	return Page{}, nil
 }
 
-// errMoved: while hours were counted, marks came that change what counts where.
-var errMoved = errors.New("marks have come meanwhile")
+// errMoved reports that a new marker may have moved readings between slots during a read.
+var errMoved = errors.New("readings moved between partials during the read")
 
-// answer is a page in the making.
-type answer struct {
+// pageBuilder builds one page. It reads markers first, and then partials: the partials of
+// slots without a marker are complete. The aggregator uses the opposite order.
+type pageBuilder struct {
 	*Reader
-	q     *Query
-	only  wanted
-	n     int64 // hours in a period
-	part  span  // the hours that the page is about; it gets shorter
-	marks []mark
-	dirty map[slot]bool
-	rest  rest // of hours, or of days
-	// partials are those of all hours that are dirty, at rest or not.
-	partials rest
-	total    map[int64]*tally // by period
+	q       *Query
+	only    fieldSet
+	hours   int64 // in a period
+	span    span  // the hours of the page; it may shrink
+	markers []dirtyMarker
+	dirty   map[slot]bool
+	stored  partialSet // of hours or of days
+	// hourly holds the stored partials of all hours in periods with dirty hours.
+	hourly partialSet
+	totals map[int64]*tally // by period
 }
 
-// page reads marks first, and then partials: what is not dirty is at rest. The
-// worker does it the other way round.
-func (a *answer) page(ctx context.Context) (page Page, err error) {
-	end := a.part.to
-	if a.marks, err = a.Reader.marks(ctx, a.q.Series, a.part); err != nil {
+func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
+	end := b.span.to
+	if b.markers, err = b.Reader.markers(ctx, b.q.Series, b.span); err != nil {
 		return page, err
 	}
-	if err := a.atRest(ctx); err != nil {
+	if err := b.readStored(ctx); err != nil {
 		return page, err
 	}
-	a.cut()
-	a.total = map[int64]*tally{}
-	if err := a.addRest(ctx); err != nil {
+	b.trimToLimit()
+	b.totals = map[int64]*tally{}
+	if err := b.addStored(ctx); err != nil {
 		return page, err
 	}
-	if err := a.recount(ctx); err != nil {
+	if err := b.addRecounted(ctx); err != nil {
 		return page, err
 	}
-	for _, n := range slices.Sorted(maps.Keys(a.total)) {
-		page.Rollups = append(page.Rollups, Rollup{Start: a.q.Period.start(n), Partial: *a.total[n].result()})
+	for _, n := range slices.Sorted(maps.Keys(b.totals)) {
+		page.Rollups = append(page.Rollups, Rollup{Start: b.q.Period.start(n), Partial: *b.totals[n].result()})
 	}
-	if a.part.to < end {
-		page.Next = Hourly.start(a.part.to)
+	if b.span.to < end {
+		page.Next = Hourly.start(b.span.to)
 	}
 	return page, nil
 }
 
-var errEnough = errors.New("the page is full")
+var errPageFull = errors.New("the page is full")
 
-// atRest reads the partials at rest of one page at most.
-func (a *answer) atRest(ctx context.Context) error {
-	from, to := hourFrom(a.part.from), hourFrom(a.part.to)
-	if a.q.Period == Daily {
-		from, to = dayFrom(a.part.from/a.n), dayFrom(a.part.to/a.n)
+// readStored reads the stored partials of at most one page.
+func (b *pageBuilder) readStored(ctx context.Context) error {
+	from, to := hourKeyFrom(b.span.from), hourKeyFrom(b.span.to)
+	if b.q.Period == Daily {
+		from, to = dayKeyFrom(b.span.from/b.hours), dayKeyFrom(b.span.to/b.hours)
 	}
-	a.rest = rest{}
+	b.stored = partialSet{}
 	last, periods := int64(-1), 0
-	q := store.ItemQuery{PK: pkOf(a.q.Series), From: from, To: to, Consistent: true}
-	err := a.each(ctx, q, func(it *store.Item) error {
-		at, part, err := parseKey(it.SK)
+	q := store.ItemQuery{PK: partitionOf(b.q.Series), From: from, To: to, Consistent: true}
+	err := b.scanItems(ctx, q, func(it *store.Item) error {
+		at, part, err := parsePartialKey(it.SK)
 		if err != nil {
 			return err
 		}
 		if at.hour != last && part == 0 {
-			if last, periods = at.hour, periods+1; periods > a.q.Limit {
-				a.part.to = at.hour * a.n
-				return errEnough
+			if last, periods = at.hour, periods+1; periods > b.q.Limit {
+				b.span.to = at.hour * b.hours
+				return errPageFull
 			}
 		}
-		return a.rest.take(it, at, part, a.only)
+		return b.stored.addItem(it, at, part, b.only)
 	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return fmt.Errorf("roll-ups of %s: %w", a.q.Series, err)
+	if err != nil && !errors.Is(err, errPageFull) {
+		return fmt.Errorf("roll-ups of %s: %w", b.q.Series, err)
 	}
 	return nil
 }
 
-// cut cuts the answer short where it has more periods than a page.
-func (a *answer) cut() {
-	a.dirty = slotsOf(a.marks, a.part)
+// trimToLimit shortens the page if its stored and dirty periods exceed the limit.
+func (b *pageBuilder) trimToLimit() {
+	b.dirty = dirtySlots(b.markers, b.span)
 	periods := map[int64]bool{}
-	for at := range a.dirty {
-		periods[at.hour/a.n] = true
+	for at := range b.dirty {
+		periods[at.hour/b.hours] = true
 	}
-	for at := range a.rest {
+	for at := range b.stored {
 		periods[at.hour] = true
 	}
-	if len(periods) <= a.q.Limit {
+	if len(periods) <= b.q.Limit {
 		return
 	}
-	a.part.to = slices.Sorted(maps.Keys(periods))[a.q.Limit] * a.n
-	maps.DeleteFunc(a.dirty, func(at slot, _ bool) bool { return at.hour >= a.part.to })
-	maps.DeleteFunc(a.rest, func(at slot, _ *Partial) bool { return at.hour*a.n >= a.part.to })
+	b.span.to = slices.Sorted(maps.Keys(periods))[b.q.Limit] * b.hours
+	maps.DeleteFunc(b.dirty, func(at slot, _ bool) bool { return at.hour >= b.span.to })
+	maps.DeleteFunc(b.stored, func(at slot, _ *Partial) bool { return at.hour*b.hours >= b.span.to })
 }
 
-// add adds a partial to its period, if there is anything in it.
-func (a *answer) add(period int64, p *Partial) error {
-	if err := p.whole(); err != nil {
-		return fmt.Errorf("%s roll-up of %s of %s: %w", a.q.Period, a.q.Period.start(period).Format(time.RFC3339), a.q.Series, err)
+// add adds a partial to the total of a period.
+func (b *pageBuilder) add(period int64, p *Partial) error {
+	if err := p.checkComplete(); err != nil {
+		return fmt.Errorf("%s roll-up of %s of %s: %w", b.q.Period, b.q.Period.start(period).Format(time.RFC3339), b.q.Series, err)
 	}
-	switch t := a.total[period]; {
+	switch t := b.totals[period]; {
 	case p.Readings == 0:
 	case t == nil:
-		a.total[period] = &tally{sum: *p}
+		b.totals[period] = &tally{sum: *p}
 	default:
 		t.merge(p)
 	}
 	return nil
 }
 
-// addBut adds partials but for some, of which as many as said make up a period.
-func (a *answer) addBut(partials map[slot]*Partial, n int64, but func(slot) bool) error {
+// addExcept adds the partials that skip does not exclude. A period has n of their hours.
+func (b *pageBuilder) addExcept(partials map[slot]*Partial, n int64, skip func(slot) bool) error {
 	for at, p := range partials {
-		if but(at) {
+		if skip(at) {
 			continue
 		}
-		if err := a.add(at.hour/n, p); err != nil {
+		if err := b.add(at.hour/n, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addRest adds up what is at rest and not dirty: of days with dirty hours, the
-// other hours.
-func (a *answer) addRest(ctx context.Context) error {
-	isDirty := func(at slot) bool { return a.dirty[at] }
-	if a.q.Period == Hourly {
-		a.partials = a.rest
-		return a.addBut(a.rest, 1, isDirty)
+// addStored adds the stored partials that are not dirty. For days with dirty hours, it adds
+// the other hours.
+func (b *pageBuilder) addStored(ctx context.Context) error {
+	isDirty := func(at slot) bool { return b.dirty[at] }
+	if b.q.Period == Hourly {
+		b.hourly = b.stored
+		return b.addExcept(b.stored, 1, isDirty)
 	}
-	a.partials = rest{}
-	hours := map[slot]bool{} // of days that are dirty
-	for at := range a.dirty {
-		for h := range a.n {
-			hours[slot{hour: at.hour/a.n*a.n + h}] = true
+	b.hourly = partialSet{}
+	hours := map[slot]bool{} // of dirty days
+	for at := range b.dirty {
+		for h := range b.hours {
+			hours[slot{hour: at.hour/b.hours*b.hours + h}] = true
 		}
 	}
-	err := a.addBut(a.rest, 1, func(at slot) bool { return hours[slot{hour: at.hour * a.n}] })
+	err := b.addExcept(b.stored, 1, func(at slot) bool { return hours[slot{hour: at.hour * b.hours}] })
 	if err != nil {
 		return err
 	}
-	for _, h := range spans(hours) {
-		there, err := a.hours(ctx, a.q.Series, h, a.only)
+	for _, h := range spansOf(hours) {
+		stored, err := b.hourPartials(ctx, b.q.Series, h, b.only)
 		if err != nil {
-			return fmt.Errorf("roll-ups of %s: %w", a.q.Series, err)
+			return fmt.Errorf("roll-ups of %s: %w", b.q.Series, err)
 		}
-		if err := a.addBut(there, a.n, isDirty); err != nil {
+		if err := b.addExcept(stored, b.hours, isDirty); err != nil {
 			return err
 		}
-		maps.Copy(a.partials, there)
+		maps.Copy(b.hourly, stored)
 	}
 	return nil
 }
 
-// recount adds what is dirty, counted from the readings.
-func (a *answer) recount(ctx context.Context) error {
-	if len(a.dirty) == 0 {
+// addRecounted recounts the dirty slots and adds them.
+func (b *pageBuilder) addRecounted(ctx context.Context) error {
+	if len(b.dirty) == 0 {
 		return nil
 	}
-	c := newRecount(a.resent, tally{only: a.only}, a.dirty, a.dirty, a.partials)
-	counted, err := a.count(ctx, a.q.Series, c)
+	c := newRecount(b.resent, tally{only: b.only}, b.dirty, b.dirty, b.hourly)
+	recounted, err := b.recountSlots(ctx, b.q.Series, c)
 	if err != nil {
 		return err
 	}
-	if err := a.addBut(counted, a.n, func(slot) bool { return false }); err != nil {
+	if err := b.addExcept(recounted, b.hours, func(slot) bool { return false }); err != nil {
 		return err
 	}
-	return a.unmoved(ctx)
+	return b.checkUnmoved(ctx)
 }
 
-// unmoved makes sure that no reading which was counted in one partial has been
-// counted in another, too, because a copy of it that arrived earlier came in
-// between. Such a copy has the marks of both before it is there.
-func (a *answer) unmoved(ctx context.Context) error {
+// checkUnmoved fails with errMoved if a reading may have been counted in two slots. That
+// happens if a copy with an earlier arrival is stored during the read. Before it is stored,
+// the slots of both copies have markers.
+func (b *pageBuilder) checkUnmoved(ctx context.Context) error {
 	hours := map[int64]bool{}
-	for at := range a.dirty {
+	for at := range b.dirty {
 		hours[at.hour] = true
 	}
-	now, err := a.Reader.marks(ctx, a.q.Series, a.part)
+	now, err := b.Reader.markers(ctx, b.q.Series, b.span)
 	if err != nil {
 		return err
 	}
-	for at := range slotsOf(now, a.part) {
-		if hours[at.hour] && !a.dirty[at] {
+	for at := range dirtySlots(now, b.span) {
+		if hours[at.hour] && !b.dirty[at] {
 			return errMoved
 		}
 	}

@@ -189,7 +189,7 @@ func TestComesAgainEveryDay(t *testing.T) {
 	m.clock = m.clock.Add(4 * time.Hour)
 	m.finish()
 	m.atRest()
-	due := first.Window().To.Add(keep + rollup.CountedFor)
+	due := first.Window().To.Add(keep + rollup.RecountWindow)
 	if gone.Before(due) || gone.After(due.Add(12*time.Hour)) {
 		t.Errorf("the table went at %s, want %s", gone, due)
 	}

@@ -3,68 +3,91 @@ package rollup
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 )
 
-// Raw gives the readings that roll-ups are counted from.
-type Raw interface {
-	// Each calls each with every copy of every reading of a series in a window that
-	// is in a table, expired or not, and was acknowledged before. First reports
-	// that no other copy in a table arrived before. The readings come in their
-	// order, and are good during the call only.
-	Each(ctx context.Context, s varve.Series, w varve.Window, each func(r *varve.Reading, first bool)) error
+// Source provides the readings from which roll-ups are computed.
+type Source interface {
+	// ScanCopies calls scan for each stored copy of each reading of a series in a window, in
+	// the order of positions. It includes expired readings that have not been dropped, and all
+	// readings that were acknowledged before. It ends with the first error of scan.
+	ScanCopies(ctx context.Context, s varve.Series, w varve.Window, scan func(store.Copy) error) error
 }
 
-// slot is one partial: an hour, and a day of arrival.
-type slot struct{ hour, arrival int64 }
+// partialSet holds stored partials of hours or of days, put together from their items.
+// Partials of dirty slots may lack parts.
+type partialSet map[slot]*Partial
 
-func (at slot) String() string {
-	return fmt.Sprintf("%s, as of %s", Hourly.start(at.hour).Format(time.RFC3339), dayText(at.arrival))
+// addItem adds an item, with the fields of a set. Items must come in the order of their keys.
+func (m partialSet) addItem(it *store.Item, at slot, part int64, only fieldSet) (err error) {
+	if part == 0 {
+		m[at], err = parsePartial(it, only)
+		return err
+	}
+	if p := m[at]; p != nil {
+		return p.parsePart(it, part, only)
+	}
+	return nil
 }
 
-// span is a run of hours: from, to (exclusive).
-type span struct{ from, to int64 }
-
-func (h span) window() varve.Window {
-	return varve.Window{From: Hourly.start(h.from), To: Hourly.start(h.to)}
-}
-
-// records reads what rollup keeps in items.
+// records reads the markers and partials of series, and recounts slots.
 type records struct {
 	items  store.Items
-	raw    Raw
+	source Source
 	resent Resent
 }
 
-// marks returns the marks of a series that cover any hour of a span.
-func (r *records) marks(ctx context.Context, s varve.Series, h span) (list []mark, err error) {
-	// A mark that covers an hour begins on its day.
-	q := store.ItemQuery{PK: pkOf(s), From: markFrom(h.from / dayHours * dayHours), To: markFrom(h.to), Consistent: true}
-	err = r.each(ctx, q, func(it *store.Item) error {
-		_, m, err := parseMark(it.Key)
+// markers returns the markers of a series that cover any hour of a span.
+func (r *records) markers(ctx context.Context, s varve.Series, h span) (list []dirtyMarker, err error) {
+	// A marker that covers an hour begins on the same day.
+	q := store.ItemQuery{PK: partitionOf(s), From: markerKeyFrom(h.from / dayHours * dayHours), To: markerKeyFrom(h.to), Consistent: true}
+	err = r.scanItems(ctx, q, func(it *store.Item) error {
+		_, m, err := parseMarker(it.Key)
 		if err == nil && m.from+m.hours > h.from {
 			list = append(list, m)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("marks of %s: %w", s, err)
+		return nil, fmt.Errorf("dirty markers of %s: %w", s, err)
 	}
 	return list, nil
 }
 
-// each calls each with the items of a query, to its end.
-func (r *records) each(ctx context.Context, q store.ItemQuery, each func(*store.Item) error) error {
+// hourPartials returns the stored partials of a span, with the fields of a set.
+func (r *records) hourPartials(ctx context.Context, s varve.Series, h span, only fieldSet) (partialSet, error) {
+	return r.readPartials(ctx, s, hourKeyFrom(h.from), hourKeyFrom(h.to), only)
+}
+
+// dayPartials returns the stored partials of a day.
+func (r *records) dayPartials(ctx context.Context, s varve.Series, day int64) (partialSet, error) {
+	return r.readPartials(ctx, s, dayKeyFrom(day), dayKeyFrom(day+1), nil)
+}
+
+func (r *records) readPartials(ctx context.Context, s varve.Series, from, to string, only fieldSet) (partialSet, error) {
+	set := partialSet{}
+	q := store.ItemQuery{PK: partitionOf(s), From: from, To: to, Consistent: true}
+	err := r.scanItems(ctx, q, func(it *store.Item) error {
+		at, part, err := parsePartialKey(it.SK)
+		if err != nil {
+			return err
+		}
+		return set.addItem(it, at, part, only)
+	})
+	return set, err
+}
+
+// scanItems calls scan for all items of a query, page by page.
+func (r *records) scanItems(ctx context.Context, q store.ItemQuery, scan func(*store.Item) error) error {
 	for {
 		page, err := r.items.Query(ctx, q)
 		if err != nil {
 			return err
 		}
 		for i := range page.Items {
-			if err := each(&page.Items[i]); err != nil {
+			if err := scan(&page.Items[i]); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/store"
 )
 
 // evenly returns readings of three fields, evenly spread over a time, that arrived
@@ -28,16 +29,18 @@ func evenly(n int, over time.Duration, arrival int64) (list []varve.Reading, slo
 }
 
 // recounted counts readings, of which all are first copies.
-func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[slot]bool, partials rest) map[slot]*Partial {
+func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[slot]bool, partials partialSet) map[slot]*Partial {
 	c := newRecount(IgnoreResent, blank, slots, slots, partials)
 	for i := range readings {
-		c.add(&readings[i], true)
+		if err := c.add(store.Copy{Reading: &readings[i], First: true}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := c.finish(); err != nil {
 		t.Fatal(err)
 	}
 	counted := map[slot]*Partial{}
-	for at, a := range c.counts {
+	for at, a := range c.aggregates {
 		counted[at] = a.partial()
 	}
 	return counted
@@ -47,16 +50,16 @@ func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[sl
 // sketch, and as the worker does when all of it is resent, and the first copies are gone.
 func BenchmarkRecount(b *testing.B) {
 	for _, n := range []int{1440, 24 * 3600} {
-		kept := tally{kept: &sketch{}}
+		kept := tally{sketch: &sketch{}}
 		first, slots := evenly(n, 24*time.Hour, 20_000)
 		again, late := evenly(n, 24*time.Hour, 20_040)
-		partials := rest(recounted(b, kept, first, slots, nil))
+		partials := partialSet(recounted(b, kept, first, slots, nil))
 		for _, c := range []struct {
 			name     string
 			blank    tally
 			readings []varve.Reading
 			slots    map[slot]bool
-			partials rest
+			partials partialSet
 			want     int64
 		}{
 			{"read", tally{}, first, slots, nil, int64(n / 24)},

@@ -11,79 +11,80 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Mended is the result of [Worker.Mend].
-type Mended struct {
-	Hours, Days int // partials that were written
-	// Lost is the event times whose roll-ups may lack readings, in order.
+// Repaired is the result of [Aggregator.Repair].
+type Repaired struct {
+	Hours, Days int // the partials that were written
+	// Lost holds the event times whose roll-ups may lack readings, in order.
 	Lost []varve.Window
 }
 
-// Mend recounts the roll-ups of a series that lay in lost ranges of the registry.
-// Nothing else may use the store meanwhile.
+// Repair recounts the roll-ups of a series that lay in lost ranges of the registry. No other
+// process may use the store at the same time.
 //
-// An hour whose partial is lost is counted from the readings that are stored. A
-// partial that exists is replaced only by one of the same readings and more: it
-// may be all that is left of readings that are gone.
+// A lost partial of an hour is recounted from the stored readings. An existing partial is
+// replaced only by a partial that also has all of its readings: they may be gone.
 //
-// Gone is the event times whose readings may be gone. Those in the gaps are lost,
-// and so is each hour of which other partials have readings that are gone, and
-// each day that has more readings than its hours.
-func (w *Worker) Mend(ctx context.Context, s varve.Series, gaps []Gap, gone []varve.Window) (Mended, error) {
-	m := mending{w: w, series: s}
+// Gone holds the event times whose readings may be gone. Within the gaps, these are lost. Also
+// lost is each hour whose other partials have readings that are gone, and each day with more
+// readings than its hours.
+func (g *Aggregator) Repair(ctx context.Context, s varve.Series, gaps []Gap, gone []varve.Window) (Repaired, error) {
+	r := repairer{g: g, series: s}
 	var days []int64
-	for _, g := range gaps {
-		for _, r := range g.days(s) {
-			more, err := m.daysIn(ctx, r)
+	for _, gap := range gaps {
+		for _, in := range gap.days(s) {
+			found, err := r.daysIn(ctx, in.span())
 			if err != nil {
-				return Mended{}, fmt.Errorf("recount %s: %w", s, err)
+				return Repaired{}, fmt.Errorf("recount %s: %w", s, err)
 			}
-			days = append(days, more...)
-			in := span{r.from * dayHours, r.to * dayHours}.window()
+			days = append(days, found...)
+			window := in.span().window()
 			for _, x := range gone {
-				if x.Overlaps(in) {
-					m.lost(intersection(x, in))
+				if x.Overlaps(window) {
+					r.addLost(intersection(x, window))
 				}
 			}
 		}
 	}
 	slices.Sort(days)
 	for _, day := range slices.Compact(days) {
-		if err := m.mendDay(ctx, day); err != nil {
-			return m.Mended, fmt.Errorf("recount %s: %w", s, err)
+		if err := r.repairDay(ctx, day); err != nil {
+			return r.Repaired, fmt.Errorf("recount %s: %w", s, err)
 		}
 	}
-	m.Lost = union(m.Lost)
-	return m.Mended, nil
+	r.Lost = union(r.Lost)
+	return r.Repaired, nil
 }
 
-// mending recounts a series.
-type mending struct {
-	Mended
-	w      *Worker
+// repairer repairs the roll-ups of one series.
+type repairer struct {
+	Repaired
+	g      *Aggregator
 	series varve.Series
 }
 
-func (m *mending) lost(w varve.Window) { m.Lost = append(m.Lost, w) }
+func (r *repairer) addLost(w varve.Window) { r.Lost = append(r.Lost, w) }
 
-// daysIn returns the days of a range that have readings or partials.
-func (m *mending) daysIn(ctx context.Context, r dayRange) (days []int64, err error) {
+// daysIn returns the days of a span that have readings or partials.
+func (r *repairer) daysIn(ctx context.Context, within span) (days []int64, err error) {
 	last := int64(-1)
 	add := func(day int64) {
 		if day != last {
 			days, last = append(days, day), day
 		}
 	}
-	within := span{r.from * dayHours, r.to * dayHours}
-	err = m.w.raw.Each(ctx, m.series, within.window(), func(x *varve.Reading, _ bool) { add(dayOf(x.Time.Unix())) })
+	err = r.g.source.ScanCopies(ctx, r.series, within.window(), func(x store.Copy) error {
+		add(dayOf(x.Reading.Time.Unix()))
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	for _, q := range []store.ItemQuery{
-		{From: dayFrom(r.from), To: dayFrom(r.to)}, {From: hourFrom(within.from), To: hourFrom(within.to)},
+		{From: dayKeyFrom(within.from / dayHours), To: dayKeyFrom(within.to / dayHours)}, {From: hourKeyFrom(within.from), To: hourKeyFrom(within.to)},
 	} {
-		q.PK, q.Consistent = pkOf(m.series), true
-		err := m.w.each(ctx, q, func(it *store.Item) error {
-			at, _, err := parseKey(it.SK)
+		q.PK, q.Consistent = partitionOf(r.series), true
+		err := r.g.scanItems(ctx, q, func(it *store.Item) error {
+			at, _, err := parsePartialKey(it.SK)
 			if q.From[0] == 'H' {
 				at.hour /= dayHours
 			}
@@ -97,126 +98,111 @@ func (m *mending) daysIn(ctx context.Context, r dayRange) (days []int64, err err
 	return days, nil
 }
 
-// dayState is the stored roll-ups of a day.
+// dayState is the stored state of one day, without partials that lack parts.
 type dayState struct {
 	dirty    map[slot]bool
-	partials rest // of hours; those that lack parts are left out
-	days     rest
+	partials partialSet // of hours
+	days     partialSet
 }
 
-func (m *mending) read(ctx context.Context, day int64) (d dayState, err error) {
-	h := span{day * dayHours, (day + 1) * dayHours}
-	marks, err := m.w.marks(ctx, m.series, h)
+// readDay reads the stored state of a day.
+func (r *repairer) readDay(ctx context.Context, day int64) (d dayState, err error) {
+	markers, err := r.g.markers(ctx, r.series, daySpan(day))
 	if err != nil {
 		return d, err
 	}
-	d.dirty = slotsOf(marks, h)
-	if d.partials, err = m.w.hours(ctx, m.series, h, nil); err != nil {
+	d.dirty = dirtySlots(markers, daySpan(day))
+	if d.partials, err = r.g.hourPartials(ctx, r.series, daySpan(day), nil); err != nil {
 		return d, err
 	}
-	if d.days, err = m.w.dayPartials(ctx, m.series, day); err != nil {
+	if d.days, err = r.g.dayPartials(ctx, r.series, day); err != nil {
 		return d, err
 	}
-	torn := func(_ slot, p *Partial) bool { return p.whole() != nil }
-	maps.DeleteFunc(d.partials, torn)
-	maps.DeleteFunc(d.days, torn)
+	incomplete := func(_ slot, p *Partial) bool { return p.checkComplete() != nil }
+	maps.DeleteFunc(d.partials, incomplete)
+	maps.DeleteFunc(d.days, incomplete)
 	return d, nil
 }
 
-// dayPartials returns the partials of a day.
-func (r *records) dayPartials(ctx context.Context, s varve.Series, day int64) (rest, error) {
-	found := rest{}
-	q := store.ItemQuery{PK: pkOf(s), From: dayFrom(day), To: dayFrom(day + 1), Consistent: true}
-	err := r.each(ctx, q, func(it *store.Item) error {
-		at, part, err := parseKey(it.SK)
-		if err != nil {
-			return err
-		}
-		return found.take(it, at, part, nil)
-	})
-	return found, err
-}
-
-// mendDay writes the partials that a day lacks.
-func (m *mending) mendDay(ctx context.Context, day int64) error {
-	d, err := m.read(ctx, day)
+// repairDay writes the missing and outdated partials of a day.
+func (r *repairer) repairDay(ctx context.Context, day int64) error {
+	d, err := r.readDay(ctx, day)
 	if err != nil {
 		return err
 	}
-	lacking, err := m.lacking(ctx, day, &d)
+	slots, err := r.slotsToRecount(ctx, day, &d)
 	if err != nil {
 		return err
 	}
-	unsettled := maps.Clone(d.dirty)
-	maps.Copy(unsettled, lacking)
-	counted, err := m.w.count(ctx, m.series, newRecount(m.w.resent, tally{kept: &sketch{}}, lacking, unsettled, d.partials))
+	ignored := maps.Clone(d.dirty)
+	maps.Copy(ignored, slots)
+	recounted, err := r.g.recountSlots(ctx, r.series, newRecount(r.g.resent, tally{sketch: &sketch{}}, slots, ignored, d.partials))
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(counted, func(_ slot, p *Partial) bool { return p.Readings == 0 && !p.again })
+	maps.DeleteFunc(recounted, func(_ slot, p *Partial) bool { return p.isEmpty() })
 	var puts []store.Item
-	for at, p := range counted {
-		puts = append(puts, p.items(hourKey(m.series, at.hour, at.arrival), partBytes)...)
+	for at, p := range recounted {
+		puts = append(puts, p.items(hourKey(r.series, at.hour, at.arrival), maxPartBytes)...)
 	}
-	sums, err := m.sums(day, &d, counted)
+	sums, err := r.daySums(day, &d, recounted)
 	if err != nil {
 		return err
 	}
 	for at, p := range sums {
-		puts = append(puts, p.items(dayKey(m.series, day, at), partBytes)...)
+		puts = append(puts, p.items(dayKey(r.series, day, at), maxPartBytes)...)
 	}
-	m.Hours, m.Days = m.Hours+len(counted), m.Days+len(sums)
-	return m.w.items.PutAll(ctx, puts)
+	r.Hours, r.Days = r.Hours+len(recounted), r.Days+len(sums)
+	return r.g.items.PutAll(ctx, puts)
 }
 
-// lacking returns the slots to count: those that are behind the readings, and
-// those without a partial, of which it also says that they may lack readings.
-func (m *mending) lacking(ctx context.Context, day int64, d *dayState) (map[slot]bool, error) {
-	c := newRecount(m.w.resent, tally{only: noField, found: &found{}}, nil, d.dirty, d.partials)
-	h := span{day * dayHours, (day + 1) * dayHours}
-	if err := cmp.Or(m.w.raw.Each(ctx, m.series, h.window(), c.add), c.finish()); err != nil {
+// slotsToRecount returns the slots with an outdated partial or without one. If the readings of
+// a slot without a partial are uncertain, its hour is lost, too.
+func (r *repairer) slotsToRecount(ctx context.Context, day int64, d *dayState) (map[slot]bool, error) {
+	c := newRecount(r.g.resent, tally{only: noFields, list: &readingList{}}, nil, d.dirty, d.partials)
+	if err := cmp.Or(r.g.source.ScanCopies(ctx, r.series, daySpan(day).window(), c.add), c.finish()); err != nil {
 		return nil, err
 	}
-	behind, left := compare(c.counts, d.partials, d.dirty)
+	lacking, unknown := outdatedSlots(c.aggregates, d.partials, d.dirty)
 	slots := map[slot]bool{}
-	for _, at := range behind {
+	for _, at := range lacking {
 		slots[at] = true
 	}
-	for _, at := range left {
+	for _, at := range unknown {
 		if d.partials[at] == nil {
 			slots[at] = true
-			m.lost(span{at.hour, at.hour + 1}.window())
+			r.addLost(span{at.hour, at.hour + 1}.window())
 		}
 	}
 	return slots, nil
 }
 
-// sums returns the partials of a day that are missing or smaller than their hours,
-// by day of arrival. A larger one has readings of hours that are lost.
-func (m *mending) sums(day int64, d *dayState, counted map[slot]*Partial) (map[int64]*Partial, error) {
-	arrivals, busy := map[int64]bool{}, map[int64]bool{}
-	for _, slots := range []map[slot]*Partial{d.partials, counted, d.days} {
+// daySums returns the partials of a day that are missing, or smaller than the sum of their
+// hours, by arrival day. If a stored partial is larger, its hours have lost readings.
+func (r *repairer) daySums(day int64, d *dayState, recounted map[slot]*Partial) (map[int64]*Partial, error) {
+	arrivals, dirty := map[int64]bool{}, map[int64]bool{}
+	for _, slots := range []map[slot]*Partial{d.partials, recounted, d.days} {
 		for at := range slots {
 			arrivals[at.arrival] = true
 		}
 	}
 	for at := range d.dirty {
-		busy[at.arrival] = true
+		dirty[at.arrival] = true
 	}
 	sums := map[int64]*Partial{}
 	for arrival := range arrivals {
-		own := maps.Clone(counted)
+		own := maps.Clone(recounted)
 		maps.DeleteFunc(own, func(at slot, _ *Partial) bool { return at.arrival != arrival })
-		sum, err := group{m.series, day, arrival}.sum(own, d.partials)
+		sum, err := group{r.series, day, arrival}.sum(own, d.partials)
 		if err != nil {
 			return nil, err
 		}
-		is := d.days[slot{day, arrival}]
+		stored := d.days[slot{day, arrival}]
 		switch {
-		case is != nil && is.Readings > sum.Readings && !busy[arrival]:
-			m.lost(span{day * dayHours, (day + 1) * dayHours}.window())
-		case busy[arrival]: // its worker adds it up
-		case is == nil && (sum.Readings > 0 || sum.again), is != nil && is.Readings < sum.Readings:
+		case stored != nil && stored.Readings > sum.Readings && !dirty[arrival]:
+			r.addLost(daySpan(day).window())
+		case dirty[arrival]: // the aggregator adds it up
+		case stored == nil && !sum.isEmpty(), stored != nil && stored.Readings < sum.Readings:
 			sums[arrival] = sum
 		}
 	}
@@ -234,7 +220,7 @@ func intersection(a, b varve.Window) varve.Window {
 	return a
 }
 
-// union sorts windows and joins those that touch.
+// union sorts windows and joins adjacent ones.
 func union(list []varve.Window) (joined []varve.Window) {
 	slices.SortFunc(list, func(a, b varve.Window) int { return a.From.Compare(b.From) })
 	for _, w := range list {

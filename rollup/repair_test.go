@@ -44,10 +44,10 @@ func (w *world) lose(from, to int) rollup.Gap {
 }
 
 // mend recounts a gap in all series.
-func (w *world) mend(g rollup.Gap, gone ...varve.Window) (all rollup.Mended) {
+func (w *world) mend(g rollup.Gap, gone ...varve.Window) (all rollup.Repaired) {
 	w.t.Helper()
 	for _, device := range devices {
-		m, err := w.worker(0).Mend(context.Background(), seriesOf(device), []rollup.Gap{g}, gone)
+		m, err := w.worker(0).Repair(context.Background(), seriesOf(device), []rollup.Gap{g}, gone)
 		if err != nil {
 			w.t.Fatalf("%v", err)
 		}

@@ -6,18 +6,18 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Resent is how readings count of which it is unclear whether they are copies of
-// readings that were counted before and are gone.
+// Resent selects how unclear readings count: readings that may be copies of dropped readings
+// which were counted before.
 type Resent uint8
 
-// The settings. With IgnoreResent, no reading ever counts twice; with CountResent,
-// none is ever missing.
+// The settings. With IgnoreResent, no reading ever counts twice. With CountResent, no reading
+// is ever missing.
 const (
 	IgnoreResent Resent = iota
 	CountResent
 )
 
-// String returns the setting's word.
+// String returns the value of the setting rollups.resent.
 func (r Resent) String() string {
 	if r == CountResent {
 		return "count"
@@ -25,95 +25,94 @@ func (r Resent) String() string {
 	return "ignore"
 }
 
-// sieve tells the readings of a slot that are new from copies of readings that
-// were counted on an earlier day. It takes them in the order of time.
-type sieve struct {
-	seen
-	blank  tally // what tallies begin as
-	minute int   // whose readings inMinute has
-	// Readings are in inMinute where partials have summaries of their minute, else
-	// in inHour.
-	inMinute, inHour run
+// copyFilter separates new readings of a slot from copies of readings that were counted on
+// an earlier arrival day. Readings must be added in the order of their positions.
+type copyFilter struct {
+	earlierReadings
+	blank  tally // the settings of tallies
+	minute int   // the minute of the readings in inMinute
+	// Readings are pending in inMinute if partials have summaries of their minute, else in
+	// inHour.
+	inMinute, inHour pendingReadings
 	known, unclear   *tally
 }
 
-func newSieve(s seen, blank tally) *sieve {
-	return &sieve{
-		seen: s, blank: blank, minute: -1,
-		inMinute: run{mask: 1<<(8*digestBytes) - 1, held: blank.fresh()},
-		inHour:   run{of: s.hours, mask: ^uint64(0), held: blank.fresh()},
-		known:    blank.fresh(), unclear: blank.fresh(),
+func newCopyFilter(earlier earlierReadings, blank tally) *copyFilter {
+	return &copyFilter{
+		earlierReadings: earlier, blank: blank, minute: -1,
+		inMinute: pendingReadings{mask: 1<<(8*digestBytes) - 1, tally: blank.newEmpty()},
+		inHour:   pendingReadings{candidates: earlier.hours, mask: ^uint64(0), tally: blank.newEmpty()},
+		known:    blank.newEmpty(), unclear: blank.newEmpty(),
 	}
 }
 
-// add takes a reading.
-func (s *sieve) add(r *varve.Reading) {
+// add adds a reading.
+func (f *copyFilter) add(r *varve.Reading) {
 	e := entryOf(r.Position())
-	if e.minute != s.minute {
-		s.endMinute()
-		s.minute, s.inMinute.of = e.minute, slices.Clone(s.minutes[e.minute])
+	if e.minute != f.minute {
+		f.endMinute()
+		f.minute, f.inMinute.candidates = e.minute, slices.Clone(f.minutes[e.minute])
 	}
-	to := &s.inHour
+	to := &f.inHour
 	switch {
-	case s.prints[e.print()]:
-		s.known.add(r)
+	case f.fingerprints[e.fingerprint()]:
+		f.known.add(r)
 		return
-	case len(s.inMinute.of) > 0:
-		to = &s.inMinute
+	case len(f.inMinute.candidates) > 0:
+		to = &f.inMinute
 	}
-	to.held.add(r)
-	to.release(s.known)
+	to.tally.add(r)
+	to.releaseKnown(f.known)
 }
 
-// endMinute ends a minute: whatever it holds yet is unclear.
-func (s *sieve) endMinute() {
-	if s.inMinute.held.sum.Readings > 0 {
-		s.inMinute.handOn(s.unclear)
+// endMinute ends a minute. Its pending readings are unclear.
+func (f *copyFilter) endMinute() {
+	if f.inMinute.tally.sum.Readings > 0 {
+		f.inMinute.moveTo(f.unclear)
 	}
 }
 
-// end ends the hour, and returns the new readings. Whatever else there is, is
-// known, or unclear.
-func (s *sieve) end() *tally {
-	s.endMinute()
-	if len(s.inHour.of) == 0 {
-		return s.inHour.held
+// finish ends the hour, and returns the new readings. All others are in known or unclear.
+func (f *copyFilter) finish() *tally {
+	f.endMinute()
+	if len(f.inHour.candidates) == 0 {
+		return f.inHour.tally
 	}
-	s.inHour.handOn(s.unclear)
-	return s.inHour.held
+	f.inHour.moveTo(f.unclear)
+	return f.inHour.tally
 }
 
-// run is readings that follow one another, of which some may be known.
-type run struct {
-	of   []summary // of known readings that may be among them
-	mask uint64    // the bits of digests that the summaries have
-	held *tally    // since the last that were known
+// pendingReadings are consecutive readings since the last known ones. They may be known.
+type pendingReadings struct {
+	candidates []summary // of known readings that may be among them
+	mask       uint64    // the bits of digests that summaries hold
+	tally      *tally
 }
 
-// release hands on what is held if it is exactly what one of the summaries is of,
-// or all of them are together.
-func (r *run) release(known *tally) {
+// releaseKnown moves the readings to known if they match one of the candidates, or all
+// candidates together.
+func (p *pendingReadings) releaseKnown(known *tally) {
 	var all summary
-	for i, o := range r.of {
-		if r.holds(o) {
-			r.of = slices.Delete(r.of, i, i+1)
-			r.handOn(known)
+	for i, o := range p.candidates {
+		if p.matches(o) {
+			p.candidates = slices.Delete(p.candidates, i, i+1)
+			p.moveTo(known)
 			return
 		}
 		all.add(o)
 	}
-	if len(r.of) > 0 && r.holds(all) {
-		r.of = nil
-		r.handOn(known)
+	if len(p.candidates) > 0 && p.matches(all) {
+		p.candidates = nil
+		p.moveTo(known)
 	}
 }
 
-func (r *run) holds(s summary) bool {
-	return r.held.sum.Readings == s.readings && (r.held.sum.digest^s.digest)&r.mask == 0
+func (p *pendingReadings) matches(s summary) bool {
+	return p.tally.sum.Readings == s.readings && (p.tally.sum.digest^s.digest)&p.mask == 0
 }
 
-// handOn empties the run into a tally.
-func (r *run) handOn(to *tally) {
-	to.absorb(r.held)
-	r.held = r.held.fresh()
+// moveTo moves all readings into a tally.
+func (p *pendingReadings) moveTo(to *tally) {
+	to.absorb(p.tally)
+	p.tally = p.tally.newEmpty()
 }

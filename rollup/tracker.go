@@ -12,92 +12,75 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-const (
-	// reliance is how long before a mark's end writers stop relying on it, and
-	// giveUp how long before it they give up what they are writing.
-	reliance = 5 * time.Minute
-	giveUp   = time.Minute
-	// settled is how long after a mark's end, by its own clock, the worker takes
-	// it: clocks may differ by ten minutes.
-	settled = 15 * time.Minute
-	// step is to what the ends of marks for late readings are rounded, so that
-	// writers put the same ones.
-	step = 30 * time.Minute
-	// turn is how long before a day it may already be that day elsewhere.
-	turn = 15 * time.Minute
-)
+// maxKnownMarkers is the number of markers that a tracker remembers.
+const maxKnownMarkers = 1 << 18
 
-// maxKnown is how many marks are remembered.
-const maxKnown = 1 << 18
-
-// Marker puts marks before readings are written, and remembers them. It is safe
-// for concurrent use.
-type Marker struct {
+// Tracker puts dirty markers before readings are written, and remembers them. It is safe for
+// concurrent use.
+type Tracker struct {
 	items store.Items
 	now   func() time.Time
 
 	mu      sync.RWMutex
-	streams map[streamKey]map[string][]known // marks that are there, by device
-	size    int                              // marks in streams
+	streams map[streamKey]map[string][]knownMarker // stored markers, by device
+	size    int                                    // the number of markers in streams
 }
 
 type streamKey struct{ tenant, stream string }
 
-// known is a mark that is there.
-type known struct {
-	mark
-	late bool // it is not of the current hour
+// knownMarker is a stored marker.
+type knownMarker struct {
+	dirtyMarker
+	late bool // its hour was not current
 }
 
-// NewMarker returns a marker that puts marks into items.
-func NewMarker(items store.Items, now func() time.Time) *Marker {
-	return &Marker{items: items, now: now, streams: map[streamKey]map[string][]known{}}
+// NewTracker returns a tracker that puts markers into items.
+func NewTracker(items store.Items, now func() time.Time) *Tracker {
+	return &Tracker{items: items, now: now, streams: map[streamKey]map[string][]knownMarker{}}
 }
 
-// Mark makes sure that there are marks for the readings without a verdict, which
-// all arrived at one time, and returns until when they may be written: what is
-// written later may be missing in roll-ups. The marks are durable then. If it
-// fails, none of the readings may be written.
-func (m *Marker) Mark(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error) {
-	now := m.now()
-	w := marking{
-		now: now.Unix(), valid: now.Add(reliance).Unix(), until: math.MaxInt64,
-		first: dayOf(arrived.Unix()), last: dayOf(now.Add(turn).Unix()),
+// MarkDirty makes durable markers for the hours of the readings without a verdict. All
+// readings arrived at one time. MarkDirty returns the time until which they may be written:
+// later writes may be missing in roll-ups. If it fails, no reading may be written.
+func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error) {
+	now := t.now()
+	q := markRequest{
+		now: now.Unix(), valid: now.Add(validityMargin).Unix(), until: math.MaxInt64,
+		first: dayOf(arrived.Unix()), last: dayOf(now.Add(dayOverlap).Unix()),
 	}
-	// Where a copy of a reading arrived on a later day, and lies in another
-	// table, it no longer counts there once this one is written.
-	w.last = max(w.first, w.last)
-	m.look(&w, readings, verdicts)
-	if len(w.missing) > 0 {
-		if err := m.items.PutAll(ctx, m.choose(&w, readings)); err != nil {
-			return time.Time{}, fmt.Errorf("mark what roll-ups have to count: %w", err)
+	// A copy that arrived on a later day may lie in another table. It no longer counts there
+	// after this write.
+	q.last = max(q.first, q.last)
+	t.findUnmarked(&q, readings, verdicts)
+	if len(q.unmarked) > 0 {
+		if err := t.items.PutAll(ctx, t.chooseMarkers(&q, readings)); err != nil {
+			return time.Time{}, fmt.Errorf("put dirty markers: %w", err)
 		}
-		m.remember(&w)
+		t.rememberMarkers(&q)
 	}
-	if w.until == math.MaxInt64 { // nothing is to be written
-		return now.Add(reliance), nil
+	if q.until == math.MaxInt64 { // no reading is to be written
+		return now.Add(validityMargin), nil
 	}
-	return time.Unix(w.until, 0).Add(-giveUp), nil
+	return time.Unix(q.until, 0).Add(-writeMargin), nil
 }
 
-// marking is one call of Mark.
-type marking struct {
-	now, valid  int64 // unix seconds; a mark may be relied on if its end is after valid
-	first, last int64 // days of arrival to mark
-	until       int64 // the earliest end of the marks relied on
-	missing     []int // readings whose hour has none, the first of each run
-	chosen      map[varve.Series][]known
+// markRequest is one call of MarkDirty.
+type markRequest struct {
+	now, valid  int64 // unix seconds; only markers that end after valid are relied on
+	first, last int64 // the arrival days to mark
+	until       int64 // the earliest end of the markers
+	unmarked    []int // indexes of readings whose hour has no marker, the first of each series and hour in a row
+	chosen      map[varve.Series][]knownMarker
 }
 
-// look finds the readings for which there is no mark that can be relied on. It
-// runs for every reading that comes in, so it is made for runs of one series or
-// stream.
-func (m *Marker) look(w *marking, readings []varve.Reading, verdicts []varve.Verdict) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+// findUnmarked finds the readings whose hours have no valid marker. It runs for each reading
+// of each write, so it is optimised for consecutive readings of one series or stream.
+func (t *Tracker) findUnmarked(q *markRequest, readings []varve.Reading, verdicts []varve.Verdict) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	var last *varve.Reading
 	var hour int64
-	var devices map[string][]known
+	var devices map[string][]knownMarker
 	for i := range readings {
 		r := &readings[i]
 		if verdicts[i].Outcome != 0 {
@@ -108,25 +91,25 @@ func (m *Marker) look(w *marking, readings []varve.Reading, verdicts []varve.Ver
 			continue
 		}
 		if last == nil || r.Stream != last.Stream || r.Tenant != last.Tenant {
-			devices = m.streams[streamKey{r.Tenant, r.Stream}]
+			devices = t.streams[streamKey{r.Tenant, r.Stream}]
 		}
 		last, hour = r, h
-		if until := w.covered(devices[r.Device], h); until > 0 {
-			w.until = min(w.until, until)
+		if until := q.coveredUntil(devices[r.Device], h); until > 0 {
+			q.until = min(q.until, until)
 		} else {
-			w.missing = append(w.missing, i)
+			q.unmarked = append(q.unmarked, i)
 		}
 	}
 }
 
-// covered returns the earliest end of the marks that cover an hour on every day
-// of arrival that is to be marked; 0 if there is a day without one.
-func (w *marking) covered(marks []known, hour int64) int64 {
+// coveredUntil returns the time until which an hour is marked for all arrival days. It is 0 if
+// an arrival day has no valid marker.
+func (q *markRequest) coveredUntil(markers []knownMarker, hour int64) int64 {
 	earliest := int64(math.MaxInt64)
-	for day := w.first; day <= w.last; day++ {
+	for day := q.first; day <= q.last; day++ {
 		until := int64(0)
-		for i := range marks {
-			if k := &marks[i]; k.arrival == day && k.until > w.valid && k.covers(hour) {
+		for i := range markers {
+			if k := &markers[i]; k.arrival == day && k.until > q.valid && k.covers(hour) {
 				until = max(until, k.until)
 			}
 		}
@@ -135,42 +118,39 @@ func (w *marking) covered(marks []known, hour int64) int64 {
 	return earliest
 }
 
-// choose chooses a mark for each reading that has none, and returns them as
-// items.
-func (m *Marker) choose(w *marking, readings []varve.Reading) (items []store.Item) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	w.chosen = map[varve.Series][]known{}
-	for _, i := range w.missing {
+// chooseMarkers chooses markers for the unmarked readings, and returns them as items.
+func (t *Tracker) chooseMarkers(q *markRequest, readings []varve.Reading) (items []store.Item) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	q.chosen = map[varve.Series][]knownMarker{}
+	for _, i := range q.unmarked {
 		r := &readings[i]
 		hour := hourOf(r.Time.Unix())
-		if w.covered(w.chosen[r.Series], hour) > 0 {
-			continue // an earlier one of this call
+		if q.coveredUntil(q.chosen[r.Series], hour) > 0 {
+			continue // by a marker for an earlier reading of this call
 		}
-		there := m.streams[streamKey{r.Tenant, r.Stream}][r.Device]
-		for day := w.first; day <= w.last; day++ {
-			k := w.mark(hour, day, there, w.chosen[r.Series])
-			w.until = min(w.until, k.until)
-			w.chosen[r.Series] = append(w.chosen[r.Series], k)
+		stored := t.streams[streamKey{r.Tenant, r.Stream}][r.Device]
+		for day := q.first; day <= q.last; day++ {
+			k := q.newMarker(hour, day, stored, q.chosen[r.Series])
+			q.until = min(q.until, k.until)
+			q.chosen[r.Series] = append(q.chosen[r.Series], k)
 			items = append(items, k.item(r.Series))
 		}
 	}
 	return items
 }
 
-// mark returns the mark for an hour. The current hour's lasts for half an hour
-// beyond it. Another's lasts for half an hour to an hour, and the second one of
-// a day covers the day: so an upload of many days needs few.
-func (w *marking) mark(hour, arrival int64, there, chosen []known) known {
+// newMarker returns a marker for an hour. If the device has a valid marker for another late
+// hour of that day, the new one covers the whole day: an upload of many days needs few.
+func (q *markRequest) newMarker(hour, arrival int64, stored, chosen []knownMarker) knownMarker {
 	begin := hour * hourSeconds
-	if end := begin + hourSeconds; end > w.now && begin <= w.now+int64(turn/time.Second) {
-		return known{mark: mark{from: hour, hours: 1, arrival: arrival, until: end + int64(step/time.Second)}}
+	if end := begin + hourSeconds; end > q.now && begin <= q.now+int64(dayOverlap/time.Second) {
+		return knownMarker{dirtyMarker: dirtyMarker{from: hour, hours: 1, arrival: arrival, until: end + int64(markerRounding/time.Second)}}
 	}
-	round := int64(step / time.Second)
-	k := known{mark: mark{from: hour, hours: 1, arrival: arrival, until: w.now/round*round + 2*round}, late: true}
-	for _, marks := range [][]known{there, chosen} {
-		for _, o := range marks {
-			if o.late && o.arrival == arrival && o.day() == k.day() && o.until > w.valid {
+	k := knownMarker{dirtyMarker: dirtyMarker{from: hour, hours: 1, arrival: arrival, until: lateMarkerEnd(q.now)}, late: true}
+	for _, markers := range [][]knownMarker{stored, chosen} {
+		for _, o := range markers {
+			if o.late && o.arrival == arrival && o.day() == k.day() && o.until > q.valid {
 				k.from, k.hours = k.day()*dayHours, dayHours
 			}
 		}
@@ -178,39 +158,39 @@ func (w *marking) mark(hour, arrival int64, there, chosen []known) known {
 	return k
 }
 
-// remember remembers the marks that were put.
-func (m *Marker) remember(w *marking) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.size > maxKnown {
-		m.forget(w.valid)
+// rememberMarkers remembers the chosen markers, which are stored now.
+func (t *Tracker) rememberMarkers(q *markRequest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.size > maxKnownMarkers {
+		t.forgetExpired(q.valid)
 	}
-	for s, marks := range w.chosen {
+	for s, markers := range q.chosen {
 		k := streamKey{s.Tenant, s.Stream}
-		devices := m.streams[k]
+		devices := t.streams[k]
 		if devices == nil {
-			devices = map[string][]known{}
-			m.streams[streamKey{strings.Clone(s.Tenant), strings.Clone(s.Stream)}] = devices
+			devices = map[string][]knownMarker{}
+			t.streams[streamKey{strings.Clone(s.Tenant), strings.Clone(s.Stream)}] = devices
 		}
-		var list []known
+		var list []knownMarker
 		for _, o := range devices[s.Device] {
-			if o.until > w.valid {
+			if o.until > q.valid {
 				list = append(list, o)
 			}
 		}
-		m.size += len(list) + len(marks) - len(devices[s.Device])
-		devices[strings.Clone(s.Device)] = append(list, marks...)
+		t.size += len(list) + len(markers) - len(devices[s.Device])
+		devices[strings.Clone(s.Device)] = append(list, markers...)
 	}
 }
 
-// forget forgets the marks that cannot be relied on any more, or all of them if
-// there are still many: putting one again does no harm.
-func (m *Marker) forget(valid int64) {
-	m.size = 0
-	for k, devices := range m.streams {
-		for device, marks := range devices {
+// forgetExpired removes the markers that are no longer valid. If many remain, it removes all:
+// putting a marker twice is harmless.
+func (t *Tracker) forgetExpired(valid int64) {
+	t.size = 0
+	for k, devices := range t.streams {
+		for device, markers := range devices {
 			left := 0
-			for _, o := range marks {
+			for _, o := range markers {
 				if o.until > valid {
 					left++
 				}
@@ -219,14 +199,14 @@ func (m *Marker) forget(valid int64) {
 				delete(devices, device)
 				continue
 			}
-			m.size += len(marks)
+			t.size += len(markers)
 		}
 		if len(devices) == 0 {
-			delete(m.streams, k)
+			delete(t.streams, k)
 		}
 	}
-	if m.size > maxKnown/2 {
-		clear(m.streams)
-		m.size = 0
+	if t.size > maxKnownMarkers/2 {
+		clear(t.streams)
+		t.size = 0
 	}
 }

@@ -38,7 +38,7 @@ func TestMarks(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	clock := noon
 	items := &puts{Store: mem.New(nil)}
-	m := rollup.NewMarker(items, func() time.Time { return clock })
+	m := rollup.NewTracker(items, func() time.Time { return clock })
 	steps := []struct {
 		reason string
 		now    time.Duration // after noon
@@ -62,7 +62,7 @@ func TestMarks(t *testing.T) {
 		for _, ago := range s.ago {
 			readings = append(readings, bare("a", clock.Add(-ago)))
 		}
-		by, err := m.Mark(t.Context(), clock, readings, make([]varve.Verdict, len(readings)))
+		by, err := m.MarkDirty(t.Context(), clock, readings, make([]varve.Verdict, len(readings)))
 		if err != nil || !by.Equal(noon.Add(s.by)) {
 			t.Errorf("%s: by %s, want %s, %v", s.reason, by.Sub(noon), s.by, err)
 		}
@@ -103,28 +103,28 @@ func markText(t *testing.T, sk string) string {
 func TestManyMarks(t *testing.T) {
 	clock := time.Date(2026, 11, 21, 23, 50, 0, 0, time.UTC)
 	items := &puts{Store: mem.New(nil), err: errors.New("no")}
-	m := rollup.NewMarker(items, func() time.Time { return clock })
+	m := rollup.NewTracker(items, func() time.Time { return clock })
 	var readings []varve.Reading
 	for i := range 100 {
 		readings = append(readings, bare(string(rune('0'+i)), clock), bare(string(rune('0'+i)), clock.Add(1)))
 	}
 	verdicts := make([]varve.Verdict, len(readings))
 	verdicts[0], verdicts[1] = varve.Reject(varve.CodeMalformed, "x"), varve.Reject(varve.CodeMalformed, "x")
-	if _, err := m.Mark(t.Context(), clock, readings, verdicts); !errors.Is(err, items.err) {
+	if _, err := m.MarkDirty(t.Context(), clock, readings, verdicts); !errors.Is(err, items.err) {
 		t.Errorf("%v", err)
 	}
 	items.err = nil
 	for range 2 {
-		if _, err := m.Mark(t.Context(), clock, readings, verdicts); err != nil || items.calls != 1 || items.marks != 2*99 {
+		if _, err := m.MarkDirty(t.Context(), clock, readings, verdicts); err != nil || items.calls != 1 || items.marks != 2*99 {
 			t.Errorf("%d calls, %d marks, %v", items.calls, items.marks, err)
 		}
 	}
-	if _, err := m.Mark(t.Context(), clock, readings[:2], verdicts); err != nil || items.calls != 1 && items.marks != 2*99 {
+	if _, err := m.MarkDirty(t.Context(), clock, readings[:2], verdicts); err != nil || items.calls != 1 && items.marks != 2*99 {
 		t.Errorf("nothing to mark: %d calls, %v", items.calls, err)
 	}
 	// A request of yesterday's marks all days since.
 	clock = clock.Add(30 * time.Hour)
-	if _, err := m.Mark(t.Context(), clock.Add(-30*time.Hour), readings[2:3], verdicts[2:3]); err != nil || items.marks != 2*99+3 {
+	if _, err := m.MarkDirty(t.Context(), clock.Add(-30*time.Hour), readings[2:3], verdicts[2:3]); err != nil || items.marks != 2*99+3 {
 		t.Errorf("%d marks, %v", items.marks, err)
 	}
 }

@@ -73,8 +73,8 @@ func newWorld(t TB) *world {
 	}
 	w.rotator = rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Now: w.now, Holder: "rotator",
-		Policy: rotator.Policy{Grid: w.grid, Retention: w.policy, Drop: true, Grace: time.Hour, Count: rollup.CountedFor},
-		Needed: w.worker(0).Needed,
+		Policy:      rotator.Policy{Grid: w.grid, Retention: w.policy, Drop: true, Grace: time.Hour, RecountGrace: rollup.RecountWindow},
+		TablesInUse: w.worker(0).TablesInUse,
 	})
 	return w
 }
@@ -93,7 +93,7 @@ func (w *world) restart(i int) {
 		Writer: w.store, Creator: w.store, Streams: streams.New(w.store, now), Policy: w.policy, Grid: w.grid, Now: now,
 	}
 	if !w.off {
-		o.Marker = rollup.NewMarker(w.store, now)
+		o.Tracker = rollup.NewTracker(w.store, now)
 	}
 	w.routers[i] = router.New(o)
 }
@@ -111,11 +111,11 @@ func (w *world) raw(now func() time.Time) *query.Engine {
 }
 
 // worker returns a worker of a process of its own.
-func (w *world) worker(skew time.Duration) *rollup.Worker {
+func (w *world) worker(skew time.Duration) *rollup.Aggregator {
 	w.runs++
 	now := w.at(skew)
-	return rollup.NewWorker(rollup.WorkerOptions{
-		Items: w.store, Raw: w.raw(now), Now: now, Holder: fmt.Sprint("worker ", w.runs), Resent: w.resent,
+	return rollup.NewAggregator(rollup.AggregatorOptions{
+		Items: w.store, Source: w.raw(now), Now: now, Holder: fmt.Sprint("worker ", w.runs), Resent: w.resent,
 	})
 }
 

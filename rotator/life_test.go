@@ -89,7 +89,7 @@ func newLife(t *testing.T, seed uint64, maxDays int) *life {
 			},
 			Streams: map[string]retention.Stream{"debug": {Class: "short"}},
 		},
-		Drop: true, MaxDrops: 3 + rng.IntN(30), Grace: time.Duration(1+rng.IntN(15*24)) * time.Hour, Count: 3 * day,
+		Drop: true, MaxDrops: 3 + rng.IntN(30), Grace: time.Duration(1+rng.IntN(15*24)) * time.Hour, RecountGrace: 3 * day,
 	})
 	bound, ok := l.policy.Bound(l.clock, 20*day)
 	if !ok {

@@ -10,10 +10,10 @@ import (
 // keepNeeded keeps the tables that a plan would drop and that are needed. If
 // that cannot be told, none is dropped.
 func (r *Rotator) keepNeeded(ctx context.Context, p *Plan) error {
-	if r.opts.Needed == nil || p.Counts()[Drop] == 0 {
+	if r.opts.TablesInUse == nil || p.Counts()[Drop] == 0 {
 		return nil
 	}
-	why, err := r.opts.Needed(ctx)
+	why, err := r.opts.TablesInUse(ctx)
 	if err != nil {
 		err = fmt.Errorf("which tables are needed: %w", err)
 		why = func(grid.Table, time.Time) string { return err.Error() }

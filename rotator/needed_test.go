@@ -28,7 +28,7 @@ func TestNeeded(t *testing.T) {
 	unsure, asked := errors.New("the registry is away"), 0
 	r := rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: w.policy, Now: w.now, Holder: "needing",
-		Needed: func(context.Context) (func(grid.Table, time.Time) string, error) {
+		TablesInUse: func(context.Context) (func(grid.Table, time.Time) string, error) {
 			asked++
 			return func(t grid.Table, _ time.Time) string {
 				if t == first {

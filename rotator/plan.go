@@ -210,8 +210,8 @@ func (b *builder) drop(in *store.Info) {
 	switch {
 	case now.Before(in.Retired.Add(b.Grace)):
 		b.leave(in, "retired on %s, kept for %s in case it is wanted back", dateOr(in.Retired, ""), timefmt.FormatDuration(b.Grace))
-	case now.Before(in.Retired.Add(b.Count)):
-		b.leave(in, "retired on %s, kept for %s until all that arrived before is surely counted", dateOr(in.Retired, ""), timefmt.FormatDuration(b.Count))
+	case now.Before(in.Retired.Add(b.RecountGrace)):
+		b.leave(in, "retired on %s, kept for %s until all that arrived before is surely counted", dateOr(in.Retired, ""), timefmt.FormatDuration(b.RecountGrace))
 	case now.Before(in.Month.End().Add(floor)):
 		b.leave(in, "it is younger than a week past its month")
 	case !b.Drop:

@@ -37,7 +37,7 @@ func drawPolicy(t *rapid.T) rotator.Policy {
 			{Name: retention.DefaultClass, Retention: rapid.SampledFrom(keeps).Draw(t, "keep")},
 			{Name: "other", Retention: rapid.SampledFrom(keeps).Draw(t, "other keep")},
 		}},
-		Drop: rapid.Bool().Draw(t, "drop"), Seal: hours("seal", 7*24), Grace: hours("grace", 30*24), Count: hours("count", 10*24),
+		Drop: rapid.Bool().Draw(t, "drop"), Seal: hours("seal", 7*24), Grace: hours("grace", 30*24), RecountGrace: hours("count", 10*24),
 		MaxDrops: rapid.IntRange(0, 12).Draw(t, "max drops"),
 	}
 	if err := p.Validate(); err != nil {
@@ -129,7 +129,7 @@ func TestPlanHurtsNothing(t *testing.T) {
 				t.Fatalf("restore %s: %+v", a.Table, in)
 			case a.Kind == rotator.Drop:
 				if !gone || !s.policy.Drop || in.Hold != "" || in.Retired.IsZero() ||
-					s.now.Before(in.Retired.Add(max(s.policy.Grace, s.policy.Count))) || s.now.Before(in.Month.End().Add(7*day)) {
+					s.now.Before(in.Retired.Add(max(s.policy.Grace, s.policy.RecountGrace))) || s.now.Before(in.Month.End().Add(7*day)) {
 					t.Fatalf("drop %s at %s: last %s, %+v", a.Table, s.now, last, in)
 				}
 				dropped = append(dropped, in.Retired)

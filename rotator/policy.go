@@ -35,7 +35,7 @@ type Policy struct {
 	Grace time.Duration
 	// Count is how long a table stays retired at the least because what arrived
 	// before it was may have to be counted from it.
-	Count time.Duration
+	RecountGrace time.Duration
 	// MaxDrops is how many tables one run may drop. 0 is 100.
 	MaxDrops int
 }
@@ -71,7 +71,7 @@ func (p Policy) Validate() error {
 }
 
 // stay is how long a table stays retired.
-func (p Policy) stay() time.Duration { return max(p.Grace, p.Count) }
+func (p Policy) stay() time.Duration { return max(p.Grace, p.RecountGrace) }
 
 // State is where a table is in its life.
 type State string

@@ -31,8 +31,8 @@ type Options struct {
 	// Needed, if not nil, returns what says of a retired table why it is needed
 	// and must not be dropped; "" if it is not. It is asked when tables are to be
 	// dropped.
-	Needed func(context.Context) (func(t grid.Table, retired time.Time) string, error)
-	Events Events
+	TablesInUse func(context.Context) (func(t grid.Table, retired time.Time) string, error)
+	Events      Events
 }
 
 // Events are called as things happen, from the goroutine of the run. Nil ones

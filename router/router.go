@@ -38,8 +38,8 @@ type Options struct {
 	Layouts map[string]store.Layout
 	// Fields bounds the fields of series; nil: nobody does.
 	Fields Fields
-	// Marker is told of readings before they are written; nil: nobody is.
-	Marker Marker
+	// Tracker, if not nil, tracks the hours of readings before they are written.
+	Tracker Tracker
 	// Expire allows the store to delete readings by itself, a grace after they
 	// have expired.
 	Expire bool
@@ -68,11 +68,11 @@ type Fields interface {
 	Admit(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error
 }
 
-// Marker notes that readings are about to be written, for those who count them.
-type Marker interface {
-	// Mark notes the readings without a verdict, which all arrived at one time,
-	// and returns by when they have to be written. If it fails, none may be.
-	Mark(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
+// Tracker records that roll-ups have to be recomputed, before readings are written.
+type Tracker interface {
+	// MarkDirty marks the hours of the readings without a verdict, which all arrived at one
+	// time. It returns the time until which they may be written. If it fails, none may be.
+	MarkDirty(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
 }
 
 // Events are called as things happen. Nil ones are skipped.

@@ -225,7 +225,7 @@ func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged f
 	}
 	return api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Fleet: e.Fleet,
-		Rollups: e.Rollups, Counter: e.Counter, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
+		Rollups: e.Rollups, Aggregator: e.Aggregator, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
 		Version: versionText(), Verify: verifierOf(e.Store), Metrics: reg, Hosts: c.Server.HostList(),
 		Limits: api.Limits{
 			Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall,
