@@ -121,8 +121,8 @@ func (p *Publisher) document() map[string]any {
 	}
 	h := p.opts.Health()
 	add(RotationSuccess, "Count", truth(!h.LastSuccess.Equal(p.seen.LastSuccess)))
-	if !h.LastRun.Equal(p.seen.LastRun) && h.Needed > 0 {
-		add(TablesReadyAhead, "", min(1, float64(h.Ready)/float64(h.Needed)))
+	if !h.LastRun.Equal(p.seen.LastRun) && h.Ahead.Wanted > 0 {
+		add(TablesReadyAhead, "", min(1, float64(h.Ahead.Existing)/float64(h.Ahead.Wanted)))
 	}
 	add(Readings, "Count", float64(p.readings))
 	add(ReadingsRejected, "Count", float64(p.rejected))

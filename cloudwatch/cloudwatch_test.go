@@ -80,18 +80,18 @@ func TestPublish(t *testing.T) {
 		{"nothing has happened yet", func() {}, map[string]float64{
 			"RotationSuccess": 0, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 0}},
 		{"a rotation that made all, and readings", func() {
-			health = rotator.Health{LastSuccess: now, LastRun: now, Ready: 21, Needed: 21}
+			health = rotator.Health{LastSuccess: now, LastRun: now, Ahead: rotator.TableCount{Existing: 21, Wanted: 21}}
 			p.Judged(10, 1)
 			p.Judged(5, 2)
 		}, map[string]float64{"RotationSuccess": 1, "TablesReadyAhead": 1, "Readings": 15, "ReadingsRejected": 3, "RollupBacklog": 0}},
 		{"each is published once", func() {}, map[string]float64{
 			"RotationSuccess": 0, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 0}},
 		{"a rotation that failed half way", func() {
-			health.LastRun, health.Ready, health.LastError = now, 7, "no"
+			health.LastRun, health.Ahead.Existing, health.LastError = now, 7, "no"
 			backlog = 12
 		}, map[string]float64{"RotationSuccess": 0, "TablesReadyAhead": 1.0 / 3, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 12}},
 		{"more than is needed is enough", func() {
-			health.LastRun, health.LastSuccess, health.Ready = now, now, 30
+			health.LastRun, health.LastSuccess, health.Ahead.Existing = now, now, 30
 		}, map[string]float64{"RotationSuccess": 1, "TablesReadyAhead": 1, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 12}},
 	}
 	for i, s := range steps {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestParallelCreates: tables are made side by side, as many as allowed; one that
-// fails stops none of the others, and events come one by one.
-func TestParallelCreates(t *testing.T) { synctest.Test(t, parallelCreates) }
+// TestRun_CreatesInParallel checks that tables are created in parallel, up to the limit. One
+// failure must not stop the others, and events must be sequential.
+func TestRun_CreatesInParallel(t *testing.T) { synctest.Test(t, parallelCreates) }
 
 func parallelCreates(t *testing.T) {
 	w := runWorld(t)

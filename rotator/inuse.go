@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// keepNeeded keeps the tables that a plan would drop and that are needed. If
-// that cannot be told, none is dropped.
-func (r *Rotator) keepNeeded(ctx context.Context, p *Plan) error {
+// skipTablesInUse removes the drops of tables in use from a plan. If these are unknown, it
+// removes all drops.
+func (r *Rotator) skipTablesInUse(ctx context.Context, p *Plan) error {
 	if r.opts.TablesInUse == nil || p.Counts()[Drop] == 0 {
 		return nil
 	}
 	why, err := r.opts.TablesInUse(ctx)
 	if err != nil {
-		err = fmt.Errorf("which tables are needed: %w", err)
+		err = fmt.Errorf("find tables in use: %w", err)
 		why = func(grid.Table, time.Time) string { return err.Error() }
 	}
-	needed := map[grid.Table]string{}
+	inUse := map[grid.Table]string{}
 	for _, a := range p.Actions {
 		if a.Kind != Drop {
 			continue
 		}
 		if reason := why(a.Table, a.Retired); reason != "" {
-			needed[a.Table] = reason
+			inUse[a.Table] = reason
 		}
 	}
-	p.keep(needed)
+	p.skipActions(inUse)
 	return err
 }
