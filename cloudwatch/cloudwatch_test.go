@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// published is a line as CloudWatch reads it: the values of what it declares.
+// published is a line in CloudWatch's view: the values of the declared metrics.
 type published struct {
 	at     time.Time
 	values map[string]float64
@@ -64,7 +64,7 @@ func lines(out *bytes.Buffer) []string {
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
-func TestPublish(t *testing.T) {
+func TestPublish_WritesMetricsOnce(t *testing.T) {
 	begin := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	now, health, backlog := begin, rotator.Health{}, 0.0
 	var out bytes.Buffer
@@ -115,8 +115,9 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestRun: a line a minute, and one at the end with what was counted since.
-func TestRun(t *testing.T) {
+// TestRun_PublishesAtEachTick expects a line at each tick, and one at the end with the counts
+// since.
+func TestRun_PublishesAtEachTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		p := cloudwatch.New(cloudwatch.Options{
@@ -146,7 +147,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-func TestRunReportsWhatItCannotWrite(t *testing.T) {
+func TestRun_ReturnsWriteError(t *testing.T) {
 	p := cloudwatch.New(cloudwatch.Options{Out: full{}, Deployment: "weather", Now: time.Now, Health: func() rotator.Health { return rotator.Health{} }})
 	tick := make(chan time.Time, 1)
 	tick <- time.Time{}

@@ -127,7 +127,7 @@ func (q *Request) note(ctx context.Context, readings []varve.Reading, verdicts [
 		if r := &readings[i]; r.Tenant != tenant || r.Stream != stream {
 			tenant, stream = r.Tenant, r.Stream
 			var st streams.Stream
-			st, failed = q.r.opts.Streams.Note(ctx, tenant, stream, q.r.opts.Policy.ClassOf(stream).Name, q.r.opts.Layouts[stream].RowWindow)
+			st, failed = q.r.opts.Streams.Register(ctx, tenant, stream, q.r.opts.Policy.ClassOf(stream).Name, q.r.opts.Layouts[stream].RowWindow)
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
@@ -152,7 +152,7 @@ func (q *Request) layout(s varve.Series) store.Layout {
 		}
 	}
 	if policy := q.r.opts.Policy; q.r.opts.Expire {
-		if keep := policy.Keep(s.Stream, policy.ClassOf(s.Stream).Name); keep != retention.Forever {
+		if keep := policy.RetentionOf(s.Stream, policy.ClassOf(s.Stream).Name); keep != retention.Forever {
 			grace := q.r.opts.Grace
 			if q.r.opts.Tracker != nil {
 				grace = max(grace, countWithin)

@@ -1,11 +1,15 @@
-// Package streams keeps in the registry which streams there are and in the
-// tables of which classes their readings may be. The router notes it before it
-// writes; queries ask for it, so that a stream that was moved to another class
-// loses nothing that it had before.
+// Package streams records the streams of each tenant, and the classes whose tables hold their
+// readings.
 //
-// And it keeps in what rows its readings lie, on stores that have rows.
+// The router registers a stream before it writes to it. Queries read its classes, so a stream
+// that was moved to another class loses no readings. For stores with rows, a [Registry] also
+// records the row windows and the shards of a stream.
 //
-// One item a stream: pk TENANT#<tenant>, sk STREAM#<stream>.
+//   - A class is never removed from a stream, and windows and shards only grow.
+//   - If the item of a stream is lost, it is recovered from the tables.
+//   - If the registry fails, streams in memory can still be written.
+//
+// Each stream has one item: pk TENANT#<tenant>, sk STREAM#<stream>.
 package streams
 
 import (
@@ -22,10 +26,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// cacheFor is how long a stream is taken from memory for reads that need not be
-// consistent; and refreshAfter, for writes, which take what has changed then.
 const (
-	cacheFor     = 10 * time.Second
+	// cacheFor is the age up to which reads that need not be consistent use memory.
+	cacheFor = 10 * time.Second
+	// refreshAfter is the age from which writes read a stream again.
 	refreshAfter = time.Minute
 )
 
@@ -37,18 +41,17 @@ const (
 	attrVersion = "version"    // raised by every change
 )
 
-// Stream is one stream of a tenant. It is not to be changed.
+// Stream is one stream of a tenant. It must not be changed.
 type Stream struct {
 	Tenant  string
 	Name    string
 	Classes []string // into whose tables it was written, sorted
-	// Window finds what was written with any row window that the stream had; 0
-	// is a millisecond.
+	// Window covers all row windows that the stream ever had. 0 means a millisecond.
 	Window time.Duration
-	// Shards is over how many keys the series of hot devices are spread.
+	// Shards is the number of keys over which each hot device is spread.
 	Shards map[string]int
 
-	version int64 // 0: there is no item
+	version int64 // 0 means that the item is missing
 }
 
 // Layout returns the layout that finds all readings of a device.
@@ -56,7 +59,7 @@ func (s *Stream) Layout(device string) store.Layout {
 	return store.Layout{RowWindow: s.Window, Shards: s.Shards[device]}
 }
 
-// Registry knows the streams. It is safe for concurrent use.
+// Registry reads and changes streams. It is safe for concurrent use.
 type Registry struct {
 	items store.Items
 	now   func() time.Time
@@ -64,11 +67,11 @@ type Registry struct {
 	mu    sync.RWMutex
 	known map[id]entry
 
-	surveyor store.Surveyor // nil: tables do not say what is in them
+	surveyor store.Surveyor // nil if the store cannot list the streams in tables
 	classOf  func(prefix string) (class string, ok bool)
 
-	flying  sync.Mutex
-	flights map[id]*flights
+	reading     sync.Mutex
+	sharedReads map[id]*sharedReads
 }
 
 type id struct{ tenant, stream string }
@@ -78,22 +81,21 @@ type entry struct {
 	read time.Time
 }
 
-// New returns the registry that is kept in items.
+// New returns a registry over items.
 func New(items store.Items, now func() time.Time) *Registry {
 	return &Registry{
-		items: items, now: now, known: map[id]entry{}, flights: map[id]*flights{},
+		items: items, now: now, known: map[id]entry{}, sharedReads: map[id]*sharedReads{},
 		classOf: func(string) (string, bool) { return "", false },
 	}
 }
 
-// RecoverFrom makes the registry take a stream that it has no item of from the
-// tables; classOf returns the class of a table's prefix. It is called before
-// the registry is used.
+// RecoverFrom makes the registry recover streams without an item from tables. Function classOf
+// returns the class of a table prefix. RecoverFrom must be called before other methods.
 func (r *Registry) RecoverFrom(s store.Surveyor, classOf func(prefix string) (class string, ok bool)) {
 	r.surveyor, r.classOf = s, classOf
 }
 
-// recover returns a stream without an item, as the tables have it.
+// recover returns a stream without an item, as found in tables.
 func (r *Registry) recover(ctx context.Context, k id) (Stream, error) {
 	st := Stream{Tenant: k.tenant, Name: k.stream}
 	if r.surveyor == nil {
@@ -111,47 +113,48 @@ func (k id) key() store.Key {
 	return store.Key{PK: "TENANT#" + k.tenant, SK: "STREAM#" + k.stream}
 }
 
-// Note makes sure that the registry says that a stream is written into a
-// class's tables, in rows of a window. It is durable when Note returns. What
-// was noted before costs nothing, but a read once a minute, for what has changed
-// meanwhile.
-func (r *Registry) Note(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
+// Register records durably that a stream is written into the tables of a class, in rows of a
+// window.
+//
+// A stream that is registered already costs a read once a minute. If that read fails, Register
+// succeeds all the same.
+func (r *Registry) Register(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
 	k := id{tenant, stream}
 	e, ok := r.remembered(k)
-	noted := ok && e.notes(class, window)
-	if age := r.now().Sub(e.read); noted && age >= 0 && age < refreshAfter {
+	registered := ok && e.includes(class, window)
+	if age := r.now().Sub(e.read); registered && age >= 0 && age < refreshAfter {
 		return e.Stream, nil
 	}
 	st, err := r.change(ctx, k, func(st *Stream) error {
-		if !st.notes(class, window) {
+		if !st.includes(class, window) {
 			st.Window = store.Layout{RowWindow: st.Window}.Widen(store.Layout{RowWindow: window}).RowWindow
 			st.addClass(class)
 		}
 		return nil
 	})
-	if err != nil && noted {
-		return e.Stream, nil // good enough: what was noted stays
+	if err != nil && registered {
+		return e.Stream, nil // the stream remains registered
 	}
 	return st, err
 }
 
-// notes reports whether a stream is noted for a class and a window.
-func (s *Stream) notes(class string, window time.Duration) bool {
+// includes reports whether a stream has a class and covers a window.
+func (s *Stream) includes(class string, window time.Duration) bool {
 	return slices.Contains(s.Classes, class) && s.covers(window)
 }
 
-// Spread sets over how many keys a device's series in a stream is spread, from
-// its present number to store.MaxShards; it cannot be lowered, as readings lie
-// under all of them. Writers everywhere take it up within a minute; consistent
-// reads know of it at once. An unknown stream is NotFound.
+// Spread raises the number of shards of a device's series, up to store.MaxShards. It cannot be
+// lowered, because all shards have readings. An unknown stream is NotFound.
+//
+// Writers in all processes use the new number within a minute, and consistent reads at once.
 func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, shards int) (Stream, error) {
 	return r.change(ctx, id{tenant, stream}, func(st *Stream) error {
 		now := max(st.Shards[device], 1)
 		switch {
 		case len(st.Classes) == 0:
-			return varve.Errorf(varve.NotFound, "there is no stream %s: nothing was written to it", stream)
+			return varve.Errorf(varve.NotFound, "stream %s is unknown: no reading was written to it", stream)
 		case shards < now || shards > store.MaxShards:
-			return varve.InvalidParam("shards", "%d is not from %d, what it is now, to %d", shards, now, store.MaxShards)
+			return varve.InvalidParam("shards", "%d is not from the current %d to %d", shards, now, store.MaxShards)
 		case shards > now:
 			st.Shards = maps.Clone(st.Shards)
 			if st.Shards == nil {
@@ -163,8 +166,8 @@ func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, sh
 	})
 }
 
-// change changes a stream's item, however many others do so too, and remembers
-// it. What do leaves as it is, is not written. What do returns is returned.
+// change applies do to a stream, writes the result unless it is equal, and remembers it. It
+// retries if another process changes the stream. An error of do is returned.
 func (r *Registry) change(ctx context.Context, k id, do func(*Stream) error) (Stream, error) {
 	for {
 		st, cond, err := r.read(ctx, k)
@@ -189,9 +192,9 @@ func (r *Registry) change(ctx context.Context, k id, do func(*Stream) error) (St
 			return next, nil
 		}
 		if !errors.Is(err, store.ErrCondition) {
-			return st, fmt.Errorf("note stream %s of tenant %s: %w", k.stream, k.tenant, err)
+			return st, fmt.Errorf("register stream %s of tenant %s: %w", k.stream, k.tenant, err)
 		}
-		// Somebody else noted something of the stream: look again.
+		// Another process changed the stream: retry.
 	}
 }
 
@@ -199,8 +202,7 @@ func (s *Stream) equal(o *Stream) bool {
 	return slices.Equal(s.Classes, o.Classes) && s.Window == o.Window && maps.Equal(s.Shards, o.Shards)
 }
 
-// read returns a stream, and the condition under which it is still what was
-// read.
+// read returns a stream, and a condition that holds while its item is unchanged.
 func (r *Registry) read(ctx context.Context, k id) (Stream, store.Cond, error) {
 	items, err := r.items.Get(ctx, []store.Key{k.key()}, true)
 	if err != nil {
@@ -211,7 +213,7 @@ func (r *Registry) read(ctx context.Context, k id) (Stream, store.Cond, error) {
 		return st, store.IfAbsent(), err
 	}
 	st, err := decode(k, &items[0])
-	if _, ok := items[0].Attrs[attrVersion]; !ok { // before there were versions, there were classes only
+	if _, ok := items[0].Attrs[attrVersion]; !ok { // items of older versions have classes only
 		return st, store.IfEquals(attrClasses, items[0].Attrs[attrClasses]), err
 	}
 	return st, store.IfEquals(attrVersion, varve.IntValue(st.version)), err
@@ -228,13 +230,13 @@ func (r *Registry) remember(k id, st Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known[k].version > st.version {
-		return // read before, and remembered after
+		return // a newer state was remembered since the read
 	}
 	r.known[k] = entry{Stream: st, read: r.now()}
 }
 
-// Get returns a stream; one without classes if nothing was written to it. Fresh
-// asks the registry itself rather than a copy that is up to ten seconds old.
+// Get returns a stream. A stream without readings has no classes. If fresh is false, the result
+// may be up to ten seconds old.
 func (r *Registry) Get(ctx context.Context, tenant, stream string, fresh bool) (Stream, error) {
 	k := id{tenant, stream}
 	e, ok := r.remembered(k)
