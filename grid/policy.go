@@ -22,7 +22,7 @@ type Policy struct {
 	Doubling time.Duration
 }
 
-// DefaultPolicy returns a policy for event times up to a day ahead, with six weekly ranges and
+// DefaultPolicy returns the default policy: event times a day ahead, six weekly ranges, and
 // doubling ranges for five years.
 func DefaultPolicy() Policy {
 	return Policy{Future: 24 * time.Hour, Recent: 6, Doubling: 5 * 365 * 24 * time.Hour}

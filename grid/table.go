@@ -9,8 +9,8 @@ import (
 // MaxPrefix is the length of the longest prefix.
 const MaxPrefix = 64
 
-// Table is one cell of the grid: the readings of one prefix with event times in Range that
-// arrived in Month. Tables are comparable with ==.
+// Table is one cell of the grid. It holds the readings of one prefix with event times in Range
+// that arrived in Month. Tables are comparable with ==.
 type Table struct {
 	Prefix string
 	Range

@@ -26,7 +26,7 @@ var kinds = []struct {
 	about  string
 }{
 	{RotationFailing, false, "a rotation step fails"},
-	{DiskLow, true, "the disk is nearly full: readings are refused until there is room"},
+	{DiskLow, true, "the disk is nearly full: readings are rejected until space is free"},
 	{StoreUnreachable, true, "the store cannot be reached"},
 	{DataDamaged, false, "damaged data is refused"},
 }

@@ -143,7 +143,7 @@ func TestCheck_ExtendsLease(t *testing.T) {
 		_, err := b.Acquire(t.Context(), "job")
 		want(t, "b", err, lease.ErrHeld)
 	}
-	c.pass(ttl + skew) // the end itself is not behind
+	c.pass(ttl + skew) // the end itself has not passed
 	b = &lease.Manager{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl}
 	_, err := b.Acquire(t.Context(), "job")
 	want(t, "b, when the end may not have passed", err, lease.ErrHeld)

@@ -13,9 +13,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestBacklog: marks that are due are counted until a worker has taken them, and
-// those that are not due yet are not.
-func TestBacklog(t *testing.T) {
+// TestBacklog_CountsDueMarkers counts markers before they are due, when they are due, and after
+// a run.
+func TestBacklog_CountsDueMarkers(t *testing.T) {
 	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	items := mem.New(clock)
@@ -29,7 +29,7 @@ func TestBacklog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := rollup.NewAggregator(rollup.AggregatorOptions{Items: items, Source: nothing{}, Now: clock, Holder: "w"})
+	w := rollup.NewAggregator(rollup.AggregatorOptions{Items: items, Source: emptySource{}, Now: clock, Holder: "w"})
 	want := func(what string, most, least int) {
 		t.Helper()
 		if n, err := w.Backlog(t.Context()); err != nil || n < least || n > most {
@@ -45,16 +45,17 @@ func TestBacklog(t *testing.T) {
 	want("when they were taken", 0, 0)
 }
 
-// nothing has no readings.
-type nothing struct{}
+// emptySource has no readings.
+type emptySource struct{}
 
-func (nothing) ScanCopies(context.Context, varve.Series, varve.Window, func(store.Copy) error) error {
+func (emptySource) ScanCopies(context.Context, varve.Series, varve.Window, func(store.Copy) error) error {
 	return nil
 }
 
-// TestNeeded: a table is needed as long as an hour of its range is marked of a day
-// of its month or a later one, if it was not yet retired on that day.
-func TestNeeded(t *testing.T) {
+// TestTablesInUse_NamesDirtyDays marks an hour. Tables with that hour are in use if their
+// arrival month is not later than the marker's arrival day, and they were retired on that day
+// or later.
+func TestTablesInUse_NamesDirtyDays(t *testing.T) {
 	w := newWorld(t)
 	hour, arrived := time.Date(2026, 11, 10, 5, 0, 0, 0, time.UTC), time.Date(2026, 12, 5, 13, 0, 0, 0, time.UTC)
 	w.clock = arrived
@@ -62,7 +63,7 @@ func TestNeeded(t *testing.T) {
 	if _, err := rollup.NewTracker(w.store, w.now).MarkDirty(t.Context(), arrived, late, make([]varve.Verdict, 1)); err != nil {
 		t.Fatal(err)
 	}
-	needed, err := w.worker(0).TablesInUse(t.Context())
+	needed, err := w.aggregator(0).TablesInUse(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// BenchmarkDayAtRest reads the hourly means of a day, at rest in the embedded
+// BenchmarkRead_Stored reads the hourly means of a day from stored partials in the embedded
 // store.
-func BenchmarkDayAtRest(b *testing.B) {
+func BenchmarkRead_Stored(b *testing.B) {
 	s, err := local.Open(local.Options{Dir: b.TempDir(), MinFree: -1})
 	if err != nil {
 		b.Fatal(err)
@@ -39,7 +39,7 @@ func BenchmarkDayAtRest(b *testing.B) {
 	}
 	w.clock = w.clock.Add(3 * time.Hour)
 	(&steps{world: w}).finish()
-	// What is at rest is in the model's items: the same in the embedded store.
+	// Copy the partials from the store of the model to the embedded store.
 	page, err := w.store.Query(b.Context(), itemsOf("a"))
 	if err == nil {
 		err = s.PutAll(b.Context(), page.Items)
@@ -47,7 +47,7 @@ func BenchmarkDayAtRest(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := rollup.NewReader(s, w.raw(w.now), w.resent)
+	r := rollup.NewReader(s, w.source(w.now), w.resent)
 	q := rollup.Query{Series: w.reading("a", at).Series, Period: rollup.Hourly, Window: varve.Window{From: at, To: at.Add(24 * time.Hour)}, Fields: []string{"temperature"}}
 	for b.Loop() {
 		p, err := r.Read(b.Context(), q)
@@ -61,9 +61,9 @@ func BenchmarkDayAtRest(b *testing.B) {
 	}
 }
 
-// BenchmarkMark marks what 1,000 devices send minute by minute, in batches of
-// 5,000, whose marks are known.
-func BenchmarkMark(b *testing.B) {
+// BenchmarkMarkDirty marks the readings of 1,000 devices, in batches of 5,000 with known
+// markers.
+func BenchmarkMarkDirty(b *testing.B) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	m := rollup.NewTracker(mem.New(nil), func() time.Time { return at.Add(30 * time.Hour) })
 	var readings []varve.Reading
@@ -79,10 +79,10 @@ func BenchmarkMark(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/5000, "ns/reading")
 }
 
-// given is readings that all count.
-type given []varve.Reading
+// listSource is a list of readings without copies.
+type listSource []varve.Reading
 
-func (g given) ScanCopies(_ context.Context, _ varve.Series, w varve.Window, scan func(store.Copy) error) error {
+func (g listSource) ScanCopies(_ context.Context, _ varve.Series, w varve.Window, scan func(store.Copy) error) error {
 	for i := range g {
 		if w.Contains(g[i].Time) {
 			if err := scan(store.Copy{Reading: &g[i], First: true}); err != nil {
@@ -93,12 +93,11 @@ func (g given) ScanCopies(_ context.Context, _ varve.Series, w varve.Window, sca
 	return nil
 }
 
-// counting returns how the roll-up of a day is read that is all to be counted: so
-// many readings, spread evenly over its first hours, whose fields have the names
-// given.
+// counting returns a reader and a query for a day without stored partials. Its readings are
+// spread evenly over a time, and names returns the names of their fields.
 func counting(t testing.TB, over time.Duration, readings int, names func(i int) []string) (*rollup.Reader, rollup.Query) {
 	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	raw := make(given, readings)
+	raw := make(listSource, readings)
 	for i := range raw {
 		raw[i] = bare("a", day.Add(over/time.Duration(readings)*time.Duration(i)))
 		raw[i].ID, raw[i].Arrived = varve.HashID(uint64(i)), raw[i].Time
@@ -115,8 +114,7 @@ func counting(t testing.TB, over time.Duration, readings int, names func(i int) 
 	}
 }
 
-// distinct gives each reading so many names that no other has, in the order that
-// readings have their fields.
+// distinct returns a function that returns n unique field names for each reading, sorted.
 func distinct(n int) func(i int) []string {
 	return func(i int) (names []string) {
 		for j := range n {
@@ -127,9 +125,8 @@ func distinct(n int) func(i int) []string {
 	}
 }
 
-// BenchmarkCount counts a day of readings: every minute three fields, or two of
-// four, or many fields; and a few readings with names that come only once.
-func BenchmarkCount(b *testing.B) {
+// BenchmarkRead_Recount recounts a day with few, alternating, many or unique fields.
+func BenchmarkRead_Recount(b *testing.B) {
 	maxLinearSearch, many := []string{"battery", "humidity", "temperature"}, distinct(256)(0)
 	turns := [][]string{{"battery", "temperature"}, {"humidity", "wind"}}
 	for _, c := range []struct {

@@ -119,10 +119,12 @@ const (
 // maxPartBytes is the most bytes of fields in one item. DynamoDB allows items of 400 KB.
 const maxPartBytes = 300 << 10
 
-// items encodes a partial as items, with at most maxBytes of fields each. The first item
-// holds the number of further parts. Each field is one line of eleven columns, separated by
-// tabs, which names and ids cannot contain: name, count, sum, min, max, and the time, id and
-// value of the first and the last point.
+// items encodes a partial as items, with at most maxBytes of fields each. The first item holds
+// the number of further parts.
+//
+// Each field is one line of eleven columns: name, count, sum, min, max, and the time, id and
+// value of the first and the last point. They are separated by tabs, which names and ids cannot
+// contain.
 //
 // The items need not be written in one step. A stored partial is only used where no marker
 // covers it, and markers are deleted after all items are written. Parts of an earlier partial

@@ -19,9 +19,9 @@ import (
 
 var series = varve.Series{Tenant: "acme", Stream: "weather", Device: "site/7#x"}
 
-// What readings add up to does not depend on their order or grouping, and an
-// item gives it back whole, whatever fields, ids and numbers there are.
-func TestPartialAsItem(t *testing.T) {
+// TestPartial_RoundTripsItems checks that a sum is independent of the order and grouping of its
+// readings, and that parsed items equal the written partial.
+func TestPartial_RoundTripsItems(t *testing.T) {
 	names := []string{"a", "b", "long name, with = and ü", "z"}
 	rapid.Check(t, func(t *rapid.T) {
 		var all, left, right tally
@@ -72,14 +72,14 @@ func TestPartialAsItem(t *testing.T) {
 	})
 }
 
-// threes is a reading with one field, which is 3.
+// threes returns a reading with one field, whose value is 3.
 func threes(name string) *varve.Reading {
 	return &varve.Reading{
 		Series: series, Time: time.Unix(5, 0), ID: varve.HashID(7), Fields: []varve.Field{{Name: name, Value: varve.IntValue(3)}},
 	}
 }
 
-// putTogether reads the items of one partial.
+// putTogether parses the items of one partial.
 func putTogether(t interface{ Fatalf(string, ...any) }, items []store.Item) *Partial {
 	found := partialSet{}
 	var at slot
@@ -96,10 +96,9 @@ func putTogether(t interface{ Fatalf(string, ...any) }, items []store.Item) *Par
 	return found[at]
 }
 
-// TestParts: no item has more fields than it may, unless it has one; parts follow
-// their first item; what it does not name is stale; and what lacks a part is not
-// taken for whole.
-func TestParts(t *testing.T) {
+// TestParts_FollowFirstItem limits the bytes of items. Parts must sort after their first item.
+// Stale parts must be ignored, and a partial without one of its parts must be incomplete.
+func TestParts_FollowFirstItem(t *testing.T) {
 	var all tally
 	for i := range 10 {
 		all.add(threes(strings.Repeat("long", 9) + fmt.Sprint(i)))
@@ -130,8 +129,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Keys are read back, and sort as time does.
-func TestKeys(t *testing.T) {
+// TestKeys_RoundTrip parses keys, and checks that they sort by time.
+func TestKeys_RoundTrip(t *testing.T) {
 	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC).Unix()
 	m := dirtyMarker{from: hourOf(at), hours: 1, arrival: dayOf(at) + 1, until: at + 5400}
 	it := m.item(series)
@@ -160,8 +159,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A damaged item is an error that names it.
-func TestDamagedPartial(t *testing.T) {
+// TestParsePartial_NamesDamagedItem damages an item. The error must have its key.
+func TestParsePartial_NamesDamagedItem(t *testing.T) {
 	var p tally
 	p.add(threes("v"))
 	it := p.result().items(hourKey(series, 1, 1), maxPartBytes)[0]
@@ -185,10 +184,9 @@ func TestDamagedPartial(t *testing.T) {
 	}
 }
 
-// TestTally promises that whatever fields readings have, few or many, each is
-// counted once under its name, and that the names end up in order, however the
-// readings were grouped.
-func TestTally(t *testing.T) {
+// TestTally_CountsEachFieldOnce adds readings with few or many fields, in groups. Each field
+// must be counted once, and the fields must be sorted.
+func TestTally_CountsEachFieldOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := make([]string, rapid.SampledFrom([]int{3, maxLinearSearch, maxLinearSearch + 1, 5 * maxLinearSearch}).Draw(t, "names"))
 		for i := range pool {
@@ -228,13 +226,13 @@ func TestTally(t *testing.T) {
 	})
 }
 
-// whoGivesUp asks for readings, and is gone when it has been handed some.
-type whoGivesUp struct {
+// cancellingSource cancels a context after some readings.
+type cancellingSource struct {
 	after  int
 	cancel context.CancelFunc
 }
 
-func (w *whoGivesUp) ScanCopies(_ context.Context, _ varve.Series, _ varve.Window, scan func(store.Copy) error) error {
+func (w *cancellingSource) ScanCopies(_ context.Context, _ varve.Series, _ varve.Window, scan func(store.Copy) error) error {
 	for i := range 2 * w.after {
 		if i == w.after {
 			w.cancel()
@@ -247,11 +245,11 @@ func (w *whoGivesUp) ScanCopies(_ context.Context, _ varve.Series, _ varve.Windo
 	return nil
 }
 
-// TestCountEnds: when nobody waits any more, counting ends with that, and what
-// was counted so far is not taken for all there is.
-func TestCountEnds(t *testing.T) {
+// TestRecount_EndsWithContext cancels the context during a recount. It must fail instead of
+// returning an incomplete partial.
+func TestRecount_EndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := records{source: &whoGivesUp{after: 3, cancel: cancel}}
+	r := records{source: &cancellingSource{after: 3, cancel: cancel}}
 	epoch := dayOf(time.Time{}.Unix())
 	if got, err := r.recountSlots(ctx, series, newRecount(IgnoreResent, tally{}, map[slot]bool{{hourOf(time.Time{}.Unix()), epoch}: true}, nil, nil)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", got, err)

@@ -10,9 +10,9 @@ import (
 
 // Source provides the readings from which roll-ups are computed.
 type Source interface {
-	// ScanCopies calls scan for each stored copy of each reading of a series in a window, in
-	// the order of positions. It includes expired readings that have not been dropped, and all
-	// readings that were acknowledged before. It ends with the first error of scan.
+	// ScanCopies calls scan for each stored copy of a series' readings in a window, in order of
+	// position. It includes expired readings that have not been dropped, and all readings that
+	// were acknowledged before. It ends with the first error of scan.
 	ScanCopies(ctx context.Context, s varve.Series, w varve.Window, scan func(store.Copy) error) error
 }
 

@@ -10,8 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// recount computes slots of a series from its readings. A reading counts in the slot of its
-// first stored copy, unless a partial of an earlier arrival day includes it.
+// recount formats readings, which must be in order, in the format of show.
 type recount struct {
 	resent     Resent
 	blank      tally                // the settings of tallies
@@ -187,8 +186,7 @@ const (
 )
 
 // compareTo compares the readings that count now with a partial, which may be nil. A recount
-// includes all stored readings of its slot, so missing readings arrived after those of the
-// partial.
+// includes all stored readings of its slot, so readings that the partial lacks arrived later.
 func (a *aggregate) compareTo(p *Partial) comparison {
 	missing := p == nil
 	list := *a.total.list

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// evenly returns readings of three fields, evenly spread over a time, that arrived
-// on the day said, and their slots.
+// evenly returns readings of three fields, spread evenly over a time, with their slots. All
+// arrived on one day.
 func evenly(n int, over time.Duration, arrival int64) (list []varve.Reading, slots map[slot]bool) {
 	slots = map[slot]bool{}
 	for i := range n {
@@ -28,7 +28,7 @@ func evenly(n int, over time.Duration, arrival int64) (list []varve.Reading, slo
 	return list, slots
 }
 
-// recounted counts readings, of which all are first copies.
+// recounted recounts readings that are all first copies.
 func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[slot]bool, partials partialSet) map[slot]*Partial {
 	c := newRecount(IgnoreResent, blank, slots, slots, partials)
 	for i := range readings {
@@ -46,8 +46,8 @@ func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[sl
 	return counted
 }
 
-// BenchmarkRecount counts the hours of a day: as reads do, as the worker does, with a
-// sketch, and as the worker does when all of it is resent, and the first copies are gone.
+// BenchmarkRecount recounts the hours of a day: as reads do, as the aggregator does, and as the
+// aggregator does for resent readings after the first copies were dropped.
 func BenchmarkRecount(b *testing.B) {
 	for _, n := range []int{1440, 24 * 3600} {
 		kept := tally{sketch: &sketch{}}

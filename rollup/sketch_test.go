@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestSketchBytes: a sketch has at most 560 bytes, however many readings there are,
-// and with three fields a partial is below 1 KB, which is one write unit.
-func TestSketchBytes(t *testing.T) {
+// TestSketch_IsSmall bounds a sketch to 560 bytes. With three fields, a partial must be below 1
+// KB, one write unit.
+func TestSketch_IsSmall(t *testing.T) {
 	for _, c := range []struct{ readings, bytes int }{
 		{1, 4}, {4, 16}, {60, 240}, {128, 512}, {129, 480}, {3600, 480}, {36_000, 560},
 	} {
@@ -31,9 +31,8 @@ func TestSketchBytes(t *testing.T) {
 	}
 }
 
-// TestSketch: a sketch is the same in whatever order and groups readings come, and
-// is read back from its text.
-func TestSketch(t *testing.T) {
+// TestSketch_IgnoresOrder builds sketches in several orders and groups, and parses their texts.
+func TestSketch_IgnoresOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{1, 60, maxFingerprints, maxFingerprints + 1, 3 * maxFingerprints}).Draw(t, "readings")
 		var all sketch
@@ -67,9 +66,9 @@ func TestSketch(t *testing.T) {
 	})
 }
 
-// TestDamagedSketch: where a sketch is needed and damaged, there is an error that
-// names the partial, rather than a guess.
-func TestDamagedSketch(t *testing.T) {
+// TestSketch_DamageFailsRecount damages sketches. A recount that needs one must fail with the
+// name of its partial.
+func TestSketch_DamageFailsRecount(t *testing.T) {
 	for _, n := range []int{60, maxFingerprints + 1} {
 		first, slots := evenly(n, time.Hour, 20_000)
 		_, late := evenly(n, time.Hour, 20_040)
@@ -87,9 +86,9 @@ func TestDamagedSketch(t *testing.T) {
 	}
 }
 
-// TestDigest: the digest of some readings is the same in whatever order they come,
-// and another one if one of them has another time or id, of whichever kind.
-func TestDigest(t *testing.T) {
+// TestDigest_IdentifiesSet compares digests of positions in several orders, with different
+// times and ids.
+func TestDigest_IdentifiesSet(t *testing.T) {
 	id := func(text string) varve.ID {
 		id, err := varve.ParseID(text)
 		if err != nil {

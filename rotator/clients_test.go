@@ -94,7 +94,7 @@ func (l *life) acknowledged(r *varve.Reading, duplicate bool) {
 		l.sent[l.rng.IntN(len(l.sent))] = r.Clone()
 	}
 	if duplicate {
-		return // what is in the table stays as it was
+		return // the stored reading is unchanged
 	}
 	last := r.Arrived
 	if r.Time.After(last) {

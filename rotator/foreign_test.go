@@ -138,7 +138,7 @@ func distort(rng *rand.Rand, name string) string {
 		parts[max(last-1, 0)] = fmt.Sprintf("%02d", rng.IntN(15))
 	case 9:
 		parts[last] = fmt.Sprintf("%04d", []int{0, 1969, 1970, 2000, 2025, 2031, 9999}[rng.IntN(7)])
-	case 10: // numbers that a parser might take for the same
+	case 10: // texts that a lenient parser reads as the same number
 		i := rng.IntN(len(parts))
 		parts[i] = []string{"+", "0", "-", " ", "0x"}[rng.IntN(5)] + strings.TrimPrefix(parts[i], "0")
 	}

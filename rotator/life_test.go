@@ -52,7 +52,7 @@ type life struct {
 	retention map[string]time.Duration // by stream
 	alive     map[varve.Series]map[varve.Position]time.Time
 	until     map[grid.Table]time.Time // when the last reading in it expires
-	sent      []varve.Reading          // some that may be sent again
+	sent      []varve.Reading          // some readings to resend
 	slow      []slowRequest
 	away      time.Time // the rotator does not run until then
 	bound     int

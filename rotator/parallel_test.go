@@ -17,7 +17,7 @@ func TestRun_CreatesInParallel(t *testing.T) { synctest.Test(t, parallelCreates)
 func parallelCreates(t *testing.T) {
 	w := runWorld(t)
 	const parallel = 4
-	var applied, failed int // without a lock: the race detector tells
+	var applied, failed int // without a lock: the race detector finds errors
 	r := rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: w.policy, Now: w.now,
 		Holder: "x", Parallel: parallel, Events: rotator.Events{Applied: func(_ rotator.Action, _ time.Duration, err error) {

@@ -31,10 +31,9 @@ type Policy struct {
 	// Seal is how long after a month's end a request that arrived in it may still write. 0 means
 	// one hour.
 	Seal time.Duration
-	// MonthsAhead is the number of arrival months after the current one whose tables exist
-	// in advance, so that no write waits for a table. 0 means 1. It is not the setting
-	// tables.future, which is Grid.Future: the furthest that an event time may lie after its
-	// arrival.
+	// MonthsAhead is the number of later arrival months whose tables are created in advance. 0
+	// means 1. It differs from the setting tables.future, which is Grid.Future: the furthest that
+	// an event time may lie after its arrival.
 	MonthsAhead int
 	// Grace is how long a table stays retired before it is dropped, and can be restored. 0 means 7
 	// days.
@@ -186,8 +185,8 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 	return f
 }
 
-// Bound returns the most tables that can exist at a time, if the rotator is never stopped for
-// longer than outage. It returns false if tables are not dropped, because then no bound exists.
+// Bound returns the most tables that can exist at a time, if no outage of the rotator is
+// longer. It returns false if tables are not dropped, because then no bound exists.
 func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	if !p.Drop {
 		return 0, false

@@ -88,7 +88,7 @@ func difference(want, got string) string {
 type script struct {
 	*world
 	at      string          // file and line of the command
-	failing map[string]bool // what the store refuses: "drop 2026-05"
+	failing map[string]bool // the steps that the store refuses, as "drop 2026-05"
 	calls   int             // left until the process is killed, if killing
 	killing bool
 }

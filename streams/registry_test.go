@@ -153,7 +153,7 @@ func TestList_SortsStreamsOfTenant(t *testing.T) {
 	}
 	note(t, r, "acme", "a", "default")
 	note(t, r, "acme-2", "z", "x")
-	// Another's items in the tenant's partition, before and behind streams.
+	// Other items of the tenant's partition, which sort before and after streams.
 	for _, sk := range []string{"DEVICE#a", "STREAM", "STREAM$", "STREAMS#a", "TOKEN#a"} {
 		if err := items.Put(t.Context(), store.Item{Key: store.Key{PK: "TENANT#acme", SK: sk}}); err != nil {
 			t.Fatal(err)
