@@ -24,7 +24,7 @@ func (s *Server) routeTables() {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{"tables"}}
 	}
 	huma.Register(s.api, op("list-tables", http.MethodGet, "/v1/tables", "The grid of tables",
-		"Event range, write month, state, readings, bytes, and when each table will be dropped and why."), s.listTables)
+		"Event range, arrival month, state, readings, bytes, and when each table will be dropped and why."), s.listTables)
 	huma.Register(s.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "What the rotator would do",
 		"Changes nothing. With at, what it would do at another time, if the tables were then as they are now."), s.planTables)
 	huma.Register(s.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",

@@ -128,7 +128,7 @@ func New(o Options) *Router {
 }
 
 // Request is one request to write, whatever the number of its readings. Its
-// arrival is taken once, so that all of them belong to one write month.
+// arrival is taken once, so that all of them belong to one arrival month.
 type Request struct {
 	r       *Router
 	arrived time.Time

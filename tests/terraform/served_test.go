@@ -17,7 +17,7 @@ import (
 
 const day = 24 * time.Hour
 
-// ofMonth returns those of tables that were made for a write month.
+// ofMonth returns those of tables that were made for an arrival month.
 func ofMonth(names []string, at time.Time) (in []string) {
 	for _, name := range names {
 		if table, ok := grid.Parse(name); ok && table.Month == grid.MonthOf(at) {
