@@ -28,7 +28,7 @@ func alive(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	h := s.opts.Rotator.Health()
 	body := wire.Readiness{
-		Ready: true, TablesReadyAhead: h.Ready, TablesNeededAhead: h.Needed,
+		Ready: true, TablesReadyAhead: h.Ahead.Existing, TablesNeededAhead: h.Ahead.Wanted,
 		LastRotation: orNull(h.LastSuccess), RotationError: h.LastError, Version: s.opts.Version,
 		Conditions: []wire.Condition{},
 	}

@@ -168,7 +168,7 @@ func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func
 	s.api = api.New(api.Options{
 		Verify: func(context.Context, api.Verification) error { return nil },
 		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Streams: s.engine.Streams,
-		Keys: s.engine.Keys, Devices: s.engine.Devices, Logs: s.engine.Logs, Alerts: s.engine.Alerts, Rollups: s.engine.Rollups, Counter: s.engine.Counter,
+		Keys: s.engine.Keys, Devices: s.engine.Devices, Logs: s.engine.Logs, Alerts: s.engine.Alerts, Rollups: s.engine.Rollups, Aggregator: s.engine.Aggregator,
 		Conditions: s.engine.Conditions, Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits,
 		Events: api.Events{Failed: func(_ *http.Request, err error) {
 			s.mu.Lock()

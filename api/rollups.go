@@ -103,7 +103,7 @@ func (s *Server) postRollups(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	marked, left, err := s.opts.Counter.Rebuild(r.Context(), series, window)
+	marked, left, err := s.opts.Aggregator.Rebuild(r.Context(), series, window)
 	if err == nil {
 		err = s.writeJSON(w, wire.Rebuilt{Hours: marked, Left: left})
 	}

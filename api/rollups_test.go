@@ -100,7 +100,7 @@ func TestRollupPages(t *testing.T) {
 	for _, limit := range []int{1, 7, 40} {
 		for _, wait := range []time.Duration{0, 3 * time.Hour} { // dirty, and at rest
 			s.advance(wait)
-			if _, err := s.engine.Counter.Run(t.Context()); err != nil {
+			if _, err := s.engine.Aggregator.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			n := 0

@@ -30,16 +30,16 @@ import (
 // Options hold the parts that the server serves. All but Rollups, Keys, KeysRequired,
 // Conditions, Limits, Hosts and Events are required.
 type Options struct {
-	Router    *router.Router
-	Query     *query.Engine
-	Rotator   *rotator.Rotator
-	Lifecycle store.Lifecycle
-	Streams   *streams.Registry
-	Devices   *devices.Registry
-	Logs      *devicelog.Log
-	Alerts    *alerts.Monitor
-	Rollups   *rollup.Reader // if nil, roll-ups are off
-	Counter   *rollup.Worker
+	Router     *router.Router
+	Query      *query.Engine
+	Rotator    *rotator.Rotator
+	Lifecycle  store.Lifecycle
+	Streams    *streams.Registry
+	Devices    *devices.Registry
+	Logs       *devicelog.Log
+	Alerts     *alerts.Monitor
+	Rollups    *rollup.Reader // if nil, roll-ups are off
+	Aggregator *rollup.Aggregator
 	// Keys check requests. If nil, keys do not exist, and every request may do
 	// everything.
 	Keys *apikeys.Registry

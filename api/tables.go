@@ -21,7 +21,7 @@ func (s *Server) routeTables() {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{"tables"}}
 	}
 	huma.Register(s.api, op("list-tables", http.MethodGet, "/v1/tables", "The grid of tables",
-		"Event range, write month, state, readings, bytes, and when each table will be dropped and why."), s.listTables)
+		"Event range, arrival month, state, readings, bytes, and when each table will be dropped and why."), s.listTables)
 	huma.Register(s.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "Plan of the rotator",
 		"Changes nothing. With at, what it would do at another time, if the tables were then as they are now."), s.planTables)
 	huma.Register(s.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
@@ -53,12 +53,12 @@ func (s *Server) listTables(ctx context.Context, _ *struct{}) (*reply[wire.Table
 }
 
 func tableInfo(p *rotator.Policy, in *store.Info, now time.Time) wire.TableInfo {
-	w, fate := in.Window(), p.FateOf(in)
+	w, schedule := in.Window(), p.ScheduleOf(in)
 	class, _ := p.Retention.ClassOfPrefix(in.Prefix)
 	return wire.TableInfo{
 		Name: in.Name(), Class: class.Name, From: w.From, To: w.To, WriteMonth: in.Month.String(),
 		State: string(p.StateOf(in, now)), Tier: in.Tier.String(), Readings: in.Readings, Bytes: in.Bytes, Hold: in.Hold,
-		Seals: fate.Seals, Retires: orNull(fate.Retires), Drops: orNull(fate.Drops), Why: fate.Why,
+		Seals: schedule.Seals, Retires: orNull(schedule.Retires), Drops: orNull(schedule.Drops), Why: schedule.Why,
 	}
 }
 
@@ -95,7 +95,7 @@ func (s *Server) applyTables(ctx context.Context, _ *struct{}) (*reply[wire.Plan
 }
 
 func planBody(p *rotator.Plan) wire.PlanBody {
-	body := wire.PlanBody{At: p.Now, Actions: []wire.PlanAction{}, Kept: []wire.PlanKept{}, Tables: p.Tables, Ready: p.Ready, Needed: p.Needed}
+	body := wire.PlanBody{At: p.Now, Actions: []wire.PlanAction{}, Kept: []wire.PlanKept{}, Tables: p.Tables, Ready: p.Ahead.Existing, Needed: p.Ahead.Wanted}
 	for _, a := range p.Actions {
 		action := wire.PlanAction{Action: a.Kind.String(), Table: a.Table.Name(), Reason: a.Reason, Readings: a.Readings, Bytes: a.Bytes}
 		if a.Tier != 0 {
@@ -103,7 +103,7 @@ func planBody(p *rotator.Plan) wire.PlanBody {
 		}
 		body.Actions = append(body.Actions, action)
 	}
-	for _, k := range p.Kept {
+	for _, k := range p.Skipped {
 		body.Kept = append(body.Kept, wire.PlanKept{Table: k.Table.Name(), Reason: k.Reason, Readings: k.Readings, Bytes: k.Bytes})
 	}
 	return body

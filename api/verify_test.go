@@ -32,7 +32,7 @@ func newVerifying(t *testing.T, verify api.Verifier) *api.Server {
 	})
 	return api.New(api.Options{
 		Verify: verify, Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Keys: e.Keys,
-		Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Rollups: e.Rollups, Counter: e.Counter, Conditions: e.Conditions, Now: e.Now, Version: "v1", Metrics: prometheus.NewRegistry(),
+		Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Rollups: e.Rollups, Aggregator: e.Aggregator, Conditions: e.Conditions, Now: e.Now, Version: "v1", Metrics: prometheus.NewRegistry(),
 	})
 }
 

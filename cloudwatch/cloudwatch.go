@@ -1,6 +1,8 @@
-// Package cloudwatch writes metrics for Amazon CloudWatch: once a minute a line
-// of JSON in its Embedded Metric Format, which CloudWatch takes out of a
-// program's logs. So no call is made, and no permission needed.
+// Package cloudwatch writes metrics for Amazon CloudWatch in its Embedded Metric Format.
+//
+// Once a minute, a [Publisher] writes a line of JSON, which CloudWatch extracts from the logs
+// of the program. So it calls no service, and needs no permission. If a line cannot be written,
+// publishing ends.
 package cloudwatch
 
 import (
@@ -13,40 +15,39 @@ import (
 	"time"
 )
 
-// Namespace is that of all metrics.
+// Namespace is the namespace of all metrics.
 const Namespace = "Varve"
 
-// DimensionDeployment is their one dimension: the setting tables.prefix.
+// DimensionDeployment is the only dimension: the setting tables.prefix.
 const DimensionDeployment = "Deployment"
 
 // The metrics.
 const (
-	// RotationSuccess is 1 for a minute in which a rotation succeeded, and 0
-	// for others. Of the processes of a deployment, at least one says 1 as
-	// often as retention.schedule says; a process that is gone says nothing.
+	// RotationSuccess is 1 for a minute with a successful rotation, and 0 for others. At each time
+	// of retention.schedule, at least one process of a deployment publishes 1.
 	RotationSuccess = "RotationSuccess"
-	// TablesReadyAhead is the share of the next month's tables that there are
-	// after a rotation, 0 to 1. Minutes without a rotation have none: what a
-	// process saw long ago would hide what another sees now.
+	// TablesReadyAhead is the share of wanted tables of later months that exist after a rotation,
+	// 0 to 1. It has no value in minutes without a rotation: an old observation of one process
+	// would hide a new one of another.
 	TablesReadyAhead = "TablesReadyAhead"
-	// Readings is how many readings were submitted, and ReadingsRejected how
-	// many of them were rejected.
-	Readings         = "Readings"
+	// Readings is the number of submitted readings.
+	Readings = "Readings"
+	// ReadingsRejected is the number of rejected readings.
 	ReadingsRejected = "ReadingsRejected"
-	// RollupBacklog is how many hours wait for their roll-up.
+	// RollupBacklog is the number of due dirty markers.
 	RollupBacklog = "RollupBacklog"
 )
 
-// Every is how often metrics are published.
+// Every is the interval between publications.
 const Every = time.Minute
 
-// Options are what a publisher works with. All but Backlog are required.
+// Options configure a publisher. All but Backlog are required.
 type Options struct {
-	Out        io.Writer // gets one line for each time of publishing
+	Out        io.Writer // receives one line for each publication
 	Deployment string
 	Now        func() time.Time
 	Health     func() rotator.Health
-	// Backlog is how many hours wait for their roll-up; nil is none.
+	// Backlog, if not nil, returns the number of due dirty markers.
 	Backlog func() float64
 }
 
@@ -55,7 +56,7 @@ type Publisher struct {
 	opts Options
 
 	mu                 sync.Mutex
-	readings, rejected int            // since the last time of publishing
+	readings, rejected int            // since the last publication
 	seen               rotator.Health // at that time
 }
 
@@ -67,7 +68,7 @@ func New(o Options) *Publisher {
 	return &Publisher{opts: o}
 }
 
-// Judged counts readings that got their verdicts.
+// Judged counts readings with verdicts.
 func (p *Publisher) Judged(readings, rejected int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,9 +76,8 @@ func (p *Publisher) Judged(readings, rejected int) {
 	p.rejected += rejected
 }
 
-// Run publishes at each tick, and once more when the context ends: what was
-// counted since the last tick is not lost. It returns at the first line that
-// cannot be written.
+// Run publishes at each tick, and once more when the context ends. It fails with the first line
+// that cannot be written.
 func (p *Publisher) Run(ctx context.Context, tick <-chan time.Time) error {
 	for {
 		select {
@@ -91,7 +91,7 @@ func (p *Publisher) Run(ctx context.Context, tick <-chan time.Time) error {
 	}
 }
 
-// Publish writes the metrics since the last time.
+// Publish writes the metrics since the last publication.
 func (p *Publisher) Publish() error {
 	line, err := json.Marshal(p.document())
 	if err != nil {
@@ -103,13 +103,13 @@ func (p *Publisher) Publish() error {
 	return nil
 }
 
-// metric is a metric as the format declares it.
+// metric is the declaration of a metric in the format.
 type metric struct {
 	Name string
 	Unit string `json:",omitempty"`
 }
 
-// document is one line: what there is to measure, and the values beside it.
+// document returns one line: the declared metrics and their values.
 func (p *Publisher) document() map[string]any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,8 +121,8 @@ func (p *Publisher) document() map[string]any {
 	}
 	h := p.opts.Health()
 	add(RotationSuccess, "Count", truth(!h.LastSuccess.Equal(p.seen.LastSuccess)))
-	if !h.LastRun.Equal(p.seen.LastRun) && h.Needed > 0 {
-		add(TablesReadyAhead, "", min(1, float64(h.Ready)/float64(h.Needed)))
+	if !h.LastRun.Equal(p.seen.LastRun) && h.Ahead.Wanted > 0 {
+		add(TablesReadyAhead, "", min(1, float64(h.Ahead.Existing)/float64(h.Ahead.Wanted)))
 	}
 	add(Readings, "Count", float64(p.readings))
 	add(ReadingsRejected, "Count", float64(p.rejected))

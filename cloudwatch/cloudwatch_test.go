@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// published is a line as CloudWatch reads it: the values of what it declares.
+// published is a line in CloudWatch's view: the values of the declared metrics.
 type published struct {
 	at     time.Time
 	values map[string]float64
@@ -64,7 +64,7 @@ func lines(out *bytes.Buffer) []string {
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
-func TestPublish(t *testing.T) {
+func TestPublish_WritesMetricsOnce(t *testing.T) {
 	begin := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	now, health, backlog := begin, rotator.Health{}, 0.0
 	var out bytes.Buffer
@@ -80,18 +80,18 @@ func TestPublish(t *testing.T) {
 		{"nothing has happened yet", func() {}, map[string]float64{
 			"RotationSuccess": 0, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 0}},
 		{"a rotation that made all, and readings", func() {
-			health = rotator.Health{LastSuccess: now, LastRun: now, Ready: 21, Needed: 21}
+			health = rotator.Health{LastSuccess: now, LastRun: now, Ahead: rotator.TableCount{Existing: 21, Wanted: 21}}
 			p.Judged(10, 1)
 			p.Judged(5, 2)
 		}, map[string]float64{"RotationSuccess": 1, "TablesReadyAhead": 1, "Readings": 15, "ReadingsRejected": 3, "RollupBacklog": 0}},
 		{"each is published once", func() {}, map[string]float64{
 			"RotationSuccess": 0, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 0}},
 		{"a rotation that failed half way", func() {
-			health.LastRun, health.Ready, health.LastError = now, 7, "no"
+			health.LastRun, health.Ahead.Existing, health.LastError = now, 7, "no"
 			backlog = 12
 		}, map[string]float64{"RotationSuccess": 0, "TablesReadyAhead": 1.0 / 3, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 12}},
 		{"more than is needed is enough", func() {
-			health.LastRun, health.LastSuccess, health.Ready = now, now, 30
+			health.LastRun, health.LastSuccess, health.Ahead.Existing = now, now, 30
 		}, map[string]float64{"RotationSuccess": 1, "TablesReadyAhead": 1, "Readings": 0, "ReadingsRejected": 0, "RollupBacklog": 12}},
 	}
 	for i, s := range steps {
@@ -115,8 +115,9 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestRun: a line a minute, and one at the end with what was counted since.
-func TestRun(t *testing.T) {
+// TestRun_PublishesAtEachTick expects a line at each tick, and one at the end with the counts
+// since.
+func TestRun_PublishesAtEachTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		p := cloudwatch.New(cloudwatch.Options{
@@ -146,7 +147,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-func TestRunReportsWhatItCannotWrite(t *testing.T) {
+func TestRun_ReturnsWriteError(t *testing.T) {
 	p := cloudwatch.New(cloudwatch.Options{Out: full{}, Deployment: "weather", Now: time.Now, Health: func() rotator.Health { return rotator.Health{} }})
 	tick := make(chan time.Time, 1)
 	tick <- time.Time{}

@@ -253,7 +253,7 @@ func (c *Config) Rotation() rotator.Policy {
 		Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
 	}
 	if c.Rollups.Enabled {
-		p.Count = rollup.CountedFor
+		p.RecountGrace = rollup.RecountWindow
 	}
 	return p
 }

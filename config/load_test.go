@@ -176,7 +176,7 @@ func TestEverySetting(t *testing.T) {
 		t.Errorf("resent readings: %s, by default %s", got, usual.Resent())
 	}
 	p := loaded.Policy()
-	if p.Prefix != "acme" || p.ClassOf("weather").Name != "archive" || p.Keep("weather.raw", "default") != 7*day || p.Keep("plain", "default") != 30*day {
+	if p.Prefix != "acme" || p.ClassOf("weather").Name != "archive" || p.RetentionOf("weather.raw", "default") != 7*day || p.RetentionOf("plain", "default") != 30*day {
 		t.Errorf("the retention is %+v", p)
 	}
 }

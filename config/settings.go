@@ -136,7 +136,7 @@ var settings = []setting{
 	size("store.min_free", "local: what the disk must have free for readings to be taken", func(c *Config) *Size { return &c.Store.MinFree }),
 	text("tables.prefix", "of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
 	span("tables.future", "how far ahead of its arrival an event time may lie", func(c *Config) *time.Duration { return &c.Tables.Future }),
-	whole("tables.recent_weeks", "weeks before a write month that have a table each", 0, func(c *Config) *int { return &c.Tables.RecentWeeks }),
+	whole("tables.recent_weeks", "weeks before an arrival month that have a table each", 0, func(c *Config) *int { return &c.Tables.RecentWeeks }),
 	span("tables.doubling", "how far back tables of 2, 4, 8 … weeks reach", func(c *Config) *time.Duration { return &c.Tables.Doubling }),
 	truth("retention.drop", "drop tables that have aged out", func(c *Config) *bool { return &c.Retention.Drop }),
 	positive(span("retention.grace", "how long a table stays retired before it is dropped; with roll-ups at least 3d", func(c *Config) *time.Duration { return &c.Retention.Grace })),

@@ -39,7 +39,7 @@ func TestBoundWithRollups(t *testing.T) {
 	with := c.Rotation()
 	c.Rollups.Enabled = false
 	without := c.Rotation()
-	if with.Count != 3*day || without.Count != 0 {
-		t.Errorf("counting takes %s with roll-ups, %s without", with.Count, without.Count)
+	if with.RecountGrace != 3*day || without.RecountGrace != 0 {
+		t.Errorf("counting takes %s with roll-ups, %s without", with.RecountGrace, without.RecountGrace)
 	}
 }

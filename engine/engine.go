@@ -139,30 +139,30 @@ func (o Options) withDefaults() Options {
 
 // Engine is Varve, wired. Its parts are safe for concurrent use.
 type Engine struct {
-	Store   store.Store
-	Streams *streams.Registry
-	Keys    *apikeys.Registry
-	Router  *router.Router
-	Query   *query.Engine
-	Rotator *rotator.Rotator
-	Devices *devices.Registry
-	Logs    *devicelog.Log
-	Alerts  *alerts.Monitor
-	Rollups *rollup.Reader // nil: none are kept
-	Counter *rollup.Worker
-	Now     func() time.Time
+	Store      store.Store
+	Streams    *streams.Registry
+	Keys       *apikeys.Registry
+	Router     *router.Router
+	Query      *query.Engine
+	Rotator    *rotator.Rotator
+	Devices    *devices.Registry
+	Logs       *devicelog.Log
+	Alerts     *alerts.Monitor
+	Rollups    *rollup.Reader // if nil, roll-ups are off
+	Aggregator *rollup.Aggregator
+	Now        func() time.Time
 	// Conditions are those that hold now.
 	Conditions *health.Conditions
 
-	cron       *cron.Cron
-	first      sync.WaitGroup // what is done once, at the start
-	background context.Context
-	stop       context.CancelFunc
-	retries    sync.WaitGroup
-	retrying   atomic.Bool
-	counting   sync.Mutex
-	closing    sync.Once
-	closeErr   error
+	cron        *cron.Cron
+	first       sync.WaitGroup // what is done once, at the start
+	background  context.Context
+	stop        context.CancelFunc
+	retries     sync.WaitGroup
+	retrying    atomic.Bool
+	aggregating sync.Mutex
+	closing     sync.Once
+	closeErr    error
 }
 
 // Open wires the parts, runs the rotator once so that tables are there, and
@@ -175,7 +175,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		Grid: *o.Grid, Retention: o.Retention, Drop: o.Drop, Seal: o.Seal, Grace: o.Grace, MaxDrops: o.MaxDrops,
 	}
 	if !o.NoRollups {
-		policy.Count = rollup.CountedFor
+		policy.RecountGrace = rollup.RecountWindow
 	}
 	schedule, err := rotator.ParseSchedule(o.Schedule)
 	for stream, layout := range o.Layouts {
@@ -201,7 +201,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}))
 	silence := e.checkAlerts(o.Events.Failed)
 	e.cron.Schedule(cron.Every(time.Minute), cron.FuncJob(silence))
-	e.cron.Schedule(cron.Every(countEvery), cron.FuncJob(func() { e.count(e.background, o.Events.Counted) }))
+	e.cron.Schedule(cron.Every(aggregateEvery), cron.FuncJob(func() { e.aggregate(e.background, o.Events.Counted) }))
 	e.cron.Start()
 	e.first.Go(silence)
 	return e, nil
@@ -225,8 +225,8 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 		Items: o.Store, Devices: e.Devices, Source: source{e.Query}, Now: o.Now, Holder: o.Holder,
 		RequestTimeout: o.RequestTimeout, Failed: o.Events.Failed,
 	})
-	e.Counter = rollup.NewWorker(rollup.WorkerOptions{
-		Items: reserveOf(o.Store), Raw: e.Query, Now: o.Now, Holder: o.Holder, Parallel: o.Parallel, Resent: o.Resent,
+	e.Aggregator = rollup.NewAggregator(rollup.AggregatorOptions{
+		Items: reserveOf(o.Store), Source: e.Query, Now: o.Now, Holder: o.Holder, Parallel: o.Parallel, Resent: o.Resent,
 	})
 	routing := router.Options{
 		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
@@ -234,13 +234,13 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 		Expire: o.Drop, Grace: policy.WithDefaults().Grace, Fields: fields.New(o.Store, o.SeriesFields),
 	}
 	if !o.NoRollups {
-		routing.Marker = rollup.NewMarker(o.Store, o.Now)
+		routing.Tracker = rollup.NewTracker(o.Store, o.Now)
 		e.Rollups = rollup.NewReader(o.Store, e.Query, o.Resent)
 	}
 	e.Router = router.New(routing)
 	e.Rotator = rotator.New(rotator.Options{
 		Catalog: o.Store, Creator: o.Store, Lifecycle: o.Store, Items: reserveOf(o.Store), Policy: policy, Now: o.Now,
-		Holder: o.Holder, Parallel: o.Parallel, Needed: e.needed(o.Events.Counted), Events: e.rotatorEvents(o.Events.Rotator),
+		Holder: o.Holder, Parallel: o.Parallel, TablesInUse: e.tablesInUse(o.Events.Counted), Events: e.rotatorEvents(o.Events.Rotator),
 	})
 }
 

@@ -110,7 +110,7 @@ func TestOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
 		e := open(t, engine.Options{Store: s})
-		if h := e.Rotator.Health(); h.Ready == 0 || h.Ready != h.Needed || h.Tables <= h.Needed || h.LastSuccess.IsZero() {
+		if h := e.Rotator.Health(); h.Ahead.Existing == 0 || h.Ahead.Existing != h.Ahead.Wanted || h.Tables <= h.Ahead.Wanted || h.LastSuccess.IsZero() {
 			t.Errorf("health %+v", h)
 		}
 		req, err := e.Router.Admit()
@@ -188,8 +188,8 @@ func TestMonths(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})
 		for range 90 {
 			wait(24 * time.Hour)
-			if p, err := e.Rotator.Plan(t.Context(), time.Time{}); err != nil || p.Ready != p.Needed || p.Needed == 0 || p.Counts()[rotator.Create] > 0 {
-				t.Fatalf("%s: %d of %d ready, %v", time.Now(), p.Ready, p.Needed, err)
+			if p, err := e.Rotator.Plan(t.Context(), time.Time{}); err != nil || p.Ahead.Existing != p.Ahead.Wanted || p.Ahead.Wanted == 0 || p.Counts()[rotator.Create] > 0 {
+				t.Fatalf("%s: %d of %d ready, %v", time.Now(), p.Ahead.Existing, p.Ahead.Wanted, err)
 			}
 		}
 	})

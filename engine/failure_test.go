@@ -23,7 +23,7 @@ func TestFailureShows(t *testing.T) {
 		e := open(t, engine.Options{Store: s, Events: l.events()})
 		wait(90 * time.Minute)
 		h := e.Rotator.Health()
-		if !strings.Contains(h.LastError, "no table today") || !h.LastSuccess.IsZero() || h.Ready != 0 || h.Needed == 0 {
+		if !strings.Contains(h.LastError, "no table today") || !h.LastSuccess.IsZero() || h.Ahead.Existing != 0 || h.Ahead.Wanted == 0 {
 			t.Errorf("health %+v", h)
 		}
 		if _, errs, steps := l.told(); len(errs) != 2 || errs[0] == nil || errs[1] == nil || steps == 0 {
@@ -32,7 +32,7 @@ func TestFailureShows(t *testing.T) {
 		s.onCreate(nil)
 		wait(time.Hour)
 		h = e.Rotator.Health()
-		if h.LastError != "" || !h.LastSuccess.Equal(time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)) || h.Ready != h.Needed {
+		if h.LastError != "" || !h.LastSuccess.Equal(time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)) || h.Ahead.Existing != h.Ahead.Wanted {
 			t.Errorf("health after it was mended: %+v", h)
 		}
 		if _, errs, _ := l.told(); len(errs) != 3 || errs[2] != nil {
@@ -96,7 +96,7 @@ func TestLongRun(t *testing.T) {
 			t.Errorf("%d steps, %d of them while another was under way", steps.Load(), together.Load())
 		}
 		h := e.Rotator.Health()
-		if h.LastError != "" || h.Ready != h.Needed || time.Since(h.LastSuccess) > 5*time.Minute {
+		if h.LastError != "" || h.Ahead.Existing != h.Ahead.Wanted || time.Since(h.LastSuccess) > 5*time.Minute {
 			t.Errorf("health %+v", h)
 		}
 	})
@@ -117,14 +117,14 @@ func TestTwoEngines(t *testing.T) {
 			if second == nil {
 				s.onCreate(nil)
 				second = open(t, engine.Options{Store: shared{s}})
-				if h := second.Rotator.Health(); !h.LastSuccess.IsZero() || h.Usable || h.Needed == 0 {
+				if h := second.Rotator.Health(); !h.LastSuccess.IsZero() || h.Usable || h.Ahead.Wanted == 0 {
 					t.Errorf("the second one rotated too, or did not look: %+v", h)
 				}
 			}
 			return nil
 		})
 		first := open(t, engine.Options{Store: shared{s}})
-		if h := first.Rotator.Health(); h.LastError != "" || h.Ready != h.Needed || h.Needed == 0 {
+		if h := first.Rotator.Health(); h.LastError != "" || h.Ahead.Existing != h.Ahead.Wanted || h.Ahead.Wanted == 0 {
 			t.Errorf("health %+v", h)
 		}
 		if second == nil {

@@ -90,7 +90,7 @@ func afterAll(t *testing.T, clock time.Time, all []varve.Reading) string {
 		if _, err := e.Rotator.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Counter.Run(t.Context()); err != nil {
+		if _, err := e.Aggregator.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 const (
 	parts       = 64
 	partBytes   = 256 << 10 // of each of the two generations of a part
-	seriesBytes = 320       // what a series takes without its names
+	seriesBytes = 320       // of a series without its names
 )
 
-// cache remembers series in two generations: what was not used while one filled
-// up is forgotten. The zero cache is ready.
+// cache remembers series in two generations. When one is full, series that were not used since
+// are forgotten. The zero cache is ready for use.
 type cache struct {
 	once  sync.Once
 	seed  maphash.Seed
@@ -29,7 +29,7 @@ type part struct {
 	bytes       int               // of young
 }
 
-// get returns the names of a series, which are none at first.
+// get returns the names of a series, which are empty at first.
 func (c *cache) get(s varve.Series) *names {
 	c.once.Do(func() { c.seed = maphash.MakeSeed() })
 	h := maphash.Comparable(c.seed, s)
@@ -40,7 +40,7 @@ func (c *cache) get(s varve.Series) *names {
 	if !young {
 		n = p.aged[h]
 	}
-	if n == nil || n.series != s { // of two series with one hash, the later is known
+	if n == nil || n.series != s { // if two series have one hash, the later one is remembered
 		n = &names{series: varve.Series{Tenant: strings.Clone(s.Tenant), Stream: strings.Clone(s.Stream), Device: strings.Clone(s.Device)}}
 	}
 	room := max(n.room.Load(), 8)

@@ -1,14 +1,15 @@
-// Package fields bounds how many different fields a series has: roll-ups, which
-// are kept for ever, and the columns of CSV grow with each.
+// Package fields bounds the number of different fields of a series. Roll-ups, which are kept
+// forever, and the columns of CSV grow with each field.
 //
-// It remembers the names, as hashes, of the series written of late. A series with
-// few, as is usual, costs nothing but that memory. The names of one with many are
-// in the registry as well, so that every process and each new one knows them: one
-// item a series, read once by a process, and written when names are added.
+// A [Registry] remembers the field names of recently written series, as hashes. The names of a
+// series with many fields are in the registry as well, in one item for each series. Other
+// processes read it once, and it is written when names are added.
 //
-// The bound is exact while one process runs. What was not in the registry when a
-// process ended, or when it forgot a series for others, is not counted: at most
-// 64 names each time. Processes that share tables may each admit the last name.
+// The bound is exact while one process runs. Names that are not in the registry are forgotten
+// when a process ends, or when its cache is full: at most 64 for each series. Processes that
+// share tables may each admit the last name.
+//
+// If the registry fails, readings with new fields are rejected as unavailable.
 package fields
 
 import (
@@ -27,13 +28,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Bounds of how many fields a series may have.
+// DefaultLimit and MaxLimit bound the number of fields of a series.
 const (
 	DefaultLimit = 1000
-	MaxLimit     = 10_000 // for what an item of DynamoDB holds
+	MaxLimit     = 10_000 // fits into an item of DynamoDB
 )
 
-// maxUnrecorded is up to how many names of a series are only in memory.
+// maxUnrecorded is the number of names up to which a series is only in memory.
 const maxUnrecorded = 64
 
 // Attributes of a series' item.
@@ -50,8 +51,8 @@ type Registry struct {
 	cache      cache
 }
 
-// New returns a registry that is kept in items. Limit is how many different fields
-// a series may have; 0 is DefaultLimit.
+// New returns a registry over items. Limit is the number of fields that a series may have; 0
+// means DefaultLimit.
 func New(items store.Items, limit int) *Registry {
 	if limit == 0 {
 		limit = DefaultLimit
@@ -59,23 +60,24 @@ func New(items store.Items, limit int) *Registry {
 	return &Registry{items: items, limit: limit, unrecorded: min(maxUnrecorded, limit/4)}
 }
 
-// names are those of one series.
+// names are the field names of one series.
 type names struct {
 	mu       sync.Mutex
 	series   varve.Series
 	hashes   []uint64 // sorted
-	shape    uint64   // of the reading before, all of whose names are in hashes
-	loaded   bool     // the item was, or there is none
-	recorded int      // how many of hashes are in the item
-	version  int64    // of the item; 0: there is none
+	shape    uint64   // of the last reading; all of its names are in hashes
+	loaded   bool     // the item was read, or is missing
+	recorded int      // the number of hashes in the item
+	version  int64    // of the item; 0 means that it is missing
 
-	room    atomic.Int64 // for how many hashes there is memory
+	room    atomic.Int64 // the capacity of hashes
 	counted int64        // of room, in the cache; guarded by its part
 }
 
-// Admit rejects those of the readings without a verdict that have fields beyond
-// what their series may have, and records new fields of the others. The readings
-// are in their normal form. It fails only if the context has ended.
+// Admit rejects readings whose fields exceed the limit of their series, and records new fields.
+//
+// It considers readings without a verdict, which must be normalized. It fails only if the
+// context has ended.
 func (r *Registry) Admit(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	var n *names
 	var like []varve.Field // of the reading before, with its shape
@@ -118,8 +120,8 @@ func alike(a, b []varve.Field) bool {
 	return slices.EqualFunc(a, b, func(f, g varve.Field) bool { return f.Name == g.Name })
 }
 
-// admit adds the fields of a reading to the names of its series. Record says that
-// there are names which the registry must know of.
+// admit adds the fields of a reading to the names of its series. Record reports whether names
+// must be written to the registry.
 func (r *Registry) admit(ctx context.Context, n *names, fields []varve.Field, shape uint64) (v varve.Verdict, record bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -135,8 +137,8 @@ func (r *Registry) admit(ctx context.Context, n *names, fields []varve.Field, sh
 	}
 	if len(n.hashes)+len(fresh) > r.limit && len(fresh) > 0 {
 		return varve.Reject(varve.CodeTooManyFields, "device %s has %d different fields in stream %s, and %d is the limit: "+
-			"field %q is new; send what varies as a value, or raise limits.series_fields",
-			n.series.Device, len(n.hashes), n.series.Stream, r.limit, n.first(fields)), false
+			"field %q is new; send varying names as values, or raise limits.series_fields",
+			n.series.Device, len(n.hashes), n.series.Stream, r.limit, n.firstUnknown(fields)), false
 	}
 	n.add(fresh)
 	n.shape = shape
@@ -153,7 +155,7 @@ func shapeOf(fields []varve.Field) uint64 {
 	return h
 }
 
-// missing returns the hashes of the fields that are not known.
+// missing returns the hashes of unknown fields.
 func (n *names) missing(fields []varve.Field) (fresh []uint64) {
 	for i := range fields {
 		h := xxhash.Sum64String(fields[i].Name)
@@ -164,8 +166,8 @@ func (n *names) missing(fields []varve.Field) (fresh []uint64) {
 	return fresh
 }
 
-// first returns the first of the fields that is not known.
-func (n *names) first(fields []varve.Field) string {
+// firstUnknown returns the name of the first unknown field.
+func (n *names) firstUnknown(fields []varve.Field) string {
 	for i := range fields {
 		if _, ok := slices.BinarySearch(n.hashes, xxhash.Sum64String(fields[i].Name)); !ok {
 			return fields[i].Name
@@ -188,7 +190,7 @@ func (n *names) key() store.Key {
 	return store.Key{PK: "FIELDS#" + n.series.Tenant + "/" + n.series.Stream + "/" + n.series.Device, SK: "#NAMES"}
 }
 
-// read adds the names that are in the item.
+// read adds the names in the item.
 func (r *Registry) read(ctx context.Context, n *names) error {
 	items, err := r.items.Get(ctx, []store.Key{n.key()}, true)
 	if err != nil {
@@ -215,7 +217,7 @@ func (r *Registry) read(ctx context.Context, n *names) error {
 	return nil
 }
 
-// record puts the names into the item, with those that others put there.
+// record writes the names to the item, merged with the names of other processes.
 func (r *Registry) record(ctx context.Context, n *names) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// counting is a registry in memory that counts what it is asked, and can fail.
+// counting is a registry in memory that counts requests, and can fail.
 type counting struct {
 	*mem.Store
 	gets, puts int
@@ -38,7 +38,7 @@ func (c *counting) Put(ctx context.Context, it store.Item, conds ...store.Cond) 
 
 func newItems() *counting { return &counting{Store: mem.New(time.Now)} }
 
-// with returns a reading of a device with the given fields.
+// with returns a reading of a device with some fields.
 func with(device string, names ...string) varve.Reading {
 	r := varve.Reading{Series: varve.Series{Tenant: "t", Stream: "s", Device: device}, Time: time.Unix(1e9, 0)}
 	for _, name := range names {
@@ -58,7 +58,7 @@ func upTo(from, to int) (names []string) {
 	return names
 }
 
-// admit sends readings in one write, and returns the codes of the verdicts.
+// admit admits readings in one write, and returns the codes of the verdicts.
 func admit(t *testing.T, r *fields.Registry, readings ...varve.Reading) string {
 	t.Helper()
 	verdicts := make([]varve.Verdict, len(readings))
@@ -83,8 +83,8 @@ func expect(t *testing.T, got, want string) {
 	}
 }
 
-// TestAdmit_BoundsFields promises that a series gets no field beyond its limit,
-// that those it has go on, and that others are not touched.
+// TestAdmit_BoundsFields adds fields beyond the limit. They must be rejected. Fields within the
+// limit, and other series, must be admitted.
 func TestAdmit_BoundsFields(t *testing.T) {
 	r := fields.New(newItems(), 100)
 	expect(t, admit(t, r, with("a", upTo(0, 60)...), with("a", upTo(60, 100)...), with("b", "x")), "ok ok ok")
@@ -99,10 +99,10 @@ func TestAdmit_BoundsFields(t *testing.T) {
 	}
 }
 
-// TestAdmit_AsksNothingUsually promises that series with few fields cost the
-// registry nothing, and one with many a read a process and a write when there are
-// new ones; that one beyond its limit costs nothing either.
-func TestAdmit_AsksNothingUsually(t *testing.T) {
+// TestAdmit_CostsNoRequestUsually counts requests. Series with few fields must cost none. A
+// series with many fields must cost one read for each process, and one write for each addition.
+// Rejected fields must cost none.
+func TestAdmit_CostsNoRequestUsually(t *testing.T) {
 	items := newItems()
 	r := fields.New(items, 200)
 	for i := range 1000 {
@@ -119,8 +119,8 @@ func TestAdmit_AsksNothingUsually(t *testing.T) {
 	}
 }
 
-// TestAdmit_SurvivesRestart promises that a new process knows the fields of a
-// series with many, and that two at a time know each other's.
+// TestAdmit_SurvivesRestart checks that a new process knows the fields of a series with many,
+// and that two processes share them.
 func TestAdmit_SurvivesRestart(t *testing.T) {
 	items := newItems()
 	first, second := fields.New(items, 200), fields.New(items, 200)
@@ -137,9 +137,9 @@ func TestAdmit_SurvivesRestart(t *testing.T) {
 	}
 }
 
-// TestAdmit_WithoutRegistry promises that readings whose fields cannot be
-// recorded are rejected for now, and taken when they can.
-func TestAdmit_WithoutRegistry(t *testing.T) {
+// TestAdmit_RejectsIfRegistryFails fails the registry. Readings must be rejected as
+// unavailable, and admitted after it recovers.
+func TestAdmit_RejectsIfRegistryFails(t *testing.T) {
 	items := newItems()
 	r := fields.New(items, 200)
 	items.err = errors.New("the disk is full")
@@ -161,9 +161,8 @@ func TestAdmit_WithoutRegistry(t *testing.T) {
 	}
 }
 
-// TestMemory_IsBounded promises that however many series are written, what is
-// remembered of them has a bound.
-func TestMemory_IsBounded(t *testing.T) {
+// TestCache_IsBounded writes many series, and checks the memory of the cache.
+func TestCache_IsBounded(t *testing.T) {
 	r := fields.New(newItems(), 0)
 	heap := func() int64 {
 		runtime.GC()

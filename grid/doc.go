@@ -1,16 +1,16 @@
-// Package grid is the grid: it maps an event time and the month of its
-// arrival to a table, a table to its name and back, and a window of event time
-// to the tables that can hold it.
+// Package grid divides readings into tables, by event range and arrival month.
 //
-//	event time →        … 4 weeks │ 2 weeks │ week │ week │ week │ future
-//	written in 2026-10       ▓    │    ▓    │  ▓   │  ▓   │      │
-//	written in 2026-11       ▓    │    ▓    │  ▓   │  ▓   │  ▓   │  ▓
+//	event time →              … 4 weeks │ 2 weeks │ week │ week │ week │ future
+//	arrival month 2026-10          ▓    │    ▓    │  ▓   │  ▓   │      │
+//	arrival month 2026-11          ▓    │    ▓    │  ▓   │  ▓   │  ▓   │  ▓
 //
-// One cell is one table. A row of cells, one write month, is dropped at once
-// when it has aged out. The event ranges of one write month partition time.
+// A [Policy] maps an event time and an arrival [Month] to a [Table]. A table has a name, from
+// which it can be parsed. A window of event time selects the tables that overlap it.
 //
-// Everything here is pure: UTC, no I/O, no clock. The idea of grouping tables
-// by event time and by month of arrival is from the Fineo post "Using DynamoDB
-// for Time Series Data" (2017); unlike Fineo's, these weeks never restart on
-// 1 January and never overlap.
+//   - One cell is one table. The cells of one arrival month expire together.
+//   - The event ranges of one arrival month partition time.
+//   - All functions are pure: they use UTC, no clock and no I/O.
+//
+// The idea is from the Fineo post "Using DynamoDB for Time Series Data" (2017). Unlike in that
+// post, weeks never restart on 1 January and never overlap.
 package grid

@@ -10,16 +10,16 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-// monday is a Monday; all weeks are counted from it.
+// monday is the Monday from which tests count weeks.
 var monday = time.Date(1970, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// onMonday reports whether a unix second is a Monday 00:00 UTC or the epoch,
-// where the first week is cut off.
+// onMonday reports whether a unix time is a Monday 00:00 UTC, or the epoch, at which the first
+// week begins.
 func onMonday(sec int64) bool {
 	return sec == 0 || sec > 0 && (sec-monday.Unix())%int64(week/time.Second) == 0
 }
 
-// weeksFrom counts whole weeks from the Monday before the epoch to a second.
+// weeksFrom returns the number of whole weeks from the Monday before the epoch.
 func weeksFrom(sec int64) int64 {
 	if sec == 0 {
 		return 0
@@ -38,7 +38,7 @@ func genMonth() *rapid.Generator[grid.Month] {
 	})
 }
 
-// genPolicy draws any valid policy; the default and the bounds are likely.
+// genPolicy draws a valid policy. The default and the bounds are likely.
 func genPolicy() *rapid.Generator[grid.Policy] {
 	return rapid.Custom(func(t *rapid.T) grid.Policy {
 		const years = 365 * 24 * time.Hour
@@ -57,7 +57,7 @@ func genPolicy() *rapid.Generator[grid.Policy] {
 	})
 }
 
-// checkMany checks a property of which 100 draws show too little.
+// checkMany checks a property that needs more than 100 draws.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rounds := 20

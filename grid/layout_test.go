@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A month's ranges partition time from 1970 to the end of the week of the
-// latest event that can arrive in the month: no gap and no overlap.
-func TestLayoutPartitionsTime(t *testing.T) {
+// TestLayout_PartitionsTime checks that ranges have no gaps and no overlaps, from 1970 to the
+// end of the week of the latest event that can arrive.
+func TestLayout_PartitionsTime(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
 		layout := p.Layout(m)
@@ -34,12 +34,12 @@ func TestLayoutPartitionsTime(t *testing.T) {
 	})
 }
 
-// The month, the recent weeks before it and the future after it have a table
-// for each week; going back, tables are 2, 4, 8 … weeks wide, where behind 8 a
-// width may be left out, each aligned to a multiple of its width and none of a
-// width oftener than twice; the rest is one table, and all of it is older than
-// the policy's doubling.
-func TestLayoutWidths(t *testing.T) {
+// TestLayout_Widths checks the widths of ranges. The month, the recent weeks before it and the
+// future after it have weekly ranges. Before them, widths double.
+//
+// Each range is aligned to a multiple of its width, and no width occurs more than twice. The
+// last range is older than the policy's doubling.
+func TestLayout_Widths(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
 		layout := p.Layout(m)
@@ -79,9 +79,8 @@ func TestLayoutWidths(t *testing.T) {
 	})
 }
 
-// Locate finds the range of the layout that an event lies in, and none for an
-// event that lies in none.
-func TestLocateAgreesWithLayout(t *testing.T) {
+// TestLocate_AgreesWithLayout compares Locate with a search of the layout.
+func TestLocate_AgreesWithLayout(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")
 		layout := p.Layout(m)
@@ -100,9 +99,9 @@ func TestLocateAgreesWithLayout(t *testing.T) {
 	})
 }
 
-// Every event that the policy lets in has a table: what arrives at any time of
-// a month, from 1970 up to Future ahead.
-func TestLocateTakesAllThatMayArrive(t *testing.T) {
+// TestLocate_FindsAllPossibleEvents draws arrivals, with event times from 1970 up to Future
+// after the arrival. Each must have a table.
+func TestLocate_FindsAllPossibleEvents(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p := genPolicy().Draw(t, "policy")
 		arrived := time.Unix(0, rapid.Int64Range(0, lastMonth.End().UnixNano()-1).Draw(t, "arrived"))
@@ -116,8 +115,8 @@ func TestLocateTakesAllThatMayArrive(t *testing.T) {
 	})
 }
 
-// Five years of lateness fit in 24 tables for every month.
-func TestDefaultLayoutIsSmall(t *testing.T) {
+// TestLayout_DefaultIsSmall checks that five years fit in 24 tables for each month.
+func TestLayout_DefaultIsSmall(t *testing.T) {
 	p := grid.DefaultPolicy()
 	most := 0
 	for m := grid.NewMonth(2010, time.January); m <= lastMonth; m++ {
@@ -135,8 +134,8 @@ func TestDefaultLayoutIsSmall(t *testing.T) {
 	}
 }
 
-// Layouts of a month whose ranges were worked out by hand.
-func TestLayoutByHand(t *testing.T) {
+// TestLayout_Examples compares layouts with ranges computed by hand.
+func TestLayout_Examples(t *testing.T) {
 	day := func(text string) int64 {
 		d, err := time.Parse(time.DateOnly, text)
 		if err != nil {
@@ -158,7 +157,7 @@ func TestLayoutByHand(t *testing.T) {
 			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
 		{"the future reaches into one more week", grid.Policy{Future: 6*24*time.Hour + 1}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07", "2026-12-14"}},
-		// Back from week 2962 in steps of 2, 4, 4 (2956 is no multiple of 8) and 8.
+		// Back from week 2962 in steps of 2, 4, 4 (2956 is not a multiple of 8) and 8.
 		{"two recent weeks, doubling over 20 weeks", grid.Policy{Recent: 2, Doubling: 20 * week}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-06-01", "2026-07-27", "2026-08-24", "2026-09-21", "2026-10-05", "2026-10-12", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
 		// Back from week 2958 in steps of 2, 4, 8, 32 (2944 is a multiple of it),
@@ -186,9 +185,9 @@ func TestLayoutByHand(t *testing.T) {
 	}
 }
 
-// Weeks go on over the turn of every year: the week in which 1 January lies is
-// one range of seven days from a Monday, the same for December and January.
-func TestWeeksDoNotRestart(t *testing.T) {
+// TestLayout_WeeksCrossYears checks the week of each 1 January. It must be one range of seven
+// days from a Monday, equal in December and January.
+func TestLayout_WeeksCrossYears(t *testing.T) {
 	p := grid.DefaultPolicy()
 	for year := 1971; year <= 2261; year++ {
 		newYear := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)

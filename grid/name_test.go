@@ -25,7 +25,7 @@ func genTable() *rapid.Generator[grid.Table] {
 	})
 }
 
-func TestNameByHand(t *testing.T) {
+func TestName_Examples(t *testing.T) {
 	table := grid.Table{Prefix: "varve", Range: grid.Range{Start: 1794787200, End: 1795392000}, Month: grid.NewMonth(2026, time.November)}
 	const name = "varve_1794787200_1795392000_11_2026"
 	if table.Name() != name || table.String() != name {
@@ -40,8 +40,8 @@ func TestNameByHand(t *testing.T) {
 	}
 }
 
-// Every table of every layout is read back from its name.
-func TestNameRoundTrip(t *testing.T) {
+// TestName_RoundTrip parses the names of all tables of drawn layouts.
+func TestName_RoundTrip(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		table := genTable().Draw(t, "table")
 		if got, ok := grid.Parse(table.Name()); !ok || got != table {
@@ -50,9 +50,9 @@ func TestNameRoundTrip(t *testing.T) {
 	})
 }
 
-// The order of tables is the order of their names, and for one prefix that of
+// TestName_SortsByTime checks that tables sort as their names do, and tables of one prefix by
 // event time.
-func TestNamesSortByTime(t *testing.T) {
+func TestName_SortsByTime(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		a, b := genTable().Draw(t, "a"), genTable().Draw(t, "b")
 		if rapid.Bool().Draw(t, "same prefix") {
@@ -73,7 +73,7 @@ func TestNamesSortByTime(t *testing.T) {
 
 var nameForm = regexp.MustCompile(`^([A-Za-z0-9-]{1,64})_([0-9]{10})_([0-9]{10})_(0[1-9]|1[0-2])_([0-9]{4})$`)
 
-// isOurs says whether a name is Varve's, in other words than Parse does.
+// isOurs reports whether a name is a table's, by another algorithm than Parse.
 func isOurs(name string) bool {
 	parts := nameForm.FindStringSubmatch(name)
 	if parts == nil || strings.Contains(name, "\n") {
@@ -84,8 +84,8 @@ func isOurs(name string) bool {
 	return start < end && onMonday(start) && onMonday(end) && parts[5] >= "1970"
 }
 
-// checkName checks that a name is taken exactly if it is Varve's, and then
-// stands for a table of that very name.
+// checkName checks that Parse accepts exactly the names of tables, and returns the table of
+// that name.
 func checkName(t testing.TB, name string) (ours bool) {
 	t.Helper()
 	table, ok := grid.Parse(name)
@@ -101,7 +101,7 @@ func checkName(t testing.TB, name string) (ours bool) {
 	return ok
 }
 
-func TestForeignNames(t *testing.T) {
+func TestParse_RejectsForeignNames(t *testing.T) {
 	tests := []struct{ reason, name string }{
 		{"empty", ""},
 		{"another's", "users"},
@@ -146,8 +146,7 @@ func TestForeignNames(t *testing.T) {
 	}
 }
 
-// mutate changes a name in one place, in one of the ways in which names go
-// wrong.
+// mutate changes a name in one place.
 func mutate(rng *rand.Rand, name string) string {
 	const letters = "0123456789abzABZ_-+. \x00\xff"
 	at := rng.IntN(len(name))
@@ -180,8 +179,8 @@ func mutate(rng *rand.Rand, name string) string {
 
 func leftPad(s string, n int) string { return strings.Repeat("0", max(n-len(s), 0)) + s }
 
-// Of names that are almost Varve's, those are taken that are Varve's.
-func TestMutatedNames(t *testing.T) {
+// TestParse_ChecksMutatedNames parses names that differ from a table's name in one place.
+func TestParse_ChecksMutatedNames(t *testing.T) {
 	n := 100_000
 	if testing.Short() {
 		n = 20_000
@@ -208,7 +207,7 @@ func TestMutatedNames(t *testing.T) {
 	}
 }
 
-func TestValidatePrefix(t *testing.T) {
+func TestValidatePrefix_ChecksCharacters(t *testing.T) {
 	for prefix, want := range map[string]bool{
 		"varve": true, "v": true, "-": true, "A-Z-0-9": true, strings.Repeat("p", 64): true,
 		"": false, strings.Repeat("p", 65): false, "a_b": false, "a.b": false, "a b": false, "é": false, "a\x00": false,

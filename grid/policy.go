@@ -9,29 +9,27 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Policy shapes the grid. Two processes with the same policy compute the same
-// tables; after a change of policy old tables stay readable, because ranges
-// are read from names.
+// Policy defines the ranges of the grid. Processes with equal policies compute equal tables.
+// After a change, old tables remain readable, because ranges are parsed from names.
 type Policy struct {
-	// Future is how far ahead of its arrival an event time may lie: 0 to
-	// MaxFuture.
+	// Future is the furthest that an event time may lie after its arrival: 0 to MaxFuture.
 	Future time.Duration
-	// Recent is how many weeks before a write month still have a table each:
-	// 0 to 52. One more where that puts the next range on its grid.
+	// Recent is the number of weeks before an arrival month with a table each: 0 to 52. One week
+	// is added if that aligns the next range.
 	Recent int
-	// Doubling is how far back ranges of 2, 4, 8 … weeks reach, 0 to 50 years;
-	// everything older is one range down to 1970.
+	// Doubling is the time before the arrival month with ranges of 2, 4, 8 … weeks: 0 to 50
+	// years. All earlier event times are one range.
 	Doubling time.Duration
 }
 
-// DefaultPolicy takes event times up to a day ahead, keeps six weeks weekly and
-// doubles over five years.
+// DefaultPolicy returns the default policy: event times a day ahead, six weekly ranges, and
+// doubling ranges for five years.
 func DefaultPolicy() Policy {
 	return Policy{Future: 24 * time.Hour, Recent: 6, Doubling: 5 * 365 * 24 * time.Hour}
 }
 
-// MaxFuture is the furthest that an event time can lie ahead of its arrival,
-// whatever the policy was then: 8 weeks.
+// MaxFuture is the furthest that an event time may lie after its arrival under any policy: 8
+// weeks.
 const MaxFuture = 8 * weekSeconds * time.Second
 
 // The other bounds of a policy.
@@ -40,11 +38,11 @@ const (
 	maxDoubling = 50 * 365 * 24 * time.Hour
 )
 
-// skipFrom is the width in weeks behind which one may be left out.
+// skipFrom is the width in weeks from which the next width may be skipped.
 const skipFrom = 8
 
-// Validate reports everything that is wrong with the policy, as joined Invalid
-// errors whose parameters are future, recent and doubling.
+// Validate returns all violations as joined Invalid errors, with the parameters future, recent
+// and doubling.
 func (p Policy) Validate() error {
 	var errs []error
 	if p.Future < 0 || p.Future > MaxFuture {
@@ -59,22 +57,27 @@ func (p Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Layout returns the event ranges of a write month in ascending order. They
-// partition the time from 1970 to the end of the week in which the latest
-// event time lies that can arrive in the month: a week each for the month, the
-// Recent weeks before it and the Future after it; then 2, 4, 8 … weeks going
-// back, each aligned to a multiple of its width; then one range down to 1970.
-// Behind 8 weeks a width is left out where twice that width is aligned as well,
-// so that five years always fit in 24 tables.
+// Layout returns the event ranges of an arrival month in ascending order.
+//
+// They partition the time from 1970 to the end of the week of the latest event time that can
+// arrive in the month. From the newest to the oldest, they are:
+//
+//   - a week each for the Future, the month, and the Recent weeks before it
+//   - ranges of 2, 4, 8 … weeks, each aligned to a multiple of its width
+//   - one range from 1970
+//
+// After 8 weeks, a width is skipped if its double is aligned as well, so that five years always
+// fit in 24 tables.
 func (p Policy) Layout(m Month) []Range {
 	layout := slices.Collect(p.backward(m))
 	slices.Reverse(layout)
 	return layout
 }
 
-// Locate returns the range of a write month's layout that holds an event time.
-// It is false for times before 1970 and beyond the layout's end, which is at
-// most a week after the last event time that the policy lets in.
+// Locate returns the range of an arrival month's layout that holds an event time.
+//
+// It returns false for times before 1970 and after the end of the layout. That end is at most a
+// week after the last event time that the policy allows.
 func (p Policy) Locate(t time.Time, m Month) (Range, bool) {
 	if t.Unix() >= 0 {
 		for r := range p.backward(m) {
@@ -86,7 +89,7 @@ func (p Policy) Locate(t time.Time, m Month) (Range, bool) {
 	return Range{}, false
 }
 
-// backward yields a write month's ranges from the newest to the oldest.
+// backward yields the ranges of an arrival month from the newest to the oldest.
 func (p Policy) backward(m Month) iter.Seq[Range] {
 	return func(yield func(Range) bool) {
 		// The oldest week with a table of its own is even, which puts the

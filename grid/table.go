@@ -9,17 +9,18 @@ import (
 // MaxPrefix is the length of the longest prefix.
 const MaxPrefix = 64
 
-// Table is one cell of the grid: the readings of one prefix with event times
-// in Range that arrived in Month. Tables are comparable with ==.
+// Table is one cell of the grid. It holds the readings of one prefix with event times in Range
+// that arrived in Month. Tables are comparable with ==.
 type Table struct {
 	Prefix string
 	Range
 	Month Month
 }
 
-// Name returns <prefix>_<start>_<end>_<MM>_<YYYY>, for example
-// varve_1794787200_1795392000_11_2026: range ends in unix seconds, ten digits
-// each, so that names sort by event time.
+// Name returns the name of the table: <prefix>_<start>_<end>_<MM>_<YYYY>.
+//
+// An example is varve_1794787200_1795392000_11_2026. The ends of the range are unix seconds
+// with ten digits, so that names sort by event time.
 func (t Table) Name() string {
 	return fmt.Sprintf("%s_%010d_%010d_%02d_%04d", t.Prefix, t.Start, t.End, t.Month.Calendar(), t.Month.Year())
 }
@@ -27,7 +28,7 @@ func (t Table) Name() string {
 // String returns the table's name.
 func (t Table) String() string { return t.Name() }
 
-// Compare orders tables by name: by prefix, range and then write month.
+// Compare orders tables by name: by prefix, range and then arrival month.
 func (t Table) Compare(u Table) int {
 	if t.Prefix != u.Prefix {
 		return cmp.Compare(t.Prefix+"_", u.Prefix+"_")
@@ -39,9 +40,10 @@ func (t Table) Compare(u Table) int {
 		cmp.Compare(t.Month, u.Month))
 }
 
-// Parse returns the table that a name stands for. It reads the name whole: the
-// prefix must be valid, the range must be on the grid, and the table must print
-// back to the very same name. Anything else is foreign and yields false.
+// Parse returns the table of a name. It returns false for foreign names.
+//
+// The prefix must be valid, the ends of the range must be on the grid, and the table's name
+// must equal the given one.
 func Parse(name string) (Table, bool) {
 	parts := strings.Split(name, "_")
 	if len(parts) != 5 || ValidatePrefix(parts[0]) != nil {

@@ -12,14 +12,14 @@ const (
 	weekOrigin = -3 * 24 * 60 * 60
 )
 
-// weekOf returns the index of the week in which the unix second sec lies.
+// weekOf returns the index of the week of a unix time.
 func weekOf(sec int64) int64 { return floorDiv(sec-weekOrigin, weekSeconds) }
 
-// weekStart returns the unix second at which a week begins; week 0 is cut off
-// at the epoch, because names hold no negative times.
+// weekStart returns the beginning of a week as a unix time. Week 0 begins at the epoch, because
+// names hold no negative times.
 func weekStart(week int64) int64 { return max(weekOrigin+week*weekSeconds, 0) }
 
-// onGrid reports whether sec is where a week begins.
+// onGrid reports whether a week begins at sec.
 func onGrid(sec int64) bool { return weekStart(weekOf(sec)) == sec }
 
 func floorDiv(a, b int64) int64 {
@@ -30,8 +30,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// Range is a half-open stretch of event time in unix seconds, [Start, End).
-// On the grid both are Mondays 00:00 UTC, or Start is 0.
+// Range is a half-open range of event time in unix seconds, [Start, End). On the grid, both are
+// Mondays 00:00 UTC, or Start is 0.
 type Range struct {
 	Start, End int64
 }
@@ -48,7 +48,7 @@ func (r Range) Window() varve.Window {
 	return varve.Window{From: instant(r.Start), To: instant(r.End)}
 }
 
-// instant returns a unix second as a time that nanoseconds since 1970 can tell.
+// instant returns a unix time as a time whose nanoseconds do not overflow.
 func instant(sec int64) time.Time {
 	if sec > varve.MaxTime/int64(time.Second) {
 		return time.Unix(0, varve.MaxTime).UTC()
@@ -59,6 +59,6 @@ func instant(sec int64) time.Time {
 // Overlaps reports whether the range shares an instant with the window.
 func (r Range) Overlaps(w varve.Window) bool { return r.Window().Overlaps(w) }
 
-// Weeks returns the range's width in weeks; the first week of 1970 counts
-// whole.
+// Weeks returns the number of weeks in the range. The shortened first week of 1970 counts as
+// one.
 func (r Range) Weeks() int64 { return weekOf(r.End-1) - weekOf(r.Start) + 1 }

@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// A month holds its beginning and not its end, which is the next month's
-// beginning, wherever on earth the time is told.
-func TestMonthHoldsItsTimes(t *testing.T) {
+// TestMonth_HoldsItsTimes checks that a month holds its start and not its end, in any time
+// zone.
+func TestMonth_HoldsItsTimes(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		zone := time.FixedZone("", rapid.IntRange(-12*3600, 14*3600).Draw(t, "zone"))
 		at := time.Unix(0, rapid.Int64Range(0, lastMonth.End().UnixNano()-1).Draw(t, "at")).In(zone)
@@ -34,9 +34,8 @@ func TestMonthHoldsItsTimes(t *testing.T) {
 	}
 }
 
-// A range holds the same instants as its window, and overlaps what that
-// overlaps.
-func TestRangeIsItsWindow(t *testing.T) {
+// TestRange_EqualsItsWindow compares Contains and Overlaps of a range and its window.
+func TestRange_EqualsItsWindow(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		r := genTable().Draw(t, "table").Range
 		w := r.Window()
@@ -57,9 +56,9 @@ func TestRangeIsItsWindow(t *testing.T) {
 	})
 }
 
-// The window of a range that reaches beyond the last time of a reading ends
-// with that time, so that its nanoseconds do not overflow.
-func TestWindowEndsWithTime(t *testing.T) {
+// TestWindow_EndsWithMaxTime converts a range that ends after the last possible reading. Its
+// window must end with that time, so that nanoseconds do not overflow.
+func TestWindow_EndsWithMaxTime(t *testing.T) {
 	all := varve.AllTime()
 	m := grid.MonthOf(all.To)
 	layout := grid.DefaultPolicy().Layout(m)
@@ -79,9 +78,8 @@ func TestWindowEndsWithTime(t *testing.T) {
 	}
 }
 
-// Everything that is wrong with a policy is said at once, and its bounds are
-// exact.
-func TestPolicyValidate(t *testing.T) {
+// TestPolicy_Validate checks that all violations are returned, and that bounds are exact.
+func TestPolicy_Validate(t *testing.T) {
 	const years = 365 * 24 * time.Hour
 	tests := []struct {
 		reason string

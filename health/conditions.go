@@ -14,19 +14,19 @@ type Name string
 const (
 	RotationFailing  Name = "rotation_failing"  // a step of the last rotation failed
 	DiskLow          Name = "disk_low"          // the disk has less room than is kept free
-	StoreUnreachable Name = "store_unreachable" // nothing in the store can be read or written
-	DataDamaged      Name = "data_damaged"      // damage on disk took data, and what depends on it is refused
+	StoreUnreachable Name = "store_unreachable" // the store can be neither read nor written
+	DataDamaged      Name = "data_damaged"      // data on disk is damaged, and requests that depend on it are refused
 )
 
-// kinds describes each condition in a sentence that tells nothing of the
-// deployment, and says whether readings are refused while the condition holds.
+// kinds describes each condition without details of the deployment. While a blocking condition
+// holds, readings are rejected.
 var kinds = []struct {
 	name   Name
 	blocks bool
 	about  string
 }{
 	{RotationFailing, false, "a rotation step fails"},
-	{DiskLow, true, "the disk is nearly full: readings are refused until there is room"},
+	{DiskLow, true, "the disk is nearly full: readings are rejected until space is free"},
 	{StoreUnreachable, true, "the store cannot be reached"},
 	{DataDamaged, false, "damaged data is refused"},
 }
@@ -50,7 +50,7 @@ func (n Name) Blocks() bool {
 	return false
 }
 
-// About describes the condition to anybody: without names, paths or numbers.
+// About returns a public description of the condition, without names, paths or numbers.
 func (n Name) About() string {
 	for i := range kinds {
 		if kinds[i].name == n {
@@ -64,7 +64,7 @@ func (n Name) About() string {
 type Condition struct {
 	Name    Name
 	Since   time.Time // when it was set first
-	Message string    // for the operator: what is wrong, and what helps
+	Message string    // for the operator: the fault and its remedy
 }
 
 // Options configures Conditions. Nil fields have useful defaults.
@@ -75,15 +75,15 @@ type Options struct {
 	Changed func(c Condition, holds bool)
 }
 
-// Conditions is the set of conditions that hold. It is safe for concurrent use.
-// A nil *Conditions takes what it is told and holds nothing.
+// Conditions is the set of conditions that hold. It is safe for concurrent use. A nil
+// *Conditions ignores all changes, and is always empty.
 type Conditions struct {
 	opts Options
 	mu   sync.Mutex
 	hold []Condition // in the order of their names
 }
 
-// New returns a set in which no condition holds.
+// New returns an empty set.
 func New(o Options) *Conditions {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -94,8 +94,7 @@ func New(o Options) *Conditions {
 	return &Conditions{opts: o}
 }
 
-// Set records that a condition holds. Of one that holds already it replaces the
-// message.
+// Set records that a condition holds. If it holds already, Set replaces its message.
 func (c *Conditions) Set(name Name, message string) {
 	if c == nil {
 		return
@@ -149,7 +148,8 @@ func (c *Conditions) Holds(name Name) bool {
 	return found
 }
 
-// find returns where a condition is or would be. The lock is held.
+// find returns the index of a condition, or the index at which to insert it. The caller holds
+// the lock.
 func (c *Conditions) find(name Name) (at int, found bool) {
 	return slices.BinarySearchFunc(c.hold, name, func(have Condition, want Name) int { return cmp.Compare(have.Name, want) })
 }

@@ -45,8 +45,7 @@ func TestConditions_NilHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestNames_AreDescribed: each condition has a text of its own for those who may
-// not see its message.
+// TestNames_AreDescribed checks that each condition has a public description.
 func TestNames_AreDescribed(t *testing.T) {
 	for _, n := range health.Names() {
 		if n.About() == string(n) || n.About() == "" {

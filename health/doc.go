@@ -1,8 +1,8 @@
-// Package health holds the conditions that keep the service from its work, or
-// will if nobody acts.
+// Package health holds the conditions that impair the service, or will do so without an
+// operator.
 //
-// A condition has one owner, which sets it when the trouble begins and clears it
-// when the trouble ends. Readiness, metrics and varve doctor show those that hold.
+// A [Condition] has one owner, which sets it when a fault begins and clears it when the fault
+// ends. Readiness, metrics and varve doctor show the [Conditions] that hold.
 //
 //	rotator, disk guard, store ──▶ Conditions ──▶ /readyz, varve_condition, log
 package health

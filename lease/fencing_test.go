@@ -13,24 +13,24 @@ import (
 	"pgregory.net/rapid"
 )
 
-// process is one of several that want the lease. Its clock is ahead of the
-// others' by up to what is allowed.
+// process is one of several processes that compete for the lease. Its clock is ahead of the
+// others by up to the allowed difference.
 type process struct {
 	world *world
 	ahead time.Duration
 	k     *lease.Manager
 	l     *lease.Lease // if it has ever been acquired
-	busy  bool         // in the midst of a call
+	busy  bool         // during a call
 }
 
-// world is all processes over one store. In the midst of one's call, between
-// what it reads and what it writes, others act and time passes.
+// world is all processes over one store. During a call of one process, between its read and its
+// write, others act and time passes.
 type world struct {
 	*rapid.T
 	clock *clock
 	items *mem.Store
 	procs []*process
-	still bool // nothing happens in the midst of calls
+	still bool // calls are not interrupted
 }
 
 func newWorld(t *rapid.T) *world {
@@ -45,34 +45,32 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// interrupted lets the world go on before each of a process's reads and writes
-// takes effect.
+// interrupted lets other processes act before each read and write takes effect.
 type interrupted struct {
 	store.Items
 	world *world
 }
 
 func (i *interrupted) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
-	i.world.goOn()
+	i.world.interrupt()
 	return i.Items.Get(ctx, keys, consistent)
 }
 
 func (i *interrupted) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	i.world.goOn()
+	i.world.interrupt()
 	return i.Items.Put(ctx, it, conds...)
 }
 
-func (w *world) goOn() {
+func (w *world) interrupt() {
 	if w.still {
 		return
 	}
-	for rapid.IntRange(0, 2).Draw(w.T, "goes on") == 0 {
+	for rapid.IntRange(0, 2).Draw(w.T, "interrupts") == 0 {
 		w.act()
 	}
 }
 
-// act lets time pass, or a process that is not in the midst of a call do
-// something.
+// act lets time pass, or lets a process act that is not in a call.
 func (w *world) act() {
 	p := rapid.SampledFrom(w.procs).Draw(w.T, "process")
 	if rapid.IntRange(0, 3).Draw(w.T, "time passes") == 0 {
@@ -103,7 +101,7 @@ func (w *world) act() {
 	}
 }
 
-// passing returns the processes whose checks pass at this instant.
+// passing returns the processes whose checks succeed at this instant.
 func (w *world) passing() []string {
 	w.still = true
 	defer func() { w.still = false }()
@@ -116,10 +114,10 @@ func (w *world) passing() []string {
 	return names
 }
 
-// Two processes never both pass their checks at one time: whatever they do,
-// in whatever order their reads and writes take effect, however long one
-// pauses in between, and as long as their clocks differ by a minute at most.
-func TestNeverTwoHolders(t *testing.T) {
+// TestLease_HasOneHolder draws calls of several processes. Their reads and writes take effect
+// in any order, with pauses of any length and clocks within the allowed difference. Two
+// processes must never pass their checks at one time.
+func TestLease_HasOneHolder(t *testing.T) {
 	rounds := 40
 	if testing.Short() {
 		rounds = 20
@@ -130,8 +128,8 @@ func TestNeverTwoHolders(t *testing.T) {
 			w := newWorld(t)
 			for range rapid.IntRange(1, 30).Draw(t, "steps") {
 				w.act()
-				if rapid.Bool().Draw(t, "look away") {
-					continue // a look renews leases
+				if rapid.Bool().Draw(t, "skip checks") {
+					continue // a check extends leases
 				}
 				if names := w.passing(); len(names) > 1 {
 					t.Fatalf("%v all hold the lease", names)
@@ -142,7 +140,7 @@ func TestNeverTwoHolders(t *testing.T) {
 		})
 	}
 	if held == 0 {
-		t.Error("nobody ever held the lease: the test shows nothing")
+		t.Error("no process held the lease: the test is ineffective")
 	}
 }
 
@@ -160,21 +158,20 @@ func (o *once) Put(ctx context.Context, it store.Item, conds ...store.Cond) erro
 	return o.Items.Put(ctx, it, conds...)
 }
 
-// A lease that its holder renewed after another saw it at its end is not taken
-// over by what the other saw.
-func TestRenewedDuringTakeover(t *testing.T) {
+// TestAcquire_FailsIfRenewedMeanwhile extends a lease after another process has read its end.
+func TestAcquire_FailsIfRenewedMeanwhile(t *testing.T) {
 	c := newClock()
 	items, a, b := two(c)
 	la := acquire(t, a)
 	c.pass(ttl + skew + 1)
-	b.Items = &once{items, func() { want(t, "a's check, in the midst", la.Check(t.Context()), nil) }}
+	b.Items = &once{items, func() { want(t, "a's check, during the call", la.Check(t.Context()), nil) }}
 	_, err := b.Acquire(t.Context(), "job")
 	want(t, "b", err, lease.ErrHeld)
 	want(t, "a's check", la.Check(t.Context()), nil)
 }
 
-// Of many that see a free lease at once, one gets it.
-func TestAcquiredByOne(t *testing.T) {
+// TestAcquire_GrantsOneOfMany lets two processes acquire a free lease at once.
+func TestAcquire_GrantsOneOfMany(t *testing.T) {
 	for _, released := range []bool{false, true} {
 		c := newClock()
 		items, a, b := two(c)
@@ -197,12 +194,12 @@ func TestAcquiredByOne(t *testing.T) {
 	}
 }
 
-// What another saw before a lease was acquired and released again is out of
-// date: the token would not rise.
-func TestReleasedDuringTakeover(t *testing.T) {
+// TestAcquire_FailsIfReleasedMeanwhile acquires and releases a lease after another process has
+// read it. Otherwise the token would not rise.
+func TestAcquire_FailsIfReleasedMeanwhile(t *testing.T) {
 	items, a, b := two(newClock())
 	want(t, "release", acquire(t, a).Release(t.Context()), nil)
-	b.Items = &once{items, func() { want(t, "release, in the midst", acquire(t, a).Release(t.Context()), nil) }}
+	b.Items = &once{items, func() { want(t, "release, during the call", acquire(t, a).Release(t.Context()), nil) }}
 	_, err := b.Acquire(t.Context(), "job")
 	want(t, "b", err, lease.ErrHeld)
 	acquire(t, b)

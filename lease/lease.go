@@ -1,11 +1,16 @@
-// Package lease lets one process of many do something, over the registry.
+// Package lease lets one process of a cluster do a job, by means of the registry.
 //
-// A lease is an item with a holder, a token and an end. Every taking over
-// raises the token (fencing): whoever acts under a lease checks it right before
-// each step, and a step that was begun under an older token fails its next
-// check. A lease is taken over when its end has passed by more than the clocks
-// of two processes may differ, or when it was seen not to be renewed for as long
-// as it lasts, by the clock of whoever takes it over alone.
+// A lease is an item with a holder, a fencing token and an end. The types are [Manager], which
+// acquires leases, and [Lease].
+//
+//   - Each acquisition raises the token. A holder checks its lease before each step, and a check
+//     with an older token fails.
+//   - A lease is taken over if its end has passed by more than clocks may differ.
+//   - It is also taken over if a process sees it unchanged for its whole lifetime, by the clock of
+//     that process alone.
+//
+// If a holder stops, its lease is taken over later. If the registry fails, so do acquisitions
+// and extensions.
 package lease
 
 import (
@@ -42,25 +47,25 @@ const (
 	attrUntil  = "until" // unix milliseconds
 )
 
-// Manager grants leases kept in items. It is safe for concurrent use, and not to
-// be copied once it is used.
+// Manager acquires leases. It is safe for concurrent use, and must not be copied after its
+// first use.
 type Manager struct {
 	Items  store.Items
 	Now    func() time.Time
-	Holder string        // names this process, uniquely
-	TTL    time.Duration // how long a lease lasts without a check
+	Holder string        // identifies this process
+	TTL    time.Duration // the lifetime of a lease without a check
 
 	mu   sync.Mutex
 	seen map[string]sight // of other processes' leases, by name
 }
 
-// sight is a lease as it was met, and when it was first met so.
+// sight is the state of a lease, and the time at which it was first observed.
 type sight struct {
 	token, until int64
 	since        time.Time
 }
 
-// Lease is a lease that is held.
+// Lease is an acquired lease.
 type Lease struct {
 	k     *Manager
 	name  string
@@ -70,8 +75,7 @@ type Lease struct {
 
 func key(name string) store.Key { return store.Key{PK: "LEASE", SK: name} }
 
-// Acquire takes the lease of a name. It fails with ErrHeld if another process
-// has it.
+// Acquire acquires the lease of a name. It fails with ErrHeld if another process holds it.
 func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 	items, err := k.Items.Get(ctx, []store.Key{key(name)}, true)
 	if err != nil {
@@ -87,7 +91,7 @@ func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 			return nil, fmt.Errorf("lease %s: %w: %s until %s", name, ErrHeld, holder, until.UTC().Format(time.RFC3339))
 		}
 		l.token = registry.Int(token) + 1
-		// Its holder may have taken it over again, or renewed it, since.
+		// The holder may have acquired or extended it since.
 		conds = []store.Cond{store.IfEquals(attrToken, token), store.IfEquals(attrUntil, it.Attrs[attrUntil])}
 	}
 	if err := l.put(ctx, conds...); err != nil {
@@ -99,8 +103,8 @@ func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 	return l, nil
 }
 
-// idle reports whether a lease has been seen unchanged for longer than it lasts,
-// which this process measures with its own clock.
+// idle reports whether this process has seen the lease unchanged for longer than its lifetime,
+// by its own clock.
 func (k *Manager) idle(name string, token, until int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -115,9 +119,8 @@ func (k *Manager) idle(name string, token, until int64) bool {
 	return false
 }
 
-// Token is the number of this taking. Every Acquire that succeeds raises it by
-// one, also the holder's own: if that is more than one above the one before,
-// others have held the lease in between, or may have.
+// Token returns the fencing token. Each successful Acquire raises it by one, also by the same
+// holder. If it rises by more than one, other processes may have held the lease in between.
 func (l *Lease) Token() int64 { return l.token }
 
 func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {
@@ -133,8 +136,8 @@ func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {
 	return err
 }
 
-// Check makes sure that the lease is still held, and extends it when half of
-// its time is over. It fails with ErrLost.
+// Check verifies that the lease is held. It extends a lease when half of its lifetime has
+// passed. It fails with ErrLost.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.k.Now().Before(l.until.Add(-l.k.TTL / 2)) {
 		return nil
@@ -146,10 +149,10 @@ func (l *Lease) Check(ctx context.Context) error {
 	return err
 }
 
-// Release gives the lease up, so that another process need not wait for its
-// end. The token stays. Checks fail from now on.
+// Release ends the lease, so that another process can acquire it at once. The token remains in
+// the registry. Later checks fail.
 func (l *Lease) Release(ctx context.Context) error {
-	defer func() { l.token, l.until = 0, time.Time{} }() // no lease has that token
+	defer func() { l.token, l.until = 0, time.Time{} }() // no lease has token 0
 	err := l.k.Items.Put(ctx, store.Item{Key: key(l.name), Attrs: map[string]varve.Value{
 		attrHolder: varve.StringValue(""),
 		attrToken:  varve.IntValue(l.token),

@@ -36,7 +36,7 @@ func acquire(t *testing.T, k *lease.Manager) *lease.Lease {
 	return l
 }
 
-// want checks what an error is; nil is none.
+// want checks an error. If want is nil, no error is expected.
 func want(t *testing.T, what string, err, is error) {
 	t.Helper()
 	if !errors.Is(err, is) || (err == nil) != (is == nil) {
@@ -52,9 +52,9 @@ func two(c *clock) (items store.Items, a, b *lease.Manager) {
 		&lease.Manager{Items: items, Now: c.Now, Holder: "b", TTL: ttl}
 }
 
-// A lease is held by one process until its end has passed by more than clocks
-// may differ, and then is the next one's; the first loses it.
-func TestTakenOverAfterItsEnd(t *testing.T) {
+// TestAcquire_TakesOverAfterEnd takes a lease over when its end has passed by more than clocks
+// may differ. The first holder loses it.
+func TestAcquire_TakesOverAfterEnd(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)
 	la := acquire(t, a)
@@ -75,9 +75,9 @@ func TestTakenOverAfterItsEnd(t *testing.T) {
 	want(t, "b's check", lb.Check(t.Context()), nil)
 }
 
-// A process that has seen a lease unchanged for as long as it lasts takes it
-// over, whatever the holder's clock says; and not one that is renewed.
-func TestTakenOverWhenIdle(t *testing.T) {
+// TestAcquire_TakesOverIdleLease takes a lease over after it was seen unchanged for its
+// lifetime, for any clock of the holder. A lease that is extended must not be taken over.
+func TestAcquire_TakesOverIdleLease(t *testing.T) {
 	c, ahead := newClock(), newClock()
 	ahead.pass(10 * time.Minute)
 	_, a, b := two(c)
@@ -103,8 +103,9 @@ func TestTakenOverWhenIdle(t *testing.T) {
 	want(t, "a's check", la.Check(t.Context()), lease.ErrLost)
 }
 
-// A clock that is far behind or ahead takes over nothing that is renewed.
-func TestSkewedClocks(t *testing.T) {
+// TestAcquire_ToleratesSkewedClocks sets clocks far apart. No lease that is extended may be
+// taken over.
+func TestAcquire_ToleratesSkewedClocks(t *testing.T) {
 	for _, d := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
 		c, other := newClock(), newClock()
 		other.pass(d)
@@ -121,8 +122,8 @@ func TestSkewedClocks(t *testing.T) {
 	}
 }
 
-// Leases of different names have nothing to do with each other.
-func TestNamesAreApart(t *testing.T) {
+// TestLease_NamesAreIndependent acquires leases of different names.
+func TestLease_NamesAreIndependent(t *testing.T) {
 	_, a, b := two(newClock())
 	acquire(t, a)
 	l, err := b.Acquire(t.Context(), "another job")
@@ -130,8 +131,8 @@ func TestNamesAreApart(t *testing.T) {
 	want(t, "b's check", l.Check(t.Context()), nil)
 }
 
-// A holder that checks often enough keeps its lease for as long as it likes.
-func TestChecksRenew(t *testing.T) {
+// TestCheck_ExtendsLease checks a lease often enough. It must remain held.
+func TestCheck_ExtendsLease(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)
 	la := acquire(t, a)
@@ -141,7 +142,7 @@ func TestChecksRenew(t *testing.T) {
 		_, err := b.Acquire(t.Context(), "job")
 		want(t, "b", err, lease.ErrHeld)
 	}
-	c.pass(ttl + skew) // the end itself is not behind
+	c.pass(ttl + skew) // the end itself has not passed
 	b = &lease.Manager{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl}
 	_, err := b.Acquire(t.Context(), "job")
 	want(t, "b, when the end may not have passed", err, lease.ErrHeld)
@@ -151,7 +152,7 @@ func TestChecksRenew(t *testing.T) {
 	want(t, "b", err, lease.ErrHeld)
 }
 
-// writes counts writes, and fails them with an error, if any.
+// writes counts writes, and fails them if it has an error.
 type writes struct {
 	store.Items
 	n   int
@@ -165,9 +166,9 @@ func (w *writes) Put(ctx context.Context, it store.Item, conds ...store.Cond) er
 	return w.Items.Put(ctx, it, conds...)
 }
 
-// A check costs nothing until half of the lease's time is over, and then one
-// write.
-func TestCheckIsCheap(t *testing.T) {
+// TestCheck_WritesOncePerHalfTTL counts writes. A check must not write before half of the
+// lifetime has passed.
+func TestCheck_WritesOncePerHalfTTL(t *testing.T) {
 	c := newClock()
 	items, a, _ := two(c)
 	w := &writes{Items: items}
@@ -186,8 +187,9 @@ func TestCheckIsCheap(t *testing.T) {
 	}
 }
 
-// A lease that was released is anybody's at once, and nobody's to act under.
-func TestRelease(t *testing.T) {
+// TestRelease_EndsLease releases a lease. Any process may acquire it at once, and checks of the
+// released lease must fail.
+func TestRelease_EndsLease(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)
 	la := acquire(t, a)
@@ -203,8 +205,8 @@ func TestRelease(t *testing.T) {
 	want(t, "b's check", lb.Check(t.Context()), nil)
 }
 
-// Whoever lost a lease cannot release what is another's now.
-func TestReleaseOfLostLease(t *testing.T) {
+// TestRelease_LeavesLostLease releases a lost lease. The lease of the new holder must remain.
+func TestRelease_LeavesLostLease(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)
 	la := acquire(t, a)
@@ -217,9 +219,9 @@ func TestReleaseOfLostLease(t *testing.T) {
 	want(t, "b's check", lb.Check(t.Context()), nil)
 }
 
-// A process that was started again under its name need not wait for itself,
-// and its older lease is lost at the next write.
-func TestSameHolder(t *testing.T) {
+// TestAcquire_BySameHolder restarts a process. It must acquire its lease at once, and its older
+// lease must be lost at the next write.
+func TestAcquire_BySameHolder(t *testing.T) {
 	c := newClock()
 	_, a, _ := two(c)
 	older := acquire(t, a)
@@ -232,8 +234,9 @@ func TestSameHolder(t *testing.T) {
 	want(t, "the newer lease's check", newer.Check(t.Context()), nil)
 }
 
-// The token rises with every taking over, and no release takes it back.
-func TestTokenRises(t *testing.T) {
+// TestToken_Rises checks that each acquisition raises the token, and that a release does not
+// lower it.
+func TestToken_Rises(t *testing.T) {
 	c := newClock()
 	items, a, b := two(c)
 	token := func() string {
@@ -265,8 +268,8 @@ func TestTokenRises(t *testing.T) {
 	}
 }
 
-// A store that fails is neither held nor lost: the error is told as it is.
-func TestFailures(t *testing.T) {
+// TestLease_ReturnsStoreErrors fails the store. The error must be neither ErrHeld nor ErrLost.
+func TestLease_ReturnsStoreErrors(t *testing.T) {
 	c := newClock()
 	items, a, b := two(c)
 	w := &writes{Items: items}
@@ -292,8 +295,8 @@ func TestFailures(t *testing.T) {
 	want(t, "b, after the store's end", err, store.ErrClosed)
 }
 
-// An item that says nothing useful is no lease of anybody's.
-func TestForeignItem(t *testing.T) {
+// TestAcquire_IgnoresMalformedItem acquires a lease whose item has no usable attributes.
+func TestAcquire_IgnoresMalformedItem(t *testing.T) {
 	items, a, _ := two(newClock())
 	it := store.Item{Key: store.Key{PK: "LEASE", SK: "job"}, Attrs: map[string]varve.Value{
 		"holder": varve.StringValue("b"), "token": varve.IntValue(7), "until": varve.IntValue(0),

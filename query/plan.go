@@ -106,7 +106,7 @@ func (e *Engine) keeps(s *streams.Stream, most time.Duration) map[string]time.Du
 	policy := e.opts.Policy
 	keeps := map[string]time.Duration{}
 	for _, class := range append(slices.Clone(s.Classes), policy.ClassOf(s.Name).Name) {
-		keeps[policy.TablePrefix(class)] = min(policy.Keep(s.Name, class), most)
+		keeps[policy.TablePrefix(class)] = min(policy.RetentionOf(s.Name, class), most)
 	}
 	return keeps
 }

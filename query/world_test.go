@@ -61,7 +61,7 @@ func newWorld(t TB, keep, old time.Duration, parallel int) *world {
 	w.mem = mem.New(w.now)
 	w.store = &watched{Store: w.mem}
 	w.streams = streams.New(w.mem, w.now)
-	if _, err := w.streams.Note(context.Background(), varve.DefaultTenant, "weather", "old", 0); err != nil {
+	if _, err := w.streams.Register(context.Background(), varve.DefaultTenant, "weather", "old", 0); err != nil {
 		t.Fatalf("%v", err)
 	}
 	w.engine = query.New(query.Options{

@@ -12,10 +12,9 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// A reading dies at max(event time, arrival) + retention, to the nanosecond:
-// what is uploaded today lives as long as anything that arrives today, however
-// old it is, and what is ahead of its arrival lives as long as its event.
-func TestAlive(t *testing.T) {
+// TestAlive_UntilLaterOfEventAndArrival checks expiry to the nanosecond. Old readings live from
+// their arrival, and readings ahead of their arrival live from their event time.
+func TestAlive_UntilLaterOfEventAndArrival(t *testing.T) {
 	tests := []struct {
 		reason         string
 		event, arrived time.Duration // before now
@@ -43,8 +42,8 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// What is kept for ever is alive even if it happened in the first instant.
-func TestForever(t *testing.T) {
+// TestAlive_ForeverNeverExpires checks readings from the first instant on.
+func TestAlive_ForeverNeverExpires(t *testing.T) {
 	first := varve.Reading{Time: time.Unix(0, 0)}
 	if cutoff := retention.Cutoff(now, retention.Forever); !cutoff.IsZero() || !first.Alive(cutoff) {
 		t.Errorf("the cutoff is %s", cutoff)
@@ -57,9 +56,8 @@ func TestForever(t *testing.T) {
 	}
 }
 
-// A reading is alive exactly before the end that Add gives it, and once dead
-// it stays dead.
-func TestAliveUntilItsEnd(t *testing.T) {
+// TestAlive_EndsAtAdd checks that a reading lives exactly until the time that Add returns.
+func TestAlive_EndsAtAdd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := func(name string) time.Time {
 			return now.Add(time.Duration(rapid.Int64Range(-int64(2*day), int64(2*day)).Draw(t, name)))

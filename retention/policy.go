@@ -1,10 +1,11 @@
-// Package retention says how long readings live. Streams belong to a class;
-// the streams of a class share tables, and the class's retention decides when
-// those are dropped. A stream may keep its readings for a shorter time.
+// Package retention defines how long readings live.
 //
-// A reading expires at max(event time, arrival) + retention: what a device
-// uploads today is kept as long as anything else that arrives today, however
-// old it is.
+// Each stream belongs to a [Class]. The streams of a class share tables, and the retention of
+// the class decides when these are dropped. A [Stream] may have a shorter retention. A [Policy]
+// maps streams to classes, and classes to table prefixes.
+//
+// A reading expires at max(event time, arrival) + retention. So all readings that arrive on one
+// day live at least for the retention from that day, at any event time.
 package retention
 
 import (
@@ -19,14 +20,14 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// Forever is the retention of what never expires.
+// Forever is the retention of readings that never expire.
 const Forever = timefmt.Forever
 
-// DefaultClass is the class of a stream that names none.
+// DefaultClass is the class of streams without a configured class.
 const DefaultClass = "default"
 
-// Bounds of a retention: shorter ones are surely a slip, longer ones are
-// written as forever.
+// MinRetention and MaxRetention bound a retention: shorter ones are mistakes, and longer ones
+// must be written as forever.
 const (
 	MinRetention = time.Minute
 	MaxRetention = 100 * 365 * 24 * time.Hour
@@ -38,24 +39,23 @@ type Class struct {
 	Retention time.Duration // from MinRetention, or Forever
 }
 
-// Stream is what is configured of one stream; the zero Stream belongs to the
-// default class and keeps its readings for the class's retention.
+// Stream is the configuration of one stream. The zero Stream belongs to the default class and
+// has its retention.
 type Stream struct {
 	Class     string        // "" is DefaultClass
 	Retention time.Duration // 0 is the class's; never longer than it
 }
 
-// Policy maps streams to classes and classes to table prefixes. It is
-// immutable once validated.
+// Policy maps streams to classes and classes to table prefixes. It is immutable after
+// validation.
 type Policy struct {
 	Prefix  string            // of the default class's tables; begins all others
 	Classes []Class           // DefaultClass among them
 	Streams map[string]Stream // by stream name
 }
 
-// Validate reports everything that is wrong with the policy, as joined Invalid
-// errors whose parameters are prefix, classes.<name>.retention,
-// streams.<name>.class and the like.
+// Validate returns all violations as joined Invalid errors. Their parameters are prefix,
+// classes.<name>.retention, streams.<name>.class and similar.
 func (p *Policy) Validate() error {
 	var errs []error
 	if err := grid.ValidatePrefix(p.Prefix); err != nil {
@@ -64,7 +64,7 @@ func (p *Policy) Validate() error {
 	seen := map[string]bool{}
 	for _, c := range p.Classes {
 		if seen[c.Name] {
-			errs = append(errs, varve.InvalidParam("classes."+c.Name, "is there twice"))
+			errs = append(errs, varve.InvalidParam("classes."+c.Name, "is configured twice"))
 		}
 		seen[c.Name] = true
 		if err := c.validate(p); err != nil {
@@ -150,8 +150,8 @@ func (p *Policy) ClassOf(stream string) Class {
 	return c
 }
 
-// TablePrefix returns the prefix of a class's tables: the policy's own for the
-// default class, else the policy's, a hyphen and the class's name.
+// TablePrefix returns the prefix of a class's tables. For the default class, it is the policy's
+// prefix; for others, a hyphen and the class name follow.
 func (p *Policy) TablePrefix(class string) string {
 	if class == DefaultClass {
 		return p.Prefix
@@ -169,31 +169,30 @@ func (p *Policy) ClassOfPrefix(prefix string) (Class, bool) {
 	return Class{}, false
 }
 
-// Keep returns how long readings of a stream live that were written into a
-// class's tables: the shorter of the stream's and that class's retention. A
-// stream that was moved to another class keeps what is in the old class's
-// tables as long as those are kept.
-func (p *Policy) Keep(stream, class string) time.Duration {
-	keep := Forever
+// RetentionOf returns the retention of a stream's readings in the tables of a class.
+//
+// It is the shorter retention of the stream and that class. If a stream was moved to another
+// class, its readings in the old class's tables live as long as that class allows.
+func (p *Policy) RetentionOf(stream, class string) time.Duration {
+	d := Forever
 	if c, ok := p.class(class); ok {
-		keep = c.Retention
+		d = c.Retention
 	}
 	if s := p.Streams[stream]; s.Retention != 0 {
-		keep = min(keep, s.Retention)
+		d = min(d, s.Retention)
 	}
-	return keep
+	return d
 }
 
-// Cutoff returns the time that max(event time, arrival) must be after for a
-// reading to be alive at now.
-func Cutoff(now time.Time, keep time.Duration) time.Time {
-	if keep == Forever {
+// Cutoff returns the time that max(event time, arrival) of a living reading must exceed.
+func Cutoff(now time.Time, d time.Duration) time.Time {
+	if d == Forever {
 		return time.Time{}
 	}
-	return now.Add(-keep)
+	return now.Add(-d)
 }
 
-// Add returns t + d, and the zero time for Forever: never.
+// Add returns t + d. For Forever, it returns the zero time, which means never.
 func Add(t time.Time, d time.Duration) time.Time {
 	if d == Forever {
 		return time.Time{}

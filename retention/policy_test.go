@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// policy has a class for a year, one for a week and one for ever.
+// policy has a class for a year, one for a week and one forever.
 func policy() *retention.Policy {
 	return &retention.Policy{
 		Prefix: "varve",
@@ -34,7 +34,7 @@ func policy() *retention.Policy {
 	}
 }
 
-// paramsOf returns the parameters of joined Invalid errors, in their order.
+// paramsOf returns the parameters of joined Invalid errors, in order.
 func paramsOf(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {
@@ -55,7 +55,7 @@ func paramsOf(t *testing.T, err error) []string {
 	return params
 }
 
-func TestPolicyValidate(t *testing.T) {
+func TestPolicy_Validate(t *testing.T) {
 	class := func(name string, keep time.Duration) func(*retention.Policy) {
 		return func(p *retention.Policy) {
 			p.Classes = append(p.Classes, retention.Class{Name: name, Retention: keep})
@@ -116,7 +116,7 @@ func TestPolicyValidate(t *testing.T) {
 	}
 }
 
-func TestClassOf(t *testing.T) {
+func TestClassOf_ReturnsConfiguredClass(t *testing.T) {
 	p := policy()
 	for stream, want := range map[string]string{
 		"weather": "default", "named": "default", "never heard of": "default", "debug": "short", "audit": "forever",
@@ -127,8 +127,8 @@ func TestClassOf(t *testing.T) {
 	}
 }
 
-// Every class has tables of its own, and they are known by their prefix.
-func TestTablePrefix(t *testing.T) {
+// TestTablePrefix_IdentifiesClass checks that each class has its own prefix.
+func TestTablePrefix_IdentifiesClass(t *testing.T) {
 	p := policy()
 	prefixes := map[string]string{"default": "varve", "short": "varve-short", "forever": "varve-forever"}
 	for class, want := range prefixes {
@@ -147,9 +147,9 @@ func TestTablePrefix(t *testing.T) {
 	}
 }
 
-// A stream's readings live for the shorter of its own retention and that of
-// the class into whose tables they were written, wherever it is written now.
-func TestKeep(t *testing.T) {
+// TestRetentionOf_ReturnsShorter checks that the shorter retention applies, of the stream or of
+// the class into whose tables it was written.
+func TestRetentionOf_ReturnsShorter(t *testing.T) {
 	p := policy()
 	tests := []struct {
 		stream, class string
@@ -170,12 +170,12 @@ func TestKeep(t *testing.T) {
 		{"weather", "", year},
 	}
 	for _, tt := range tests {
-		if got := p.Keep(tt.stream, tt.class); got != tt.want {
+		if got := p.RetentionOf(tt.stream, tt.class); got != tt.want {
 			t.Errorf("stream %s in class %s is kept %s, want %s", tt.stream, tt.class, timefmt.FormatDuration(got), timefmt.FormatDuration(tt.want))
 		}
 	}
 	for _, stream := range slices.Sorted(maps.Keys(p.Streams)) {
-		if keep, class := p.Keep(stream, p.ClassOf(stream).Name), p.ClassOf(stream); keep > class.Retention {
+		if keep, class := p.RetentionOf(stream, p.ClassOf(stream).Name), p.ClassOf(stream); keep > class.Retention {
 			t.Errorf("stream %s is kept longer than its tables", stream)
 		}
 	}

@@ -3,30 +3,82 @@ package rollup
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 )
 
-// backlogMost is up to how many marks are counted in each partition.
-const backlogMost = 1000
+// maxShardBacklog bounds the markers that Backlog counts in each partition.
+const maxShardBacklog = 1000
 
-// Backlog returns how many marks are due and wait for the worker: all of them,
-// or very many.
-func (w *Worker) Backlog(ctx context.Context) (int, error) {
-	due := fmt.Sprintf("%010d", w.now().Add(-settled).Unix())
-	n := 0
-	for i := range shards {
-		q := store.ItemQuery{Index: store.GSI1, PK: dirty(i), To: due, Limit: page}
-		for some := 0; some < backlogMost; {
-			found, err := w.items.Query(ctx, q)
+// Backlog returns the number of due markers. It stops counting at maxShardBacklog markers in
+// each partition.
+func (g *Aggregator) Backlog(ctx context.Context) (int, error) {
+	due := fmt.Sprintf("%010d", g.now().Add(-markerGrace).Unix())
+	total := 0
+	for i := range markerShards {
+		q := store.ItemQuery{Index: store.GSI1, PK: markerPartition(i), To: due, Limit: pageMarkers}
+		for n := 0; n < maxShardBacklog; {
+			page, err := g.items.Query(ctx, q)
 			if err != nil {
-				return n, fmt.Errorf("marks that are due: %w", err)
+				return total, fmt.Errorf("due markers: %w", err)
 			}
-			n, some = n+len(found.Items), some+len(found.Items)
-			if !found.More {
+			total, n = total+len(page.Items), n+len(page.Items)
+			if !page.More {
 				break
 			}
-			q.After = &found.Items[len(found.Items)-1]
+			q.After = &page.Items[len(page.Items)-1]
 		}
 	}
-	return n, nil
+	return total, nil
+}
+
+// TablesInUse returns a function that reports why roll-ups still need a retired table. The
+// reason is empty if they do not.
+//
+// A table is in use while one of its hours is dirty for readings that arrived in its month or
+// later: it identifies copies among them. Readings that arrived after it was retired do not
+// count: their copies are identified by partials.
+func (g *Aggregator) TablesInUse(ctx context.Context) (func(t grid.Table, retired time.Time) string, error) {
+	type dirtyDay struct{ day, arrival int64 }
+	dirty := map[dirtyDay]bool{}
+	for i := range markerShards {
+		err := g.scanItems(ctx, store.ItemQuery{Index: store.GSI1, PK: markerPartition(i)}, func(it *store.Item) error {
+			_, m, err := parseMarker(it.Key)
+			dirty[dirtyDay{m.day(), m.arrival}] = true
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("dirty markers: %w", err)
+		}
+	}
+	return func(t grid.Table, retired time.Time) string {
+		first, days := int64(0), 0
+		last := dayOf(retired.Unix())
+		for d := range dirty {
+			of := varve.Window{From: Daily.start(d.day), To: Daily.start(d.day + 1)}
+			if d.arrival > last || t.Month > grid.MonthOf(Daily.start(d.arrival)) || !t.Overlaps(of) {
+				continue
+			}
+			if days == 0 || d.day < first {
+				first = d.day
+			}
+			days++
+		}
+		if days == 0 {
+			return ""
+		}
+		return "roll-ups have yet to be counted from it: " + describeDays(first, days)
+	}, nil
+}
+
+// describeDays returns a text on some days, with the date of the first one.
+func describeDays(first int64, days int) string {
+	text := "of " + Daily.start(first).Format(time.DateOnly)
+	if days > 1 {
+		text += fmt.Sprintf(" and %d more", days-1)
+	}
+	return text
 }

@@ -7,27 +7,29 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestBacklog: marks that are due are counted until a worker has taken them, and
-// those that are not due yet are not.
-func TestBacklog(t *testing.T) {
+// TestBacklog_CountsDueMarkers counts markers before they are due, when they are due, and after
+// a run.
+func TestBacklog_CountsDueMarkers(t *testing.T) {
 	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	items := mem.New(clock)
-	marker := rollup.NewMarker(items, clock)
+	marker := rollup.NewTracker(items, clock)
 	for i := range 300 {
 		r := []varve.Reading{{
 			Series: varve.Series{Tenant: "acme", Stream: "weather", Device: fmt.Sprintf("d%d", i)}, Time: now, Arrived: now,
 			Fields: []varve.Field{{Name: "v", Value: varve.IntValue(1)}},
 		}}
-		if _, err := marker.Mark(t.Context(), now, r, make([]varve.Verdict, 1)); err != nil {
+		if _, err := marker.MarkDirty(t.Context(), now, r, make([]varve.Verdict, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w := rollup.NewWorker(rollup.WorkerOptions{Items: items, Raw: nothing{}, Now: clock, Holder: "w"})
+	w := rollup.NewAggregator(rollup.AggregatorOptions{Items: items, Source: emptySource{}, Now: clock, Holder: "w"})
 	want := func(what string, most, least int) {
 		t.Helper()
 		if n, err := w.Backlog(t.Context()); err != nil || n < least || n > most {
@@ -43,9 +45,51 @@ func TestBacklog(t *testing.T) {
 	want("when they were taken", 0, 0)
 }
 
-// nothing has no readings.
-type nothing struct{}
+// emptySource has no readings.
+type emptySource struct{}
 
-func (nothing) Each(context.Context, varve.Series, varve.Window, func(*varve.Reading, bool)) error {
+func (emptySource) ScanCopies(context.Context, varve.Series, varve.Window, func(store.Copy) error) error {
 	return nil
+}
+
+// TestTablesInUse_NamesDirtyDays marks an hour. Tables with that hour are in use if their
+// arrival month is not later than the marker's arrival day, and they were retired on that day
+// or later.
+func TestTablesInUse_NamesDirtyDays(t *testing.T) {
+	w := newWorld(t)
+	hour, arrived := time.Date(2026, 11, 10, 5, 0, 0, 0, time.UTC), time.Date(2026, 12, 5, 13, 0, 0, 0, time.UTC)
+	w.clock = arrived
+	late := []varve.Reading{w.reading("a", hour)}
+	if _, err := rollup.NewTracker(w.store, w.now).MarkDirty(t.Context(), arrived, late, make([]varve.Verdict, 1)); err != nil {
+		t.Fatal(err)
+	}
+	needed, err := w.aggregator(0).TablesInUse(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	week := grid.Range{Start: hour.Add(-24 * time.Hour).Unix(), End: hour.Add(6 * 24 * time.Hour).Unix()}
+	other := grid.Range{Start: week.End, End: week.End + 7*86400}
+	for _, c := range []struct {
+		what    string
+		r       grid.Range
+		month   grid.Month
+		retired time.Time
+		needed  bool
+	}{
+		{"the mark's own month", week, grid.MonthOf(arrived), arrived.AddDate(0, 2, 0), true},
+		{"an earlier month, which tells what came before", week, grid.MonthOf(hour), arrived.AddDate(0, 1, 0), true},
+		{"it was retired later on that day", week, grid.MonthOf(hour), arrived.Add(10 * time.Hour), true},
+		{"it was retired earlier on that day", week, grid.MonthOf(hour), arrived.Add(-12 * time.Hour), true},
+		{"it was retired the day before", week, grid.MonthOf(hour), arrived.Add(-14 * time.Hour), false},
+		{"a later month", week, grid.MonthOf(arrived) + 1, arrived.AddDate(0, 2, 0), false},
+		{"another range", other, grid.MonthOf(arrived), arrived.AddDate(0, 2, 0), false},
+	} {
+		why := needed(grid.Table{Prefix: "v", Range: c.r, Month: c.month}, c.retired)
+		if (why != "") != c.needed {
+			t.Errorf("%s: %q", c.what, why)
+		}
+		if why != "" && why != "roll-ups have yet to be counted from it: of 2026-11-10" {
+			t.Errorf("%s: %q", c.what, why)
+		}
+	}
 }

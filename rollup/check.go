@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -16,8 +17,8 @@ type Difference struct {
 	Series  varve.Series
 	Period  Period
 	Start   time.Time // of the hour or day
-	Arrived time.Time // the day of arrival
-	Field   string    // empty if the difference is in no field
+	Arrived time.Time // the arrival day
+	Field   string    // empty if the difference is not in a field
 	Problem string
 }
 
@@ -29,20 +30,20 @@ func (d *Difference) String() string {
 	return fmt.Sprintf("%s roll-up of %s, arrived %s: %s%s", d.Period, d.Start.Format(time.RFC3339), d.Arrived.Format(time.DateOnly), field, d.Problem)
 }
 
-// Outcome is the result of one check.
+// Outcome is the result of checking one hour.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Compared    Outcome = iota + 1 // with the readings
-	YetToCount                     // skipped: the hour is dirty
-	ReadingGone                    // skipped: readings have expired, or went with their table
+	Compared    Outcome = iota + 1 // the partials were compared with the readings
+	Dirty                          // skipped: the hour is dirty
+	ReadingGone                    // skipped: readings have expired, or were dropped
 	Unreadable                     // skipped: readings are damaged
 )
 
-// Check compares the partials of an hour with a recount of the stored readings, and
-// those of its day with its hours. Alive reports that no reading of the hour can
-// have expired: only then is a difference one.
+// Check compares the partials of an hour with its stored readings, and the partials of its
+// day with their hours. It reports differences only if alive is true: no reading of the hour
+// can have expired.
 func (r *Reader) Check(ctx context.Context, s varve.Series, at time.Time, alive bool, report func(Difference)) (Outcome, error) {
 	outcome, err := r.check(ctx, s, at, alive, report)
 	switch {
@@ -56,9 +57,9 @@ func (r *Reader) Check(ctx context.Context, s varve.Series, at time.Time, alive 
 
 func (r *Reader) check(ctx context.Context, s varve.Series, at time.Time, alive bool, report func(Difference)) (Outcome, error) {
 	hour := hourOf(at.Unix())
-	c := checking{Reader: r, series: s, hour: hour, day: hour / dayHours}
-	if dirty, err := c.dirty(ctx); err != nil || dirty[hour] {
-		return YetToCount, err
+	c := checker{Reader: r, series: s, hour: hour, day: hour / dayHours}
+	if dirty, err := c.dirtyHours(ctx); err != nil || dirty[hour] {
+		return Dirty, err
 	}
 	if err := c.compareHour(ctx); err != nil {
 		return 0, err
@@ -66,112 +67,109 @@ func (r *Reader) check(ctx context.Context, s varve.Series, at time.Time, alive 
 	if err := c.compareDay(ctx); err != nil {
 		return 0, err
 	}
-	dirty, err := c.dirty(ctx)
+	dirty, err := c.dirtyHours(ctx)
 	if err != nil || dirty[hour] {
-		return YetToCount, err
+		return Dirty, err
 	}
-	if len(dirty) > 0 { // the day has yet to be added up
-		c.found = slices.DeleteFunc(c.found, func(d Difference) bool { return d.Period == Daily })
+	if len(dirty) > 0 { // the aggregator has yet to add up the day
+		c.differences = slices.DeleteFunc(c.differences, func(d Difference) bool { return d.Period == Daily })
 	}
-	if c.gone = c.gone || len(c.found) > 0; c.gone && !alive {
+	if len(c.differences) > 0 && !alive {
 		return ReadingGone, nil
 	}
-	for _, d := range c.found {
+	for _, d := range c.differences {
 		report(d)
 	}
 	return Compared, nil
 }
 
-// checking compares the partials of one hour.
-type checking struct {
+// checker checks one hour.
+type checker struct {
 	*Reader
-	series    varve.Series
-	hour, day int64
-	found     []Difference
-	gone      bool
+	series      varve.Series
+	hour, day   int64
+	differences []Difference
 }
 
-func (c *checking) differs(p Period, n, arrival int64, field, format string, args ...any) {
-	c.found = append(c.found, Difference{c.series, p, p.start(n), Daily.start(arrival), field, fmt.Sprintf(format, args...)})
+func (c *checker) addDifference(p Period, n, arrival int64, field, format string, args ...any) {
+	c.differences = append(c.differences, Difference{c.series, p, p.start(n), Daily.start(arrival), field, fmt.Sprintf(format, args...)})
 }
 
-func (c *checking) daySpan() span { return span{c.day * dayHours, (c.day + 1) * dayHours} }
-
-// dirty returns the dirty hours of the day.
-func (c *checking) dirty(ctx context.Context) (map[int64]bool, error) {
-	marks, err := c.marks(ctx, c.series, c.daySpan())
+// dirtyHours returns the dirty hours of the day.
+func (c *checker) dirtyHours(ctx context.Context) (map[int64]bool, error) {
+	markers, err := c.markers(ctx, c.series, daySpan(c.day))
 	hours := map[int64]bool{}
-	for at := range slotsOf(marks, c.daySpan()) {
+	for at := range dirtySlots(markers, daySpan(c.day)) {
 		hours[at.hour] = true
 	}
 	return hours, err
 }
 
-// partials reads partials. One that cannot be parsed differs.
-func (c *checking) partials(ctx context.Context, p Period, from, to string) (rest, error) {
-	found := rest{}
-	q := store.ItemQuery{PK: pkOf(c.series), From: from, To: to, Consistent: true}
-	err := c.each(ctx, q, func(it *store.Item) error {
-		at, part, err := parseKey(it.SK)
+// partials reads partials. A malformed partial is a difference.
+func (c *checker) partials(ctx context.Context, p Period, from, to string) (partialSet, error) {
+	set := partialSet{}
+	q := store.ItemQuery{PK: partitionOf(c.series), From: from, To: to, Consistent: true}
+	err := c.scanItems(ctx, q, func(it *store.Item) error {
+		at, part, err := parsePartialKey(it.SK)
 		if err == nil {
-			err = found.take(it, at, part, nil)
+			err = set.addItem(it, at, part, nil)
 		}
 		if err != nil {
-			c.differs(p, at.hour, at.arrival, "", "%s", err)
+			c.addDifference(p, at.hour, at.arrival, "", "%s", err)
 		}
 		return nil
 	})
-	for at, is := range found {
+	for at, is := range set {
 		if is == nil {
-			delete(found, at)
-		} else if err := is.whole(); err != nil {
-			c.differs(p, at.hour, at.arrival, "", "%s", err)
+			delete(set, at)
+		} else if err := is.checkComplete(); err != nil {
+			c.addDifference(p, at.hour, at.arrival, "", "%s", err)
 		}
 	}
-	return found, err
+	return set, err
 }
 
-func (c *checking) compareHour(ctx context.Context) error {
-	partials, err := c.partials(ctx, Hourly, hourFrom(c.hour), hourFrom(c.hour+1))
+func (c *checker) compareHour(ctx context.Context) error {
+	partials, err := c.partials(ctx, Hourly, hourKeyFrom(c.hour), hourKeyFrom(c.hour+1))
 	if err != nil {
 		return err
 	}
-	now := newRecount(c.resent, tally{found: &found{}}, nil, nil, partials)
-	if err := c.raw.Each(ctx, c.series, span{c.hour, c.hour + 1}.window(), now.add); err != nil {
+	now := newRecount(c.resent, tally{list: &readingList{}}, nil, nil, partials)
+	if err := c.source.ScanCopies(ctx, c.series, span{c.hour, c.hour + 1}.window(), now.add); err != nil {
 		return err
 	}
 	if err := now.finish(); err != nil {
 		return err
 	}
 	for at, p := range partials {
-		a := now.counts[at]
+		a := now.aggregates[at]
 		if a == nil {
-			a = &aggregate{total: &tally{found: &found{}}}
+			a = emptyAggregate()
 		}
-		switch n := int64(len(a.total.found.list)); {
-		case a.against(p) == same:
+		switch n := int64(len(*a.total.list)); {
+		case a.compareTo(p) == upToDate:
 			c.compareFields(Hourly, at, p, a.total.result())
 		case p.Readings == n:
-			c.differs(Hourly, at.hour, at.arrival, "", "is of other readings than are stored")
+			c.addDifference(Hourly, at.hour, at.arrival, "", "is of other readings than are stored")
 		default:
-			c.differs(Hourly, at.hour, at.arrival, "", "readings is %d, and %d are stored", p.Readings, n)
+			c.addDifference(Hourly, at.hour, at.arrival, "", "readings is %d, and %d are stored", p.Readings, n)
 		}
 	}
-	for at, a := range now.counts {
-		if n := len(a.total.found.list); partials[at] == nil && n > 0 {
-			c.differs(Hourly, at.hour, at.arrival, "", "is missing, and %d readings are stored: varve rollups rebuild counts them", n)
+	for at, a := range now.aggregates {
+		if n := len(*a.total.list); partials[at] == nil && n > 0 {
+			c.addDifference(Hourly, at.hour, at.arrival, "", "is missing, and %d readings are stored: varve rollups rebuild counts them", n)
 		}
 	}
 	return nil
 }
 
-// compareDay compares the day's partials with its hours'.
-func (c *checking) compareDay(ctx context.Context) error {
-	hours, err := c.partials(ctx, Hourly, hourFrom(c.daySpan().from), hourFrom(c.daySpan().to))
+// compareDay compares the partials of the day with the sums of its hours.
+func (c *checker) compareDay(ctx context.Context) error {
+	hours, err := c.partials(ctx, Hourly, hourKeyFrom(daySpan(c.day).from), hourKeyFrom(daySpan(c.day).to))
 	if err != nil {
 		return err
 	}
-	days, err := c.partials(ctx, Daily, dayFrom(c.day), dayFrom(c.day+1))
+	days, err := c.partials(ctx, Daily, dayKeyFrom(c.day), dayKeyFrom(c.day+1))
 	if err != nil {
 		return err
 	}
@@ -189,12 +187,12 @@ func (c *checking) compareDay(ctx context.Context) error {
 		sum, is := t.result(), days[slot{c.day, arrival}]
 		switch {
 		case is == nil && sum.Readings > 0:
-			c.differs(Daily, c.day, arrival, "", "is missing, and its hours have %d readings", sum.Readings)
+			c.addDifference(Daily, c.day, arrival, "", "is missing, and its hours have %d readings", sum.Readings)
 		case is == nil:
 		case is.Readings != sum.Readings:
-			c.differs(Daily, c.day, arrival, "", "readings is %d, and its hours have %d", is.Readings, sum.Readings)
+			c.addDifference(Daily, c.day, arrival, "", "readings is %d, and its hours have %d", is.Readings, sum.Readings)
 		case is.digest != sum.digest:
-			c.differs(Daily, c.day, arrival, "", "is of other readings than its hours")
+			c.addDifference(Daily, c.day, arrival, "", "is of other readings than its hours")
 		default:
 			c.compareFields(Daily, slot{c.day, arrival}, is, sum)
 		}
@@ -202,13 +200,13 @@ func (c *checking) compareDay(ctx context.Context) error {
 	return nil
 }
 
-// compareFields compares what a partial says of fields with a recount.
-func (c *checking) compareFields(p Period, at slot, is, want *Partial) {
+// compareFields compares the fields of a partial with a recount.
+func (c *checker) compareFields(p Period, at slot, is, want *Partial) {
 	for i := range want.Fields {
 		w := &want.Fields[i]
 		f := is.Field(w.Name)
 		if f == nil {
-			c.differs(p, at.hour, at.arrival, w.Name, "is missing, and the readings have %d numbers", w.Count)
+			c.addDifference(p, at.hour, at.arrival, w.Name, "is missing, and the readings have %d numbers", w.Count)
 			continue
 		}
 		for _, x := range []struct{ name, is, want string }{
@@ -217,17 +215,95 @@ func (c *checking) compareFields(p Period, at slot, is, want *Partial) {
 			{"first", f.First.text(), w.First.text()}, {"last", f.Last.text(), w.Last.text()},
 		} {
 			if x.is != x.want {
-				c.differs(p, at.hour, at.arrival, w.Name, "%s is %s, and the readings make %s", x.name, x.is, x.want)
+				c.addDifference(p, at.hour, at.arrival, w.Name, "%s is %s, and the readings make %s", x.name, x.is, x.want)
 			}
 		}
 	}
 	for i := range is.Fields {
 		if want.Field(is.Fields[i].Name) == nil {
-			c.differs(p, at.hour, at.arrival, is.Fields[i].Name, "is in no reading")
+			c.addDifference(p, at.hour, at.arrival, is.Fields[i].Name, "is in no reading")
 		}
 	}
 }
 
 func (p *Point) text() string {
 	return fmt.Sprintf("%s at %s (id %s)", p.Value, p.Time().Format(time.RFC3339Nano), p.At.ID)
+}
+
+// Sample chooses random hours of series while readings are scanned. Equal seeds choose equal
+// hours of equal data.
+type Sample struct {
+	rng   *rand.Rand
+	limit int
+	seen  int // hours
+	last  seriesHour
+	list  []seriesHour
+}
+
+type seriesHour struct {
+	series varve.Series
+	hour   int64
+}
+
+// NewSample returns a sample of at most limit hours.
+func NewSample(limit int, seed uint64) *Sample {
+	return &Sample{rng: rand.New(rand.NewPCG(seed, 0)), limit: limit}
+}
+
+// Add offers the hour of a reading. Readings of one hour must be consecutive.
+func (s *Sample) Add(series varve.Series, at time.Time) {
+	p := seriesHour{series, hourOf(at.Unix())}
+	if s.limit == 0 || s.seen > 0 && p == s.last {
+		return
+	}
+	s.last = p
+	s.seen++
+	if len(s.list) < s.limit {
+		s.list = append(s.list, p)
+	} else if i := s.rng.IntN(s.seen); i < s.limit {
+		s.list[i] = p
+	}
+}
+
+// Outcomes holds the number of sampled hours for each outcome.
+type Outcomes map[Outcome]int
+
+// Check checks the hours of the sample. Function alive returns the argument of [Reader.Check]
+// for an hour.
+func (s *Sample) Check(
+	ctx context.Context, r *Reader, alive func(context.Context, varve.Series, time.Time) (bool, error), report func(Difference),
+) (Outcomes, error) {
+	done := Outcomes{}
+	checked := map[seriesHour]bool{}
+	for _, p := range s.list {
+		if checked[p] {
+			continue // an hour occurs once for each of its tables
+		}
+		checked[p] = true
+		at := Hourly.start(p.hour)
+		is, err := alive(ctx, p.series, at)
+		if err != nil {
+			return done, err
+		}
+		outcome, err := r.Check(ctx, p.series, at, is, report)
+		if err != nil {
+			return done, err
+		}
+		done[outcome]++
+	}
+	return done, nil
+}
+
+// ScanHours calls fn with the start of each hour of a series that has partials, in order.
+func ScanHours(ctx context.Context, items store.Items, s varve.Series, fn func(time.Time)) error {
+	r := records{items: items}
+	all := allDays()
+	q := store.ItemQuery{PK: partitionOf(s), From: hourKeyFrom(all.from * dayHours), To: hourKeyFrom(all.to * dayHours)}
+	return r.scanItems(ctx, q, func(it *store.Item) error {
+		at, part, err := parsePartialKey(it.SK)
+		if err == nil && part == 0 {
+			fn(Hourly.start(at.hour))
+		}
+		return err
+	})
 }

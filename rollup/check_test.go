@@ -14,14 +14,14 @@ import (
 )
 
 // sample checks all hours of the model, and returns the differences.
-func (w *world) sample(alive bool) (found []string, done rollup.Sampled) {
+func (w *world) sample(alive bool) (found []string, done rollup.Outcomes) {
 	w.t.Helper()
 	all := rollup.NewSample(10_000, 1)
 	for _, c := range w.model {
 		all.Add(c.copies[0].Series, c.copies[0].Time)
 	}
 	yes := func(context.Context, varve.Series, time.Time) (bool, error) { return alive, nil }
-	r := rollup.NewReader(w.store, w.raw(w.now), w.resent)
+	r := rollup.NewReader(w.store, w.source(w.now), w.resent)
 	done, err := all.Check(context.Background(), r, yes, func(d rollup.Difference) { found = append(found, fmt.Sprint(d.Series, " ", d.String())) })
 	if err != nil {
 		w.t.Fatalf("%v", err)
@@ -29,25 +29,24 @@ func (w *world) sample(alive bool) (found []string, done rollup.Sampled) {
 	return found, done
 }
 
-// TestCheck_FindsNothingInSoundRollups: sound partials equal a recount, and dirty
-// hours are skipped.
+// TestCheck_FindsNothingInSoundRollups checks exact partials. Dirty hours must be skipped.
 func TestCheck_FindsNothingInSoundRollups(t *testing.T) {
 	for seed := range uint64(10) {
 		w := newWorld(t)
 		w.fill(rand.New(rand.NewPCG(seed, 2)))
-		if found, done := w.sample(true); len(found) > 0 || done[rollup.YetToCount] == 0 {
+		if found, done := w.sample(true); len(found) > 0 || done[rollup.Dirty] == 0 {
 			t.Fatalf("while dirty: %v, %v", done, found)
 		}
 		w.clock = w.clock.Add(3 * time.Hour)
 		(&steps{world: w}).finish()
-		if found, done := w.sample(true); len(found) > 0 || done[rollup.Compared] == 0 || done[rollup.YetToCount] > 0 {
+		if found, done := w.sample(true); len(found) > 0 || done[rollup.Compared] == 0 || done[rollup.Dirty] > 0 {
 			t.Fatalf("at rest: %v, %v", done, found)
 		}
 	}
 }
 
-// TestCheck_FindsEachAlteration: each way to alter a partial is found, and named
-// with its period; nothing is found of readings that may have expired.
+// TestCheck_FindsEachAlteration alters a partial in each way. The check must report it with its
+// period, and must report nothing if readings may have expired.
 func TestCheck_FindsEachAlteration(t *testing.T) {
 	at := time.Date(2026, 11, 28, 10, 0, 0, 0, time.UTC)
 	line := func(from, to string) func(*store.Item) {

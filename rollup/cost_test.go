@@ -15,16 +15,16 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// onDynamo is a world on DynamoDB, with one router and one worker.
+// onDynamo is a world on DynamoDB, with one router and one aggregator.
 type onDynamo struct {
 	*world
-	t       *testing.T
-	store   *dynamo.Store
-	raw     *query.Engine
-	counter *rollup.Worker
-	marks   int     // that were taken
-	runs    int     // of the worker
-	idle    float64 // what a run costs that finds nothing
+	t          *testing.T
+	store      *dynamo.Store
+	source     *query.Engine
+	aggregator *rollup.Aggregator
+	markers    int     // that were processed
+	runs       int     // of the aggregator
+	idle       float64 // the cost of a run without due markers
 }
 
 func newOnDynamo(t *testing.T, clock time.Time) *onDynamo {
@@ -45,26 +45,26 @@ func newOnDynamo(t *testing.T, clock time.Time) *onDynamo {
 	raw := query.New(query.Options{Reader: s, Catalog: s, Streams: known, Policy: w.policy, Now: w.now})
 	w.routers[0] = router.New(router.Options{
 		Writer: s, Creator: s, Streams: known, Policy: w.policy, Grid: grid.DefaultPolicy(), Now: w.now,
-		Marker: rollup.NewMarker(s, w.now),
+		Tracker: rollup.NewTracker(s, w.now),
 	})
-	counter := rollup.NewWorker(rollup.WorkerOptions{Items: s, Raw: raw, Now: w.now, Holder: "worker"})
-	return &onDynamo{world: w, t: t, store: s, raw: raw, counter: counter}
+	counter := rollup.NewAggregator(rollup.AggregatorOptions{Items: s, Source: raw, Now: w.now, Holder: "worker"})
+	return &onDynamo{world: w, t: t, store: s, source: raw, aggregator: counter}
 }
 
 func (d *onDynamo) units() float64 { return d.store.Usage().RegistryWrites.Units }
 
-// run has the worker take what is due.
+// run runs the aggregator once.
 func (d *onDynamo) run() (taken int) {
 	d.t.Helper()
 	before := d.units()
-	n, err := d.counter.Run(d.t.Context())
+	n, err := d.aggregator.Run(d.t.Context())
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	if n == 0 {
 		d.idle = d.units() - before
 	}
-	d.marks, d.runs = d.marks+n, d.runs+1
+	d.markers, d.runs = d.markers+n, d.runs+1
 	return n
 }
 
@@ -81,12 +81,12 @@ func (d *onDynamo) report(at time.Time) {
 	}
 }
 
-// TestCostOnDynamoDB: a device that reports every minute for a day, some of it
-// late by a few minutes, costs at most a tenth of a write unit more for each
-// reading. What a run of the worker costs by itself is shared by all devices.
-func TestCostOnDynamoDB(t *testing.T) {
+// TestCost_OnDynamoDB measures a device that reports every minute for a day, partly late.
+// Roll-ups must cost at most a tenth of a write unit for each reading, without the fixed cost
+// of runs.
+func TestCost_OnDynamoDB(t *testing.T) {
 	d := newOnDynamo(t, time.Date(2026, 11, 20, 0, 0, 30, 0, time.UTC))
-	for i := range 2 { // tables and streams are noted; and that is over
+	for i := range 2 { // create tables and register streams before measuring
 		d.report(d.clock.Add(-48*time.Hour + time.Duration(i)*time.Second))
 	}
 	d.clock = d.clock.Add(3 * time.Hour)
@@ -94,7 +94,7 @@ func TestCostOnDynamoDB(t *testing.T) {
 	}
 	d.run()
 	before, begin, sent := d.units(), d.clock, 0
-	d.marks, d.runs = 0, 0
+	d.markers, d.runs = 0, 0
 	for ; d.clock.Before(begin.Add(24 * time.Hour)); d.clock = d.clock.Add(time.Minute) {
 		at := d.clock
 		if sent%10 == 0 {
@@ -108,11 +108,11 @@ func TestCostOnDynamoDB(t *testing.T) {
 	d.clock = d.clock.Add(3 * time.Hour)
 	d.run()
 	each := (d.units() - before - d.idle*float64(d.runs)) / float64(sent)
-	t.Logf("%.4f units for each of %d readings, %d marks; a run costs %v", each, sent, d.marks, d.idle)
-	if each > 0.1 || d.marks < 24 {
-		t.Errorf("%.4f units for each of %d readings, %d marks", each, sent, d.marks)
+	t.Logf("%.4f units for each of %d readings, %d marks; a run costs %v", each, sent, d.markers, d.idle)
+	if each > 0.1 || d.markers < 24 {
+		t.Errorf("%.4f units for each of %d readings, %d marks", each, sent, d.markers)
 	}
-	p, err := rollup.NewReader(d.store, d.raw, d.resent).Read(t.Context(), rollup.Query{
+	p, err := rollup.NewReader(d.store, d.source, d.resent).Read(t.Context(), rollup.Query{
 		Series: d.reading("a", begin).Series, Period: rollup.Daily, Window: varve.Window{From: begin.Add(-12 * time.Hour), To: d.clock},
 	})
 	total := int64(0)

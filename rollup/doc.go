@@ -1,28 +1,29 @@
-// Package rollup keeps exact sums of readings by the hour and by the day, for
-// ever: after any mix of retries, crashes, late uploads and concurrent writers a
-// roll-up equals a recount of the distinct readings, also when older readings of
-// the same hour have long expired.
+// Package rollup maintains exact hourly and daily aggregates of numeric fields.
 //
-//	Marker   before readings are written: a mark says that an hour is dirty
-//	Worker   a mark that nobody relies on any more: counts the hour anew from
-//	         the readings, writes its partial, and then removes the mark
-//	Reader   adds the partials up; dirty hours it counts itself
+// A roll-up always equals a recount of the distinct readings that were ever stored. That
+// holds after retries, crashes, late uploads and concurrent writers, and also after older
+// readings of the same hour have expired.
 //
-// A partial holds the readings of a series and an hour that first arrived on one
-// day. It is always counted anew from the readings as a whole, and never added
-// to: counting twice changes nothing. What arrives on a later day is another
-// partial, so partials outlive the readings that they were counted from. A reading
-// counts in the partial of its first copy only: while that copy is in a table, the
-// table tells, and later the partial's fingerprints do, or its digests of minutes.
+//	write   Tracker     puts a dirty marker for each hour, before its readings
+//	later   Aggregator  recounts dirty hours, stores partials, then deletes the markers
+//	read    Reader      adds up stored partials, and recounts hours that are still dirty
 //
-// A mark carries the time until which writers may rely on it. Writers give up a
-// minute before, by their clocks; the worker waits for a quarter of an hour
-// longer, by its own: clocks may differ by ten minutes.
+// A [Partial] covers the readings of one series and one hour that first arrived on one day.
+// It is always recomputed from its readings and never incremented, so recomputing it twice
+// is harmless. Readings that arrive on a later day form another partial. Therefore partials
+// outlive the readings from which they were computed.
 //
-// In the registry, all in the partition ROLLUP#<tenant>/<stream>/<device>:
+// A reading counts in the partial of its first copy only. While that copy is in a table, the
+// table identifies it. Later, the fingerprints or the digests of the partial do.
 //
-//	H#<hour>#<arrival day>                    an hour's partial
-//	D#<day>#<arrival day>                     a day's: its hours' added up
-//	H#…#<part>, D#…#<part>                    more of its fields, where they are many
-//	X#<hour>#<arrival day>#<until>#<hours>    a mark, also in the first index
+// If a writer fails, its markers remain, and the hour is recounted without need. If the
+// aggregator fails, the markers remain, and the next run recounts the same hours.
+//
+// The margins between writers and the aggregator are in margins.go. In the registry, all
+// items of a series are in the partition ROLLUP#<tenant>/<stream>/<device>:
+//
+//	H#<hour>#<arrival day>                    partial of an hour
+//	D#<day>#<arrival day>                     partial of a day, the sum of its hours
+//	H#…#<part>, D#…#<part>                    further fields of a partial with many fields
+//	X#<hour>#<arrival day>#<until>#<hours>    dirty marker, also in the first index
 package rollup

@@ -11,21 +11,20 @@ import (
 
 var errCrash = errors.New("crashed")
 
-// hooked is a store that can crash a process at any of its calls, or let others
-// act right before one.
+// hooked is a store that can stop a process, or run a function, before any of its calls.
 type hooked struct {
 	*mem.Store
-	calls  int    // until something happens; below 0: nothing does
-	before func() // then; nil is a crash
-	late   bool   // a crash comes after the call took effect
-	down   bool   // crashed: nothing works until somebody else takes over
+	calls  int    // until before is called; a negative number means never
+	before func() // called once; if nil, the process stops
+	late   bool   // the process stops after the call took effect
+	down   bool   // stopped: no call succeeds until another process takes over
 	wrote  func(store.Batch, store.Result)
 
-	torn      int  // of the next call's items one less is put, and then the process crashes; 0: all are
-	backwards bool // items of one call are put in the opposite order
+	torn      int  // the item of the next PutAll before which the process stops; 0 means none
+	backwards bool // PutAll writes its items in reverse order
 }
 
-// call passes a call on, unless the process crashes there.
+// call makes a call, unless the process stops there.
 func (h *hooked) call(do func() error) error {
 	if h.down {
 		return errCrash
@@ -77,7 +76,7 @@ func (h *hooked) Put(ctx context.Context, it store.Item, conds ...store.Cond) er
 	return h.call(func() error { return h.Store.Put(ctx, it, conds...) })
 }
 
-// PutAll is not one step: a crash leaves some of the items written.
+// PutAll writes one item at a time: if the process stops, some of the items are written.
 func (h *hooked) PutAll(ctx context.Context, items []store.Item) error {
 	if items = slices.Clone(items); h.backwards {
 		slices.Reverse(items)

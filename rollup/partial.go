@@ -2,26 +2,31 @@ package rollup
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/store"
 )
 
-// Partial is what some readings of a series add up to.
+// Partial is the aggregate of a set of readings of one series.
 type Partial struct {
-	Readings int64   // how many there are, with or without numbers
-	Fields   []Field // those that had numbers, sorted by name
+	Readings int64   // the number of readings, with or without numbers
+	Fields   []Field // the fields with numbers, sorted by name
 
-	digest      uint64 // of which readings they are, in whatever order
-	prints      string // fingerprints of the readings, if there are few
-	minutes     string // summaries of their minutes, if there are many
-	again       bool   // copies were seen of readings that count elsewhere
-	parts, read int64  // items beyond the first that it was written as, and how many of them were read
+	digest       uint64 // identifies the set of readings
+	fingerprints string // of each reading, if they are at most maxFingerprints
+	minutes      string // summaries of the minutes, if they are more
+	copiesSeen   bool   // copies of readings that count elsewhere were found
+	parts        int64  // the number of items after the first one
+	partsRead    int64  // the number of these that were parsed
 }
 
-// Field is what the numbers of one field add up to.
+// Field is the aggregate of the numbers of one field.
 type Field struct {
 	Name        string
 	Count       int64
@@ -30,23 +35,23 @@ type Field struct {
 	First, Last Point
 }
 
-// Point is a number, and the place of its reading in the series.
+// Point is a number and the position of its reading.
 type Point struct {
 	At    varve.Position
 	Value varve.Number
 }
 
-// Time returns when the reading happened.
+// Time returns the event time of the reading.
 func (p *Point) Time() time.Time { return time.Unix(0, p.At.Time).UTC() }
 
 func (f *Field) add(n varve.Number, at Point) {
 	f.Sum.Add(n)
-	f.extremes(1, n, n, at, at)
+	f.widen(1, n, n, at, at)
 }
 
-// extremes counts, and widens the bounds. Equal numbers may have been written
-// with more zeros or fewer: bounds do without.
-func (f *Field) extremes(count int64, low, high varve.Number, first, last Point) {
+// widen adds to the count, and extends the bounds. Equal numbers may differ in trailing
+// zeros, so bounds have none.
+func (f *Field) widen(count int64, low, high varve.Number, first, last Point) {
 	if f.Count == 0 || low.Compare(f.Min) < 0 {
 		f.Min = low.Canonical()
 	}
@@ -62,11 +67,218 @@ func (f *Field) extremes(count int64, low, high varve.Number, first, last Point)
 	f.Count += count
 }
 
-// Field returns the named field; nil if it had no number.
+// Field returns the aggregate of the named field. It is nil if the field had no numbers.
 func (p *Partial) Field(name string) *Field {
 	i, ok := slices.BinarySearchFunc(p.Fields, name, func(f Field, name string) int { return cmp.Compare(f.Name, name) })
 	if !ok {
 		return nil
 	}
 	return &p.Fields[i]
+}
+
+// isEmpty reports whether a recount found neither readings nor copies.
+func (p *Partial) isEmpty() bool { return p.Readings == 0 && !p.copiesSeen }
+
+// checkComplete fails if parts were not found. Unless the slot is dirty, that is damage.
+func (p *Partial) checkComplete() error {
+	if p.partsRead == p.parts {
+		return nil
+	}
+	return fmt.Errorf("part %d of %d is missing", p.partsRead+1, p.parts)
+}
+
+// fieldSet is a set of field names. If nil, it holds all names.
+type fieldSet map[string]bool
+
+// noFields selects no field. It is used to find the hours that have readings.
+var noFields = fieldSet{}
+
+// fieldSetOf returns the set of some names, or all fields if the list is empty.
+func fieldSetOf(names []string) (s fieldSet) {
+	if len(names) > 0 {
+		s = make(fieldSet, len(names))
+	}
+	for _, name := range names {
+		s[name] = true
+	}
+	return s
+}
+
+func (s fieldSet) has(name string) bool { return s == nil || s[name] }
+
+// Attributes of the items of a partial.
+const (
+	attrReadings     = "readings"
+	attrFields       = "fields"
+	attrParts        = "parts"
+	attrDigest       = "digest"
+	attrFingerprints = "prints"
+	attrMinutes      = "minutes"
+)
+
+// maxPartBytes is the most bytes of fields in one item. DynamoDB allows items of 400 KB.
+const maxPartBytes = 300 << 10
+
+// items encodes a partial as items, with at most maxBytes of fields each. The first item holds
+// the number of further parts.
+//
+// Each field is one line of eleven columns: name, count, sum, min, max, and the time, id and
+// value of the first and the last point. They are separated by tabs, which names and ids cannot
+// contain.
+//
+// The items need not be written in one step. A stored partial is only used where no marker
+// covers it, and markers are deleted after all items are written. Parts of an earlier partial
+// that the first item no longer includes remain, and are ignored.
+func (p *Partial) items(k store.Key, maxBytes int) []store.Item {
+	texts := p.fieldTexts(maxBytes)
+	first := store.Item{Key: k, Attrs: map[string]varve.Value{attrReadings: varve.IntValue(p.Readings)}}
+	if p.Readings > 0 {
+		first.Attrs[attrDigest] = varve.IntValue(int64(p.digest))
+	}
+	for name, text := range map[string]string{attrFields: texts[0], attrFingerprints: p.fingerprints, attrMinutes: p.minutes} {
+		if text != "" {
+			first.Attrs[name] = varve.StringValue(text)
+		}
+	}
+	if len(texts) == 1 {
+		return []store.Item{first}
+	}
+	first.Attrs[attrParts] = varve.IntValue(int64(len(texts) - 1))
+	items := []store.Item{first}
+	for i, text := range texts[1:] {
+		items = append(items, store.Item{Key: partKey(k, i+1), Attrs: map[string]varve.Value{attrFields: varve.StringValue(text)}})
+	}
+	return items
+}
+
+// fieldTexts returns the lines of the fields, in texts of at most maxBytes. A text with one
+// line may be longer.
+func (p *Partial) fieldTexts(maxBytes int) (texts []string) {
+	var text []byte
+	for i := range p.Fields {
+		begin := len(text)
+		if begin > 0 {
+			text = append(text, '\n')
+		}
+		if text = p.Fields[i].appendTo(text); begin > 0 && len(text) > maxBytes {
+			texts = append(texts, string(text[:begin]))
+			text = append(text[:0], text[begin+1:]...)
+		}
+	}
+	return append(texts, string(text))
+}
+
+func (f *Field) appendTo(dst []byte) []byte {
+	dst = append(append(dst, f.Name...), '\t')
+	dst = append(strconv.AppendInt(dst, f.Count, 10), '\t')
+	dst = append(f.Sum.Append(dst), '\t')
+	dst = append(f.Min.Append(dst), '\t')
+	dst = append(f.Max.Append(dst), '\t')
+	dst = append(f.First.appendTo(dst), '\t')
+	return f.Last.appendTo(dst)
+}
+
+func (p *Point) appendTo(dst []byte) []byte {
+	dst = append(strconv.AppendInt(dst, p.At.Time, 10), '\t')
+	dst = append(p.At.ID.Append(dst), '\t')
+	return p.Value.Append(dst)
+}
+
+// parsePartial parses the first item of a partial, with the fields of a set.
+func parsePartial(it *store.Item, only fieldSet) (*Partial, error) {
+	p := &Partial{}
+	var ok bool
+	if p.Readings, ok = it.Attrs[attrReadings].Int(); !ok {
+		return nil, fmt.Errorf("item %s %s: %s is %s", it.PK, it.SK, attrReadings, it.Attrs[attrReadings])
+	}
+	p.copiesSeen = p.Readings == 0
+	digest, _ := it.Attrs[attrDigest].Int()
+	p.digest = uint64(digest)
+	p.fingerprints, p.minutes = it.Attrs[attrFingerprints].Text(), it.Attrs[attrMinutes].Text()
+	if v, found := it.Attrs[attrParts]; found {
+		if p.parts, ok = v.Int(); !ok || p.parts < 1 {
+			return nil, fmt.Errorf("item %s %s: %s is %s", it.PK, it.SK, attrParts, v)
+		}
+	}
+	return p, p.parseFields(it, only)
+}
+
+// parsePart parses the next part of a partial. It ignores parts that do not belong to it.
+func (p *Partial) parsePart(it *store.Item, part int64, only fieldSet) error {
+	if part > p.parts || part != p.partsRead+1 {
+		return nil
+	}
+	p.partsRead = part
+	return p.parseFields(it, only)
+}
+
+func (p *Partial) parseFields(it *store.Item, only fieldSet) error {
+	text := it.Attrs[attrFields].Text()
+	if text == "" {
+		return nil
+	}
+	lines := strings.Count(text, "\n") + 1
+	if only != nil {
+		lines = min(lines, len(only))
+	}
+	p.Fields = slices.Grow(p.Fields, lines)
+	for line := range strings.SplitSeq(text, "\n") {
+		c := columns{line: line}
+		f := Field{Name: c.next()}
+		if !only.has(f.Name) {
+			continue
+		}
+		f.Count = c.integer()
+		f.Sum = c.decimal()
+		f.Min, f.Max = c.number(), c.number()
+		f.First, f.Last = c.point(), c.point()
+		if c.err != nil {
+			return fmt.Errorf("item %s %s: %s: line %q: %w", it.PK, it.SK, attrFields, line, c.err)
+		}
+		p.Fields = append(p.Fields, f)
+	}
+	return nil
+}
+
+// columns parses the columns of a line. It retains the first error.
+type columns struct {
+	line string // the columns that are not parsed yet
+	err  error
+}
+
+func (c *columns) next() (text string) {
+	text, c.line, _ = strings.Cut(c.line, "\t")
+	return text
+}
+
+func (c *columns) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *columns) integer() int64 {
+	n, err := strconv.ParseInt(c.next(), 10, 64)
+	c.fail(err)
+	return n
+}
+
+func (c *columns) number() varve.Number {
+	n, err := decimal.Parse(c.next())
+	c.fail(err)
+	return n
+}
+
+func (c *columns) decimal() decimal.Sum {
+	d, err := decimal.ParseSum(c.next())
+	c.fail(err)
+	return d
+}
+
+func (c *columns) point() Point {
+	p := Point{At: varve.Position{Time: c.integer()}}
+	id, err := varve.ParseID(c.next())
+	c.fail(err)
+	p.At.ID, p.Value = id, c.number()
+	return p
 }

@@ -1,6 +1,9 @@
 package rollup
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,9 +19,9 @@ import (
 
 var series = varve.Series{Tenant: "acme", Stream: "weather", Device: "site/7#x"}
 
-// What readings add up to does not depend on their order or grouping, and an
-// item gives it back whole, whatever fields, ids and numbers there are.
-func TestPartialAsItem(t *testing.T) {
+// TestPartial_RoundTripsItems checks that a sum is independent of the order and grouping of its
+// readings, and that parsed items equal the written partial.
+func TestPartial_RoundTripsItems(t *testing.T) {
 	names := []string{"a", "b", "long name, with = and ü", "z"}
 	rapid.Check(t, func(t *rapid.T) {
 		var all, left, right tally
@@ -54,13 +57,13 @@ func TestPartialAsItem(t *testing.T) {
 		}
 		right.merge(left.result())
 		k := hourKey(series, 497887, 20747)
-		most := rapid.SampledFrom([]int{1, 100, 400, partBytes}).Draw(t, "bytes")
+		most := rapid.SampledFrom([]int{1, 100, 400, maxPartBytes}).Draw(t, "bytes")
 		want, got := all.result().items(k, most), right.result().items(k, most)
 		if fmt.Sprint(want) != fmt.Sprint(got) {
 			t.Fatalf("in order:\n%v\nin another:\n%v", want, got)
 		}
 		back := putTogether(t, want)
-		if err := back.whole(); err != nil {
+		if err := back.checkComplete(); err != nil {
 			t.Fatal(err)
 		}
 		if again := back.items(k, most); fmt.Sprint(again) != fmt.Sprint(want) || back.Readings != int64(len(readings)) {
@@ -69,22 +72,22 @@ func TestPartialAsItem(t *testing.T) {
 	})
 }
 
-// threes is a reading with one field, which is 3.
+// threes returns a reading with one field, whose value is 3.
 func threes(name string) *varve.Reading {
 	return &varve.Reading{
 		Series: series, Time: time.Unix(5, 0), ID: varve.HashID(7), Fields: []varve.Field{{Name: name, Value: varve.IntValue(3)}},
 	}
 }
 
-// putTogether reads the items of one partial.
+// putTogether parses the items of one partial.
 func putTogether(t interface{ Fatalf(string, ...any) }, items []store.Item) *Partial {
-	found := rest{}
+	found := partialSet{}
 	var at slot
 	for i := range items {
 		var part int64
 		var err error
-		if at, part, err = parseKey(items[i].SK); err == nil {
-			err = found.take(&items[i], at, part, nil)
+		if at, part, err = parsePartialKey(items[i].SK); err == nil {
+			err = found.addItem(&items[i], at, part, nil)
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", items[i].SK, err)
@@ -93,10 +96,9 @@ func putTogether(t interface{ Fatalf(string, ...any) }, items []store.Item) *Par
 	return found[at]
 }
 
-// TestParts: no item has more fields than it may, unless it has one; parts follow
-// their first item; what it does not name is stale; and what lacks a part is not
-// taken for whole.
-func TestParts(t *testing.T) {
+// TestParts_FollowFirstItem limits the bytes of items. Parts must sort after their first item.
+// Stale parts must be ignored, and a partial without one of its parts must be incomplete.
+func TestParts_FollowFirstItem(t *testing.T) {
 	var all tally
 	for i := range 10 {
 		all.add(threes(strings.Repeat("long", 9) + fmt.Sprint(i)))
@@ -115,22 +117,22 @@ func TestParts(t *testing.T) {
 		t.Errorf("%s does not come behind %s", next.SK, items[4].SK)
 	}
 	for i := range items {
-		if p := putTogether(t, slices.Delete(slices.Clone(items), i, i+1)); p != nil && p.whole() == nil {
+		if p := putTogether(t, slices.Delete(slices.Clone(items), i, i+1)); p != nil && p.checkComplete() == nil {
 			t.Errorf("it is whole without number %d", i)
 		}
 	}
 	var fewer tally
 	fewer.add(threes("v"))
 	stale := append(fewer.result().items(k, 200), items[1:]...)
-	if p := putTogether(t, stale); p.whole() != nil || len(p.Fields) != 1 {
+	if p := putTogether(t, stale); p.checkComplete() != nil || len(p.Fields) != 1 {
 		t.Errorf("with stale parts: %+v", p)
 	}
 }
 
-// Keys are read back, and sort as time does.
-func TestKeys(t *testing.T) {
+// TestKeys_RoundTrip parses keys, and checks that they sort by time.
+func TestKeys_RoundTrip(t *testing.T) {
 	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC).Unix()
-	m := mark{from: hourOf(at), hours: 1, arrival: dayOf(at) + 1, until: at + 5400}
+	m := dirtyMarker{from: hourOf(at), hours: 1, arrival: dayOf(at) + 1, until: at + 5400}
 	it := m.item(series)
 	if want := (store.Key{PK: "ROLLUP#acme/weather/site/7#x", SK: "X#1795269600#20261122#1795275000#01"}); it.Key != want {
 		t.Errorf("%v, want %v", it.Key, want)
@@ -138,30 +140,30 @@ func TestKeys(t *testing.T) {
 	if want := "1795275000#acme/weather/site/7#x#1795269600#20261122#1795275000#01"; it.GSI1.SK != want || !strings.HasPrefix(it.GSI1.PK, "DIRTY#") {
 		t.Errorf("%v, want %v", it.GSI1, want)
 	}
-	if s, got, err := parseMark(it.Key); err != nil || s != series || got != m {
+	if s, got, err := parseMarker(it.Key); err != nil || s != series || got != m {
 		t.Errorf("%v %+v, %v", s, got, err)
 	}
 	for _, k := range []store.Key{hourKey(series, hourOf(at), dayOf(at)), dayKey(series, dayOf(at), dayOf(at))} {
-		s, part, err := parseKey(partKey(k, 12).SK)
+		s, part, err := parsePartialKey(partKey(k, 12).SK)
 		if err != nil || part != 12 || s.arrival != dayOf(at) || s.hour != hourOf(at) && s.hour != dayOf(at) {
 			t.Errorf("%s: %+v %d %v", k.SK, s, part, err)
 		}
-		if again, part, err := parseKey(k.SK); err != nil || again != s || part != 0 {
+		if again, part, err := parsePartialKey(k.SK); err != nil || again != s || part != 0 {
 			t.Errorf("%s: %+v %d %v", k.SK, again, part, err)
 		}
 	}
 	for _, bad := range []store.Key{{}, {PK: "ROLLUP#a/b/c", SK: "X#1#2"}, {PK: "ROLLUP#a", SK: it.SK}, {PK: "TENANT#a/b/c", SK: it.SK}, {PK: it.PK, SK: "X#a#20261122#1#01"}} {
-		if s, m, err := parseMark(bad); err == nil {
+		if s, m, err := parseMarker(bad); err == nil {
 			t.Errorf("%v is read as %v %v", bad, s, m)
 		}
 	}
 }
 
-// A damaged item is an error that names it.
-func TestDamagedPartial(t *testing.T) {
+// TestParsePartial_NamesDamagedItem damages an item. The error must have its key.
+func TestParsePartial_NamesDamagedItem(t *testing.T) {
 	var p tally
 	p.add(threes("v"))
-	it := p.result().items(hourKey(series, 1, 1), partBytes)[0]
+	it := p.result().items(hourKey(series, 1, 1), maxPartBytes)[0]
 	text := it.Attrs[attrFields].Text()
 	for i := range text {
 		if text[i] != '\t' {
@@ -179,5 +181,77 @@ func TestDamagedPartial(t *testing.T) {
 	delete(it.Attrs, attrReadings)
 	if _, err := parsePartial(&it, nil); err == nil {
 		t.Error("a partial without a count")
+	}
+}
+
+// TestTally_CountsEachFieldOnce adds readings with few or many fields, in groups. Each field
+// must be counted once, and the fields must be sorted.
+func TestTally_CountsEachFieldOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pool := make([]string, rapid.SampledFrom([]int{3, maxLinearSearch, maxLinearSearch + 1, 5 * maxLinearSearch}).Draw(t, "names"))
+		for i := range pool {
+			pool[i] = fmt.Sprint("f", i*7919%1000)
+		}
+		slices.Sort(pool)
+		only := fieldSetOf(rapid.SliceOfN(rapid.SampledFrom(pool), 0, 2).Draw(t, "only"))
+		want, readings := map[string]int64{}, rapid.IntRange(0, 12).Draw(t, "readings")
+		parts := [3]tally{{only: only}, {only: only}, {only: only}}
+		for i := range readings {
+			r := varve.Reading{Series: series, Time: time.Unix(int64(i), 0)}
+			for _, name := range pool {
+				if rapid.IntRange(0, 2).Draw(t, name) > 0 {
+					continue
+				}
+				r.Fields = append(r.Fields, varve.Field{Name: name, Value: varve.IntValue(1)})
+				if only == nil || only[name] {
+					want[name]++
+				}
+			}
+			parts[rapid.IntRange(0, 2).Draw(t, "part")].add(&r)
+		}
+		parts[0].merge(parts[1].result())
+		parts[0].merge(parts[2].result())
+		got := parts[0].result()
+		if got.Readings != int64(readings) || len(got.Fields) != len(want) {
+			t.Fatalf("%d readings of %d fields, want %d of %d", got.Readings, len(got.Fields), readings, len(want))
+		}
+		if !slices.IsSortedFunc(got.Fields, func(a, b Field) int { return cmp.Compare(a.Name, b.Name) }) {
+			t.Fatalf("not in order: %+v", got.Fields)
+		}
+		for i := range got.Fields {
+			if f := &got.Fields[i]; f.Count != want[f.Name] || f.Sum.String() != fmt.Sprint(f.Count) {
+				t.Fatalf("%s: %d, sum %s, want %d", f.Name, f.Count, &f.Sum, want[f.Name])
+			}
+		}
+	})
+}
+
+// cancellingSource cancels a context after some readings.
+type cancellingSource struct {
+	after  int
+	cancel context.CancelFunc
+}
+
+func (w *cancellingSource) ScanCopies(_ context.Context, _ varve.Series, _ varve.Window, scan func(store.Copy) error) error {
+	for i := range 2 * w.after {
+		if i == w.after {
+			w.cancel()
+		}
+		r := varve.Reading{Series: series, Fields: []varve.Field{{Name: "v", Value: varve.IntValue(1)}}}
+		if err := scan(store.Copy{Reading: &r, First: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestRecount_EndsWithContext cancels the context during a recount. It must fail instead of
+// returning an incomplete partial.
+func TestRecount_EndsWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := records{source: &cancellingSource{after: 3, cancel: cancel}}
+	epoch := dayOf(time.Time{}.Unix())
+	if got, err := r.recountSlots(ctx, series, newRecount(IgnoreResent, tally{}, map[slot]bool{{hourOf(time.Time{}.Unix()), epoch}: true}, nil, nil)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -2,10 +2,34 @@ package rollup
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/varvedb/varve"
 )
 
-// Period is how long the time of one roll-up is.
+const (
+	hourSeconds = int64(time.Hour / time.Second)
+	daySeconds  = 24 * hourSeconds
+	dayHours    = 24
+)
+
+// hourOf returns the hour of a unix time, counted from 1970.
+func hourOf(sec int64) int64 { return sec / hourSeconds }
+
+// dayOf returns the day of a unix time, counted from 1970.
+func dayOf(sec int64) int64 { return sec / daySeconds }
+
+// dayText formats a day as 20261121.
+func dayText(day int64) string { return time.Unix(day*daySeconds, 0).UTC().Format("20060102") }
+
+func parseDay(text string) (int64, error) {
+	t, err := time.Parse("20060102", text)
+	return dayOf(t.Unix()), err
+}
+
+// Period is the length of the time that one roll-up covers.
 type Period uint8
 
 // The periods.
@@ -14,7 +38,7 @@ const (
 	Daily
 )
 
-// ParsePeriod reads "hourly" or "daily".
+// ParsePeriod parses "hourly" or "daily".
 func ParsePeriod(s string) (Period, error) {
 	switch s {
 	case "hourly":
@@ -36,7 +60,7 @@ func (p Period) String() string {
 	}
 }
 
-// hours returns how many hours a period has.
+// hours returns the number of hours in a period.
 func (p Period) hours() int64 {
 	if p == Daily {
 		return dayHours
@@ -44,5 +68,38 @@ func (p Period) hours() int64 {
 	return 1
 }
 
-// start returns the beginning of a period, counted from 1970.
+// start returns the beginning of period n, counted from 1970.
 func (p Period) start(n int64) time.Time { return time.Unix(n*p.hours()*hourSeconds, 0).UTC() }
+
+// slot identifies one partial: an hour and an arrival day. For partials of days, hour is a day.
+type slot struct{ hour, arrival int64 }
+
+func (at slot) String() string {
+	return fmt.Sprintf("%s, as of %s", Hourly.start(at.hour).Format(time.RFC3339), dayText(at.arrival))
+}
+
+// span is a range of hours, without to.
+type span struct{ from, to int64 }
+
+// daySpan returns the hours of a day.
+func daySpan(day int64) span { return span{day * dayHours, (day + 1) * dayHours} }
+
+func (h span) window() varve.Window {
+	return varve.Window{From: Hourly.start(h.from), To: Hourly.start(h.to)}
+}
+
+// spansOf returns the hours of slots as the fewest spans, in order.
+func spansOf[V any](slots map[slot]V) (list []span) {
+	hours := map[int64]bool{}
+	for s := range slots {
+		hours[s.hour] = true
+	}
+	for _, h := range slices.Sorted(maps.Keys(hours)) {
+		if n := len(list); n > 0 && list[n-1].to == h {
+			list[n-1].to++
+			continue
+		}
+		list = append(list, span{h, h + 1})
+	}
+	return list
+}

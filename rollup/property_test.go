@@ -16,15 +16,13 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// TestExact promises that roll-ups equal a recount of the distinct readings after
-// every step when they are read, and at rest when no mark is left: with late,
-// future and repeated readings, routers whose clocks differ by ten minutes and
-// requests that take their time, whoever dies at whatever step, and after the
-// readings have expired and their tables were dropped, also if they are resent then.
+// TestRollups_EqualRecount draws steps, and compares roll-ups with a recount after each of
+// them. Readings are late, early or resent, clocks differ by ten minutes, and requests are
+// slow. Processes stop at any call, and tables are dropped. In the end, the stored partials
+// must be exact, too.
 //
-// What is told of a reading does not matter: one that was stored counts, also if
-// its writer died before it could say so.
-func TestExact(t *testing.T) {
+// A stored reading counts, even if its writer stopped before its verdict.
+func TestRollups_EqualRecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.resent = rapid.SampledFrom([]rollup.Resent{rollup.IgnoreResent, rollup.CountResent}).Draw(t, "resent")
@@ -35,29 +33,29 @@ func TestExact(t *testing.T) {
 			"send, crash": m.sendAndCrash,
 			"restart":     func(t *rapid.T) { w.restart(rapid.IntRange(0, 2).Draw(t, "router")) },
 			"advance":     m.advance,
-			"work":        m.work,
-			"work, crash": m.workAndCrash,
-			"work, send":  m.workAndSend,
+			"work":        m.aggregateSkewed,
+			"work, crash": m.aggregateAndCrash,
+			"work, send":  m.aggregateAndSend,
 			"read, send":  m.readAndSend,
 			"rotate":      func(*rapid.T) { w.rotate() },
-			"weeks":       func(*rapid.T) { m.weeks() },
+			"weeks":       func(*rapid.T) { m.passWeeks() },
 			"":            func(*rapid.T) { w.check("read") },
 		})
 		w.clock = w.clock.Add(4 * time.Hour)
 		m.finish()
 		w.check("at the end")
-		w.atRest()
+		w.checkStored()
 	})
 }
 
-// steps are what can happen.
+// steps has the steps of property tests.
 type steps struct {
 	*world
 	sent []varve.Reading
 }
 
-// draw draws readings: new ones of about now, of the future, of long ago, near
-// the turn of an hour; and some that were sent before.
+// draw draws readings: current, early and late ones, some near the turn of an hour, and resent
+// ones.
 func (m *steps) draw(t *rapid.T) (list []varve.Reading) {
 	for range rapid.IntRange(1, 4).Draw(t, "readings") {
 		if len(m.sent) > 0 && (m.made >= 120 || rapid.IntRange(0, 2).Draw(t, "again") == 0) {
@@ -92,8 +90,8 @@ func (m *steps) sendSome(t *rapid.T) {
 	}
 }
 
-// sendSlowly: between a request's arrival and its write, another router may take
-// the same readings, and time passes.
+// sendSlowly lets another router write the same readings, and lets time pass, between the
+// arrival of a request and its write.
 func (m *steps) sendSlowly(t *rapid.T) {
 	readings, other := m.draw(t), drawRouter(t)
 	twice, counted := rapid.Bool().Draw(t, "twice"), rapid.Bool().Draw(t, "counted")
@@ -105,7 +103,7 @@ func (m *steps) sendSlowly(t *rapid.T) {
 		}
 		if counted {
 			m.clock = m.clock.Add(2 * time.Hour)
-			m.work(t)
+			m.aggregateSkewed(t)
 		}
 	}, readings...)
 }
@@ -125,7 +123,7 @@ func (m *steps) sendAndCrash(t *rapid.T) {
 	m.restart(i)
 }
 
-// advance lets time pass, often to about the turn of a day or a month.
+// advance lets time pass, often to the turn of a day or a month.
 func (m *steps) advance(t *rapid.T) {
 	by := rapid.SampledFrom([]time.Duration{
 		time.Minute, 10 * time.Minute, 25 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 24 * time.Hour, 5 * 24 * time.Hour, 0, 0, 0,
@@ -141,15 +139,15 @@ func drawSkew(t *rapid.T) time.Duration {
 	return rapid.SampledFrom([]time.Duration{0, -5 * time.Minute, 5 * time.Minute}).Draw(t, "skew")
 }
 
-func (m *steps) work(t *rapid.T) {
-	if _, err := m.worker(drawSkew(t)).Run(context.Background()); err != nil && !errors.Is(err, lease.ErrHeld) {
+func (m *steps) aggregateSkewed(t *rapid.T) {
+	if _, err := m.aggregator(drawSkew(t)).Run(context.Background()); err != nil && !errors.Is(err, lease.ErrHeld) {
 		t.Fatalf("%v", err)
 	}
 }
 
-// workAndCrash: the worker dies at some step, with its lease.
-func (m *steps) workAndCrash(t *rapid.T) {
-	wk := m.worker(drawSkew(t))
+// aggregateAndCrash stops an aggregator at a call. Its lease remains.
+func (m *steps) aggregateAndCrash(t *rapid.T) {
+	wk := m.aggregator(drawSkew(t))
 	m.crashAt(t, 60)
 	_, err := wk.Run(context.Background())
 	crashed := m.store.down
@@ -158,15 +156,15 @@ func (m *steps) workAndCrash(t *rapid.T) {
 	}
 }
 
-// meanwhile has a router send readings right before some call to the store.
+// meanwhile makes a router send readings before a call of the store.
 func (m *steps) meanwhile(t *rapid.T, calls int) {
 	i, readings := drawRouter(t), m.draw(t)
 	m.store.calls = rapid.IntRange(0, calls).Draw(t, "calls")
 	m.store.before = func() { m.send(i, nil, readings...) }
 }
 
-func (m *steps) workAndSend(t *rapid.T) {
-	wk := m.worker(drawSkew(t))
+func (m *steps) aggregateAndSend(t *rapid.T) {
+	wk := m.aggregator(drawSkew(t))
 	m.meanwhile(t, 60)
 	if _, err := wk.Run(context.Background()); err != nil && !errors.Is(err, lease.ErrHeld) {
 		t.Fatalf("%v", err)
@@ -174,8 +172,8 @@ func (m *steps) workAndSend(t *rapid.T) {
 	m.heal()
 }
 
-// readAndSend: what is stored while roll-ups are read may be in the answer or
-// not; what was stored before is, and nothing twice.
+// readAndSend stores readings during a read. The result must have all readings from before, and
+// may have the new ones, but none of them twice.
 func (m *steps) readAndSend(t *rapid.T) {
 	p := rapid.SampledFrom([]rollup.Period{rollup.Hourly, rollup.Daily}).Draw(t, "period")
 	for _, device := range devices {
@@ -197,7 +195,7 @@ func (m *steps) readAndSend(t *rapid.T) {
 	}
 }
 
-// sums adds up the numbers of readings, which are powers of two.
+// sums adds up the numbers of readings.
 func sums(periods map[int64][]varve.Reading) map[int64]*big.Int {
 	all := map[int64]*big.Int{}
 	for at, readings := range periods {
@@ -225,15 +223,15 @@ func numbers(list []rollup.Rollup) map[int64]*big.Int {
 	return found
 }
 
-// within reports whether all powers of two in a sum are in another.
+// within reports whether one sum has all powers of two of another.
 func within(part, whole *big.Int) bool {
 	return whole != nil && new(big.Int).AndNot(part, whole).Sign() == 0
 }
 
-// finish has workers take all marks that are left.
+// finish runs aggregators until no marker is left.
 func (m *steps) finish() {
 	for range 5 {
-		n, err := m.worker(0).Run(context.Background())
+		n, err := m.aggregator(0).Run(context.Background())
 		if err != nil && !errors.Is(err, lease.ErrHeld) {
 			m.t.Fatalf("%v", err)
 		}
@@ -242,11 +240,11 @@ func (m *steps) finish() {
 		}
 		m.clock = m.clock.Add(time.Hour) // a dead worker's lease ends
 	}
-	m.t.Fatalf("marks are left:\n%s", m.dump())
+	m.t.Fatalf("markers are left:\n%s", m.dump())
 }
 
-// atRest adds the items up, without a reader.
-func (w *world) atRest() {
+// checkStored adds up the stored items, without a reader.
+func (w *world) checkStored() {
 	for _, device := range devices {
 		page, err := w.store.Query(context.Background(), itemsOf(device))
 		if err != nil {
@@ -256,7 +254,7 @@ func (w *world) atRest() {
 		for _, it := range page.Items {
 			kind, _, _ := strings.Cut(it.SK, "#")
 			n, _ := it.Attrs["readings"].Int()
-			if counts[kind] += n; kind == "X" || n == 0 && !w.again(device, it.SK) {
+			if counts[kind] += n; kind == "X" || n == 0 && !w.hasCopies(device, it.SK) {
 				w.t.Fatalf("left at rest: %s %s %v", it.PK, it.SK, it.Attrs)
 			}
 		}
@@ -270,9 +268,8 @@ func (w *world) atRest() {
 	}
 }
 
-// again reports whether there are copies of what a partial is of: it may be empty
-// then, and is not otherwise.
-func (w *world) again(device, sk string) bool {
+// hasCopies reports whether copies of a partial's readings exist. Only then may it be empty.
+func (w *world) hasCopies(device, sk string) bool {
 	for _, c := range w.model {
 		for _, r := range c.copies {
 			day := r.Arrived.UTC().Format("20060102")

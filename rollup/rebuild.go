@@ -4,98 +4,96 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 )
 
-// Rebuild marks the hours of a series of which readings count that are not in
-// their roll-up, because they were written while nothing was marked, and returns
-// how many it marked, of each day of arrival. Reads count them from then on.
+// Rebuild marks the hours of a series whose roll-ups lack readings, because these were written
+// while roll-ups were off. It returns the number of marked hours, per arrival day. Reads
+// include the readings from then on.
 //
-// An hour is left as it is, and told of, if it cannot be known what is in its
-// roll-up: readings are gone that it was counted from, or others count by now,
-// because a retention has changed. What came on another day may be copies of
-// those.
-func (w *Worker) Rebuild(ctx context.Context, s varve.Series, window varve.Window) (marked, left int, err error) {
+// Rebuild skips an hour if the content of its roll-up is uncertain, and returns the number of
+// such hours. That is so if its readings are gone, or if other copies count since a retention
+// changed. Readings that arrived on another day may be copies of them.
+func (g *Aggregator) Rebuild(ctx context.Context, s varve.Series, window varve.Window) (marked, skipped int, err error) {
 	if err := window.Validate(); err != nil {
 		return 0, 0, varve.InvalidParam("to", "%s", err)
 	}
-	asked := Query{Period: Hourly, Window: window}
-	b := rebuilding{w: w, series: s, day: -1}
-	err = w.raw.Each(ctx, s, asked.span().window(), func(r *varve.Reading, first bool) {
-		if day := dayOf(r.Time.Unix()); day != b.day {
-			b.finish(ctx)
-			b.begin(ctx, day)
-		}
-		if b.err == nil {
-			b.now.add(r, first)
-		}
-	})
-	if b.finish(ctx); err == nil {
-		err = b.err
-	}
-	if err != nil {
-		return b.marked, b.left, fmt.Errorf("rebuild %s: %w", s, err)
-	}
-	return b.marked, b.left, nil
-}
-
-// rebuilding goes through a series day by day.
-type rebuilding struct {
-	w            *Worker
-	series       varve.Series
-	day          int64
-	dirty        map[slot]bool // of the day, as are these
-	partials     rest
-	now          *recount
-	marked, left int
-	err          error // that ended it
-}
-
-func (b *rebuilding) span() span { return span{b.day * dayHours, (b.day + 1) * dayHours} }
-
-// begin reads the marks and the partials of a day, in this order: partials are at
-// rest where there was no mark.
-func (b *rebuilding) begin(ctx context.Context, day int64) {
-	if b.err != nil {
-		return
-	}
-	b.day = day
-	marks, err := b.w.marks(ctx, b.series, b.span())
+	hours := Query{Period: Hourly, Window: window}
+	b := rebuilder{g: g, series: s, day: -1}
+	err = g.source.ScanCopies(ctx, s, hours.span().window(), func(x store.Copy) error { return b.add(ctx, x) })
 	if err == nil {
-		b.partials, err = b.w.hours(ctx, b.series, b.span(), noField)
+		err = b.finishDay(ctx)
 	}
-	b.dirty, b.err = slotsOf(marks, b.span()), err
-	b.now = newRecount(b.w.resent, tally{only: noField, found: &found{}}, nil, b.dirty, b.partials)
-}
-
-// finish marks what is behind of the day.
-func (b *rebuilding) finish(ctx context.Context) {
-	if b.err != nil || b.now == nil {
-		return
-	}
-	if b.err = b.now.finish(); b.err != nil {
-		return
-	}
-	marks, err := b.w.marks(ctx, b.series, b.span())
 	if err != nil {
-		b.err = err
-		return
+		return b.marked, b.skipped, fmt.Errorf("rebuild %s: %w", s, err)
 	}
-	maps.Copy(b.dirty, slotsOf(marks, b.span())) // and what was written meanwhile
-	behind, left := compare(b.now.counts, b.partials, b.dirty)
-	round := int64(step / time.Second)
-	until := b.w.now().Unix()/round*round + 2*round
-	var items []store.Item
-	for _, at := range behind {
-		items = append(items, mark{from: at.hour, hours: 1, arrival: at.arrival, until: until}.item(b.series))
-	}
-	if b.err = b.w.items.PutAll(ctx, items); b.err == nil {
-		b.marked, b.left = b.marked+len(items), b.left+len(left)
-	}
+	return b.marked, b.skipped, nil
 }
 
-// noField is for who asks which hours there are, and for no field of them.
-var noField = wanted{}
+// rebuilder rebuilds a series day by day.
+type rebuilder struct {
+	g               *Aggregator
+	series          varve.Series
+	day             int64
+	dirty           map[slot]bool // of the day, as are partials and recount
+	partials        partialSet
+	recount         *recount // nil before the first day
+	marked, skipped int
+}
+
+// add adds a copy. The first copy of a day finishes the day before.
+func (b *rebuilder) add(ctx context.Context, x store.Copy) error {
+	if day := dayOf(x.Reading.Time.Unix()); day != b.day {
+		if err := b.finishDay(ctx); err != nil {
+			return err
+		}
+		if err := b.beginDay(ctx, day); err != nil {
+			return err
+		}
+	}
+	return b.recount.add(x)
+}
+
+// beginDay reads the markers and then the partials of a day, in this order: partials of slots
+// without a marker are complete.
+func (b *rebuilder) beginDay(ctx context.Context, day int64) error {
+	b.day = day
+	markers, err := b.g.markers(ctx, b.series, daySpan(day))
+	if err != nil {
+		return err
+	}
+	if b.partials, err = b.g.hourPartials(ctx, b.series, daySpan(day), noFields); err != nil {
+		return err
+	}
+	b.dirty = dirtySlots(markers, daySpan(day))
+	b.recount = newRecount(b.g.resent, tally{only: noFields, list: &readingList{}}, nil, b.dirty, b.partials)
+	return nil
+}
+
+// finishDay marks the outdated hours of the day.
+func (b *rebuilder) finishDay(ctx context.Context) error {
+	if b.recount == nil {
+		return nil
+	}
+	if err := b.recount.finish(); err != nil {
+		return err
+	}
+	markers, err := b.g.markers(ctx, b.series, daySpan(b.day))
+	if err != nil {
+		return err
+	}
+	maps.Copy(b.dirty, dirtySlots(markers, daySpan(b.day))) // includes writes since beginDay
+	lacking, unknown := outdatedSlots(b.recount.aggregates, b.partials, b.dirty)
+	until := lateMarkerEnd(b.g.now().Unix())
+	var items []store.Item
+	for _, at := range lacking {
+		items = append(items, dirtyMarker{from: at.hour, hours: 1, arrival: at.arrival, until: until}.item(b.series))
+	}
+	if err := b.g.items.PutAll(ctx, items); err != nil {
+		return err
+	}
+	b.marked, b.skipped = b.marked+len(items), b.skipped+len(unknown)
+	return nil
+}

@@ -9,9 +9,8 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// left has the hours of device a rebuilt, of which one cannot be told: it stays
-// as it was, also at rest.
-func (m *steps) left() {
+// checkSkipped rebuilds the hours of device a. One hour is uncertain, and must remain as it is.
+func (m *steps) checkSkipped() {
 	m.t.Helper()
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
 		before := m.read("a", p, 0)
@@ -30,10 +29,10 @@ func (w *world) keep(d time.Duration) {
 	w.policy.Classes[0].Retention = d
 }
 
-// TestRebuildOtherReadings: an hour was counted, and its reading is gone; as many
-// others came on that day while nothing was marked, and a copy of it the day after.
-// Neither is the copy counted twice, nor are the others taken for what was counted.
-func TestRebuildOtherReadings(t *testing.T) {
+// TestRebuild_SkipsHourWithOtherReadings drops the only counted reading of an hour. While
+// roll-ups are off, another reading arrives on the same day, and a copy of it on the next. The
+// copy must not count twice, and the other must not replace the counted reading.
+func TestRebuild_SkipsHourWithOtherReadings(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.policy.Classes = append(m.policy.Classes, retention.Class{Name: "long", Retention: 365 * 24 * time.Hour})
 	m.clock = time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
@@ -43,11 +42,11 @@ func TestRebuildOtherReadings(t *testing.T) {
 	m.clock = m.clock.Add(3 * time.Hour)
 	m.finish()
 	m.policy.Streams = map[string]retention.Stream{"weather": {Class: "long"}}
-	m.turn(false)
+	m.setRollups(false)
 	m.send(0, nil, m.reading("a", hour.Add(time.Minute)))
 	m.clock = m.clock.Add(20 * time.Hour)
 	m.send(0, nil, first)
-	m.turn(true)
+	m.setRollups(true)
 	m.dropOf(m.model[key(&first)].tables[0])
 	if n, left := m.rebuild("a", varve.AllTime()); n != 0 || left != 1 {
 		t.Errorf("%d marked, %d left", n, left)
@@ -58,9 +57,9 @@ func TestRebuildOtherReadings(t *testing.T) {
 	}
 }
 
-// TestRebuildShorterRetention: a reading came again while it was alive, and counts
-// once, also if a retention is made shorter later.
-func TestRebuildShorterRetention(t *testing.T) {
+// TestRebuild_AfterShorterRetention resends a living reading, and then shortens its retention.
+// It must count once.
+func TestRebuild_AfterShorterRetention(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.keep(90 * 24 * time.Hour)
 	m.clock = time.Date(2026, 11, 10, 12, 0, 0, 0, time.UTC)
@@ -77,12 +76,12 @@ func TestRebuildShorterRetention(t *testing.T) {
 		}
 		m.check("rebuilt")
 	}
-	m.atRest()
+	m.checkStored()
 }
 
-// TestRebuildLongerRetention: a reading is resent after it expired, another one
-// comes while nothing is marked, and a retention is made longer: each counts once.
-func TestRebuildLongerRetention(t *testing.T) {
+// TestRebuild_AfterLongerRetention resends an expired reading, writes another one while
+// roll-ups are off, and then extends the retention. Each must count once.
+func TestRebuild_AfterLongerRetention(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.clock = time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
 	hour := m.clock
@@ -92,9 +91,9 @@ func TestRebuildLongerRetention(t *testing.T) {
 	m.send(0, nil, r)
 	m.clock = m.clock.Add(3 * time.Hour)
 	m.finish()
-	m.turn(false)
+	m.setRollups(false)
 	m.send(0, nil, m.reading("a", hour.Add(time.Minute)))
-	m.turn(true)
+	m.setRollups(true)
 	m.keep(90 * 24 * time.Hour)
 	if n, left := m.rebuild("a", varve.AllTime()); n != 1 || left != 0 {
 		t.Errorf("%d marked, %d left", n, left)
@@ -103,13 +102,13 @@ func TestRebuildLongerRetention(t *testing.T) {
 	m.clock = m.clock.Add(3 * time.Hour)
 	m.finish()
 	m.check("at rest")
-	m.atRest()
+	m.checkStored()
 }
 
-// TestRebuildUnclear: of an hour's two readings one is resent, when both are gone,
-// with a new one, while nothing is marked. A partial without a sketch does not tell
-// which one is new: the hour stays as it is, whatever the setting.
-func TestRebuildUnclear(t *testing.T) {
+// TestRebuild_SkipsUnclearHour drops both readings of an hour, and resends one of them with a
+// new one while roll-ups are off. A partial without a sketch cannot identify the new one, so
+// the hour must remain.
+func TestRebuild_SkipsUnclearHour(t *testing.T) {
 	for _, resent := range []rollup.Resent{rollup.IgnoreResent, rollup.CountResent} {
 		m := &steps{world: newWorld(t)}
 		m.resent = resent
@@ -120,9 +119,9 @@ func TestRebuildUnclear(t *testing.T) {
 		m.finish()
 		m.dropSketches("a")
 		m.dropOf(m.model[key(&first)].tables[0])
-		m.turn(false)
+		m.setRollups(false)
 		m.send(0, nil, second, third)
-		m.turn(true)
-		m.left()
+		m.setRollups(true)
+		m.checkSkipped()
 	}
 }

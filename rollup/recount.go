@@ -4,35 +4,38 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
 )
 
-// recount counts slots of a series from its readings. A reading counts in the slot
-// of its first copy that is in a table, unless a partial of an earlier day has it.
+// recount formats readings, which must be in order, in the format of show.
 type recount struct {
-	resent Resent
-	blank  tally          // what tallies begin as
-	slots  map[slot]bool  // what is counted; nil: all
-	before map[int64]rest // partials at rest, by hour
-	counts map[slot]*aggregate
-	there  map[slot]*summary // of partials at rest, how much of them is in tables
-	err    error
+	resent     Resent
+	blank      tally                // the settings of tallies
+	slots      map[slot]bool        // the slots to compute; nil for all
+	earlier    map[int64]partialSet // stored partials, by hour
+	aggregates map[slot]*aggregate
+	inTables   map[slot]*summary // the readings of stored partials that are still in tables
+	err        error
 }
 
-// aggregate is one slot that is counted.
+// aggregate is one slot of a recount.
 type aggregate struct {
-	total   *tally
-	sieve   *sieve // nil if no earlier day has a partial at rest
-	again   bool   // there are copies of readings that count elsewhere
-	unclear int    // readings that may be copies, and are ignored
+	total      *tally
+	filter     *copyFilter // nil if no partial of an earlier arrival day exists
+	copiesSeen bool        // copies of readings that count elsewhere were found
+	unclear    int         // unclear readings that are ignored
 }
 
-// newRecount prepares to count slots. Partials of dirty slots are not at rest.
-func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials rest) *recount {
+func emptyAggregate() *aggregate { return &aggregate{total: &tally{list: &readingList{}}} }
+
+// newRecount returns a recount of slots. The partials of dirty slots are ignored.
+func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials partialSet) *recount {
 	c := &recount{
-		resent: resent, blank: blank, slots: slots, before: map[int64]rest{},
-		counts: make(map[slot]*aggregate, len(slots)), there: map[slot]*summary{},
+		resent: resent, blank: blank, slots: slots, earlier: map[int64]partialSet{},
+		aggregates: make(map[slot]*aggregate, len(slots)), inTables: map[slot]*summary{},
 	}
 	hours := map[int64]bool{}
 	for at := range slots {
@@ -42,129 +45,199 @@ func newRecount(resent Resent, blank tally, slots, dirty map[slot]bool, partials
 		if p.Readings == 0 || dirty[at] || slots != nil && !hours[at.hour] {
 			continue
 		}
-		if c.before[at.hour] == nil {
-			c.before[at.hour] = rest{}
+		if c.earlier[at.hour] == nil {
+			c.earlier[at.hour] = partialSet{}
 		}
-		c.before[at.hour][at], c.there[at] = p, &summary{}
+		c.earlier[at.hour][at], c.inTables[at] = p, &summary{}
 	}
 	return c
 }
 
-// add takes the next copy, in the order of time; first as in Raw.
-func (c *recount) add(r *varve.Reading, first bool) {
+// add adds a copy. Copies must come in the order of their positions.
+func (c *recount) add(x store.Copy) error {
+	r := x.Reading
 	at := slot{hourOf(r.Time.Unix()), dayOf(r.Arrived.Unix())}
-	if len(c.there) > 0 && first {
-		if n := c.there[at]; n != nil {
+	if len(c.inTables) > 0 && x.First {
+		if n := c.inTables[at]; n != nil {
 			n.add(summary{1, digestOf(r.Position())})
 		}
 	}
 	switch a := c.aggregate(at); {
 	case a == nil:
-	case !first:
-		a.again = true
-	case a.sieve != nil:
-		a.sieve.add(r)
+	case !x.First:
+		a.copiesSeen = true
+	case a.filter != nil:
+		a.filter.add(r)
 	default:
 		a.total.add(r)
 	}
+	return nil
 }
 
-// aggregate returns a slot's aggregate; nil if the slot is not counted.
+// aggregate returns the aggregate of a slot. It is nil if the slot is not to be computed.
 func (c *recount) aggregate(at slot) *aggregate {
-	a, ok := c.counts[at]
+	a, ok := c.aggregates[at]
 	if ok || c.slots != nil && !c.slots[at] {
 		return a
 	}
-	a = &aggregate{total: c.blank.fresh()}
-	c.counts[at] = a
-	if c.before[at.hour] == nil {
+	a = &aggregate{total: c.blank.newEmpty()}
+	c.aggregates[at] = a
+	if c.earlier[at.hour] == nil {
 		return a
 	}
-	s := seen{prints: map[uint32]bool{}, minutes: map[int][]summary{}}
-	some := false
-	for o, p := range c.before[at.hour] {
+	readings := earlierReadings{fingerprints: map[uint32]bool{}, minutes: map[int][]summary{}}
+	found := false
+	for o, p := range c.earlier[at.hour] {
 		if o.arrival < at.arrival {
-			some = true
-			if err := s.add(p); err != nil {
+			found = true
+			if err := readings.add(p); err != nil {
 				c.err = cmp.Or(c.err, fmt.Errorf("partial of %s: %w", o, err))
 			}
 		}
 	}
-	if some {
-		a.sieve = newSieve(s, c.blank)
+	if found {
+		a.filter = newCopyFilter(readings, c.blank)
 	}
 	return a
 }
 
-// finish ends counting: what sieves hold back is decided.
+// finish ends the recount, and decides on all readings that filters hold back.
 func (c *recount) finish() error {
 	for at := range c.slots {
 		c.aggregate(at)
 	}
-	for at, a := range c.counts {
-		if a.sieve != nil {
-			a.decide(c.complete(at), c.resent)
+	for at, a := range c.aggregates {
+		if a.filter != nil {
+			a.resolveCopies(c.hasAllEarlier(at), c.resent)
 		}
 	}
 	return c.err
 }
 
-// complete reports whether all readings of earlier partials are in tables. Then
-// none of what came later first is among them.
-func (c *recount) complete(at slot) bool {
-	for o, p := range c.before[at.hour] {
-		if o.arrival < at.arrival && *c.there[o] != (summary{p.Readings, p.digest}) {
+// hasAllEarlier reports whether all readings of earlier partials are still in tables. If so,
+// the first copies of the slot are not among them.
+func (c *recount) hasAllEarlier(at slot) bool {
+	for o, p := range c.earlier[at.hour] {
+		if o.arrival < at.arrival && *c.inTables[o] != (summary{p.Readings, p.digest}) {
 			return false
 		}
 	}
 	return true
 }
 
-func (a *aggregate) decide(complete bool, resent Resent) {
-	s := a.sieve
-	a.total = s.end()
-	unclear := s.unclear.sum.Readings
+// resolveCopies adds the readings of the filter that count.
+func (a *aggregate) resolveCopies(hasAllEarlier bool, resent Resent) {
+	f := a.filter
+	a.total = f.finish()
+	unclear := f.unclear.sum.Readings
 	switch {
-	case complete:
-		a.total.absorb(s.known)
-		a.total.absorb(s.unclear)
+	case hasAllEarlier:
+		a.total.absorb(f.known)
+		a.total.absorb(f.unclear)
 		return
 	case resent == CountResent:
-		s.unclear.found.doubt()
-		a.total.absorb(s.unclear)
+		f.unclear.list.setUnclear()
+		a.total.absorb(f.unclear)
 	default:
 		a.unclear = int(unclear)
-		a.again = a.again || unclear > 0
+		a.copiesSeen = a.copiesSeen || unclear > 0
 	}
-	a.again = a.again || s.known.sum.Readings > 0
+	a.copiesSeen = a.copiesSeen || f.known.sum.Readings > 0
 }
 
-// partial returns what the slot adds up to.
+// partial returns the partial of the slot.
 func (a *aggregate) partial() *Partial {
 	p := a.total.result()
-	p.again = a.again
+	p.copiesSeen = a.copiesSeen
 	return p
 }
 
-// count counts slots, of which the dirty ones' partials are not at rest. Slots
-// without readings are among the result, empty.
-func (r *records) count(ctx context.Context, s varve.Series, c *recount) (map[slot]*Partial, error) {
-	for _, h := range spans(c.slots) {
-		err := r.raw.Each(ctx, s, h.window(), func(x *varve.Reading, first bool) {
-			if ctx.Err() == nil { // else nobody waits for the rest
-				c.add(x, first)
+// recountSlots computes the slots of a recount. The result includes empty partials.
+func (r *records) recountSlots(ctx context.Context, s varve.Series, c *recount) (map[slot]*Partial, error) {
+	for _, h := range spansOf(c.slots) {
+		err := r.source.ScanCopies(ctx, s, h.window(), func(x store.Copy) error {
+			if err := ctx.Err(); err != nil {
+				return err
 			}
+			return c.add(x)
 		})
 		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return nil, fmt.Errorf("count %s: %w", s, err)
+			return nil, fmt.Errorf("recount %s: %w", s, err)
 		}
 	}
 	if err := c.finish(); err != nil {
-		return nil, fmt.Errorf("count %s: %w", s, err)
+		return nil, fmt.Errorf("recount %s: %w", s, err)
 	}
-	counted := make(map[slot]*Partial, len(c.counts))
-	for at, a := range c.counts {
-		counted[at] = a.partial()
+	partials := make(map[slot]*Partial, len(c.aggregates))
+	for at, a := range c.aggregates {
+		partials[at] = a.partial()
 	}
-	return counted, nil
+	return partials, nil
+}
+
+// comparison is the relation of a stored partial to the readings that count now.
+type comparison uint8
+
+const (
+	upToDate  comparison = iota // the partial has the same readings
+	outdated                    // the partial has the readings that arrived first
+	uncertain                   // the partial has these, and the others may be copies of them
+	different                   // the partial has other readings
+)
+
+// compareTo compares the readings that count now with a partial, which may be nil. A recount
+// includes all stored readings of its slot, so readings that the partial lacks arrived later.
+func (a *aggregate) compareTo(p *Partial) comparison {
+	missing := p == nil
+	list := *a.total.list
+	if missing {
+		p = &Partial{}
+	} else if p.Readings < 0 || p.Readings > int64(len(list)) {
+		return different
+	}
+	slices.SortStableFunc(list, func(a, b countedReading) int { return cmp.Compare(a.arrived, b.arrived) })
+	digest := uint64(0)
+	for _, o := range list[:p.Readings] {
+		digest += o.digest
+	}
+	others := list[p.Readings:]
+	switch {
+	case digest != p.digest:
+		return different
+	case len(others) == 0 && missing && a.unclear > 0, slices.ContainsFunc(others, func(o countedReading) bool { return o.unclear }):
+		return uncertain
+	case len(others) == 0:
+		return upToDate
+	}
+	return outdated
+}
+
+// outdatedSlots returns the slots whose partials lack readings, and the slots for which that
+// is uncertain. It leaves out dirty slots, which are recounted anyway.
+func outdatedSlots(now map[slot]*aggregate, partials partialSet, dirty map[slot]bool) (list, unknown []slot) {
+	states, lost := map[slot]comparison{}, map[int64]int64{}
+	for at, p := range partials {
+		a := now[at]
+		if a == nil {
+			a = emptyAggregate()
+		}
+		if states[at] = a.compareTo(p); states[at] == different {
+			lost[at.hour] = max(lost[at.hour], at.arrival)
+		}
+	}
+	for at, a := range now {
+		s, ok := states[at]
+		if !ok {
+			s = a.compareTo(nil)
+		}
+		_, gone := lost[at.hour]
+		switch {
+		case dirty[at] || s == upToDate || len(*a.total.list)+a.unclear == 0:
+		case s == outdated && (!gone || lost[at.hour] < at.arrival):
+			list = append(list, at)
+		default:
+			unknown = append(unknown, at)
+		}
+	}
+	return list, unknown
 }

@@ -7,10 +7,11 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/store"
 )
 
-// evenly returns readings of three fields, evenly spread over a time, that arrived
-// on the day said, and their slots.
+// evenly returns readings of three fields, spread evenly over a time, with their slots. All
+// arrived on one day.
 func evenly(n int, over time.Duration, arrival int64) (list []varve.Reading, slots map[slot]bool) {
 	slots = map[slot]bool{}
 	for i := range n {
@@ -27,36 +28,38 @@ func evenly(n int, over time.Duration, arrival int64) (list []varve.Reading, slo
 	return list, slots
 }
 
-// recounted counts readings, of which all are first copies.
-func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[slot]bool, partials rest) map[slot]*Partial {
+// recounted recounts readings that are all first copies.
+func recounted(t testing.TB, blank tally, readings []varve.Reading, slots map[slot]bool, partials partialSet) map[slot]*Partial {
 	c := newRecount(IgnoreResent, blank, slots, slots, partials)
 	for i := range readings {
-		c.add(&readings[i], true)
+		if err := c.add(store.Copy{Reading: &readings[i], First: true}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := c.finish(); err != nil {
 		t.Fatal(err)
 	}
 	counted := map[slot]*Partial{}
-	for at, a := range c.counts {
+	for at, a := range c.aggregates {
 		counted[at] = a.partial()
 	}
 	return counted
 }
 
-// BenchmarkRecount counts the hours of a day: as reads do, as the worker does, with a
-// sketch, and as the worker does when all of it is resent, and the first copies are gone.
+// BenchmarkRecount recounts the hours of a day: as reads do, as the aggregator does, and as the
+// aggregator does for resent readings after the first copies were dropped.
 func BenchmarkRecount(b *testing.B) {
 	for _, n := range []int{1440, 24 * 3600} {
-		kept := tally{kept: &sketch{}}
+		kept := tally{sketch: &sketch{}}
 		first, slots := evenly(n, 24*time.Hour, 20_000)
 		again, late := evenly(n, 24*time.Hour, 20_040)
-		partials := rest(recounted(b, kept, first, slots, nil))
+		partials := partialSet(recounted(b, kept, first, slots, nil))
 		for _, c := range []struct {
 			name     string
 			blank    tally
 			readings []varve.Reading
 			slots    map[slot]bool
-			partials rest
+			partials partialSet
 			want     int64
 		}{
 			{"read", tally{}, first, slots, nil, int64(n / 24)},

@@ -13,15 +13,15 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// perField is how many readings have their number in one field: reading i has
-// 4^(i mod perField), so a sum tells how often each is in it, up to three times.
+// perField is the number of readings with their number in one field. Reading i has the number
+// 4^(i mod perField), so a sum shows how often it has each reading, up to three times.
 const perField = 60
 
 func fieldOf(i int) string { return fmt.Sprint("v", i/perField) }
 
 func worth(i int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(2*(i%perField))) }
 
-// backlog is the readings of one hour, evenly spread, in its order.
+// backlog returns n readings, spread evenly over an hour.
 func backlog(t TB, hour time.Time, n int) []varve.Reading {
 	list := make([]varve.Reading, n)
 	for i := range list {
@@ -40,7 +40,7 @@ func backlog(t TB, hour time.Time, n int) []varve.Reading {
 	return list
 }
 
-// pick returns the readings of a backlog that are chosen.
+// pick returns the chosen readings.
 func pick(all []varve.Reading, chosen func(i int) bool) (list []varve.Reading) {
 	for i := range all {
 		if chosen(i) {
@@ -75,8 +75,8 @@ func (w *world) times(p rollup.Period, n int) []int {
 	return times
 }
 
-// wrong returns how many of the chosen readings do not count, and how often others
-// count, or the chosen ones count again.
+// wrong returns the number of chosen readings that do not count, and of counts beyond one for
+// each.
 func (w *world) wrong(p rollup.Period, n int, chosen func(i int) bool) (missing, double int) {
 	w.t.Helper()
 	for i, times := range w.times(p, n) {
@@ -89,10 +89,11 @@ func (w *world) wrong(p rollup.Period, n int, chosen func(i int) bool) (missing,
 	return missing, double
 }
 
-// TestResent sends a part of an hour of readings, and a part of it again in a later
-// month, when the first copies exist, or are gone: only in minutes with many readings,
-// of which others come than came before, some are missing, or count twice.
-func TestResent(t *testing.T) {
+// TestResent_CountsAsConfigured sends a part of an hour, and another part in a later month,
+// while the first copies exist, or after they were dropped. Readings may be missing or count
+// twice only after a drop, in minutes with many readings, if the second part differs from the
+// first.
+func TestResent_CountsAsConfigured(t *testing.T) {
 	all := func(int) bool { return true }
 	below := func(n int) func(int) bool { return func(i int) bool { return i < n } }
 	from := func(n int) func(int) bool { return func(i int) bool { return i >= n } }
@@ -103,7 +104,7 @@ func TestResent(t *testing.T) {
 	for _, c := range []struct {
 		what            string
 		n               int
-		first, again    func(i int) bool
+		first, second   func(i int) bool
 		missing, double int // with ignore, and with count
 	}{
 		{"whole", 60, all, all, 0, 0},
@@ -144,10 +145,10 @@ func TestResent(t *testing.T) {
 						missing, double = 0, c.double
 					}
 				}
-				m.send(0, nil, pick(readings, c.again)...)
+				m.send(0, nil, pick(readings, c.second)...)
 				for range 2 {
 					for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
-						gotMissing, gotDouble := m.wrong(p, c.n, func(i int) bool { return c.first(i) || c.again(i) })
+						gotMissing, gotDouble := m.wrong(p, c.n, func(i int) bool { return c.first(i) || c.second(i) })
 						if gotMissing != missing || gotDouble != double {
 							t.Errorf("%s, %s, the first gone %v, %s: %d missing, %d twice; want %d and %d",
 								c.what, resent, gone, p, gotMissing, gotDouble, missing, double)
@@ -161,11 +162,10 @@ func TestResent(t *testing.T) {
 	}
 }
 
-// TestResentBounds promises for whatever parts of an hour are sent, in later months,
-// when earlier copies exist or are gone, also where older versions wrote partials
-// without a sketch: with ignore, no reading counts twice, and with count, none is
-// missing. With few readings and sketches, each counts once.
-func TestResentBounds(t *testing.T) {
+// TestResent_NeverExceedsSetting draws parts of an hour that are sent in several months, also
+// over partials without sketches. With ignore, no reading may count twice. With count, none may
+// be missing. With few readings and sketches, each must count once.
+func TestResent_NeverExceedsSetting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		w.resent = rapid.SampledFrom([]rollup.Resent{rollup.IgnoreResent, rollup.CountResent}).Draw(t, "resent")
@@ -181,10 +181,10 @@ func TestResentBounds(t *testing.T) {
 			for i := range sent {
 				sent[i] = sent[i] || chosen(i)
 			}
-			m.bounds(n, sent, n <= 128 && !older)
+			m.checkBounds(n, sent, n <= 128 && !older)
 			m.clock = m.clock.Add(3 * time.Hour)
 			m.finish()
-			m.bounds(n, sent, n <= 128 && !older)
+			m.checkBounds(n, sent, n <= 128 && !older)
 			if rapid.IntRange(0, 3).Draw(t, "older") == 0 {
 				m.dropSketches("a")
 				older = true
@@ -199,7 +199,7 @@ func TestResentBounds(t *testing.T) {
 	})
 }
 
-// drawPart draws which of n readings are sent: all, a run, every so many, or any.
+// drawPart draws a part of n readings: all, a range, one of several, or any.
 func drawPart(t *rapid.T, n int) func(i int) bool {
 	from := rapid.IntRange(0, n-1).Draw(t, "from")
 	to := rapid.IntRange(from+1, n).Draw(t, "to")
@@ -218,8 +218,8 @@ func drawPart(t *rapid.T, n int) func(i int) bool {
 	return func(i int) bool { return i == from || (seed>>(i%64))&1 == 1 }
 }
 
-// bounds checks how often n readings count, of which some were sent.
-func (m *steps) bounds(n int, sent []bool, exact bool) {
+// checkBounds checks how often n readings count, given the sent ones.
+func (m *steps) checkBounds(n int, sent []bool, exact bool) {
 	m.t.Helper()
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
 		missing, double := m.wrong(p, n, func(i int) bool { return sent[i] })

@@ -4,33 +4,54 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/varvedb/varve"
 )
 
-// mostPrints is up to how many readings a sketch has a fingerprint of each. It
-// keeps a sketch below 600 bytes.
-const mostPrints = 128
+// maxFingerprints is the number of readings up to which a sketch has one fingerprint for each.
+// It bounds a sketch to 600 bytes.
+const maxFingerprints = 128
 
 const (
-	hourMinutes = 60
-	printBits   = 18 // of a fingerprint, below its minute
-	printBytes  = 3
-	digestBytes = 4 // of a minute's digest
+	hourMinutes      = 60
+	fingerprintBits  = 18 // of a fingerprint, below its minute
+	fingerprintBytes = 3
+	digestBytes      = 4 // of a minute's digest
 )
 
-// sketch identifies the readings of a partial: each of them, or, where there are
-// more than mostPrints, those of each minute together.
-type sketch struct {
-	entries []entry
-	minutes *[hourMinutes]summary // if set, there are no entries
+// digestOf returns the summand of a reading in a digest. A digest is the sum over a set of
+// readings: it does not depend on their order, and two sets collide once in 2^64.
+func digestOf(at varve.Position) uint64 {
+	id, ok := at.ID.Hash()
+	if !ok {
+		var buf [64]byte
+		id = xxhash.Sum64(at.ID.Append(buf[:0]))
+	}
+	// The finalizer of splitmix64 makes sums of similar positions dissimilar.
+	x := id ^ uint64(at.Time)*0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // entry identifies a reading within its hour.
 type entry struct {
 	minute int
 	digest uint64
+}
+
+func entryOf(at varve.Position) entry {
+	const minute = 60_000_000_000
+	return entry{minute: int(at.Time / minute % hourMinutes), digest: digestOf(at)}
+}
+
+// fingerprint returns the minute, followed by the highest bits of the digest.
+func (e entry) fingerprint() uint32 {
+	return uint32(e.minute)<<fingerprintBits | uint32(e.digest>>(64-fingerprintBits))
 }
 
 // summary identifies a set of readings.
@@ -44,19 +65,16 @@ func (s *summary) add(o summary) {
 	s.digest += o.digest
 }
 
-func entryOf(at varve.Position) entry {
-	const minute = 60_000_000_000
-	return entry{minute: int(at.Time / minute % hourMinutes), digest: digestOf(at)}
-}
-
-// print returns the fingerprint: the minute, and the digest's highest bits.
-func (e entry) print() uint32 {
-	return uint32(e.minute)<<printBits | uint32(e.digest>>(64-printBits))
+// sketch identifies the readings of a partial: each one by its fingerprint, or, if they are
+// more than maxFingerprints, the readings of each minute by a summary.
+type sketch struct {
+	entries []entry
+	minutes *[hourMinutes]summary // if set, entries is empty
 }
 
 func (s *sketch) add(e entry) {
-	if s.minutes == nil && len(s.entries) == mostPrints {
-		s.fold()
+	if s.minutes == nil && len(s.entries) == maxFingerprints {
+		s.foldEntries()
 	}
 	if s.minutes == nil {
 		s.entries = append(s.entries, e)
@@ -65,8 +83,8 @@ func (s *sketch) add(e entry) {
 	s.minutes[e.minute].add(summary{1, e.digest})
 }
 
-// fold sums the entries up by the minute.
-func (s *sketch) fold() {
+// foldEntries replaces the entries by one summary for each minute.
+func (s *sketch) foldEntries() {
 	s.minutes = new([hourMinutes]summary)
 	for _, e := range s.entries {
 		s.minutes[e.minute].add(summary{1, e.digest})
@@ -77,7 +95,7 @@ func (s *sketch) fold() {
 // merge adds another sketch.
 func (s *sketch) merge(o *sketch) {
 	if o.minutes != nil && s.minutes == nil {
-		s.fold()
+		s.foldEntries()
 	}
 	for _, e := range o.entries {
 		s.add(e)
@@ -92,23 +110,22 @@ func (s *sketch) merge(o *sketch) {
 
 var sketchText = base64.RawURLEncoding
 
-// prints returns the fingerprints as text, in their order, of four characters
-// each; "" if there are none.
-func (s *sketch) prints() string {
+// fingerprints returns the sorted fingerprints as text, four characters each.
+func (s *sketch) fingerprints() string {
 	list := make([]uint32, len(s.entries))
 	for i, e := range s.entries {
-		list[i] = e.print()
+		list[i] = e.fingerprint()
 	}
 	slices.Sort(list)
-	buf := make([]byte, 0, printBytes*len(list))
+	buf := make([]byte, 0, fingerprintBytes*len(list))
 	for _, p := range list {
 		buf = append(buf, byte(p>>16), byte(p>>8), byte(p))
 	}
 	return sketchText.EncodeToString(buf)
 }
 
-// summaries returns the minutes with readings as text; "" if there are none: of
-// each the minute, the count, and the lowest bits of the digest.
+// summaries returns the minutes with readings as text. Each has its minute, the number of its
+// readings, and the lowest bits of their digest.
 func (s *sketch) summaries() string {
 	if s.minutes == nil {
 		return ""
@@ -126,19 +143,19 @@ func (s *sketch) summaries() string {
 
 var errSketch = errors.New("is damaged")
 
-// parsePrints reads what prints returns.
-func parsePrints(text string) (list []uint32, err error) {
+// parseFingerprints parses the result of [sketch.fingerprints].
+func parseFingerprints(text string) (list []uint32, err error) {
 	buf, err := sketchText.DecodeString(text)
-	if err != nil || len(buf)%printBytes != 0 {
+	if err != nil || len(buf)%fingerprintBytes != 0 {
 		return nil, errSketch
 	}
-	for ; len(buf) > 0; buf = buf[printBytes:] {
+	for ; len(buf) > 0; buf = buf[fingerprintBytes:] {
 		list = append(list, uint32(buf[0])<<16|uint32(buf[1])<<8|uint32(buf[2]))
 	}
 	return list, nil
 }
 
-// parseSummaries reads what summaries returns.
+// parseSummaries parses the result of [sketch.summaries].
 func parseSummaries(text string) (minutes map[int]summary, err error) {
 	buf, err := sketchText.DecodeString(text)
 	if err != nil {
@@ -155,4 +172,40 @@ func parseSummaries(text string) (minutes map[int]summary, err error) {
 		buf = buf[1+n+digestBytes:]
 	}
 	return minutes, nil
+}
+
+// earlierReadings identifies the counted readings of an hour that arrived before a day.
+type earlierReadings struct {
+	fingerprints map[uint32]bool
+	minutes      map[int][]summary // of partials with more than maxFingerprints readings
+	hours        []summary         // of partials without a sketch, from older versions
+}
+
+// add adds the readings of a partial.
+func (s *earlierReadings) add(p *Partial) error {
+	switch {
+	case p.Readings == 0:
+	case p.fingerprints != "":
+		list, err := parseFingerprints(p.fingerprints)
+		if err == nil && int64(len(list)) != p.Readings {
+			err = errSketch
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", attrFingerprints, err)
+		}
+		for _, f := range list {
+			s.fingerprints[f] = true
+		}
+	case p.minutes != "":
+		minutes, err := parseSummaries(p.minutes)
+		if err != nil {
+			return fmt.Errorf("%s: %w", attrMinutes, err)
+		}
+		for m, of := range minutes {
+			s.minutes[m] = append(s.minutes[m], of)
+		}
+	default:
+		s.hours = append(s.hours, summary{p.Readings, p.digest})
+	}
+	return nil
 }

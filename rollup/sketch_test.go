@@ -11,31 +11,30 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestSketchBytes: a sketch has at most 560 bytes, however many readings there are,
-// and with three fields a partial is below 1 KB, which is one write unit.
-func TestSketchBytes(t *testing.T) {
+// TestSketch_IsSmall bounds a sketch to 560 bytes. With three fields, a partial must be below 1
+// KB, one write unit.
+func TestSketch_IsSmall(t *testing.T) {
 	for _, c := range []struct{ readings, bytes int }{
 		{1, 4}, {4, 16}, {60, 240}, {128, 512}, {129, 480}, {3600, 480}, {36_000, 560},
 	} {
 		readings, slots := evenly(c.readings, time.Hour, 20_000)
-		for at, p := range recounted(t, tally{kept: &sketch{}}, readings, slots, nil) {
-			it := p.items(hourKey(series, at.hour, at.arrival), partBytes)[0]
+		for at, p := range recounted(t, tally{sketch: &sketch{}}, readings, slots, nil) {
+			it := p.items(hourKey(series, at.hour, at.arrival), maxPartBytes)[0]
 			size := len("pk") + len(it.PK) + len("sk") + len(it.SK)
 			for name, v := range it.Attrs {
 				size += len(name) + len(v.String())
 			}
-			if got := len(p.prints) + len(p.minutes); got != c.bytes || size > 1024 {
+			if got := len(p.fingerprints) + len(p.minutes); got != c.bytes || size > 1024 {
 				t.Errorf("%d readings: a sketch of %d bytes, want %d; a partial of %d", c.readings, got, c.bytes, size)
 			}
 		}
 	}
 }
 
-// TestSketch: a sketch is the same in whatever order and groups readings come, and
-// is read back from its text.
-func TestSketch(t *testing.T) {
+// TestSketch_IgnoresOrder builds sketches in several orders and groups, and parses their texts.
+func TestSketch_IgnoresOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.SampledFrom([]int{1, 60, mostPrints, mostPrints + 1, 3 * mostPrints}).Draw(t, "readings")
+		n := rapid.SampledFrom([]int{1, 60, maxFingerprints, maxFingerprints + 1, 3 * maxFingerprints}).Draw(t, "readings")
 		var all sketch
 		parts := make([]sketch, rapid.IntRange(1, 3).Draw(t, "parts"))
 		want := map[int]summary{}
@@ -52,11 +51,11 @@ func TestSketch(t *testing.T) {
 		for i := range parts {
 			merged.merge(&parts[len(parts)-1-i])
 		}
-		if merged.prints() != all.prints() || merged.summaries() != all.summaries() {
-			t.Fatalf("%d readings: %q %q, in groups %q %q", n, all.prints(), all.summaries(), merged.prints(), merged.summaries())
+		if merged.fingerprints() != all.fingerprints() || merged.summaries() != all.summaries() {
+			t.Fatalf("%d readings: %q %q, in groups %q %q", n, all.fingerprints(), all.summaries(), merged.fingerprints(), merged.summaries())
 		}
-		prints, err := parsePrints(all.prints())
-		if n > mostPrints {
+		prints, err := parseFingerprints(all.fingerprints())
+		if n > maxFingerprints {
 			minutes, err := parseSummaries(all.summaries())
 			if err != nil || fmt.Sprint(minutes) != fmt.Sprint(want) || len(prints) > 0 {
 				t.Fatalf("%v, %d fingerprints, %v; want %v", minutes, len(prints), err, want)
@@ -67,22 +66,58 @@ func TestSketch(t *testing.T) {
 	})
 }
 
-// TestDamagedSketch: where a sketch is needed and damaged, there is an error that
-// names the partial, rather than a guess.
-func TestDamagedSketch(t *testing.T) {
-	for _, n := range []int{60, mostPrints + 1} {
+// TestSketch_DamageFailsRecount damages sketches. A recount that needs one must fail with the
+// name of its partial.
+func TestSketch_DamageFailsRecount(t *testing.T) {
+	for _, n := range []int{60, maxFingerprints + 1} {
 		first, slots := evenly(n, time.Hour, 20_000)
 		_, late := evenly(n, time.Hour, 20_040)
-		partials := rest(recounted(t, tally{kept: &sketch{}}, first, slots, nil))
+		partials := partialSet(recounted(t, tally{sketch: &sketch{}}, first, slots, nil))
 		for _, p := range partials {
-			prints, minutes := p.prints, p.minutes
+			prints, minutes := p.fingerprints, p.minutes
 			for _, cut := range []int{1, 2, 4} {
-				p.prints, p.minutes = prints[:max(0, len(prints)-cut)], minutes[:max(0, len(minutes)-cut)]
+				p.fingerprints, p.minutes = prints[:max(0, len(prints)-cut)], minutes[:max(0, len(minutes)-cut)]
 				err := newRecount(IgnoreResent, tally{}, late, late, partials).finish()
 				if err == nil || !strings.Contains(err.Error(), "2024-10-04T00:00:00Z, as of 20241004") {
 					t.Errorf("%d readings, %d characters are missing: %v", n, cut, err)
 				}
 			}
 		}
+	}
+}
+
+// TestDigest_IdentifiesSet compares digests of positions in several orders, with different
+// times and ids.
+func TestDigest_IdentifiesSet(t *testing.T) {
+	id := func(text string) varve.ID {
+		id, err := varve.ParseID(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	sets := [][]varve.Position{
+		{{Time: 1, ID: id("x")}, {Time: 2, ID: id("x")}},
+		{{Time: 1, ID: id("x")}, {Time: 3, ID: id("x")}},
+		{{Time: 1, ID: id("x")}, {Time: 2, ID: id("y")}},
+		{{Time: 1, ID: id("y")}, {Time: 2, ID: id("x")}},
+		{{Time: 1, ID: varve.HashID(1)}, {Time: 2, ID: varve.HashID(2)}},
+		{{Time: 2, ID: varve.HashID(1)}, {Time: 1, ID: varve.HashID(2)}},
+		{{Time: 1, ID: varve.HashID(2)}},
+		{},
+	}
+	seen := map[uint64]int{}
+	for i, set := range sets {
+		var up, down uint64
+		for j := range set {
+			up, down = up+digestOf(set[j]), down+digestOf(set[len(set)-1-j])
+		}
+		if up != down {
+			t.Errorf("%v has two digests", set)
+		}
+		if other, ok := seen[up]; ok {
+			t.Errorf("%v has the digest of %v", set, sets[other])
+		}
+		seen[up] = i
 	}
 }

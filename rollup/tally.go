@@ -7,69 +7,50 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// tally adds readings and partials up, in a time that grows as they do, however
-// many fields there are. Fields are in the order in which they first came, until
-// result puts them into theirs.
+// tally adds up readings and partials, in time proportional to their fields. Fields are in
+// the order of their first occurrence, until result sorts them by name.
 type tally struct {
-	sum   Partial
-	only  wanted         // the fields that are added up
-	index map[string]int // where fields are; nil while they are few
-	kept  *sketch        // of the readings, if it is asked for
-	found *found         // the readings, if they are asked for
+	sum    Partial
+	only   fieldSet
+	index  map[string]int // indexes of fields; nil while they are few
+	sketch *sketch        // of the readings, if not nil
+	list   *readingList   // of the readings, if not nil
 }
 
-// fresh returns an empty tally of the same kind.
-func (t *tally) fresh() *tally {
+// newEmpty returns an empty tally with the same settings.
+func (t *tally) newEmpty() *tally {
 	n := &tally{only: t.only}
-	if t.kept != nil {
-		n.kept = &sketch{}
+	if t.sketch != nil {
+		n.sketch = &sketch{}
 	}
-	if t.found != nil {
-		n.found = &found{}
+	if t.list != nil {
+		n.list = &readingList{}
 	}
 	return n
 }
 
-// absorb adds another tally of the same kind, of other readings.
+// absorb adds a tally of other readings, with the same settings.
 func (t *tally) absorb(o *tally) {
 	t.merge(&o.sum)
-	if t.kept != nil {
-		t.kept.merge(o.kept)
+	if t.sketch != nil {
+		t.sketch.merge(o.sketch)
 	}
-	if t.found != nil {
-		t.found.list = append(t.found.list, o.found.list...)
+	if t.list != nil {
+		*t.list = append(*t.list, *o.list...)
 	}
 }
 
-// few is how many fields are looked through one by one.
-const few = 16
-
-// wanted is the names of the fields that are asked for; nil is all.
-type wanted map[string]bool
-
-func wantedOf(names []string) (w wanted) {
-	if len(names) > 0 {
-		w = make(wanted, len(names))
-	}
-	for _, name := range names {
-		w[name] = true
-	}
-	return w
-}
-
-func (w wanted) has(name string) bool { return w == nil || w[name] }
-
-// add counts a reading. Each may be added once, in any order.
+// add adds a reading. Each reading may be added once, in any order.
 func (t *tally) add(r *varve.Reading) {
 	t.sum.Readings++
 	at, i := r.Position(), -1
 	e := entryOf(at)
 	t.sum.digest += e.digest
-	if t.kept != nil {
-		t.kept.add(e)
+	if t.sketch != nil {
+		t.sketch.add(e)
 	}
-	if t.found != nil {
-		t.found.add(r, e.digest)
+	if t.list != nil {
+		t.list.add(r, e.digest)
 	}
 	for j := range r.Fields {
 		f := &r.Fields[j]
@@ -77,33 +58,33 @@ func (t *tally) add(r *varve.Reading) {
 			continue
 		}
 		n := f.Value.Number()
-		i = t.place(f.Name, i+1)
+		i = t.fieldIndex(f.Name, i+1)
 		t.sum.Fields[i].add(n, Point{At: at, Value: n})
 	}
 }
 
-// merge adds what other readings add up to.
+// merge adds a partial of other readings.
 func (t *tally) merge(p *Partial) {
 	t.sum.Readings += p.Readings
 	t.sum.digest += p.digest
-	t.sum.again = t.sum.again || p.again
+	t.sum.copiesSeen = t.sum.copiesSeen || p.copiesSeen
 	i := -1
 	for j := range p.Fields {
 		f := &p.Fields[j]
-		i = t.place(f.Name, i+1)
+		i = t.fieldIndex(f.Name, i+1)
 		t.sum.Fields[i].Sum.AddSum(&f.Sum)
-		t.sum.Fields[i].extremes(f.Count, f.Min, f.Max, f.First, f.Last)
+		t.sum.Fields[i].widen(f.Count, f.Min, f.Max, f.First, f.Last)
 	}
 }
 
-// place returns where a field is, and makes room for one that is new. Most
-// readings have the fields of the one before: next is where it is then.
-func (t *tally) place(name string, next int) int {
+// fieldIndex returns the index of a field, and adds a new one. Most readings have the fields
+// of the reading before, so next is the likely index.
+func (t *tally) fieldIndex(name string, next int) int {
 	fields := t.sum.Fields
 	if next < len(fields) && fields[next].Name == name {
 		return next
 	}
-	if i, ok := t.find(name); ok {
+	if i, ok := t.findField(name); ok {
 		return i
 	}
 	if t.index != nil {
@@ -113,9 +94,12 @@ func (t *tally) place(name string, next int) int {
 	return len(fields)
 }
 
-func (t *tally) find(name string) (int, bool) {
+// maxLinearSearch is the number of fields up to which a linear search is fastest.
+const maxLinearSearch = 16
+
+func (t *tally) findField(name string) (int, bool) {
 	fields := t.sum.Fields
-	if len(fields) <= few {
+	if len(fields) <= maxLinearSearch {
 		for i := range fields {
 			if fields[i].Name == name {
 				return i, true
@@ -133,14 +117,37 @@ func (t *tally) find(name string) (int, bool) {
 	return i, ok
 }
 
-// result returns what all of it adds up to. Nothing is added after that.
+// result returns the sum. Nothing may be added after the call.
 func (t *tally) result() *Partial {
 	byName := func(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(t.sum.Fields, byName) {
 		slices.SortFunc(t.sum.Fields, byName)
 	}
-	if t.kept != nil {
-		t.sum.prints, t.sum.minutes = t.kept.prints(), t.kept.summaries()
+	if t.sketch != nil {
+		t.sum.fingerprints, t.sum.minutes = t.sketch.fingerprints(), t.sketch.summaries()
 	}
 	return &t.sum
+}
+
+// readingList lists the readings that count in a slot.
+type readingList []countedReading
+
+type countedReading struct {
+	arrived int64 // unix nanoseconds
+	digest  uint64
+	unclear bool // it may be a copy of a reading that was counted before
+}
+
+func (l *readingList) add(r *varve.Reading, digest uint64) {
+	*l = append(*l, countedReading{arrived: r.Arrived.UnixNano(), digest: digest})
+}
+
+// setUnclear sets unclear on all readings of the list. The list may be nil.
+func (l *readingList) setUnclear() {
+	if l == nil {
+		return
+	}
+	for i := range *l {
+		(*l)[i].unclear = true
+	}
 }

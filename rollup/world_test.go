@@ -21,18 +21,18 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// TB is what the tests and rapid's have in common.
+// TB is the common part of testing.TB and rapid.T.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 	Errorf(format string, args ...any)
 }
 
-// start is when the clock of a world begins: two days before a month's end.
+// start is the time at which worlds begin: two days before the end of a month.
 var start = time.Date(2026, 11, 28, 20, 0, 0, 0, time.UTC)
 
-// keep is how long readings are alive.
-const keep = 36 * time.Hour
+// lifetime is the retention of readings.
+const lifetime = 36 * time.Hour
 
 // stored is a reading of the model.
 type stored struct {
@@ -40,7 +40,16 @@ type stored struct {
 	tables []grid.Table    // where they are, or were
 }
 
-// world is a fleet over one store, and the model of what it took in.
+// world simulates a cluster over one store, and keeps a model of all stored readings. Each test
+// is a sequence of steps, and compares roll-ups with a recount of the model after each of them:
+//
+//	routers     several, with different clocks; a restart loses their memory
+//	store       in memory; it can stop a process, or run a function, before any of its calls
+//	aggregator  a new process for each run
+//	rotator     drops tables, so that roll-ups outlive readings
+//	model       each stored reading once, with all of its copies
+//
+// Numbers are powers of two, so that a sum identifies its readings.
 type world struct {
 	t       TB
 	clock   time.Time
@@ -63,66 +72,66 @@ func newWorld(t TB) *world {
 		grid:  grid.Policy{Future: 24 * time.Hour, Recent: 1, Doubling: 60 * 24 * time.Hour},
 		skews: []time.Duration{0, -5 * time.Minute, 5 * time.Minute},
 		policy: &retention.Policy{Prefix: "v", Classes: []retention.Class{
-			{Name: retention.DefaultClass, Retention: keep},
+			{Name: retention.DefaultClass, Retention: lifetime},
 		}},
 	}
-	w.store = &hooked{Store: mem.New(w.now), calls: -1, wrote: w.note}
+	w.store = &hooked{Store: mem.New(w.now), calls: -1, wrote: w.record}
 	w.routers = make([]*router.Router, len(w.skews))
 	for i := range w.routers {
 		w.restart(i)
 	}
 	w.rotator = rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Now: w.now, Holder: "rotator",
-		Policy: rotator.Policy{Grid: w.grid, Retention: w.policy, Drop: true, Grace: time.Hour, Count: rollup.CountedFor},
-		Needed: w.worker(0).Needed,
+		Policy:      rotator.Policy{Grid: w.grid, Retention: w.policy, Drop: true, Grace: time.Hour, RecountGrace: rollup.RecountWindow},
+		TablesInUse: w.aggregator(0).TablesInUse,
 	})
 	return w
 }
 
 func (w *world) now() time.Time { return w.clock }
 
-// at returns the clock of somebody whose clock is wrong.
+// at returns a clock that is wrong by skew.
 func (w *world) at(skew time.Duration) func() time.Time {
 	return func() time.Time { return w.clock.Add(skew) }
 }
 
-// restart begins a router anew: it remembers nothing.
+// restart replaces a router by a new one, without memory.
 func (w *world) restart(i int) {
 	now := w.at(w.skews[i])
 	o := router.Options{
 		Writer: w.store, Creator: w.store, Streams: streams.New(w.store, now), Policy: w.policy, Grid: w.grid, Now: now,
 	}
 	if !w.off {
-		o.Marker = rollup.NewMarker(w.store, now)
+		o.Tracker = rollup.NewTracker(w.store, now)
 	}
 	w.routers[i] = router.New(o)
 }
 
-// turn switches roll-ups on or off.
-func (w *world) turn(on bool) {
+// setRollups switches roll-ups on or off.
+func (w *world) setRollups(on bool) {
 	w.off = !on
 	for i := range w.routers {
 		w.restart(i)
 	}
 }
 
-func (w *world) raw(now func() time.Time) *query.Engine {
+func (w *world) source(now func() time.Time) *query.Engine {
 	return query.New(query.Options{Reader: w.store, Catalog: w.store, Streams: streams.New(w.store, now), Policy: w.policy, Now: now})
 }
 
-// worker returns a worker of a process of its own.
-func (w *world) worker(skew time.Duration) *rollup.Worker {
+// aggregator returns the aggregator of a new process.
+func (w *world) aggregator(skew time.Duration) *rollup.Aggregator {
 	w.runs++
 	now := w.at(skew)
-	return rollup.NewWorker(rollup.WorkerOptions{
-		Items: w.store, Raw: w.raw(now), Now: now, Holder: fmt.Sprint("worker ", w.runs), Resent: w.resent,
+	return rollup.NewAggregator(rollup.AggregatorOptions{
+		Items: w.store, Source: w.source(now), Now: now, Holder: fmt.Sprint("worker ", w.runs), Resent: w.resent,
 	})
 }
 
 func key(r *varve.Reading) string { return r.String() }
 
-// note takes what was stored into the model.
-func (w *world) note(b store.Batch, res store.Result) {
+// record adds stored readings to the model.
+func (w *world) record(b store.Batch, res store.Result) {
 	for i := range b.Readings {
 		if res.Verdicts[i].Outcome != varve.Stored {
 			continue
@@ -138,8 +147,8 @@ func (w *world) note(b store.Batch, res store.Result) {
 	}
 }
 
-// reading makes a reading whose number no other has: a power of two, so that a
-// sum tells which readings are in it. Some have text only.
+// reading returns a reading with a unique power of two, so that a sum identifies its readings.
+// Each seventh reading has text only.
 func (w *world) reading(device string, at time.Time) varve.Reading {
 	w.made++
 	r := varve.Reading{
@@ -163,8 +172,7 @@ func powerOfTwo(n int) varve.Number {
 	return v
 }
 
-// send writes readings through a router, as a request that arrived before a
-// while.
+// send writes readings through a router, in a request that arrives before while runs.
 func (w *world) send(i int, while func(), readings ...varve.Reading) []varve.Verdict {
 	q, err := w.routers[i].Admit()
 	if err != nil {
@@ -184,7 +192,7 @@ func (w *world) send(i int, while func(), readings ...varve.Reading) []varve.Ver
 	return verdicts
 }
 
-// expected is what a recount of the model's distinct readings gives.
+// expected returns the distinct readings of the model, by period.
 func (w *world) expected(device string, p rollup.Period) map[int64][]varve.Reading {
 	width := int64(3600)
 	if p == rollup.Daily {
@@ -203,7 +211,7 @@ func (w *world) expected(device string, p rollup.Period) map[int64][]varve.Readi
 	return periods
 }
 
-// recount describes readings, in their order, as show describes a roll-up.
+// recount formats readings, which must be in order, in the format of show.
 func recount(at int64, readings []varve.Reading) string {
 	text := fmt.Sprintf("%s %d", time.Unix(at, 0).UTC().Format(time.RFC3339), len(readings))
 	var low, high, sum *big.Int
@@ -244,7 +252,7 @@ func show(at time.Time, p *rollup.Partial) string {
 	return text
 }
 
-// plain writes an integer without an exponent.
+// plain formats an integer without an exponent.
 func plain(d *decimal.Sum) string {
 	r, ok := new(big.Rat).SetString(d.String())
 	if !ok || !r.IsInt() {
@@ -259,9 +267,9 @@ func whole(n varve.Number) string {
 	return plain(&d)
 }
 
-// read reads all roll-ups of a device, page by page.
+// read returns all roll-ups of a device, read page by page.
 func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Rollup) {
-	r := rollup.NewReader(w.store, w.raw(w.now), w.resent)
+	r := rollup.NewReader(w.store, w.source(w.now), w.resent)
 	q := rollup.Query{
 		Series: varve.Series{Tenant: "acme", Stream: "weather", Device: device}, Period: p, Limit: limit, Window: varve.AllTime(),
 	}
@@ -284,7 +292,7 @@ func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Ro
 	}
 }
 
-// check compares what is read with a recount.
+// check compares roll-ups with a recount.
 func (w *world) check(what string) {
 	w.t.Helper()
 	for _, device := range devices {
@@ -310,7 +318,7 @@ func (w *world) compare(what string, got []string, want map[int64][]varve.Readin
 	}
 }
 
-// dump shows what is kept.
+// dump formats all items of roll-ups.
 func (w *world) dump() string {
 	var b strings.Builder
 	for _, device := range devices {
@@ -327,12 +335,12 @@ func (w *world) dump() string {
 
 var devices = []string{"a", "b/c"}
 
-// itemsOf asks for all that is kept of a device.
+// itemsOf returns the query for all items of a device's roll-ups.
 func itemsOf(device string) store.ItemQuery {
 	return store.ItemQuery{PK: "ROLLUP#acme/weather/" + device, Consistent: true}
 }
 
-// dropSketches turns the partials of a device into those of older versions.
+// dropSketches replaces the partials of a device by partials of older versions.
 func (w *world) dropSketches(device string) {
 	w.t.Helper()
 	page, err := w.store.Store.Query(context.Background(), itemsOf(device))

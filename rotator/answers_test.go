@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// describe writes a plan, tables of one write month and reason in one line.
-func describe(p *rotator.Plan, kept bool) []string {
+// describe formats a plan. Tables of one arrival month and reason share a line.
+func describe(p *rotator.Plan, skipped bool) []string {
 	var lines []string
 	counts := map[string]int{}
 	add := func(line string) {
@@ -28,9 +28,9 @@ func describe(p *rotator.Plan, kept bool) []string {
 		}
 		add(fmt.Sprintf("%s %%d %sof %s%s: %s", a.Kind, tier, a.Table.Month, other(a.Table), a.Reason))
 	}
-	for _, k := range p.Kept {
-		if kept {
-			add(fmt.Sprintf("keep %%d of %s%s: %s", k.Table.Month, other(k.Table), k.Reason))
+	for _, k := range p.Skipped {
+		if skipped {
+			add(fmt.Sprintf("skip %%d of %s%s: %s", k.Table.Month, other(k.Table), k.Reason))
 		}
 	}
 	for i, line := range lines {
@@ -39,7 +39,7 @@ func describe(p *rotator.Plan, kept bool) []string {
 	return lines
 }
 
-// other names the class of a table that is not of the default class.
+// other returns the class of a table, or nothing for the default class.
 func other(t grid.Table) string {
 	if _, class, ok := strings.Cut(t.Prefix, "-"); ok {
 		return " " + class
@@ -47,7 +47,7 @@ func other(t grid.Table) string {
 	return ""
 }
 
-// failures counts what went wrong, table names left out.
+// failures formats an error as the number of failed actions.
 func failures(err error) []string {
 	switch {
 	case err == nil:
@@ -90,7 +90,7 @@ func (s *script) list([]string) []string {
 	return out
 }
 
-// failedSteps returns how many steps an error tells of.
+// failedSteps returns the number of failed actions in an error.
 func failedSteps(text string) int {
 	lines := strings.Split(text, "\n")
 	more := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// client sends a reading: of now, late by anything up to decades, early, or one
-// that it sent before.
+// client sends one reading: a current, late or early one, or one that it sent before. Late
+// readings may be decades old.
 func (l *life) client() {
 	if l.rng.IntN(30) == 0 {
 		l.admit()
@@ -22,7 +22,7 @@ func (l *life) client() {
 	l.finish(req)
 }
 
-// admit begins a request that will write up to Seal later.
+// admit begins a request that writes after at most Policy.Seal.
 func (l *life) admit() {
 	req, err := l.router.Admit()
 	if err != nil {
@@ -61,7 +61,7 @@ func (l *life) eventTime(arrived time.Time) time.Time {
 	}
 }
 
-// finish writes a reading under a request, and remembers what was acknowledged.
+// finish writes a reading under a request, and records its acknowledgement.
 func (l *life) finish(req *router.Request) {
 	defer req.Done()
 	stream := "weather"
@@ -94,13 +94,13 @@ func (l *life) acknowledged(r *varve.Reading, duplicate bool) {
 		l.sent[l.rng.IntN(len(l.sent))] = r.Clone()
 	}
 	if duplicate {
-		return // what is in the table stays as it was
+		return // the stored reading is unchanged
 	}
 	last := r.Arrived
 	if r.Time.After(last) {
 		last = r.Time
 	}
-	expires := last.Add(l.keep[r.Stream])
+	expires := last.Add(l.retention[r.Stream])
 	if l.alive[r.Series] == nil {
 		l.alive[r.Series] = map[varve.Position]time.Time{}
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// TestClockRepaired: the clock jumps ahead, a run retires tables that are in use,
-// and the clock is repaired: what is acknowledged from then on is found at once,
-// and so is what was there before. The next run takes the tables back.
-func TestClockRepaired(t *testing.T) {
+// TestRun_RestoresTablesAfterClockRepair sets the clock ahead, so that a run retires tables in
+// use, and sets it back. Earlier and new readings must be found at once. The next run must
+// restore the tables.
+func TestRun_RestoresTablesAfterClockRepair(t *testing.T) {
 	w := runWorld(t)
 	mustRun(t, w.rotator)
 	before, _ := w.write("weather", "dev1", w.clock, 1)

@@ -14,26 +14,26 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// commands are what a script can say; see testdata/README.
+// commands are the commands of scripts. See testdata/README.
 var commands = map[string]func(s *script, args []string) []string{
-	"policy":  (*script).setPolicy,
-	"at":      (*script).setClock,
-	"write":   (*script).send,
-	"read":    (*script).find,
-	"plan":    (*script).plan,
-	"run":     (*script).run,
-	"hourly":  (*script).hourly,
-	"kill":    (*script).kill,
-	"tables":  (*script).list,
-	"fate":    (*script).fate,
-	"health":  (*script).health,
-	"hold":    (*script).hold,
-	"release": (*script).release,
-	"restore": (*script).restore,
-	"fail":    (*script).fail,
-	"heal":    (*script).heal,
-	"foreign": (*script).foreign,
-	"bound":   (*script).bound,
+	"policy":   (*script).setPolicy,
+	"at":       (*script).setClock,
+	"write":    (*script).send,
+	"read":     (*script).find,
+	"plan":     (*script).plan,
+	"run":      (*script).runOnce,
+	"hourly":   (*script).hourly,
+	"kill":     (*script).kill,
+	"tables":   (*script).list,
+	"schedule": (*script).schedule,
+	"health":   (*script).health,
+	"hold":     (*script).hold,
+	"release":  (*script).release,
+	"restore":  (*script).restore,
+	"fail":     (*script).fail,
+	"heal":     (*script).heal,
+	"foreign":  (*script).foreign,
+	"bound":    (*script).bound,
 }
 
 func (s *script) duration(text string) time.Duration {
@@ -44,7 +44,7 @@ func (s *script) duration(text string) time.Duration {
 	return d
 }
 
-// setPolicy starts the service anew under a policy; what is not named is small.
+// setPolicy restarts the service under a policy.
 func (s *script) setPolicy(args []string) []string {
 	ret := &retention.Policy{Prefix: "varve", Streams: map[string]retention.Stream{}}
 	p := rotator.Policy{Grid: grid.Policy{Future: 24 * time.Hour}, Retention: ret}
@@ -68,12 +68,14 @@ func (s *script) setPolicy(args []string) []string {
 			p.MaxDrops, err = strconv.Atoi(value)
 		case "recent":
 			p.Grid.Recent, err = strconv.Atoi(value)
+		case "ahead":
+			p.MonthsAhead, err = strconv.Atoi(value)
 		case "future":
 			p.Grid.Future = s.duration(value)
 		case "doubling":
 			p.Grid.Doubling = s.duration(value)
 		default:
-			s.fatal("no policy has %s", key)
+			s.fatal("unknown setting %s", key)
 		}
 		if err != nil {
 			s.fatal("%s", err)
@@ -122,13 +124,13 @@ func (s *script) plan([]string) []string {
 	return describe(&p, true)
 }
 
-func (s *script) run([]string) []string {
+func (s *script) runOnce([]string) []string {
 	p, err := s.rotator.Run(s.t.Context())
 	return append(describe(&p, true), failures(err)...)
 }
 
-// hourly: hourly TIME [KIND…] runs every hour until then, and tells of the runs
-// that did something, of these kinds if any are named.
+// hourly: hourly TIME [KIND…] runs every hour until a time. It returns the runs with actions. If
+// kinds are given, it returns only these.
 func (s *script) hourly(args []string) []string {
 	var out []string
 	for end := s.time(args[0]); s.clock.Before(end); {
@@ -144,8 +146,7 @@ func (s *script) hourly(args []string) []string {
 	return out
 }
 
-// kill: kill N runs, and the process dies after N calls to the store; another
-// takes its place.
+// kill: kill N starts a run that is killed after N calls of the store, and another process.
 func (s *script) kill(args []string) []string {
 	n, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -161,8 +162,8 @@ func (s *script) kill(args []string) []string {
 	return nil
 }
 
-// fate: fate MONTH/DAY
-func (s *script) fate(args []string) []string {
+// schedule: schedule MONTH[/DAY]
+func (s *script) schedule(args []string) []string {
 	date := func(t time.Time) string {
 		if t.IsZero() {
 			return "never"
@@ -173,7 +174,7 @@ func (s *script) fate(args []string) []string {
 	for _, t := range s.selected(args[0]) {
 		for _, in := range s.tables() {
 			if in.Table == t {
-				f := s.policy.FateOf(&in)
+				f := s.policy.ScheduleOf(&in)
 				out = append(out, fmt.Sprintf("seals %s, retires %s, drops %s: %s", date(f.Seals), date(f.Retires), date(f.Drops), f.Why))
 			}
 		}
@@ -187,7 +188,7 @@ func (s *script) health([]string) []string {
 	if !h.LastSuccess.IsZero() {
 		last = h.LastSuccess.Format(time.RFC3339)
 	}
-	out := []string{fmt.Sprintf("%d of %d ready ahead, %d tables, last success %s", h.Ready, h.Needed, h.Tables, last)}
+	out := []string{fmt.Sprintf("%d of %d ready ahead, %d tables, last success %s", h.Ahead.Existing, h.Ahead.Wanted, h.Tables, last)}
 	if h.LastError != "" {
 		out = append(out, fmt.Sprintf("last run: %d steps failed", failedSteps(h.LastError)))
 	}
@@ -216,7 +217,7 @@ func (s *script) restore(args []string) []string {
 	return nil
 }
 
-// fail: fail drop [MONTH] has the store refuse it from now on.
+// fail: fail STEP [MONTH] makes the store refuse a step.
 func (s *script) fail(args []string) []string {
 	s.failing[strings.Join(args, " ")] = true
 	return nil
@@ -227,8 +228,7 @@ func (s *script) heal([]string) []string {
 	return nil
 }
 
-// foreign: foreign NAME plants a table that is somebody else's; without a name
-// it lists them all.
+// foreign: foreign NAME plants a table of another service. Without a name, it lists these.
 func (s *script) foreign(args []string) []string {
 	if len(args) > 0 {
 		s.mem.PlantForeign(args[0])
@@ -243,7 +243,7 @@ func (s *script) foreign(args []string) []string {
 	return names
 }
 
-// bound: bound DURATION is the most tables if no run is missed for longer.
+// bound: bound DURATION returns the bound for outages of up to a duration.
 func (s *script) bound(args []string) []string {
 	n, ok := s.policy.Bound(s.clock, s.duration(args[0]))
 	if !ok {

@@ -1,13 +1,19 @@
-// Package rotator looks after the tables: it makes them before they are needed,
-// tunes them down when nothing can be written to them any more, retires them
-// when everything in them has expired, and drops them after a grace. Retired is
-// a mark and no more: a query reads what can be alive, marked or not.
+// Package rotator creates tables before they are needed, and drops them after their readings
+// have expired.
 //
-//	write month M:  ahead │ open          │ sealed               │ retired   │ dropped
-//	                M-1   │ M      M.end+Seal   …+retention+2 days   + Grace
+//	arrival month M:  ahead          │ open          │ sealed             │ retired   │ dropped
+//	                  from M.start   │ from M.start  │ from M.end+Seal    │ + Grace
+//	                  - MonthsAhead  │               │ to expiry + 2 days │
 //
-// A plan is a pure function of the time, the policy and the tables there are; it
-// can be looked at before it is applied. Applying goes through it step by step,
-// creating first and dropping last. A step that fails stops no other; a run that
-// is killed between two steps is simply run again.
+// A [Plan] lists the actions that are due. It is a pure function of the time, the [Policy] and
+// the existing tables, so it can be inspected before it is applied. The [Rotator] plans and
+// applies, and reports its [Health].
+//
+//   - A table is retired only if all readings that it can hold have expired.
+//   - A retired table is dropped only after a grace, in which it can be restored.
+//   - Queries do not depend on retirement: they read each table that can hold living readings.
+//   - Actions are applied in the order of their kinds: creation first, drops last.
+//
+// If an action fails, the others continue. If a run stops between two actions, the next run
+// completes it.
 package rotator

@@ -14,10 +14,9 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// TestForeignNames: of 100,000 tables that are somebody else's, many with names
-// almost or just like Varve's, none is listed as Varve's own, queried, tuned,
-// retired or dropped in a year of runs.
-func TestForeignNames(t *testing.T) {
+// TestRotator_IgnoresForeignTables plants 100,000 foreign tables, many with names similar or
+// equal to Varve's. In a year of runs, none may be listed, queried, tuned, retired or dropped.
+func TestRotator_IgnoresForeignTables(t *testing.T) {
 	n := 100_000
 	if testing.Short() {
 		n = 20_000
@@ -48,7 +47,7 @@ func TestForeignNames(t *testing.T) {
 	}
 }
 
-// year runs the rotator and asks every kind of question for a year.
+// year runs the rotator and all kinds of queries for a year.
 func year(w *world, foreign map[string]bool) {
 	t, dropped := w.t, 0
 	for range 24 {
@@ -84,9 +83,8 @@ func year(w *world, foreign map[string]bool) {
 	}
 }
 
-// plant plants n foreign tables, and returns how many have names that only lack
-// the owner tag to be Varve's. Those of the months in which the test writes are
-// left out: nothing could be written there.
+// plant plants n foreign tables. It returns the number of tables that only lack the owner tag.
+// It omits names of months in which the test writes, because writes would fail.
 func plant(w *world, foreign map[string]bool, n int) (alike int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for len(foreign) < n {
@@ -111,7 +109,7 @@ func plant(w *world, foreign map[string]bool, n int) (alike int) {
 	return alike
 }
 
-// distort makes of a name one that is like it.
+// distort returns a similar name.
 func distort(rng *rand.Rand, name string) string {
 	const bytes = "_-0123456789aZv. /é\x00\xff"
 	at := rng.IntN(len(name) + 1)
@@ -140,7 +138,7 @@ func distort(rng *rand.Rand, name string) string {
 		parts[max(last-1, 0)] = fmt.Sprintf("%02d", rng.IntN(15))
 	case 9:
 		parts[last] = fmt.Sprintf("%04d", []int{0, 1969, 1970, 2000, 2025, 2031, 9999}[rng.IntN(7)])
-	case 10: // numbers that a parser might take for the same
+	case 10: // texts that a lenient parser reads as the same number
 		i := rng.IntN(len(parts))
 		parts[i] = []string{"+", "0", "-", " ", "0x"}[rng.IntN(5)] + strings.TrimPrefix(parts[i], "0")
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestHoldDuringRun: a table that is put on hold while a run goes on is neither
-// retired nor dropped by it. The run does not fail: the table is among the kept.
-func TestHoldDuringRun(t *testing.T) {
+// TestRun_SkipsTableHeldMeanwhile puts a table on hold during a run. The run must neither
+// retire nor drop it, must succeed, and must list it as skipped.
+func TestRun_SkipsTableHeldMeanwhile(t *testing.T) {
 	for _, kind := range []rotator.Kind{rotator.Retire, rotator.Drop} {
 		t.Run(kind.String(), func(t *testing.T) {
 			w := runWorld(t)
@@ -38,9 +38,9 @@ func TestHoldDuringRun(t *testing.T) {
 			if held == (grid.Table{}) || p.Counts()[kind] == 0 || slices.Contains(told, held) {
 				t.Fatalf("%d tables, but %s: %v", p.Counts()[kind], held, told)
 			}
-			kept := slices.IndexFunc(p.Kept, func(k rotator.Kept) bool { return k.Table == held })
-			if kept < 0 || p.Kept[kept].Reason != "it is on hold: case 17" {
-				t.Errorf("kept: %+v", p.Kept)
+			kept := slices.IndexFunc(p.Skipped, func(k rotator.Skipped) bool { return k.Table == held })
+			if kept < 0 || p.Skipped[kept].Reason != "it is on hold: case 17" {
+				t.Errorf("kept: %+v", p.Skipped)
 			}
 			if slices.ContainsFunc(p.Actions, func(a rotator.Action) bool { return a.Table == held }) {
 				t.Errorf("the plan carried out has it: %+v", p.Actions)

@@ -16,13 +16,14 @@ import (
 
 const day = 24 * time.Hour
 
-// TestFiveYears: whatever is thrown at it for five years, hour by hour - late
-// and early readings, readings sent again, requests that take their time, a
-// rotator that does not run for up to 20 days or is killed between two steps -
-// every acknowledged reading is found until it expires and not after, no table
-// that holds one is retired or dropped, nothing foreign is touched, and there
-// are never more tables than the policy's bound.
-func TestFiveYears(t *testing.T) {
+// TestRotator_LosesNothingInFiveYears simulates five years, hour by hour. Readings are late,
+// early or resent, and requests are slow. The rotator is away for up to 20 days, or is killed
+// between two steps.
+//
+// Each acknowledged reading must be found until it expires, and not after. No table with a
+// living reading may be retired or dropped. Foreign tables must be untouched, and the number of
+// tables must stay within the bound.
+func TestRotator_LosesNothingInFiveYears(t *testing.T) {
 	seeds, span, maxDays := 2, 5*365*day, 100
 	if testing.Short() {
 		seeds, span, maxDays = 4, 100*day, 30
@@ -44,23 +45,23 @@ func TestFiveYears(t *testing.T) {
 	}
 }
 
-// life is a world with all that was acknowledged in it.
+// life is a world with a record of all acknowledged readings.
 type life struct {
 	*world
-	rng    *rand.Rand
-	keep   map[string]time.Duration // by stream
-	alive  map[varve.Series]map[varve.Position]time.Time
-	until  map[grid.Table]time.Time // when the last reading in it expires
-	sent   []varve.Reading          // some that may be sent again
-	slow   []slowRequest
-	away   time.Time // the rotator does not run until then
-	bound  int
-	budget int // calls until the process is killed; -1: it lives
+	rng       *rand.Rand
+	retention map[string]time.Duration // by stream
+	alive     map[varve.Series]map[varve.Position]time.Time
+	until     map[grid.Table]time.Time // when the last reading in it expires
+	sent      []varve.Reading          // some readings to resend
+	slow      []slowRequest
+	away      time.Time // the rotator does not run until then
+	bound     int
+	budget    int // calls until the process is killed; -1: it lives
 
 	acked, late, runs, kills, outages, drops, most int
 }
 
-// slowRequest is a request that was admitted and has not written yet.
+// slowRequest is an admitted request that has not written yet.
 type slowRequest struct {
 	*router.Request
 	at time.Time // when it will
@@ -70,11 +71,11 @@ func newLife(t *testing.T, seed uint64, maxDays int) *life {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	l := &life{
 		world: newWorld(t, time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rng.IntN(400*24))*time.Hour)),
-		rng:   rng, budget: -1, keep: map[string]time.Duration{},
+		rng:   rng, budget: -1, retention: map[string]time.Duration{},
 		alive: map[varve.Series]map[varve.Position]time.Time{}, until: map[grid.Table]time.Time{},
 	}
-	l.keep["weather"] = time.Duration(1+rng.IntN(maxDays)) * day
-	l.keep["debug"] = time.Duration(1+rng.IntN(72)) * time.Hour
+	l.retention["weather"] = time.Duration(1+rng.IntN(maxDays)) * day
+	l.retention["debug"] = time.Duration(1+rng.IntN(72)) * time.Hour
 	l.store.before = l.allow
 	l.start(rotator.Policy{
 		Grid: grid.Policy{
@@ -84,12 +85,12 @@ func newLife(t *testing.T, seed uint64, maxDays int) *life {
 		Retention: &retention.Policy{
 			Prefix: "varve",
 			Classes: []retention.Class{
-				{Name: retention.DefaultClass, Retention: l.keep["weather"]},
-				{Name: "short", Retention: l.keep["debug"]},
+				{Name: retention.DefaultClass, Retention: l.retention["weather"]},
+				{Name: "short", Retention: l.retention["debug"]},
 			},
 			Streams: map[string]retention.Stream{"debug": {Class: "short"}},
 		},
-		Drop: true, MaxDrops: 3 + rng.IntN(30), Grace: time.Duration(1+rng.IntN(15*24)) * time.Hour, Count: 3 * day,
+		Drop: true, MaxDrops: 3 + rng.IntN(30), Grace: time.Duration(1+rng.IntN(15*24)) * time.Hour, RecountGrace: 3 * day,
 	})
 	bound, ok := l.policy.Bound(l.clock, 20*day)
 	if !ok {
@@ -104,7 +105,8 @@ func newLife(t *testing.T, seed uint64, maxDays int) *life {
 	return l
 }
 
-// allow is the store's hook: it cuts a run off, and sees that no step hurts.
+// allow is the hook of the store. It ends a run after some calls, and fails if a step affects a
+// foreign table or a living reading.
 func (l *life) allow(op string, t grid.Table) error {
 	if l.budget == 0 {
 		return fmt.Errorf("the process is dead")
@@ -126,7 +128,7 @@ func (l *life) allow(op string, t grid.Table) error {
 	return nil
 }
 
-// hour lets an hour pass: writes at random moments, then a run of the rotator.
+// hour simulates an hour: writes at random moments, then a run of the rotator.
 func (l *life) hour() {
 	next := l.clock.Truncate(time.Hour).Add(time.Hour)
 	for n := l.rng.IntN(3); n > 0; n-- {
@@ -148,8 +150,8 @@ func (l *life) hour() {
 	}
 }
 
-// rotate runs the rotator, if it is not away and has something to do; sometimes
-// the run is cut off. It reports whether tables went.
+// rotate runs the rotator, unless it is away or has nothing to do. Some runs are killed. It
+// reports whether tables were retired or dropped.
 func (l *life) rotate() bool {
 	infos, err := l.mem.Tables(l.t.Context(), storeFilter())
 	if err != nil {
@@ -190,7 +192,7 @@ func storeFilter() store.Filter {
 	return store.Filter{Prefixes: []string{"varve", "varve-short"}, Window: varve.AllTime(), Details: true, Fresh: true}
 }
 
-// checkAll reads everything: exactly what is alive is there.
+// checkAll queries all series. Queries must return exactly the living readings.
 func (l *life) checkAll() {
 	for s, alive := range l.alive {
 		got, _ := l.read(s.Stream, s.Device)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// TestParallelCreates: tables are made side by side, as many as allowed; one that
-// fails stops none of the others, and events come one by one.
-func TestParallelCreates(t *testing.T) { synctest.Test(t, parallelCreates) }
+// TestRun_CreatesInParallel checks that tables are created in parallel, up to the limit. One
+// failure must not stop the others, and events must be sequential.
+func TestRun_CreatesInParallel(t *testing.T) { synctest.Test(t, parallelCreates) }
 
 func parallelCreates(t *testing.T) {
 	w := runWorld(t)
 	const parallel = 4
-	var applied, failed int // without a lock: the race detector tells
+	var applied, failed int // without a lock: the race detector finds errors
 	r := rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: w.policy, Now: w.now,
 		Holder: "x", Parallel: parallel, Events: rotator.Events{Applied: func(_ rotator.Action, _ time.Duration, err error) {

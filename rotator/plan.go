@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Kind is what an action does. Kinds are carried out in this order.
+// Kind is the effect of an action. Actions are applied in the order of their kinds.
 type Kind uint8
 
 // The kinds of action.
 const (
-	Create  Kind = iota + 1 // make a table
+	Create  Kind = iota + 1 // create a table
 	Tune                    // set its tier
-	Restore                 // unmark it
-	Retire                  // mark it: all it can hold has expired
+	Restore                 // return it from retirement
+	Retire                  // all readings that it can hold have expired
 	Drop                    // delete it
 )
 
@@ -45,50 +45,50 @@ type Action struct {
 	Kind     Kind
 	Table    grid.Table
 	Tier     store.Tier // of Create and Tune
-	Retired  time.Time  // when it was, of Drop
+	Retired  time.Time  // when it was retired; only of Drop
 	Reason   string
 	Readings int64
 	Bytes    int64
 }
 
-// Kept is a table that one might expect a plan to act on, and that it leaves
-// alone.
-type Kept struct {
+// Skipped is a table without an action, although an operator may expect one.
+type Skipped struct {
 	Table    grid.Table
 	Reason   string
 	Readings int64
 	Bytes    int64
 }
 
-// Plan is what a run of the rotator would do.
+// Plan lists the actions of one run.
 type Plan struct {
 	Now     time.Time
 	Actions []Action
-	Kept    []Kept
-	Tables  int // there are now
-	// Ready is how many of the next month's tables there are now, and Needed
-	// how many there should be.
-	Ready, Needed int
-	// Missing is how many of this month's tables there are not, or are somebody
-	// else's.
-	Missing int
+	Skipped []Skipped
+	Tables  int        // the number of existing tables
+	Current TableCount // the tables of this arrival month
+	Ahead   TableCount // the tables of the next Policy.MonthsAhead arrival months
 }
 
-// Plan returns what is to be done now about the tables there are, which come
-// with details. It is a pure function.
+// TableCount compares existing tables with the tables that a policy wants.
+type TableCount struct{ Existing, Wanted int }
+
+// Missing returns the number of tables that are wanted and do not exist.
+func (c TableCount) Missing() int { return c.Wanted - c.Existing }
+
+// Plan returns the actions that are due. The tables must have details. Plan is a pure function.
 func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 	now = now.UTC()
-	b := builder{Policy: p.WithDefaults(), plan: Plan{Now: now, Tables: len(tables)}, there: map[grid.Table]*store.Info{}}
+	b := builder{Policy: p.WithDefaults(), plan: Plan{Now: now, Tables: len(tables)}, existing: map[grid.Table]*store.Info{}}
 	for i := range tables {
-		b.there[tables[i].Table] = &tables[i]
+		b.existing[tables[i].Table] = &tables[i]
 	}
 	for _, c := range p.Retention.Classes {
-		month := grid.MonthOf(now)
-		b.create(c, month)
-		b.create(c, month+1)
+		for m := grid.MonthOf(now); m <= grid.MonthOf(now)+grid.Month(b.MonthsAhead); m++ {
+			b.planCreation(c, m)
+		}
 	}
 	for i := range tables {
-		b.keep(&tables[i])
+		b.planTable(&tables[i])
 	}
 	b.limitDrops()
 	slices.SortStableFunc(b.plan.Actions, func(a, c Action) int { return cmp.Compare(a.Kind, c.Kind) })
@@ -98,8 +98,8 @@ func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 // builder builds a plan.
 type builder struct {
 	Policy
-	plan  Plan
-	there map[grid.Table]*store.Info
+	plan     Plan
+	existing map[grid.Table]*store.Info
 }
 
 func (b *builder) add(kind Kind, in *store.Info, tier store.Tier, format string, args ...any) {
@@ -109,45 +109,44 @@ func (b *builder) add(kind Kind, in *store.Info, tier store.Tier, format string,
 	})
 }
 
-func (b *builder) leave(in *store.Info, format string, args ...any) {
-	b.plan.Kept = append(b.plan.Kept, Kept{Table: in.Table, Reason: fmt.Sprintf(format, args...), Readings: in.Readings, Bytes: in.Bytes})
+func (b *builder) skip(in *store.Info, format string, args ...any) {
+	b.plan.Skipped = append(b.plan.Skipped, Skipped{Table: in.Table, Reason: fmt.Sprintf(format, args...), Readings: in.Readings, Bytes: in.Bytes})
 }
 
-// create plans the tables of a class and write month that are missing.
-func (b *builder) create(c retention.Class, m grid.Month) {
+// planCreation plans the missing tables of a class and an arrival month.
+func (b *builder) planCreation(c retention.Class, m grid.Month) {
 	ahead := m > grid.MonthOf(b.plan.Now)
+	count := &b.plan.Current
+	if ahead {
+		count = &b.plan.Ahead
+	}
 	for _, r := range b.Grid.Layout(m) {
 		t := grid.Table{Prefix: b.Retention.TablePrefix(c.Name), Range: r, Month: m}
-		in := b.there[t]
-		if ahead {
-			b.plan.Needed++
-			if in != nil && in.Owned && in.Status != store.Creating {
-				b.plan.Ready++
-			}
+		in := b.existing[t]
+		count.Wanted++
+		if in != nil && in.Owned && in.Status != store.Creating {
+			count.Existing++
 		}
-		if !ahead && (in == nil || !in.Owned || in.Status == store.Creating) {
-			b.plan.Missing++
-		}
-		if in != nil && !(in.Owned && in.Status == store.Creating) { // whose making was cut off
+		if in != nil && !(in.Owned && in.Status == store.Creating) { // its creation was interrupted
 			continue
 		}
-		why := "readings that arrive this month need it"
+		why := "for readings that arrive this month"
 		if ahead {
-			why = fmt.Sprintf("readings that arrive from %s on will need it", m.Start().Format(time.DateOnly))
+			why = fmt.Sprintf("for readings that arrive from %s on", m.Start().Format(time.DateOnly))
 		}
 		b.add(Create, &store.Info{Table: t}, b.TierOf(t, b.plan.Now), "%s", why)
 	}
 }
 
-// keep plans what becomes of one table.
-func (b *builder) keep(in *store.Info) {
+// planTable plans the actions for one existing table.
+func (b *builder) planTable(in *store.Info) {
 	class, ok := b.Retention.ClassOfPrefix(in.Prefix)
 	switch {
 	case !ok:
-		b.leave(in, unclaimed)
+		b.skip(in, reasonNoClass)
 		return
 	case !in.Owned:
-		b.leave(in, "it does not carry the owner tag: it is not touched")
+		b.skip(in, "owner tag is missing: the table is left as it is")
 		return
 	case in.Status == store.Creating:
 		return
@@ -155,15 +154,15 @@ func (b *builder) keep(in *store.Info) {
 	if want := b.TierOf(in.Table, b.plan.Now); in.Tier != want && in.Retired.IsZero() && (in.Hold != "" || !b.expired(in, class)) {
 		b.add(Tune, in, want, "%s", tuneReason(want, in.Tier))
 	}
-	b.age(in, class)
+	b.planExpiry(in, class)
 }
 
-// unclaimed is why nothing is done with a table that no class's prefix has.
-const unclaimed = "no class is configured for its prefix"
+// reasonNoClass is the reason for tables whose prefix belongs to no configured class.
+const reasonNoClass = "no class is configured for its prefix"
 
-func onHold(why string) string { return "it is on hold: " + why }
+func reasonOnHold(why string) string { return "it is on hold: " + why }
 
-// expired reports whether all that a table can hold has.
+// expired reports whether all readings that a table can hold have expired.
 func (b *builder) expired(in *store.Info, class retention.Class) bool {
 	due := b.RetireAt(in.Table, class.Retention)
 	return !due.IsZero() && !b.plan.Now.Before(due)
@@ -172,28 +171,28 @@ func (b *builder) expired(in *store.Info, class retention.Class) bool {
 func tuneReason(want, is store.Tier) string {
 	switch want {
 	case store.Cold:
-		return fmt.Sprintf("from %s to cold: sealed, nothing can be written to it any more", is)
+		return fmt.Sprintf("from %s to cold: sealed, it receives no more readings", is)
 	case store.Hot:
-		return fmt.Sprintf("from %s to hot: it takes the readings of now", is)
+		return fmt.Sprintf("from %s to hot: it receives current readings", is)
 	default:
-		return fmt.Sprintf("from %s to %s: its readings are late by now", is, want)
+		return fmt.Sprintf("from %s to %s: it receives late readings only", is, want)
 	}
 }
 
-// age plans the retiring, restoring and dropping of a table.
-func (b *builder) age(in *store.Info, class retention.Class) {
+// planExpiry plans to restore, retire or drop a table.
+func (b *builder) planExpiry(in *store.Info, class retention.Class) {
 	due, expired := b.RetireAt(in.Table, class.Retention), b.expired(in, class)
 	switch {
 	case !expired && !in.Retired.IsZero():
 		b.add(Restore, in, 0, "class %s keeps its readings until %s", class.Name, dateOr(due, "forever"))
 	case !expired:
 	case in.Hold != "":
-		b.leave(in, "%s", onHold(in.Hold))
+		b.skip(in, "%s", reasonOnHold(in.Hold))
 	case in.Retired.IsZero():
-		b.add(Retire, in, 0, "all it can hold has expired: written in %s, class %s keeps %s",
+		b.add(Retire, in, 0, "all it can hold has expired: arrival month %s, class %s keeps %s",
 			in.Month, class.Name, timefmt.FormatDuration(class.Retention))
 	default:
-		b.drop(in)
+		b.planDrop(in)
 	}
 }
 
@@ -204,25 +203,25 @@ func dateOr(t time.Time, other string) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-// drop plans the dropping of a retired table.
-func (b *builder) drop(in *store.Info) {
+// planDrop plans to drop a retired table.
+func (b *builder) planDrop(in *store.Info) {
 	now := b.plan.Now
 	switch {
 	case now.Before(in.Retired.Add(b.Grace)):
-		b.leave(in, "retired on %s, kept for %s in case it is wanted back", dateOr(in.Retired, ""), timefmt.FormatDuration(b.Grace))
-	case now.Before(in.Retired.Add(b.Count)):
-		b.leave(in, "retired on %s, kept for %s until all that arrived before is surely counted", dateOr(in.Retired, ""), timefmt.FormatDuration(b.Count))
-	case now.Before(in.Month.End().Add(floor)):
-		b.leave(in, "it is younger than a week past its month")
+		b.skip(in, "retired on %s, can be restored for %s", dateOr(in.Retired, ""), timefmt.FormatDuration(b.Grace))
+	case now.Before(in.Retired.Add(b.RecountGrace)):
+		b.skip(in, "retired on %s, roll-ups may need it for %s", dateOr(in.Retired, ""), timefmt.FormatDuration(b.RecountGrace))
+	case now.Before(in.Month.End().Add(minAge)):
+		b.skip(in, "its arrival month ended less than a week ago")
 	case !b.Drop:
-		b.leave(in, "it could be dropped, but retention.drop is false")
+		b.skip(in, "it could be dropped, but retention.drop is false")
 	default:
-		b.add(Drop, in, 0, "retired on %s, and %s of grace are over", dateOr(in.Retired, ""), timefmt.FormatDuration(b.stay()))
+		b.add(Drop, in, 0, "retired on %s, %s of grace have passed", dateOr(in.Retired, ""), timefmt.FormatDuration(b.retiredTime()))
 	}
 }
 
-// limitDrops leaves the drops beyond the cap to later runs, the longest retired
-// first.
+// limitDrops removes the drops that exceed the limit. The tables that were retired first are
+// dropped first.
 func (b *builder) limitDrops() {
 	drops := 0
 	slices.SortStableFunc(b.plan.Actions, func(x, y Action) int {
@@ -236,40 +235,40 @@ func (b *builder) limitDrops() {
 		if drops <= b.MaxDrops {
 			return false
 		}
-		b.leave(b.there[a.Table], "one run drops at most %d tables: left to the next", b.MaxDrops)
+		b.skip(b.existing[a.Table], "one run drops at most %d tables: the next run continues", b.MaxDrops)
 		return true
 	})
 }
 
 func (b *builder) retired(t grid.Table) time.Time {
-	if in := b.there[t]; in != nil {
+	if in := b.existing[t]; in != nil {
 		return in.Retired
 	}
 	return time.Time{}
 }
 
-// spare turns the steps that came too late for tables' holds into kept tables.
-func (p *Plan) spare(held map[grid.Table]string) {
+// skipHeld removes actions on tables that were put on hold after the plan was made.
+func (p *Plan) skipHeld(held map[grid.Table]string) {
 	why := map[grid.Table]string{}
 	for t, reason := range held {
-		why[t] = onHold(reason)
+		why[t] = reasonOnHold(reason)
 	}
-	p.keep(why)
+	p.skipActions(why)
 }
 
-// keep turns the retiring and dropping of tables into kept tables, with reasons.
-func (p *Plan) keep(why map[grid.Table]string) {
+// skipActions removes the retirements and drops of tables that have a reason.
+func (p *Plan) skipActions(why map[grid.Table]string) {
 	p.Actions = slices.DeleteFunc(p.Actions, func(a Action) bool {
 		reason, ok := why[a.Table]
 		ok = ok && (a.Kind == Retire || a.Kind == Drop)
 		if ok {
-			p.Kept = append(p.Kept, Kept{Table: a.Table, Reason: reason, Readings: a.Readings, Bytes: a.Bytes})
+			p.Skipped = append(p.Skipped, Skipped{Table: a.Table, Reason: reason, Readings: a.Readings, Bytes: a.Bytes})
 		}
 		return ok
 	})
 }
 
-// Counts returns how many actions of each kind there are.
+// Counts returns the number of actions of each kind.
 func (p *Plan) Counts() map[Kind]int {
 	counts := map[Kind]int{}
 	for _, a := range p.Actions {

@@ -14,15 +14,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// situation is a policy, a time, and tables in any state, also such as no
-// history leads to.
+// situation is a policy, a time, and tables in any combination of states.
 type situation struct {
 	policy rotator.Policy
 	now    time.Time
 	infos  []store.Info
 }
 
-var keeps = []time.Duration{time.Minute, time.Hour, 3 * day, 30 * day, 400 * day, retention.Forever}
+var retentions = []time.Duration{time.Minute, time.Hour, 3 * day, 30 * day, 400 * day, retention.Forever}
 
 func drawPolicy(t *rapid.T) rotator.Policy {
 	hours := func(label string, most int) time.Duration {
@@ -34,11 +33,12 @@ func drawPolicy(t *rapid.T) rotator.Policy {
 			Doubling: time.Duration(rapid.IntRange(0, 50*365).Draw(t, "doubling")) * day,
 		},
 		Retention: &retention.Policy{Prefix: "v", Classes: []retention.Class{
-			{Name: retention.DefaultClass, Retention: rapid.SampledFrom(keeps).Draw(t, "keep")},
-			{Name: "other", Retention: rapid.SampledFrom(keeps).Draw(t, "other keep")},
+			{Name: retention.DefaultClass, Retention: rapid.SampledFrom(retentions).Draw(t, "keep")},
+			{Name: "other", Retention: rapid.SampledFrom(retentions).Draw(t, "other keep")},
 		}},
-		Drop: rapid.Bool().Draw(t, "drop"), Seal: hours("seal", 7*24), Grace: hours("grace", 30*24), Count: hours("count", 10*24),
-		MaxDrops: rapid.IntRange(0, 12).Draw(t, "max drops"),
+		Drop: rapid.Bool().Draw(t, "drop"), Seal: hours("seal", 7*24), Grace: hours("grace", 30*24), RecountGrace: hours("recount", 10*24),
+		MonthsAhead: rapid.IntRange(0, 3).Draw(t, "months ahead"),
+		MaxDrops:    rapid.IntRange(0, 12).Draw(t, "max drops"),
 	}
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
@@ -75,10 +75,10 @@ func drawSituation(t *rapid.T) situation {
 	return s
 }
 
-// lastBreath is when the last reading that a table can hold has expired: one
-// that arrived in the month's last millisecond, and happened as far ahead as
-// its range and the policy let it.
-func (s *situation) lastBreath(in *store.Info) (time.Time, bool) {
+// lastExpiry returns the expiry of the last reading that a table can hold. That reading arrived
+// in the last millisecond of the month, and its event time is as far ahead as the range and the
+// policy allow.
+func (s *situation) lastExpiry(in *store.Info) (time.Time, bool) {
 	class, ok := s.policy.Retention.ClassOfPrefix(in.Prefix)
 	if !ok || class.Retention == retention.Forever {
 		return time.Time{}, false
@@ -94,11 +94,11 @@ func (s *situation) lastBreath(in *store.Info) (time.Time, bool) {
 	return event.Add(class.Retention), true
 }
 
-// TestPlanHurtsNothing: whatever is there, a plan retires a table only when
-// everything that it can hold has expired, and drops one only if that is
-// allowed, it is owned, retired, past its grace and floor and not on hold, and
-// no more than the cap, the longest retired first. Steps are in their order.
-func TestPlanHurtsNothing(t *testing.T) {
+// TestPlan_DropsExpiredTablesOnly draws policies and tables. A plan may retire a table only if
+// all readings that it can hold have expired. It may drop a table only if drops are allowed,
+// and the table is owned, retired, past its grace and minimum age, and not on hold. Drops are
+// limited, and the tables that were retired first are dropped first.
+func TestPlan_DropsExpiredTablesOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
 		byTable := map[grid.Table]*store.Info{}
@@ -118,7 +118,7 @@ func TestPlanHurtsNothing(t *testing.T) {
 			if in == nil {
 				continue
 			}
-			last, expires := s.lastBreath(in)
+			last, expires := s.lastExpiry(in)
 			gone := expires && last.Before(s.now)
 			switch {
 			case !in.Owned:
@@ -129,7 +129,7 @@ func TestPlanHurtsNothing(t *testing.T) {
 				t.Fatalf("restore %s: %+v", a.Table, in)
 			case a.Kind == rotator.Drop:
 				if !gone || !s.policy.Drop || in.Hold != "" || in.Retired.IsZero() ||
-					s.now.Before(in.Retired.Add(max(s.policy.Grace, s.policy.Count))) || s.now.Before(in.Month.End().Add(7*day)) {
+					s.now.Before(in.Retired.Add(max(s.policy.Grace, s.policy.RecountGrace))) || s.now.Before(in.Month.End().Add(7*day)) {
 					t.Fatalf("drop %s at %s: last %s, %+v", a.Table, s.now, last, in)
 				}
 				dropped = append(dropped, in.Retired)
@@ -142,11 +142,10 @@ func TestPlanHurtsNothing(t *testing.T) {
 	})
 }
 
-// explained checks that each table that is left although it has expired is
-// among the kept, with a reason; drops that the cap left were retired later.
+// explained checks that each expired table without an action is skipped with a reason.
 func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
 	why, acted := map[grid.Table]string{}, map[grid.Table]rotator.Kind{}
-	for _, k := range p.Kept {
+	for _, k := range p.Skipped {
 		if why[k.Table] != "" || k.Reason == "" {
 			t.Fatalf("%s is kept because %q and %q", k.Table, why[k.Table], k.Reason)
 		}
@@ -165,7 +164,7 @@ func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
 	}
 	for i := range s.infos {
 		in := &s.infos[i]
-		last, expires := s.lastBreath(in)
+		last, expires := s.lastExpiry(in)
 		_, claimed := s.policy.Retention.ClassOfPrefix(in.Prefix)
 		if living := !expires || last.After(s.now); living && claimed && in.Owned && !in.Retired.IsZero() && acted[in.Table] != rotator.Restore {
 			t.Fatalf("%s can hold something alive and stays retired: %+v", in.Table, in)
@@ -183,10 +182,10 @@ func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
 	}
 }
 
-// TestPlanIsEnough: once a plan is carried out, all tables of this month and the
-// next are there, and there is nothing left to do now but the drops beyond the
-// cap, and the tuning of what was restored. Planning changes nothing and gives the same plan every time.
-func TestPlanIsEnough(t *testing.T) {
+// TestPlan_LeavesNothingToDo applies a plan. Then all tables of this month and the months ahead
+// must exist. A second plan may only have drops beyond the limit, and tune restored tables.
+// Planning must be repeatable and must not change its input.
+func TestPlan_LeavesNothingToDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
 		before := slices.Clone(s.infos)
@@ -195,9 +194,12 @@ func TestPlanIsEnough(t *testing.T) {
 			t.Fatalf("planned twice:\n%+v\n%+v", p, again)
 		}
 		month := grid.MonthOf(s.now)
-		needed := len(s.policy.Grid.Layout(month+1)) * len(s.policy.Retention.Classes)
-		if p.Needed != needed || p.Tables != len(s.infos) {
-			t.Fatalf("needed %d, want %d; tables %d, want %d", p.Needed, needed, p.Tables, len(s.infos))
+		wanted := 0
+		for m := month + 1; m <= month+grid.Month(s.policy.MonthsAhead); m++ {
+			wanted += len(s.policy.Grid.Layout(m)) * len(s.policy.Retention.Classes)
+		}
+		if p.Ahead.Wanted != wanted || p.Tables != len(s.infos) {
+			t.Fatalf("%d tables wanted ahead, want %d; tables %d, want %d", p.Ahead.Wanted, wanted, p.Tables, len(s.infos))
 		}
 		q := s.policy.Plan(s.now, carryOut(s.infos, &p, s.now))
 		restored := map[grid.Table]bool{}
@@ -214,17 +216,17 @@ func TestPlanIsEnough(t *testing.T) {
 		}
 		unowned := 0
 		for _, in := range s.infos {
-			if in.Month == month+1 && !in.Owned && in.Prefix != "v-gone" {
+			if in.Month > month && !in.Owned && in.Prefix != "v-gone" {
 				unowned++
 			}
 		}
-		if q.Ready != needed-unowned {
-			t.Fatalf("%d tables are ready, want %d without the %d that are foreign", q.Ready, needed, unowned)
+		if q.Ahead.Existing != wanted-unowned {
+			t.Fatalf("%d tables are ready, want %d without the %d that are foreign", q.Ahead.Existing, wanted, unowned)
 		}
 	})
 }
 
-// carryOut is what a plan makes of tables.
+// carryOut returns the tables after a plan.
 func carryOut(infos []store.Info, p *rotator.Plan, now time.Time) []store.Info {
 	left := slices.Clone(infos)
 	for _, a := range p.Actions {
@@ -245,15 +247,15 @@ func carryOut(infos []store.Info, p *rotator.Plan, now time.Time) []store.Info {
 	return left
 }
 
-// TestFateKeepsItsWord: a retired table is dropped when its fate says so and not
-// a second earlier, by the longer of grace and counting.
-func TestFateKeepsItsWord(t *testing.T) {
+// TestTableSchedule_MatchesDrop checks that a retired table is dropped exactly at the scheduled
+// time.
+func TestTableSchedule_MatchesDrop(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
 		s.policy.Drop, s.policy.MaxDrops = true, 1000
 		for i := range s.infos {
 			in := &s.infos[i]
-			drops := s.policy.FateOf(in).Drops
+			drops := s.policy.ScheduleOf(in).Drops
 			if in.Retired.IsZero() || drops.IsZero() {
 				continue
 			}

@@ -13,37 +13,45 @@ import (
 )
 
 const (
-	// margin is how long after the last reading of a table has expired the
-	// table is retired.
-	margin = 2 * 24 * time.Hour
-	// floor is how long after its write month a table is kept at the least,
-	// whatever the retention says.
-	floor = 7 * 24 * time.Hour
+	// retireMargin is the wait between the expiry of a table's last reading and its retirement.
+	retireMargin = 2 * 24 * time.Hour
+	// minAge is the least time between the end of an arrival month and the drop of its tables,
+	// for any retention.
+	minAge = 7 * 24 * time.Hour
+	// maxMonthsAhead bounds Policy.MonthsAhead.
+	maxMonthsAhead = 12
 )
 
-// Policy says what becomes of tables.
+// Policy defines the schedule of tables.
 type Policy struct {
 	Grid      grid.Policy
 	Retention *retention.Policy
-	// Drop allows tables to be dropped. Without it they are retired only.
+	// Drop allows the rotator to drop tables. Otherwise it only retires them.
 	Drop bool
-	// Seal is how long after a month's end a request that arrived in it may
-	// still be writing. 0 is one hour.
+	// Seal is how long after a month's end a request that arrived in it may still write. 0 means
+	// one hour.
 	Seal time.Duration
-	// Grace is how long a table stays retired before it is dropped: the time
-	// in which a mistake can be taken back. 0 is 7 days.
+	// MonthsAhead is the number of later arrival months whose tables are created in advance. 0
+	// means 1. It differs from the setting tables.future, which is Grid.Future: the furthest that
+	// an event time may lie after its arrival.
+	MonthsAhead int
+	// Grace is how long a table stays retired before it is dropped, and can be restored. 0 means 7
+	// days.
 	Grace time.Duration
-	// Count is how long a table stays retired at the least because what arrived
-	// before it was may have to be counted from it.
-	Count time.Duration
-	// MaxDrops is how many tables one run may drop. 0 is 100.
+	// RecountGrace is the minimum time for which a table stays retired, because roll-ups may still
+	// be recomputed from it.
+	RecountGrace time.Duration
+	// MaxDrops is the number of tables that one run may drop. 0 means 100.
 	MaxDrops int
 }
 
-// WithDefaults returns the policy with the defaults of its zero fields.
+// WithDefaults returns the policy with defaults in place of zero fields.
 func (p Policy) WithDefaults() Policy {
 	if p.Seal == 0 {
 		p.Seal = time.Hour
+	}
+	if p.MonthsAhead == 0 {
+		p.MonthsAhead = 1
 	}
 	if p.Grace == 0 {
 		p.Grace = 7 * 24 * time.Hour
@@ -54,12 +62,14 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// Validate reports everything that is wrong with the policy, as joined Invalid
-// errors with parameters.
+// Validate returns all violations, as joined Invalid errors with parameters.
 func (p Policy) Validate() error {
 	errs := []error{p.Grid.Validate(), p.Retention.Validate()}
-	if p.Seal < 0 || p.Seal > floor {
-		errs = append(errs, varve.InvalidParam("seal", "%s is not from 0 to %s", p.Seal, timefmt.FormatDuration(floor)))
+	if p.Seal < 0 || p.Seal > minAge {
+		errs = append(errs, varve.InvalidParam("seal", "%s is not from 0 to %s", p.Seal, timefmt.FormatDuration(minAge)))
+	}
+	if p.MonthsAhead < 0 || p.MonthsAhead > maxMonthsAhead {
+		errs = append(errs, varve.InvalidParam("months_ahead", "%d is not from 0 to %d", p.MonthsAhead, maxMonthsAhead))
 	}
 	if p.Grace < 0 {
 		errs = append(errs, varve.InvalidParam("grace", "%s is negative", p.Grace))
@@ -70,21 +80,21 @@ func (p Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// stay is how long a table stays retired.
-func (p Policy) stay() time.Duration { return max(p.Grace, p.Count) }
+// retiredTime returns how long a table stays retired.
+func (p Policy) retiredTime() time.Duration { return max(p.Grace, p.RecountGrace) }
 
-// State is where a table is in its life.
+// State is the stage of a table's life.
 type State string
 
 // The states of a table.
 const (
-	Ahead   State = "ahead"   // its write month has not begun
-	Open    State = "open"    // it is being written to
-	Sealed  State = "sealed"  // nothing can be written to it any more
-	Retired State = "retired" // all it can hold has expired; can be restored
+	Ahead   State = "ahead"   // its arrival month has not begun
+	Open    State = "open"    // arriving readings are written to it
+	Sealed  State = "sealed"  // it receives no more readings
+	Retired State = "retired" // all readings that it can hold have expired; it can be restored
 )
 
-// StateOf returns a table's state.
+// StateOf returns the state of a table.
 func (p Policy) StateOf(in *store.Info, now time.Time) State {
 	switch {
 	case !in.Retired.IsZero():
@@ -98,8 +108,8 @@ func (p Policy) StateOf(in *store.Info, now time.Time) State {
 	}
 }
 
-// TierOf returns the tier that a table should have: hot if this month's
-// readings of about now go to it, or the next month's will within a day.
+// TierOf returns the tier that a table should have. It is hot if readings of the current week
+// arrive in it, or will do so within a day.
 func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 	if !now.Before(t.Month.End().Add(p.Seal)) {
 		return store.Cold
@@ -111,44 +121,44 @@ func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 		}
 		at = begin
 	}
-	recent := grid.Range{Start: at.Add(-floor).Unix(), End: at.Add(p.Grid.Future).Unix() + 1}
+	recent := grid.Range{Start: at.Add(-minAge).Unix(), End: at.Add(p.Grid.Future).Unix() + 1}
 	if t.Overlaps(recent.Window()) {
 		return store.Hot
 	}
 	return store.Warm
 }
 
-// RetireAt returns when a table may be retired: two days after the last
-// reading that it can hold has expired. The zero time is never.
+// RetireAt returns the time from which a table may be retired: two days after its last possible
+// reading has expired. It is zero if readings never expire.
 //
-// A reading in it expires at max(event time, arrival) + retention. It arrived
-// before the write month's end, and happened before the range's end.
+// A reading expires at max(event time, arrival) + retention. The arrival is before the end of
+// the arrival month, and the event time is before the end of the range.
 func (p Policy) RetireAt(t grid.Table, keep time.Duration) time.Time {
-	last := t.Month.End().Add(margin)
+	last := t.Month.End().Add(retireMargin)
 	if end := t.Window().To; end.After(last) {
 		last = end
 	}
 	return retention.Add(last, keep)
 }
 
-// Fate says when a table will be dropped, and why then.
-type Fate struct {
+// TableSchedule holds the times at which a table changes its state. A zero time means never.
+type TableSchedule struct {
 	Seals   time.Time
-	Retires time.Time // zero: never
-	Drops   time.Time // zero: never
+	Retires time.Time
+	Drops   time.Time
 	Why     string
 }
 
-// FateOf returns a table's fate as things stand.
-func (p Policy) FateOf(in *store.Info) Fate {
-	f := Fate{Seals: in.Month.End().Add(p.Seal)}
+// ScheduleOf returns the schedule of a table under the current policy and its current state.
+func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
+	f := TableSchedule{Seals: in.Month.End().Add(p.Seal)}
 	class, ok := p.Retention.ClassOfPrefix(in.Prefix)
 	switch {
 	case !ok:
-		f.Why = "never: " + unclaimed
+		f.Why = "never: " + reasonNoClass
 		return f
 	case !in.Owned:
-		f.Why = "never: it does not carry the owner tag"
+		f.Why = "never: owner tag is missing"
 		return f
 	case in.Hold != "":
 		f.Why = "not while it is on hold: " + in.Hold
@@ -162,25 +172,24 @@ func (p Policy) FateOf(in *store.Info) Fate {
 	if !in.Retired.IsZero() {
 		f.Retires = in.Retired
 	}
-	kept := fmt.Sprintf("written in %s, class %s keeps %s", in.Month, class.Name, timefmt.FormatDuration(class.Retention))
+	kept := fmt.Sprintf("arrival month %s, class %s keeps %s", in.Month, class.Name, timefmt.FormatDuration(class.Retention))
 	if !p.Drop {
 		f.Why = kept + "; never dropped while retention.drop is false"
 		return f
 	}
-	f.Drops = f.Retires.Add(p.stay())
-	if earliest := in.Month.End().Add(floor); f.Drops.Before(earliest) {
+	f.Drops = f.Retires.Add(p.retiredTime())
+	if earliest := in.Month.End().Add(minAge); f.Drops.Before(earliest) {
 		f.Drops = earliest
 	}
-	f.Why = fmt.Sprintf("%s; %s of grace", kept, timefmt.FormatDuration(p.stay()))
+	f.Why = fmt.Sprintf("%s; %s of grace", kept, timefmt.FormatDuration(p.retiredTime()))
 	return f
 }
 
 // Outage is the longest time without a run for which the service states a bound.
 const Outage = 20 * 24 * time.Hour
 
-// Bound returns the most tables there can be at a time under this policy, if
-// no run of the rotator is missed for longer than outage. It is false if there
-// is no bound, because tables are not dropped.
+// Bound returns the most tables that can exist at a time, if no outage of the rotator is
+// longer. It returns false if tables are not dropped, because then no bound exists.
 func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	if !p.Drop {
 		return 0, false
@@ -196,11 +205,11 @@ func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 		}
 		// From a month's beginning until the last of its tables is dropped;
 		// its range may end after the month.
-		life := p.Grid.Future + 7*24*time.Hour + margin + c.Retention + p.stay() + outage
+		life := p.Grid.Future + 7*24*time.Hour + retireMargin + c.Retention + p.retiredTime() + outage
 		months := int(life/(28*24*time.Hour)) + 1
-		// Those being aged out, the current one, the next, and the one before
-		// it in the hour in which it is sealed.
-		bound += (months + 3) * largest
+		// The expiring months, the current one, the one before it until it is sealed, and the
+		// months ahead.
+		bound += (months + 2 + p.WithDefaults().MonthsAhead) * largest
 	}
 	return bound, true
 }

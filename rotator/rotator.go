@@ -13,10 +13,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// leaseTTL is how long a run's lease lasts without a step.
+// leaseTTL is the lifetime of a run's lease without a check.
 const leaseTTL = 5 * time.Minute
 
-// Options are what a rotator works with. All but Events are required.
+// Options configure a rotator. All but Parallel, TablesInUse and Events are required.
 type Options struct {
 	Catalog   store.Catalog
 	Creator   store.Creator
@@ -24,45 +24,43 @@ type Options struct {
 	Items     store.Items
 	Policy    Policy
 	Now       func() time.Time
-	Holder    string // names this process in the lease, uniquely
-	// Parallel is how many tables a run makes at a time, which suits a store
-	// that takes its time over each. 0 is 1.
+	Holder    string // identifies this process in the lease
+	// Parallel is the number of tables that a run creates at a time, for stores that create tables
+	// slowly. 0 means 1.
 	Parallel int
-	// Needed, if not nil, returns what says of a retired table why it is needed
-	// and must not be dropped; "" if it is not. It is asked when tables are to be
-	// dropped.
-	Needed func(context.Context) (func(t grid.Table, retired time.Time) string, error)
-	Events Events
+	// TablesInUse, if not nil, returns a function that reports why a retired table must not be
+	// dropped. The reason is empty if it may be. It is called before tables are dropped.
+	TablesInUse func(context.Context) (func(t grid.Table, retired time.Time) string, error)
+	Events      Events
 }
 
-// Events are called as things happen, from the goroutine of the run. Nil ones
-// are skipped.
+// Events are called from the goroutine of the run. Nil functions are skipped.
 type Events struct {
-	// Applied: an action was carried out, or failed.
+	// Applied is called after an action has succeeded or failed.
 	Applied func(a Action, took time.Duration, err error)
-	// Finished: a run ended.
+	// Finished is called after each run.
 	Finished func(p *Plan, took time.Duration, err error)
 }
 
-// Rotator plans and carries out rotations. It is safe for concurrent use; in
-// the whole fleet, one run goes on at a time.
+// Rotator plans and applies rotations. It is safe for concurrent use. One process of the
+// cluster rotates at a time.
 type Rotator struct {
 	opts  Options
 	lease lease.Manager
 
-	running sync.Mutex // one run at a time in this process
+	running sync.Mutex // held during a run
 	mu      sync.Mutex
 	health  Health
 }
 
-// Health is how rotation is doing.
+// Health is the state of rotation in this process.
 type Health struct {
-	LastSuccess   time.Time // of a run in this process; zero: none yet
-	LastRun       time.Time // of a run in this process that got as far as a plan
-	LastError     string    // of the last run, if it failed
-	Usable        bool      // this month's tables were all there when it was looked last, or before
-	Ready, Needed int       // tables of the next month: there are, there should be
-	Tables        int       // there are in all
+	LastSuccess time.Time  // of a run in this process; zero before the first
+	LastRun     time.Time  // of a run in this process that made a plan
+	LastError   string     // of the last run, if it failed
+	Usable      bool       // all tables of the current month have existed at one time
+	Ahead       TableCount // the tables of the months ahead
+	Tables      int        // the number of existing tables
 }
 
 // New returns a rotator.
@@ -77,19 +75,18 @@ func New(o Options) *Rotator {
 	return &Rotator{opts: o, lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL}}
 }
 
-// Policy returns the policy in force.
+// Policy returns the policy with its defaults.
 func (r *Rotator) Policy() Policy { return r.opts.Policy }
 
-// Health returns how rotation is doing.
+// Health returns the state of rotation.
 func (r *Rotator) Health() Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.health
 }
 
-// Tables lists the tables of all classes with details, in the order of their
-// names; and those of this deployment that belong to no class, because the
-// configuration was another when they were made.
+// Tables returns the tables of all classes with details, in the order of their names. It
+// includes tables of this deployment whose class is no longer configured.
 func (r *Rotator) Tables(ctx context.Context) ([]store.Info, error) {
 	f := store.Filter{Window: varve.AllTime(), Any: true, Details: true, Fresh: true}
 	for _, c := range r.opts.Policy.Retention.Classes {
@@ -102,9 +99,9 @@ func (r *Rotator) Tables(ctx context.Context) ([]store.Info, error) {
 	return infos, nil
 }
 
-// Plan returns what a run would do at a time, of which the zero time is now, if
-// the tables were then as they are now. If it cannot be told which tables are
-// needed, there is a plan that drops none, and an error.
+// Plan returns the actions that a run would take at a time, with the current tables. The zero
+// time means now. If the tables in use are unknown, Plan returns a plan without drops, and an
+// error.
 func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 	infos, err := r.Tables(ctx)
 	if err != nil {
@@ -114,43 +111,44 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 		return r.opts.Policy.Plan(at, infos), nil
 	}
 	p := r.opts.Policy.Plan(r.opts.Now(), infos)
-	return p, r.keepNeeded(ctx, &p)
+	return p, r.skipTablesInUse(ctx, &p)
 }
 
-// Run plans and applies. It fails with lease.ErrHeld if another run goes on; if
-// that is another process's, it has looked at the tables all the same.
-// The plan that it returns is the one that it carried out, also if some of it
-// failed; what was put on hold meanwhile is among the kept.
+// Run plans and applies. It returns the applied plan, even if some actions failed. Tables that
+// were put on hold during the run are among the skipped tables.
+//
+// Run fails with lease.ErrHeld if another run is in progress. If that is in another process,
+// Run observes the tables all the same.
 func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 	begin := time.Now()
 	var d done
 	defer func() {
-		r.note(&p, d, err)
+		r.recordRun(&p, d, err)
 		r.opts.Events.Finished(&p, time.Since(begin), err)
 	}()
 	if !r.running.TryLock() {
-		return p, fmt.Errorf("a rotation is under way already: try again when it has ended (%w)", lease.ErrHeld)
+		return p, fmt.Errorf("a rotation is in progress: retry after it has ended (%w)", lease.ErrHeld)
 	}
 	defer r.running.Unlock()
 	l, err := r.lease.Acquire(ctx, "rotator")
 	if errors.Is(err, lease.ErrHeld) {
-		return p, errors.Join(fmt.Errorf("another process rotates now, or was killed while it did: try again later (%w)", err), r.look(ctx))
+		return p, errors.Join(fmt.Errorf("another process rotates, or was killed during a rotation: retry later (%w)", err), r.observeTables(ctx))
 	}
 	if err != nil {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
 	p, unsure := r.Plan(ctx, time.Time{})
-	if p.Now.IsZero() { // there is none
+	if p.Now.IsZero() { // no plan was made
 		return p, unsure
 	}
 	d, err = r.apply(ctx, &p, l.Check)
 	return p, errors.Join(unsure, err)
 }
 
-// done is how many tables a run made and dropped.
+// done counts the tables that a run created and dropped.
 type done struct {
-	created, ahead int // ahead: those of the next month
+	created, ahead int // ahead counts the created tables of later months
 	dropped        int
 }
 
@@ -167,17 +165,16 @@ func (d *done) count(p *Plan, a *Action) {
 	}
 }
 
-// note keeps what readiness and alarms are about: what there is after the run,
-// also if some of it failed.
-func (r *Rotator) note(p *Plan, d done, err error) {
+// recordRun updates the health after a run, even if some of its actions failed.
+func (r *Rotator) recordRun(p *Plan, d done, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := &r.health
 	if errors.Is(err, lease.ErrHeld) {
-		return // somebody else sees to it
+		return // the other process records it
 	}
-	if !p.Now.IsZero() { // it got as far as a plan
-		h.take(p, d)
+	if !p.Now.IsZero() { // it made a plan
+		h.update(p, d)
 		h.LastRun = r.opts.Now()
 	}
 	if err != nil {
@@ -187,39 +184,39 @@ func (r *Rotator) note(p *Plan, d done, err error) {
 	h.LastSuccess, h.LastError = r.opts.Now(), ""
 }
 
-// take takes over what there is after a plan of which something was done.
-func (h *Health) take(p *Plan, d done) {
-	h.Ready, h.Needed, h.Tables = p.Ready+d.ahead, p.Needed, p.Tables+d.created-d.dropped
-	h.Usable = h.Usable || p.Missing == d.created-d.ahead
+// update counts the tables after some actions of a plan.
+func (h *Health) update(p *Plan, d done) {
+	h.Ahead, h.Tables = TableCount{Existing: p.Ahead.Existing + d.ahead, Wanted: p.Ahead.Wanted}, p.Tables+d.created-d.dropped
+	h.Usable = h.Usable || p.Current.Missing() == d.created-d.ahead
 }
 
-// look notes which tables there are, while another process rotates.
-func (r *Rotator) look(ctx context.Context) error {
+// observeTables updates the health while another process rotates.
+func (r *Rotator) observeTables(ctx context.Context) error {
 	p, err := r.Plan(ctx, time.Time{})
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.health.take(&p, done{})
+	r.health.update(&p, done{})
 	return nil
 }
 
-// apply carries out a plan, in its order, and returns what was done. Check is
-// asked before each step.
+// apply applies a plan in its order, and returns the numbers of created and dropped tables. It
+// calls check before each group of actions.
 func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context) error) (d done, err error) {
 	var errs []error
 	held := map[grid.Table]string{}
-	defer func() { p.spare(held) }()
+	defer func() { p.skipHeld(held) }()
 	for actions := p.Actions; len(actions) > 0; {
 		if err := ctx.Err(); err != nil {
-			return d, errors.Join(few(errs), context.Cause(ctx))
+			return d, errors.Join(joinFirst(errs), context.Cause(ctx))
 		}
 		if err := check(ctx); err != nil {
-			return d, errors.Join(few(errs), err)
+			return d, errors.Join(joinFirst(errs), err)
 		}
-		n := r.atOnce(actions)
-		for _, out := range r.doAll(ctx, actions[:n]) {
+		n := r.parallelActions(actions)
+		for _, out := range r.applyAll(ctx, actions[:n]) {
 			if hold := (*store.HoldError)(nil); errors.As(out.err, &hold) {
 				held[out.Table] = hold.Reason
 				continue
@@ -234,12 +231,12 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 		}
 		actions = actions[n:]
 	}
-	return d, few(errs)
+	return d, joinFirst(errs)
 }
 
-// few joins the first of some steps' errors: what keeps one table from being made
-// often keeps all of them. Events tell of each.
-func few(errs []error) error {
+// joinFirst joins the first errors of several actions, which often have one cause. Events
+// report all of them.
+func joinFirst(errs []error) error {
 	const most = 3
 	if n := len(errs) - most; n > 0 {
 		errs = append(errs[:most:most], fmt.Errorf("and %d more steps failed", n))
@@ -247,9 +244,9 @@ func few(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// atOnce returns how many of the next actions are carried out side by side:
-// several only if they make tables.
-func (r *Rotator) atOnce(actions []Action) int {
+// parallelActions returns how many of the next actions are applied at a time. Only creations
+// are applied in parallel.
+func (r *Rotator) parallelActions(actions []Action) int {
 	n := 1
 	for n < len(actions) && n < r.opts.Parallel && actions[0].Kind == Create && actions[n].Kind == Create {
 		n++
@@ -257,20 +254,20 @@ func (r *Rotator) atOnce(actions []Action) int {
 	return n
 }
 
-// outcome is what became of an action.
+// outcome is the result of an action.
 type outcome struct {
 	Action
 	took time.Duration
 	err  error
 }
 
-func (r *Rotator) doAll(ctx context.Context, actions []Action) []outcome {
+func (r *Rotator) applyAll(ctx context.Context, actions []Action) []outcome {
 	outcomes := make([]outcome, len(actions))
 	var wg sync.WaitGroup
 	for i, a := range actions {
 		wg.Go(func() {
 			begin := time.Now()
-			err := r.do(ctx, a)
+			err := r.applyAction(ctx, a)
 			outcomes[i] = outcome{a, time.Since(begin), err}
 		})
 	}
@@ -278,7 +275,7 @@ func (r *Rotator) doAll(ctx context.Context, actions []Action) []outcome {
 	return outcomes
 }
 
-func (r *Rotator) do(ctx context.Context, a Action) error {
+func (r *Rotator) applyAction(ctx context.Context, a Action) error {
 	switch a.Kind {
 	case Create:
 		return r.opts.Creator.Create(ctx, a.Table, a.Tier)

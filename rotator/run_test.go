@@ -36,9 +36,10 @@ func runWorld(t *testing.T) *world {
 	return w
 }
 
-// TestOneRunAtATime: while a run goes on, no other goes on, in this process or
-// in another; afterwards one can begin at once. Being second is not a failure.
-func TestOneRunAtATime(t *testing.T) {
+// TestRun_OneAtATime starts runs during a run, in this process and in another one. They must
+// fail with ErrHeld, without a failure in the health, and must succeed as soon as the first run
+// ends.
+func TestRun_OneAtATime(t *testing.T) {
 	w := runWorld(t)
 	other := w.another("other", rotator.Events{})
 	var errs []error
@@ -59,7 +60,7 @@ func TestOneRunAtATime(t *testing.T) {
 			t.Errorf("run %d during another: %v", i, err)
 		}
 	}
-	if h := other.Health(); h != (rotator.Health{Needed: 6}) {
+	if h := other.Health(); h != (rotator.Health{Ahead: rotator.TableCount{Wanted: 6}}) {
 		t.Errorf("being second is not to have run, and to know of the tables: %+v", h)
 	}
 	if _, err := other.Run(t.Context()); err != nil {
@@ -67,9 +68,9 @@ func TestOneRunAtATime(t *testing.T) {
 	}
 }
 
-// TestLeaseIsKept: a run that takes long, step by step, keeps its lease; one that
-// stands still for too long loses it, and takes no further step.
-func TestLeaseIsKept(t *testing.T) {
+// TestRun_ExtendsLease checks that a long run extends its lease with each step. A run without a
+// step for too long must lose the lease, and must not take another step.
+func TestRun_ExtendsLease(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		pause time.Duration
@@ -107,9 +108,9 @@ func TestLeaseIsKept(t *testing.T) {
 	}
 }
 
-// TestCancelledRun: when the context ends, no further step is taken, the reason
-// is told, and the lease is given back.
-func TestCancelledRun(t *testing.T) {
+// TestRun_EndsWithContext cancels the context of a run. The run must take no further step,
+// return the cause, and release the lease.
+func TestRun_EndsWithContext(t *testing.T) {
 	w := runWorld(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("shutting down")
@@ -134,9 +135,9 @@ func TestCancelledRun(t *testing.T) {
 	}
 }
 
-// TestEventsAndHealth: every step is told with its outcome, then the end of the
-// run with its plan; health remembers the last success and the last failure.
-func TestEventsAndHealth(t *testing.T) {
+// TestRun_ReportsEventsAndHealth expects an event for each action, then one for the run. Health
+// must have the last success and the last failure.
+func TestRun_ReportsEventsAndHealth(t *testing.T) {
 	w := runWorld(t)
 	var told []string
 	r := w.another("me", rotator.Events{
@@ -166,14 +167,14 @@ func TestEventsAndHealth(t *testing.T) {
 		t.Errorf("told %s\nwant %s", got, want)
 	}
 	h := r.Health()
-	if !h.LastSuccess.IsZero() || h.LastError == "" || !h.LastRun.Equal(w.clock) || h.Ready != 3 || h.Needed != 6 || h.Tables != 6 {
+	if !h.LastSuccess.IsZero() || h.LastError == "" || !h.LastRun.Equal(w.clock) || h.Ahead.Existing != 3 || h.Ahead.Wanted != 6 || h.Tables != 6 {
 		t.Errorf("after a failure: %+v", h)
 	}
 	w.store.before = nil
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	good := rotator.Health{LastSuccess: w.clock, LastRun: w.clock, Usable: true, Ready: 6, Needed: 6, Tables: 12}
+	good := rotator.Health{LastSuccess: w.clock, LastRun: w.clock, Usable: true, Ahead: rotator.TableCount{Existing: 6, Wanted: 6}, Tables: 12}
 	if h := r.Health(); h != good {
 		t.Errorf("after a success: %+v, want %+v", h, good)
 	}
@@ -193,8 +194,8 @@ func TestEventsAndHealth(t *testing.T) {
 	}
 }
 
-// TestPlanAtAnotherTime: a plan for another time changes nothing.
-func TestPlanAtAnotherTime(t *testing.T) {
+// TestPlan_OfOtherTimeChangesNothing plans for other times.
+func TestPlan_OfOtherTimeChangesNothing(t *testing.T) {
 	w := runWorld(t)
 	if _, err := w.rotator.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -207,17 +208,16 @@ func TestPlanAtAnotherTime(t *testing.T) {
 	}
 	at := w.clock.AddDate(1, 0, 0)
 	p, err := w.rotator.Plan(t.Context(), at)
-	if err != nil || !p.Now.Equal(at) || p.Counts()[rotator.Retire] != 12 || p.Ready != 0 || p.Needed == 0 {
+	if err != nil || !p.Now.Equal(at) || p.Counts()[rotator.Retire] != 12 || p.Ahead.Existing != 0 || p.Ahead.Wanted == 0 {
 		t.Errorf("%v: %+v", err, p)
 	}
-	if p, err = w.rotator.Plan(t.Context(), time.Time{}); err != nil || !p.Now.Equal(w.clock) || len(p.Actions) != 0 || p.Ready != p.Needed {
+	if p, err = w.rotator.Plan(t.Context(), time.Time{}); err != nil || !p.Now.Equal(w.clock) || len(p.Actions) != 0 || p.Ahead.Existing != p.Ahead.Wanted {
 		t.Errorf("%v: %+v", err, p)
 	}
 }
 
-// TestBadPolicy: everything that is wrong with a policy is told at once, by
-// parameter.
-func TestBadPolicy(t *testing.T) {
+// TestPolicy_ReportsAllViolations expects one error for each invalid parameter.
+func TestPolicy_ReportsAllViolations(t *testing.T) {
 	p := smallPolicy()
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)

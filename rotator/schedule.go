@@ -8,10 +8,11 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// ParseSchedule reads a cron schedule: five fields, or @hourly, @every 30m and
-// their like, in UTC. Time zones are refused: cron takes them on trust. So are
-// schedules that never come, such as 31 February, and those that come more than
-// once a minute.
+// ParseSchedule parses a cron schedule in UTC: five fields, or a form such as @hourly or @every
+// 30m.
+//
+// It rejects time zones, which cron does not verify, schedules that never occur, such as 31
+// February, and schedules that occur more than once a minute.
 func ParseSchedule(spec string) (s cron.Schedule, err error) {
 	if strings.Contains(spec, "TZ=") {
 		return nil, fmt.Errorf("schedule %q: schedules are in UTC, leave the time zone out", spec)

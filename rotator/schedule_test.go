@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestSchedule: schedules are as for cron, in UTC.
-func TestSchedule(t *testing.T) {
+// TestParseSchedule_AcceptsCron checks that schedules follow cron, in UTC.
+func TestParseSchedule_AcceptsCron(t *testing.T) {
 	at := time.Date(2026, 10, 31, 23, 30, 0, 0, time.UTC)
 	for _, c := range []struct {
 		spec string
@@ -32,9 +32,9 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestBadSchedule: what cannot be a schedule is refused with its own text and
-// what would be right, and never brings the process down.
-func TestBadSchedule(t *testing.T) {
+// TestParseSchedule_RejectsMalformed expects an error with a remedy for each malformed
+// schedule.
+func TestParseSchedule_RejectsMalformed(t *testing.T) {
 	for _, spec := range []string{
 		"", " ", "hourly", "@hour", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "a b c d e",
 		"TZ=0", "TZ=", "TZ=UTC * * * * *", "CRON_TZ=", "CRON_TZ=Europe/Berlin 0 0 * * *", "TZ=\n",
@@ -52,9 +52,9 @@ func TestBadSchedule(t *testing.T) {
 	}
 }
 
-// FuzzSchedule: no text makes the parser panic or hang, and every schedule that
-// it takes comes, at least a minute apart.
-func FuzzSchedule(f *testing.F) {
+// FuzzParseSchedule checks that the parser never panics, and that each accepted schedule
+// occurs, at intervals of at least a minute.
+func FuzzParseSchedule(f *testing.F) {
 	for _, spec := range []string{"@hourly", "@every 1h30m", "*/5 1-3 * JAN,DEC MON-FRI", "TZ=0 * * * * *", "0 0 29 2 *", "@every 1s"} {
 		f.Add(spec)
 	}

@@ -13,9 +13,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/*.txt")
 
-// TestScripts travels through time as testdata/*.txt say. A line that begins at
-// the margin is a command, or after # a remark; the indented lines below it are
-// exactly what it answers. testdata/README lists the commands.
+// TestScripts runs the scripts in testdata. A line without indentation is a command, or a
+// comment after #. The indented lines below a command are its exact output. See
+// testdata/README.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// runScript returns the script with the answers that the commands gave.
+// runScript returns the script with the actual output of its commands.
 func runScript(t *testing.T, file, text string) string {
 	s := &script{world: newWorld(t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), failing: map[string]bool{}}
 	s.store.before = s.refuse
@@ -69,7 +69,7 @@ func runScript(t *testing.T, file, text string) string {
 	return out.String()
 }
 
-// difference shows the first line in which two texts differ, and what is around.
+// difference shows the first different line of two texts, with its context.
 func difference(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := 0; ; i++ {
@@ -84,16 +84,16 @@ func difference(want, got string) string {
 	}
 }
 
-// script is a script that is being run.
+// script is a running script.
 type script struct {
 	*world
 	at      string          // file and line of the command
-	failing map[string]bool // what the store refuses: "drop 2026-05"
+	failing map[string]bool // the steps that the store refuses, as "drop 2026-05"
 	calls   int             // left until the process is killed, if killing
 	killing bool
 }
 
-// refuse is the store's hook: it fails what the script said.
+// refuse is the hook of the store. It fails the steps that the script selected.
 func (s *script) refuse(op string, t grid.Table) error {
 	if s.killing {
 		if s.calls--; s.calls < 0 {
@@ -111,7 +111,7 @@ func (s *script) fatal(format string, args ...any) {
 	s.t.Fatalf("%s: %s", s.at, fmt.Sprintf(format, args...))
 }
 
-// time reads 2026-10-31, 2026-10-31T23:59:00Z, or now.
+// time parses 2026-10-31, 2026-10-31T23:59:00Z, or now.
 func (s *script) time(word string) time.Time {
 	s.t.Helper()
 	if word == "now" {
@@ -126,7 +126,7 @@ func (s *script) time(word string) time.Time {
 	return time.Time{}
 }
 
-// month reads 2026-10.
+// month parses 2026-10.
 func (s *script) month(word string) grid.Month {
 	s.t.Helper()
 	t, err := time.Parse("2006-01", word)
@@ -136,8 +136,8 @@ func (s *script) month(word string) grid.Month {
 	return grid.MonthOf(t)
 }
 
-// selected returns the tables of 2026-10, or the one of them that holds the
-// events of a day: 2026-10/2026-10-12.
+// selected returns the tables of 2026-10, or the table of 2026-10/2026-10-12 with the events of
+// a day.
 func (s *script) selected(word string) []grid.Table {
 	s.t.Helper()
 	text, day, one := strings.Cut(word, "/")

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestUnclaimed: tables whose prefix no class has any more are listed and kept,
-// each with the reason, and nothing ever happens to them.
-func TestUnclaimed(t *testing.T) {
+// TestPlan_SkipsTablesWithoutClass removes a class from the policy. Its tables must be listed
+// and skipped with a reason.
+func TestPlan_SkipsTablesWithoutClass(t *testing.T) {
 	w := runWorld(t)
 	mustRun(t, w.rotator)
 	old := map[string]bool{}
@@ -21,7 +21,7 @@ func TestUnclaimed(t *testing.T) {
 	w.start(p)
 	for range 6 {
 		w.clock = w.clock.AddDate(0, 1, 0)
-		checkKept(t, mustRun(t, w.rotator), old)
+		checkSkipped(t, mustRun(t, w.rotator), old)
 	}
 	left, now := 0, w.clock
 	for _, in := range w.tables() {
@@ -29,7 +29,7 @@ func TestUnclaimed(t *testing.T) {
 			continue
 		}
 		left++
-		f := w.policy.FateOf(&in)
+		f := w.policy.ScheduleOf(&in)
 		if !strings.Contains(f.Why, "no class is configured for its prefix") || !f.Drops.IsZero() || !f.Retires.IsZero() {
 			t.Errorf("%s: %+v", in.Table, f)
 		}
@@ -42,8 +42,8 @@ func TestUnclaimed(t *testing.T) {
 	}
 }
 
-// checkKept checks that a plan leaves tables alone, and says so of each.
-func checkKept(t *testing.T, p rotator.Plan, old map[string]bool) {
+// checkSkipped checks that a plan skips tables, each with a reason.
+func checkSkipped(t *testing.T, p rotator.Plan, old map[string]bool) {
 	t.Helper()
 	for _, a := range p.Actions {
 		if old[a.Table.Name()] {
@@ -51,7 +51,7 @@ func checkKept(t *testing.T, p rotator.Plan, old map[string]bool) {
 		}
 	}
 	kept := 0
-	for _, k := range p.Kept {
+	for _, k := range p.Skipped {
 		if old[k.Table.Name()] && k.Reason == "no class is configured for its prefix" {
 			kept++
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// world is a service on a store in memory, with a clock that a test moves.
+// world is a service on a store in memory, with a clock that the test sets.
 type world struct {
 	t      testing.TB
 	clock  time.Time
@@ -30,7 +30,7 @@ type world struct {
 	starts  int
 }
 
-// newWorld returns a world at a time; start must be called.
+// newWorld returns a world at a time. The caller must call start.
 func newWorld(t testing.TB, at time.Time) *world {
 	w := &world{t: t, clock: at}
 	w.mem = mem.New(w.now)
@@ -40,7 +40,7 @@ func newWorld(t testing.TB, at time.Time) *world {
 
 func (w *world) now() time.Time { return w.clock }
 
-// start begins the service anew on the store that is there, as another process.
+// start starts another process on the same store.
 func (w *world) start(p rotator.Policy) {
 	w.t.Helper()
 	if err := p.Validate(); err != nil {
@@ -61,7 +61,7 @@ func (w *world) start(p rotator.Policy) {
 	})
 }
 
-// write sends one reading, and returns it as it is stored if it is.
+// write sends one reading, and returns it as stored, with its verdict.
 func (w *world) write(stream, device string, at time.Time, value int64) (varve.Reading, varve.Verdict) {
 	w.t.Helper()
 	req, err := w.router.Admit()
@@ -80,7 +80,7 @@ func (w *world) write(stream, device string, at time.Time, value int64) (varve.R
 	return readings[0], verdicts[0]
 }
 
-// read returns all that a query finds of a device.
+// read returns all readings that a query finds.
 func (w *world) read(stream, device string) ([]varve.Reading, query.Coverage) {
 	w.t.Helper()
 	rows, err := w.query.Open(w.t.Context(), query.Query{
@@ -119,13 +119,13 @@ func series(stream, device string) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: stream, Device: device}
 }
 
-// watched is a store whose every call passes a hook first, which may refuse it.
+// watched is a store with a hook before each call. The hook may fail the call.
 type watched struct {
 	*mem.Store
 	before func(op string, t grid.Table) error
 }
 
-func (s *watched) ask(op string, t grid.Table) error {
+func (s *watched) intercept(op string, t grid.Table) error {
 	if s.before == nil {
 		return nil
 	}
@@ -133,35 +133,35 @@ func (s *watched) ask(op string, t grid.Table) error {
 }
 
 func (s *watched) Create(ctx context.Context, t grid.Table, tier store.Tier) error {
-	if err := s.ask("create", t); err != nil {
+	if err := s.intercept("create", t); err != nil {
 		return err
 	}
 	return s.Store.Create(ctx, t, tier)
 }
 
 func (s *watched) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
-	if err := s.ask("tune", t); err != nil {
+	if err := s.intercept("tune", t); err != nil {
 		return err
 	}
 	return s.Store.Tune(ctx, t, tier)
 }
 
 func (s *watched) Retire(ctx context.Context, t grid.Table, at time.Time) error {
-	if err := s.ask("retire", t); err != nil {
+	if err := s.intercept("retire", t); err != nil {
 		return err
 	}
 	return s.Store.Retire(ctx, t, at)
 }
 
 func (s *watched) Restore(ctx context.Context, t grid.Table) error {
-	if err := s.ask("restore", t); err != nil {
+	if err := s.intercept("restore", t); err != nil {
 		return err
 	}
 	return s.Store.Restore(ctx, t)
 }
 
 func (s *watched) Drop(ctx context.Context, t grid.Table) error {
-	if err := s.ask("drop", t); err != nil {
+	if err := s.intercept("drop", t); err != nil {
 		return err
 	}
 	return s.Store.Drop(ctx, t)
@@ -169,7 +169,7 @@ func (s *watched) Drop(ctx context.Context, t grid.Table) error {
 
 func (s *watched) Write(ctx context.Context, batches []store.Batch) []store.Result {
 	for _, b := range batches {
-		if err := s.ask("write", b.Table); err != nil {
+		if err := s.intercept("write", b.Table); err != nil {
 			results := make([]store.Result, len(batches))
 			for i := range results {
 				results[i].Err = err
@@ -181,28 +181,28 @@ func (s *watched) Write(ctx context.Context, batches []store.Batch) []store.Resu
 }
 
 func (s *watched) Read(ctx context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
-	if err := s.ask("read", r.Table); err != nil {
+	if err := s.intercept("read", r.Table); err != nil {
 		return store.Page{}, err
 	}
 	return s.Store.Read(ctx, r, dst)
 }
 
 func (s *watched) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
-	if err := s.ask("latest", l.Table); err != nil {
+	if err := s.intercept("latest", l.Table); err != nil {
 		return varve.Reading{}, false, store.Cost{}, err
 	}
 	return s.Store.Latest(ctx, l)
 }
 
 func (s *watched) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
-	if err := s.ask("list", grid.Table{}); err != nil {
+	if err := s.intercept("list", grid.Table{}); err != nil {
 		return nil, err
 	}
 	return s.Store.Tables(ctx, f)
 }
 
 func (s *watched) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	if err := s.ask("put", grid.Table{}); err != nil {
+	if err := s.intercept("put", grid.Table{}); err != nil {
 		return err
 	}
 	return s.Store.Put(ctx, it, conds...)

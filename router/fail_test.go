@@ -94,7 +94,7 @@ func TestFaults_BlameNoReading(t *testing.T) {
 		w := newWorld(func(o *router.Options) {
 			o.Events.Failed = func(step string, err error) { steps, causes = append(steps, step), append(causes, err) }
 			if row.what == "marker" {
-				o.Marker = &marker{err: refused}
+				o.Tracker = &marker{err: refused}
 			}
 		})
 		switch row.what {

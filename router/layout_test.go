@@ -43,10 +43,10 @@ func TestLayouts(t *testing.T) {
 			o.Expire, o.Grace, o.Policy.Classes[0].Retention = true, 2*day, retention.Forever
 		}, 0, time.Hour + 2*day},
 		{"roll-ups", func(o *router.Options) {
-			o.Expire, o.Grace, o.Marker = true, 2*day, &marker{by: noon.Add(year)}
+			o.Expire, o.Grace, o.Tracker = true, 2*day, &marker{by: noon.Add(year)}
 		}, year + 7*day, time.Hour + 7*day},
 		{"roll-ups and a long grace", func(o *router.Options) {
-			o.Expire, o.Grace, o.Marker = true, 9*day, &marker{by: noon.Add(year)}
+			o.Expire, o.Grace, o.Tracker = true, 9*day, &marker{by: noon.Add(year)}
 		}, year + 9*day, time.Hour + 9*day},
 	} {
 		l := &laid{layouts: map[string]store.Layout{}}

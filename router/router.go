@@ -42,8 +42,8 @@ type Options struct {
 	Layouts map[string]store.Layout
 	// Fields bounds the fields of series; nil: nobody does.
 	Fields Fields
-	// Marker is told of readings before they are written; nil: nobody is.
-	Marker Marker
+	// Tracker, if not nil, tracks the hours of readings before they are written.
+	Tracker Tracker
 	// Expire allows the store to delete readings by itself, a grace after they
 	// have expired.
 	Expire bool
@@ -72,11 +72,11 @@ type Fields interface {
 	Admit(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error
 }
 
-// Marker notes that readings are about to be written, for those who count them.
-type Marker interface {
-	// Mark notes the readings without a verdict, which all arrived at one time,
-	// and returns by when they have to be written. If it fails, none may be.
-	Mark(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
+// Tracker records that roll-ups have to be recomputed, before readings are written.
+type Tracker interface {
+	// MarkDirty marks the hours of the readings without a verdict, which all arrived at one
+	// time. It returns the time until which they may be written. If it fails, none may be.
+	MarkDirty(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
 }
 
 // Events are called as things happen. Nil ones are skipped.
@@ -132,7 +132,7 @@ func New(o Options) *Router {
 }
 
 // Request is one request to write, whatever the number of its readings. Its
-// arrival is taken once, so that all of them belong to one write month.
+// arrival is taken once, so that all of them belong to one arrival month.
 type Request struct {
 	r       *Router
 	arrived time.Time

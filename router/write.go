@@ -87,10 +87,10 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 // mark has the readings noted that are to be written, and returns a context that
 // ends when they have to be.
 func (q *Request) mark(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) (context.Context, context.CancelFunc, error) {
-	if q.r.opts.Marker == nil {
+	if q.r.opts.Tracker == nil {
 		return ctx, func() {}, nil
 	}
-	by, err := q.r.opts.Marker.Mark(ctx, q.arrived, readings, verdicts)
+	by, err := q.r.opts.Tracker.MarkDirty(ctx, q.arrived, readings, verdicts)
 	if err != nil {
 		return ctx, func() {}, err
 	}
@@ -127,7 +127,7 @@ func (q *Request) note(ctx context.Context, readings []varve.Reading, verdicts [
 		if r := &readings[i]; r.Tenant != tenant || r.Stream != stream {
 			tenant, stream = r.Tenant, r.Stream
 			var st streams.Stream
-			st, failed = q.r.opts.Streams.Note(ctx, tenant, stream, q.r.opts.Policy.ClassOf(stream).Name, q.r.opts.Layouts[stream].RowWindow)
+			st, failed = q.r.opts.Streams.Register(ctx, tenant, stream, q.r.opts.Policy.ClassOf(stream).Name, q.r.opts.Layouts[stream].RowWindow)
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
@@ -152,9 +152,9 @@ func (q *Request) layout(s varve.Series) store.Layout {
 		}
 	}
 	if policy := q.r.opts.Policy; q.r.opts.Expire {
-		if keep := policy.Keep(s.Stream, policy.ClassOf(s.Stream).Name); keep != retention.Forever {
+		if keep := policy.RetentionOf(s.Stream, policy.ClassOf(s.Stream).Name); keep != retention.Forever {
 			grace := q.r.opts.Grace
-			if q.r.opts.Marker != nil {
+			if q.r.opts.Tracker != nil {
 				grace = max(grace, countWithin)
 			}
 			l.Keep = keep + grace

@@ -7,85 +7,82 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// flight is one read of a stream's item, which serves all who asked for it
-// before it began.
-type flight struct {
-	done    chan struct{}
-	stream  Stream
-	version string
-	err     error
-	gaveUp  bool // who made it did not wait for it
+// sharedRead is one read of a stream's item. It serves all calls that came before it began.
+type sharedRead struct {
+	done      chan struct{}
+	stream    Stream
+	version   string
+	err       error
+	abandoned bool // the caller that made it did not wait
 }
 
-// flights are the reads of one stream: the one that has begun, and the one that
-// begins when that has ended.
-type flights struct{ begun, next *flight }
+// sharedReads are the reads of one stream: the current one, and the one that begins after it.
+type sharedReads struct{ begun, next *sharedRead }
 
-// Current returns a stream as the registry has it now, and the catalog's
-// version, which is the item under a key. Both take one request, which calls
-// that come meanwhile share.
+// Current returns a stream, and the catalog's version from the item under a key. Both are
+// current, and need one request. Concurrent calls share it.
 func (r *Registry) Current(ctx context.Context, tenant, stream string, version store.Key) (Stream, string, error) {
 	k := id{tenant, stream}
 	for {
-		all, f, first := r.enlist(k)
+		all, f, first := r.joinNext(k)
 		if first {
-			r.fly(ctx, k, version, all)
+			r.makeRead(ctx, k, version, all)
 		}
 		select {
 		case <-f.done:
 		case <-ctx.Done():
 			return Stream{}, "", context.Cause(ctx)
 		}
-		if first || !f.gaveUp {
+		if first || !f.abandoned {
 			return f.stream, f.version, f.err
 		}
 	}
 }
 
-// enlist returns the reads of a stream, the one that has not begun yet, and
-// whether the caller has to make it.
-func (r *Registry) enlist(k id) (all *flights, f *flight, first bool) {
-	r.flying.Lock()
-	defer r.flying.Unlock()
-	if all = r.flights[k]; all == nil {
-		all = &flights{}
-		r.flights[k] = all
+// joinNext returns the reads of a stream and its next read. First reports whether the caller
+// has to make that read.
+func (r *Registry) joinNext(k id) (all *sharedReads, f *sharedRead, first bool) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	if all = r.sharedReads[k]; all == nil {
+		all = &sharedReads{}
+		r.sharedReads[k] = all
 	}
 	if first = all.next == nil; first {
-		all.next = &flight{done: make(chan struct{})}
+		all.next = &sharedRead{done: make(chan struct{})}
 	}
 	return all, all.next, first
 }
 
-// fly makes the read that the caller has enlisted, after the one that has begun.
-func (r *Registry) fly(ctx context.Context, k id, version store.Key, all *flights) {
-	r.flying.Lock()
+// makeRead makes the next read, after the current one has ended.
+func (r *Registry) makeRead(ctx context.Context, k id, version store.Key, all *sharedReads) {
+	r.reading.Lock()
 	before := all.begun
-	r.flying.Unlock()
+	r.reading.Unlock()
 	if before != nil {
 		select {
 		case <-before.done:
 		case <-ctx.Done(): // the read below fails
 		}
 	}
-	f := r.begin(all)
+	f := r.beginNext(all)
 	f.stream, f.version, f.err = r.readBoth(ctx, k, version)
-	f.gaveUp = ctx.Err() != nil
-	r.flying.Lock()
-	defer r.flying.Unlock()
+	f.abandoned = ctx.Err() != nil
+	r.reading.Lock()
+	defer r.reading.Unlock()
 	close(f.done)
 	if all.begun == f {
 		all.begun = nil
 	}
-	if all.begun == nil && all.next == nil && r.flights[k] == all {
-		delete(r.flights, k)
+	if all.begun == nil && all.next == nil && r.sharedReads[k] == all {
+		delete(r.sharedReads, k)
 	}
 }
 
-// begin begins the next read: who comes now waits for the one after it.
-func (r *Registry) begin(all *flights) *flight {
-	r.flying.Lock()
-	defer r.flying.Unlock()
+// beginNext begins the next read. Later calls wait for the one after it.
+func (r *Registry) beginNext(all *sharedReads) *sharedRead {
+	r.reading.Lock()
+	defer r.reading.Unlock()
 	f := all.next
 	all.begun, all.next = f, nil
 	return f

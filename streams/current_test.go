@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// held is a registry's items whose reads wait for the gate.
+// held is a registry whose reads wait for a gate.
 type held struct {
 	store.Items
 	gets atomic.Int64
@@ -33,8 +33,8 @@ func (h *held) Get(ctx context.Context, keys []store.Key, consistent bool) ([]st
 
 var versionKey = store.Key{PK: "CATALOG", SK: "TABLES"}
 
-// TestCurrent_SharesReads: calls that come while one reads share the next read,
-// which sees what was written before they came; one that gives up fails alone.
+// TestCurrent_SharesReads calls Current during a read. All calls must share the next read, and
+// see earlier writes. A call whose context ends must fail alone.
 func TestCurrent_SharesReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		items := &held{Items: mem.New(nil), gate: make(chan struct{})}

@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// The window noted finds rows of all windows that the stream ever had, also
-// when it is noted narrower again.
-func TestWindowsWiden(t *testing.T) {
+// TestRegister_WidensWindow registers windows in any order. The recorded window must cover all of
+// them.
+func TestRegister_WidensWindow(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	for _, step := range []struct{ noted, want time.Duration }{
 		{0, time.Millisecond},
@@ -26,7 +26,7 @@ func TestWindowsWiden(t *testing.T) {
 		{0, time.Hour},
 	} {
 		r := streams.New(items, c.Now) // as after a restart with another configuration
-		st, err := r.Note(t.Context(), "acme", "weather", "default", step.noted)
+		st, err := r.Register(t.Context(), "acme", "weather", "default", step.noted)
 		if err != nil || st.Window != step.want {
 			t.Errorf("noted %s: %s, %v, want %s", step.noted, st.Window, err, step.want)
 		}
@@ -37,16 +37,16 @@ func TestWindowsWiden(t *testing.T) {
 	}
 }
 
-// A hot device's number of shards only grows, is kept apart from other devices',
-// and is taken up by other writers within a minute.
-func TestSpread(t *testing.T) {
+// TestSpread_RaisesShards checks that shards only grow, belong to one device, and reach other
+// writers within a minute.
+func TestSpread_RaisesShards(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	r, writer := streams.New(items, c.Now), streams.New(items, c.Now)
 	if _, err := r.Spread(t.Context(), "acme", "weather", "hot", 4); varve.FailureOf(err) != varve.NotFound {
 		t.Errorf("of an unknown stream: %v", err)
 	}
 	shards := func(device string) int {
-		st, err := writer.Note(t.Context(), "acme", "weather", "default", 0)
+		st, err := writer.Register(t.Context(), "acme", "weather", "default", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +81,9 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// A registry that cannot be asked does not hold up writes of what was noted.
-func TestNoteWithoutRegistry(t *testing.T) {
+// TestRegister_UsesMemoryIfRegistryFails fails the registry. Writes to registered streams must
+// continue.
+func TestRegister_UsesMemoryIfRegistryFails(t *testing.T) {
 	s, c := mem.New(nil), newClock()
 	r := streams.New(s, c.Now)
 	note(t, r, "acme", "weather", "default")
@@ -91,7 +92,7 @@ func TestNoteWithoutRegistry(t *testing.T) {
 	}
 	c.now = c.now.Add(time.Hour)
 	note(t, r, "acme", "weather", "default")
-	if _, err := r.Note(t.Context(), "acme", "weather", "default", time.Hour); !errors.Is(err, store.ErrClosed) {
+	if _, err := r.Register(t.Context(), "acme", "weather", "default", time.Hour); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("a wider window: %v", err)
 	}
 }

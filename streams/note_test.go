@@ -16,14 +16,14 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Between a registry's read and its write another may write: nothing that
-// either noted is lost.
-func TestNoteRace(t *testing.T) {
+// TestRegister_MergesConcurrentChange changes an item between a read and a write. Both changes must
+// remain.
+func TestRegister_MergesConcurrentChange(t *testing.T) {
 	s := mem.New(nil)
 	items := &counted{Items: s}
 	r := streams.New(items, newClock().Now)
 	other := streams.New(s, newClock().Now)
-	classes := []string{"a", "b", "c"} // another's, noted just before each write
+	classes := []string{"a", "b", "c"} // another process registers one before each write
 	items.before = func(op string) {
 		if op == "put" && len(classes) > 0 {
 			note(t, other, "acme", "weather", classes[0])
@@ -37,8 +37,8 @@ func TestNoteRace(t *testing.T) {
 	}
 }
 
-// Whatever many registries note at once is there in the end.
-func TestNoteConcurrently(t *testing.T) {
+// TestRegister_ConcurrentRegistries registers streams from many registries at once.
+func TestRegister_ConcurrentRegistries(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	classes := []string{"a", "b", "c", "d", "e"}
 	var wg sync.WaitGroup
@@ -48,7 +48,7 @@ func TestNoteConcurrently(t *testing.T) {
 			for _, stream := range []string{"x", "y"} {
 				wg.Go(func() {
 					class := classes[(i+j)%len(classes)]
-					if _, err := r.Note(context.Background(), "acme", stream, class, 0); err != nil {
+					if _, err := r.Register(context.Background(), "acme", stream, class, 0); err != nil {
 						t.Error(err)
 					}
 					got, err := classesOf(context.Background(), r, "acme", stream, true)
@@ -65,9 +65,8 @@ func TestNoteConcurrently(t *testing.T) {
 	wantClasses(t, r, "acme", "y", true, classes...)
 }
 
-// Against a map, whatever is noted and asked in whatever order by registries
-// that come and go.
-func TestRegistryAgainstModel(t *testing.T) {
+// TestRegistry_MatchesModel compares random calls of several registries with a map.
+func TestRegistry_MatchesModel(t *testing.T) {
 	name, class := rapid.SampledFrom([]string{"x", "y"}), rapid.SampledFrom([]string{"a", "b", "c", "d"})
 	rapid.Check(t, func(rt *rapid.T) {
 		items, c := mem.New(nil), newClock()
@@ -80,7 +79,7 @@ func TestRegistryAgainstModel(t *testing.T) {
 			"note": func(rt *rapid.T) {
 				r, k := draw()
 				cl := class.Draw(rt, "class")
-				if _, err := r.Note(context.Background(), k[0], k[1], cl, 0); err != nil {
+				if _, err := r.Register(context.Background(), k[0], k[1], cl, 0); err != nil {
 					rt.Fatal(err)
 				}
 				if !slices.Contains(model[k], cl) {
@@ -100,9 +99,9 @@ func TestRegistryAgainstModel(t *testing.T) {
 	})
 }
 
-// A store that fails, and a request that was given up, are told; nothing is
-// remembered that was not written.
-func TestFailures(t *testing.T) {
+// TestRegistry_ReturnsStoreErrors fails the store and ends contexts. Calls must fail, and a
+// write that failed must not be remembered.
+func TestRegistry_ReturnsStoreErrors(t *testing.T) {
 	s := mem.New(nil)
 	items := &counted{Items: s}
 	r := streams.New(items, newClock().Now)
@@ -112,7 +111,7 @@ func TestFailures(t *testing.T) {
 			cancel()
 		}
 	}
-	if _, err := r.Note(ctx, "acme", "weather", "default", 0); !errors.Is(err, context.Canceled) {
+	if _, err := r.Register(ctx, "acme", "weather", "default", 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("a note given up: %v", err)
 	}
 	items.before = nil
@@ -127,7 +126,7 @@ func TestFailures(t *testing.T) {
 	if got, err := classesOf(t.Context(), r, "acme", "bad", true); err == nil {
 		t.Errorf("an item that is not a registry's is read as %v", got)
 	}
-	if _, err := r.Note(t.Context(), "acme", "bad", "x", 0); err == nil {
+	if _, err := r.Register(t.Context(), "acme", "bad", "x", 0); err == nil {
 		t.Error("an item that is not a registry's is written over")
 	}
 	if got, err := r.List(t.Context(), "acme"); err == nil {
@@ -136,7 +135,7 @@ func TestFailures(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Note(t.Context(), "acme", "weather", "new", 0); !errors.Is(err, store.ErrClosed) {
+	if _, err := r.Register(t.Context(), "acme", "weather", "new", 0); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("a note after the store's end: %v", err)
 	}
 	if _, err := r.Get(t.Context(), "acme", "weather", true); !errors.Is(err, store.ErrClosed) {

@@ -67,8 +67,8 @@ type Registry struct {
 	surveyor store.Surveyor // nil: tables do not say what is in them
 	classOf  func(prefix string) (class string, ok bool)
 
-	flying  sync.Mutex
-	flights map[id]*flights
+	reading     sync.Mutex
+	sharedReads map[id]*sharedReads
 }
 
 type id struct{ tenant, stream string }
@@ -76,7 +76,7 @@ type id struct{ tenant, stream string }
 // New returns the registry that is kept in items.
 func New(items store.Items, now func() time.Time) *Registry {
 	return &Registry{
-		items: items, flights: map[id]*flights{},
+		items: items, sharedReads: map[id]*sharedReads{},
 		known: registry.NewCache[id](registry.CacheOptions[Stream]{
 			TTL: cacheFor, Now: now, Older: func(a, b Stream) bool { return a.version < b.version },
 		}),
@@ -113,18 +113,18 @@ func (k id) key() store.Key {
 func (k id) String() string { return "stream " + k.stream + " of tenant " + k.tenant }
 
 // Note makes sure that the registry says that a stream is written into a
-// class's tables, in rows of a window. It is durable when Note returns. What
+// class's tables, in rows of a window. It is durable when Register returns. What
 // was noted before costs nothing, but a read once a minute, for what has changed
 // meanwhile.
-func (r *Registry) Note(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
+func (r *Registry) Register(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
 	k := id{tenant, stream}
 	known, age, ok := r.known.Lookup(k)
-	noted := ok && known.notes(class, window)
+	noted := ok && known.includes(class, window)
 	if noted && age >= 0 && age < refreshAfter {
 		return known, nil
 	}
 	st, err := r.change(ctx, k, func(st *Stream) error {
-		if !st.notes(class, window) {
+		if !st.includes(class, window) {
 			st.Window = store.Layout{RowWindow: st.Window}.Widen(store.Layout{RowWindow: window}).RowWindow
 			st.addClass(class)
 		}
@@ -137,7 +137,7 @@ func (r *Registry) Note(ctx context.Context, tenant, stream, class string, windo
 }
 
 // notes reports whether a stream is noted for a class and a window.
-func (s *Stream) notes(class string, window time.Duration) bool {
+func (s *Stream) includes(class string, window time.Duration) bool {
 	return slices.Contains(s.Classes, class) && s.covers(window)
 }
 

@@ -42,7 +42,7 @@ func (c *counted) Put(ctx context.Context, it store.Item, conds ...store.Cond) e
 
 func note(t *testing.T, r *streams.Registry, tenant, stream, class string) {
 	t.Helper()
-	if _, err := r.Note(t.Context(), tenant, stream, class, 0); err != nil {
+	if _, err := r.Register(t.Context(), tenant, stream, class, 0); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,9 +60,9 @@ func wantClasses(t *testing.T, r *streams.Registry, tenant, stream string, fresh
 	}
 }
 
-// A stream that was moved is known to be in its old classes and the new one,
-// by every registry over the same items, sorted.
-func TestClassesAcrossReopening(t *testing.T) {
+// TestGet_ReturnsAllClasses moves a stream. All registries must return its old and new classes,
+// sorted.
+func TestGet_ReturnsAllClasses(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	r := streams.New(items, c.Now)
 	wantClasses(t, r, "acme", "weather", false)
@@ -80,9 +80,9 @@ func TestClassesAcrossReopening(t *testing.T) {
 	wantClasses(t, r, "acme", "weather", true, "archive", "default", "short")
 }
 
-// Streams of one name are one per tenant, and names that contain each other
-// are not mixed up.
-func TestStreamsAreApart(t *testing.T) {
+// TestRegistry_SeparatesTenantsAndNames uses equal names of several tenants, and names that
+// contain each other.
+func TestRegistry_SeparatesTenantsAndNames(t *testing.T) {
 	r := streams.New(mem.New(nil), newClock().Now)
 	note(t, r, "a", "x", "one")
 	note(t, r, "b", "x", "two")
@@ -95,9 +95,9 @@ func TestStreamsAreApart(t *testing.T) {
 	wantClasses(t, r, "a", "y", true)
 }
 
-// What was noted costs nothing to note again; what another noted costs one
-// read, once.
-func TestNoteIsRemembered(t *testing.T) {
+// TestRegister_IsRemembered counts requests. A registered stream costs none, and a stream that
+// another process registered costs one read.
+func TestRegister_IsRemembered(t *testing.T) {
 	items := &counted{Items: mem.New(nil)}
 	r := streams.New(items, newClock().Now)
 	note(t, r, "acme", "weather", "default")
@@ -120,9 +120,9 @@ func TestNoteIsRemembered(t *testing.T) {
 	}
 }
 
-// Reads that need not be fresh see what another noted within ten seconds;
-// fresh ones see it at once. A stream that is unknown is looked up each time.
-func TestClassesAge(t *testing.T) {
+// TestGet_RefreshesAfterTenSeconds changes a stream in another registry. Fresh reads must see
+// it at once, other reads after ten seconds. Unknown streams are read each time.
+func TestGet_RefreshesAfterTenSeconds(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	r, other := streams.New(items, c.Now), streams.New(items, c.Now)
 	wantClasses(t, r, "acme", "weather", false)
@@ -144,7 +144,7 @@ func TestClassesAge(t *testing.T) {
 	wantClasses(t, r, "acme", "weather", false, "four", "one", "three", "two")
 }
 
-func TestList(t *testing.T) {
+func TestList_SortsStreamsOfTenant(t *testing.T) {
 	c := newClock()
 	items := &paged{mem.New(nil)}
 	r := streams.New(items, c.Now)
@@ -153,7 +153,7 @@ func TestList(t *testing.T) {
 	}
 	note(t, r, "acme", "a", "default")
 	note(t, r, "acme-2", "z", "x")
-	// Another's items in the tenant's partition, before and behind streams.
+	// Other items of the tenant's partition, which sort before and after streams.
 	for _, sk := range []string{"DEVICE#a", "STREAM", "STREAM$", "STREAMS#a", "TOKEN#a"} {
 		if err := items.Put(t.Context(), store.Item{Key: store.Key{PK: "TENANT#acme", SK: sk}}); err != nil {
 			t.Fatal(err)

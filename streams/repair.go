@@ -10,19 +10,18 @@ import (
 	"time"
 )
 
-// Repair is a change of a stream's item after which it finds all that tables
-// hold of the stream.
+// Repair is a change after which a stream's item covers all of its readings in tables.
 type Repair struct {
 	Tenant  string         `json:"tenant"`
 	Name    string         `json:"stream"`
-	Missing bool           `json:"missing"` // there is no item
+	Missing bool           `json:"missing"` // the item is missing
 	Classes []string       `json:"classes"`
 	Window  time.Duration  `json:"-"`
 	Shards  map[string]int `json:"shards,omitempty"`
 }
 
-// PlanRepairs returns what the registry lacks of streams found in tables. It
-// changes nothing. RecoverFrom has been called before.
+// PlanRepairs returns the changes that the registry needs to cover the streams found in tables.
+// It changes no item. RecoverFrom must have been called.
 func (r *Registry) PlanRepairs(ctx context.Context, found []store.Survey) (plan []Repair, err error) {
 	for i := range found {
 		k := id{found[i].Tenant, found[i].Stream}
@@ -45,7 +44,7 @@ func (r *Registry) PlanRepairs(ctx context.Context, found []store.Survey) (plan 
 	return plan, nil
 }
 
-// merge makes a stream cover what was found of it in tables.
+// merge extends a stream to cover its readings in tables.
 func (s *Stream) merge(found *store.Survey, classOf func(prefix string) (string, bool)) {
 	for _, prefix := range found.Prefixes {
 		if class, ok := classOf(prefix); ok {
@@ -67,8 +66,8 @@ func (s *Stream) merge(found *store.Survey, classOf func(prefix string) (string,
 	s.Shards = shards
 }
 
-// Apply carries out repairs, and goes on with the others if one fails. Whatever
-// else is known of a stream stays.
+// Apply applies repairs. If one fails, the others continue. Other attributes of a stream
+// remain.
 func (r *Registry) Apply(ctx context.Context, plan []Repair) error {
 	var errs []error
 	for _, p := range plan {
@@ -84,7 +83,7 @@ func (r *Registry) Apply(ctx context.Context, plan []Repair) error {
 	return errors.Join(errs...)
 }
 
-// addClass adds a class, if it is not there.
+// addClass adds a class, unless the stream has it.
 func (s *Stream) addClass(class string) {
 	if !slices.Contains(s.Classes, class) {
 		s.Classes = append(slices.Clone(s.Classes), class)
@@ -92,7 +91,7 @@ func (s *Stream) addClass(class string) {
 	}
 }
 
-// covers reports whether a stream's window finds rows of another.
+// covers reports whether the stream's window is a multiple of another.
 func (s *Stream) covers(window time.Duration) bool {
 	wide := store.Layout{RowWindow: s.Window}.Window()
 	return wide%store.Layout{RowWindow: window}.Window() == 0

@@ -1,5 +1,5 @@
-// Package timefmt reads and writes durations and windows of time in the syntax
-// of settings, the API and the CLI.
+// Package timefmt parses and formats durations and windows of time, in the syntax of settings,
+// the API and the CLI.
 package timefmt
 
 import (
@@ -15,14 +15,15 @@ const day = 24 * time.Hour
 // Forever is the duration that never ends.
 const Forever = time.Duration(math.MaxInt64)
 
-// units of a duration, largest first. A year has 365 days.
+// units are the units of a duration, largest first. A year has 365 days.
 var units = []struct {
 	name string
 	unit time.Duration
 }{{"y", 365 * day}, {"w", 7 * day}, {"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
 
-// ParseDuration reads a duration: "forever", or whole numbers with the units
-// y (365 days), w, d, h, m, s, largest first, as in 90d or 1y6h.
+// ParseDuration parses a duration: "forever", or whole numbers with units, as in 90d or 1y6h.
+//
+// The units are y (365 days), w, d, h, m and s, largest first.
 func ParseDuration(s string) (time.Duration, error) {
 	if s == "forever" {
 		return Forever, nil
@@ -48,8 +49,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// FormatDuration writes a duration as [ParseDuration] reads it; fractions of a
-// second, which it cannot write, it writes as Go does.
+// FormatDuration formats a duration in the syntax of [ParseDuration]. Durations with fractions
+// of a second, which that syntax lacks, are formatted as in Go.
 func FormatDuration(d time.Duration) string {
 	switch {
 	case d == Forever:

@@ -15,7 +15,7 @@ const (
 	year = 365 * day
 )
 
-func TestParseDuration(t *testing.T) {
+func TestParseDuration_Examples(t *testing.T) {
 	tests := []struct {
 		reason, in string
 		want       time.Duration
@@ -72,7 +72,7 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
-func TestFormatDuration(t *testing.T) {
+func TestFormatDuration_Examples(t *testing.T) {
 	for want, in := range map[string]time.Duration{
 		"forever": timefmt.Forever, "0s": 0, "1s": time.Second, "1m": time.Minute, "1h30m": 90 * time.Minute,
 		"1d": day, "36h0m0.5s": 36*time.Hour + 500*time.Millisecond, "1d12h": 36 * time.Hour,
@@ -86,8 +86,8 @@ func TestFormatDuration(t *testing.T) {
 	}
 }
 
-// Whole seconds that a retention can have are read as they were written.
-func TestDurationRoundTrip(t *testing.T) {
+// TestDuration_RoundTrip formats and parses whole seconds up to the longest retention.
+func TestDuration_RoundTrip(t *testing.T) {
 	gen := rapid.OneOf(
 		rapid.Int64Range(0, int64(100*year/time.Second)),
 		rapid.Int64Range(0, 100*int64(time.Hour/time.Second)),

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// granularities are the ways of writing a stretch of time, and its length.
+// granularities are the layouts of windows, with their lengths.
 var granularities = []struct {
 	layout string
 	end    func(time.Time) time.Time
@@ -20,8 +20,9 @@ var granularities = []struct {
 	{"2006-01-02T15:04", func(t time.Time) time.Time { return t.Add(time.Minute) }},
 }
 
-// ParseWindow reads a year, month, day, hour or minute, in UTC, as the window
-// that it is: 2024, 2024-12, 2024-12-01, 2024-12-01T14 or 2024-12-01T14:30.
+// ParseWindow parses a year, month, day, hour or minute in UTC as a window of that length.
+//
+// Examples are 2024, 2024-12, 2024-12-01, 2024-12-01T14 and 2024-12-01T14:30.
 func ParseWindow(s string) (varve.Window, error) {
 	for _, g := range granularities {
 		if len(s) != len(g.layout) {
@@ -33,5 +34,5 @@ func ParseWindow(s string) (varve.Window, error) {
 			return w, nil
 		}
 	}
-	return varve.Window{}, fmt.Errorf("%s is no year, month, day, hour or minute from 1970 to 2261: write it as in 2024-12, 2024-12-01 or 2024-12-01T14", quote.Text(s))
+	return varve.Window{}, fmt.Errorf("%s is not a year, month, day, hour or minute from 1970 to 2261: write it as in 2024-12, 2024-12-01 or 2024-12-01T14", quote.Text(s))
 }

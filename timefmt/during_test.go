@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-func TestParseWindow(t *testing.T) {
+func TestParseWindow_Examples(t *testing.T) {
 	for _, c := range []struct{ text, from, to string }{
 		{"2024", "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"},
 		{"2024-02", "2024-02-01T00:00:00Z", "2024-03-01T00:00:00Z"},

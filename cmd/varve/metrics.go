@@ -45,7 +45,7 @@ func backlog(ctx context.Context, e *engine.Engine) func() float64 {
 	return func() float64 {
 		ctx, cancel := context.WithTimeout(ctx, backlogWithin)
 		defer cancel()
-		if n, err := e.Counter.Backlog(ctx); err == nil {
+		if n, err := e.Aggregator.Backlog(ctx); err == nil {
 			last = n
 		}
 		return float64(last)

@@ -83,22 +83,22 @@ func recountRollups(ctx context.Context, c *config.Config, s *local.Store, losse
 		return []wire.Damage{{Place: "all series", Problem: sayRecountOff}}, s.Recounted(ctx)
 	}
 	if len(gaps) > 0 {
-		if list, err = mendSeries(ctx, c, s, gaps, losses); err != nil {
+		if list, err = repairSeries(ctx, c, s, gaps, losses); err != nil {
 			return list, fmt.Errorf("recount roll-ups: %w", err)
 		}
 	}
 	return list, s.Recounted(ctx)
 }
 
-func mendSeries(ctx context.Context, c *config.Config, s *local.Store, gaps []rollup.Gap, losses []local.Loss) (list []wire.Damage, err error) {
+func repairSeries(ctx context.Context, c *config.Config, s *local.Store, gaps []rollup.Gap, losses []local.Loss) (list []wire.Damage, err error) {
 	all, err := seriesOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	raw := query.New(query.Options{Reader: s, Catalog: s, Streams: streams.New(s, now), Policy: c.Policy(), Now: now, Layouts: c.Layouts()})
-	worker := rollup.NewWorker(rollup.WorkerOptions{Items: s, Raw: raw, Now: now, Holder: "embedded", Resent: c.Resent()})
+	source := query.New(query.Options{Reader: s, Catalog: s, Streams: streams.New(s, now), Policy: c.Policy(), Now: now, Layouts: c.Layouts()})
+	aggregator := rollup.NewAggregator(rollup.AggregatorOptions{Items: s, Source: source, Now: now, Holder: "embedded", Resent: c.Resent()})
 	for _, series := range all {
-		done, err := worker.Mend(ctx, series, gaps, goneOf(c, series, losses))
+		done, err := aggregator.Repair(ctx, series, gaps, goneOf(c, series, losses))
 		if err != nil {
 			return list, err
 		}

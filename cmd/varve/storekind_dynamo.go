@@ -106,7 +106,7 @@ func expiredBy(p *retention.Policy) func(grid.Table) bool {
 
 // verifyTables reads the rows of all tables, and compares a sample of roll-ups with
 // their readings.
-func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done rollup.Sampled, err error) {
+func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done rollup.Outcomes, err error) {
 	options, err := dynamoOptions(ctx, c)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func verification(rate int64, sample *rollup.Sample, found func(wire.Damage)) dy
 func checkSample(
 	ctx context.Context, sample *rollup.Sample, seed uint64, r *rollup.Reader,
 	alive func(context.Context, varve.Series, time.Time) (bool, error), found func(wire.Damage),
-) (rollup.Sampled, error) {
+) (rollup.Outcomes, error) {
 	done, err := sample.Check(ctx, r, alive, func(d rollup.Difference) {
 		found(wire.Damage{Place: d.Series.String(), Problem: fmt.Sprintf("%s (seed %d)", d.String(), seed)})
 	})
@@ -64,14 +64,14 @@ func checkSample(
 }
 
 // sampledText says how many roll-ups were compared.
-func sampledText(done rollup.Sampled, seed uint64) string {
+func sampledText(done rollup.Outcomes, seed uint64) string {
 	var parts []string
 	for _, p := range []struct {
 		outcome rollup.Outcome
 		text    string
 	}{
 		{rollup.ReadingGone, "skipped, as their readings have expired or were dropped"},
-		{rollup.YetToCount, "skipped, as they have yet to be counted"},
+		{rollup.Dirty, "skipped, as they have yet to be counted"},
 		{rollup.Unreadable, "skipped, as their readings are damaged"},
 	} {
 		if n := done[p.outcome]; n > 0 {
@@ -90,7 +90,7 @@ func aliveBy(policy *retention.Policy, known *devices.Registry) func(context.Con
 			return false, err
 		}
 		for _, class := range policy.Classes {
-			least = min(least, policy.Keep(s.Stream, class.Name))
+			least = min(least, policy.RetentionOf(s.Stream, class.Name))
 		}
 		return at.After(retention.Cutoff(now(), least)), nil
 	}
@@ -103,7 +103,7 @@ func sampleFolder(ctx context.Context, s *local.Store, sample *rollup.Sample) er
 		return err
 	}
 	for _, series := range all {
-		err := rollup.Hours(ctx, s, series, func(at time.Time) { sample.Add(series, at) })
+		err := rollup.ScanHours(ctx, s, series, func(at time.Time) { sample.Add(series, at) })
 		if err != nil && !errors.Is(err, store.ErrDamaged) { // that is reported already
 			return err
 		}

@@ -135,7 +135,7 @@ var private = map[string]map[string]bool{
 	"store/local/sst":     nil,
 	"store/dynamo":        set("lot", "place", "way", "noted", "met", "meet", "closes", "steady", "spare", "condemn", "giveUp", "putUnseen", "writeApart"),
 	"query":               set("each", "goThrough", "offer", "alone", "dry", "spent", "keeps"),
-	"rollup":              set("marker", "mark", "count", "counter", "worker", "rest", "found", "one", "again", "each"),
+	"rollup":              set("marker", "mark", "counter", "worker", "rest", "found", "one", "again", "each"),
 	"alerts":              alerting,
 	"devices":             alerting,
 	"devicelog":           alerting,

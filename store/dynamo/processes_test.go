@@ -188,11 +188,11 @@ func TestCreate_ContinuesInterruptedCreation(t *testing.T) {
 	if _, err := a.rotator.Run(t.Context()); err == nil {
 		t.Fatal("the rotation succeeded without the right to set the TTL")
 	}
-	if h := a.rotator.Health(); h.Ready != 0 || h.Usable {
+	if h := a.rotator.Health(); h.Ahead.Existing != 0 || h.Usable {
 		t.Errorf("health %+v", h)
 	}
 	b.rotate()
-	if h := b.rotator.Health(); h.Ready != h.Needed || !h.Usable {
+	if h := b.rotator.Health(); h.Ahead.Existing != h.Ahead.Wanted || !h.Usable {
 		t.Errorf("health %+v", h)
 	}
 	name := b.table().Name()

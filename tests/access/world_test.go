@@ -120,7 +120,7 @@ func (w *world) fill(t *testing.T) {
 	w.turn(noon)
 	for n := 1; n > 0; {
 		var err error
-		if n, err = w.Counter.Run(t.Context()); err != nil {
+		if n, err = w.Aggregator.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

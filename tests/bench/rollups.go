@@ -84,7 +84,7 @@ func (b *bench) count() error {
 	}
 	begin, marks := time.Now(), 0
 	for {
-		n, err := e.Counter.Run(context.Background())
+		n, err := e.Aggregator.Run(context.Background())
 		if err != nil {
 			return errors.Join(err, e.Close())
 		}

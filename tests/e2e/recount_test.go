@@ -115,7 +115,7 @@ func counted(t *testing.T, h hourly) (dir string) {
 	}
 	h.write(t, e)
 	ahead.Store(int64(4 * time.Hour))
-	if n, err := e.Counter.Run(t.Context()); err != nil || n == 0 {
+	if n, err := e.Aggregator.Run(t.Context()); err != nil || n == 0 {
 		t.Fatalf("%d marks are taken, %v", n, err)
 	}
 	if err := e.Close(); err != nil {
@@ -211,7 +211,7 @@ func TestVerify_ComparesRollupsOnDynamoDB(t *testing.T) {
 	h := hourly{}
 	h.write(t, e)
 	ahead.Store(int64(4 * time.Hour))
-	if n, err := e.Counter.Run(t.Context()); err != nil || n == 0 {
+	if n, err := e.Aggregator.Run(t.Context()); err != nil || n == 0 {
 		t.Fatalf("%d marks are taken, %v", n, err)
 	}
 	dir := t.TempDir()

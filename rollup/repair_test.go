@@ -29,7 +29,7 @@ func (w *world) rollupItems() (list []store.Item) {
 	return list
 }
 
-// lose deletes the items of a gap, as repair does with a lost range.
+// lose deletes the items of a gap, as a repair of the store does.
 func (w *world) lose(from, to int) rollup.Gap {
 	w.t.Helper()
 	list := w.rollupItems()[from:to]
@@ -43,11 +43,11 @@ func (w *world) lose(from, to int) rollup.Gap {
 	return rollup.Gap{First: keys[0], Last: keys[len(keys)-1]}
 }
 
-// mend recounts a gap in all series.
-func (w *world) mend(g rollup.Gap, gone ...varve.Window) (all rollup.Mended) {
+// repair repairs a gap in all series.
+func (w *world) repair(g rollup.Gap, gone ...varve.Window) (all rollup.Repaired) {
 	w.t.Helper()
 	for _, device := range devices {
-		m, err := w.worker(0).Mend(context.Background(), seriesOf(device), []rollup.Gap{g}, gone)
+		m, err := w.aggregator(0).Repair(context.Background(), seriesOf(device), []rollup.Gap{g}, gone)
 		if err != nil {
 			w.t.Fatalf("%v", err)
 		}
@@ -71,9 +71,9 @@ func (w *world) fill(rng *rand.Rand) {
 	}
 }
 
-// TestMend_RestoresLostItems: whatever range of partials and marks is lost,
-// roll-ups equal a recount of the stored readings afterwards.
-func TestMend_RestoresLostItems(t *testing.T) {
+// TestRepair_RestoresLostItems loses ranges of partials and markers. After a repair, roll-ups
+// must equal a recount of the stored readings.
+func TestRepair_RestoresLostItems(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t)
@@ -88,7 +88,7 @@ func TestMend_RestoresLostItems(t *testing.T) {
 		n := len(w.rollupItems())
 		from := rng.IntN(n)
 		g := w.lose(from, from+1+rng.IntN(n-from))
-		m := w.mend(g)
+		m := w.repair(g)
 		w.check("mended")
 		if len(m.Lost) > 0 {
 			t.Errorf("seed %d: %v are said to be lost", seed, m.Lost)
@@ -96,25 +96,25 @@ func TestMend_RestoresLostItems(t *testing.T) {
 		w.clock = w.clock.Add(3 * time.Hour)
 		(&steps{world: w}).finish()
 		w.check("at rest")
-		w.atRest()
+		w.checkStored()
 	}
 }
 
-// TestMend_ChangesNothingThatIsWhole: where nothing is lost, nothing is written.
-func TestMend_ChangesNothingThatIsWhole(t *testing.T) {
+// TestRepair_LeavesCompletePartials repairs roll-ups without a loss. The repair must not write.
+func TestRepair_LeavesCompletePartials(t *testing.T) {
 	w := newWorld(t)
 	w.fill(rand.New(rand.NewPCG(1, 1)))
 	w.clock = w.clock.Add(3 * time.Hour)
 	(&steps{world: w}).finish()
-	if m := w.mend(rollup.Gap{}); m.Hours+m.Days+len(m.Lost) != 0 {
+	if m := w.repair(rollup.Gap{}); m.Hours+m.Days+len(m.Lost) != 0 {
 		t.Errorf("%+v", m)
 	}
 }
 
-// TestMend_NamesHoursWithoutReadings: of hours whose readings are gone, intact
-// partials stay, and lost ones are named.
-func TestMend_NamesHoursWithoutReadings(t *testing.T) {
-	m := turnOfMonth(t)
+// TestRepair_NamesHoursWithoutReadings repairs hours whose readings are gone. Existing partials
+// must remain, and lost ones must be reported.
+func TestRepair_NamesHoursWithoutReadings(t *testing.T) {
+	m := endOfMonth(t)
 	old := m.clock.Truncate(time.Hour)
 	var gone []varve.Reading
 	for i := range 3 {
@@ -133,7 +133,7 @@ func TestMend_NamesHoursWithoutReadings(t *testing.T) {
 	items := m.rollupItems()
 	at := slices.IndexFunc(items, func(it store.Item) bool { return it.SK[0] == 'H' })
 	lost := m.lose(at, at+1) // the oldest hour
-	done := m.mend(lost)
+	done := m.repair(lost)
 	day := old.Add(-2 * time.Hour).Truncate(24 * time.Hour)
 	if want := (varve.Window{From: day, To: day.Add(24 * time.Hour)}); done.Hours+done.Days != 0 || len(done.Lost) != 1 || done.Lost[0] != want {
 		t.Errorf("%+v, want %v lost", done, want)
@@ -146,7 +146,7 @@ func TestMend_NamesHoursWithoutReadings(t *testing.T) {
 	m.compare("the other hours", got, m.expected("a", rollup.Hourly))
 	// With the day's partial lost, too, it is known only that readings are gone.
 	all := m.lose(0, len(m.rollupItems()))
-	done = m.mend(all, varve.Window{From: varve.AllTime().From, To: old.Add(time.Hour)})
+	done = m.repair(all, varve.Window{From: varve.AllTime().From, To: old.Add(time.Hour)})
 	if done.Hours != 2 || done.Days == 0 || len(done.Lost) != 1 || done.Lost[0].To != old.Add(time.Hour) {
 		t.Errorf("%+v, want what is before %s lost", done, old.Add(time.Hour))
 	}

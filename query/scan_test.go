@@ -12,10 +12,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestEach: all copies that are still in a table are there, whether they have
-// expired or not; one of each reading is the first. A table that goes meanwhile
-// makes an error.
-func TestEach(t *testing.T) {
+// TestScanCopies_IncludesExpired scans copies in tables, expired or not, and finds one first copy
+// of each reading. A table that is dropped during a scan causes an error.
+func TestScanCopies_IncludesExpired(t *testing.T) {
 	w := newWorld(t, 70*day, 70*day, 1)
 	long := start.AddDate(0, -2, 0)
 	first := reading("a", long, long, "x", 1)
@@ -28,10 +27,11 @@ func TestEach(t *testing.T) {
 		t.Fatalf("%d are alive: the test is wrong", len(got))
 	}
 	each := func(w *world, window varve.Window) (got []varve.Reading, err error) {
-		err = w.engine.Each(t.Context(), device("a"), window, func(r *varve.Reading, first bool) {
-			if first {
-				got = append(got, r.Clone())
+		err = w.engine.ScanCopies(t.Context(), device("a"), window, func(c store.Copy) error {
+			if c.First {
+				got = append(got, c.Reading.Clone())
 			}
+			return nil
 		})
 		return got, err
 	}
@@ -53,9 +53,9 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEach_NamesFirstCopy: of the copies of a reading in several tables, the one
-// that arrived first is the first, whether it has expired or not.
-func TestEach_NamesFirstCopy(t *testing.T) {
+// TestScanCopies_NamesFirstCopy scans copies of a reading in several tables. Only the copy that
+// arrived first is the first one, expired or not.
+func TestScanCopies_NamesFirstCopy(t *testing.T) {
 	w := newWorld(t, day, 40*day, 1)
 	begin := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	for i, c := range []struct {
@@ -76,11 +76,12 @@ func TestEach_NamesFirstCopy(t *testing.T) {
 		Retention: func(context.Context, string, string) (time.Duration, error) { return time.Hour, nil },
 	})
 	var copies, first []string
-	err := e.Each(t.Context(), device("a"), varve.AllTime(), func(r *varve.Reading, isFirst bool) {
-		v := r.Field("value").String()
-		if copies = append(copies, v); isFirst {
+	err := e.ScanCopies(t.Context(), device("a"), varve.AllTime(), func(c store.Copy) error {
+		v := c.Reading.Field("value").String()
+		if copies = append(copies, v); c.First {
 			first = append(first, v)
 		}
+		return nil
 	})
 	if err != nil || !slices.Equal(copies, []string{"1", "2", "3", "4"}) || !slices.Equal(first, []string{"1"}) {
 		t.Errorf("%v, of which %v are first, %v", copies, first, err)

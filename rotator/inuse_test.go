@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// TestNeeded: a table that is needed is not dropped, and the plan says why; when
-// it cannot be told, none is dropped, and all else is done.
-func TestNeeded(t *testing.T) {
+// TestRun_DropsNoTableInUse reports a table as in use: the plan must skip it with the reason.
+// If the tables in use are unknown, the run must not drop any table, and must apply all other
+// actions.
+func TestRun_DropsNoTableInUse(t *testing.T) {
 	w := runWorld(t)
 	if _, err := w.rotator.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -28,11 +29,11 @@ func TestNeeded(t *testing.T) {
 	unsure, asked := errors.New("the registry is away"), 0
 	r := rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: w.policy, Now: w.now, Holder: "needing",
-		Needed: func(context.Context) (func(grid.Table, time.Time) string, error) {
+		TablesInUse: func(context.Context) (func(grid.Table, time.Time) string, error) {
 			asked++
 			return func(t grid.Table, _ time.Time) string {
 				if t == first {
-					return "somebody counts it"
+					return "roll-ups need it"
 				}
 				return ""
 			}, unsure
@@ -52,8 +53,10 @@ func TestNeeded(t *testing.T) {
 			t.Errorf("%s is planned for what is needed", a.Kind)
 		}
 	}
-	if !slices.ContainsFunc(p.Kept, func(k rotator.Kept) bool { return k.Table == first && strings.Contains(k.Reason, "somebody counts it") }) {
-		t.Errorf("the plan does not say why: %+v", p.Kept)
+	if !slices.ContainsFunc(p.Skipped, func(k rotator.Skipped) bool {
+		return k.Table == first && strings.Contains(k.Reason, "roll-ups need it")
+	}) {
+		t.Errorf("the plan does not say why: %+v", p.Skipped)
 	}
 	if _, err = r.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -8,13 +8,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Each calls each with every copy of every reading of a series in a window that
-// was acknowledged before and is still in a table, expired or not. First reports
-// that no other copy in a table arrived before.
+// ScanCopies calls scan for each stored copy of each reading of a series in a window.
+// Copies come in the order of positions. They include expired readings that have not been
+// dropped, and all readings that were acknowledged before.
 //
-// The copies are good during the call only. Each fails if a table was dropped
-// meanwhile: some are missing then that there were.
-func (e *Engine) Each(ctx context.Context, s varve.Series, w varve.Window, each func(r *varve.Reading, first bool)) error {
+// A copy is valid only until scan returns. ScanCopies ends with the first error of scan. It
+// fails if a table was dropped during the scan, because copies may be missing then.
+func (e *Engine) ScanCopies(ctx context.Context, s varve.Series, w varve.Window, scan func(store.Copy) error) error {
 	rows, err := e.Open(ctx, Query{Series: s, Window: w, Consistent: true, Expired: true})
 	if err != nil {
 		return err
@@ -32,14 +32,18 @@ func (e *Engine) Each(ctx context.Context, s varve.Series, w varve.Window, each 
 		}
 		if rows.alone(first) {
 			for i := range first.page {
-				each(&first.page[i], true)
+				if err := scan(store.Copy{Reading: &first.page[i], First: true}); err != nil {
+					return err
+				}
 			}
 			first.page = nil
 			continue
 		}
 		same = rows.copies(same[:0], first)
 		for i, r := range same {
-			each(r, i == 0)
+			if err := scan(store.Copy{Reading: r, First: i == 0}); err != nil {
+				return err
+			}
 		}
 	}
 	if missing := rows.coverage.Missing; len(missing) > 0 {

@@ -13,18 +13,18 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// puts counts the marks that are put, and how often; it can fail.
+// puts counts calls of PutAll and their items. It can fail.
 type puts struct {
 	*mem.Store
-	calls, marks int
-	err          error
+	calls, markers int
+	err            error
 }
 
 func (p *puts) PutAll(ctx context.Context, items []store.Item) error {
 	if p.err != nil {
 		return p.err
 	}
-	p.calls, p.marks = p.calls+1, p.marks+len(items)
+	p.calls, p.markers = p.calls+1, p.markers+len(items)
 	return p.Store.PutAll(ctx, items)
 }
 
@@ -32,13 +32,13 @@ func bare(device string, at time.Time) varve.Reading {
 	return varve.Reading{Series: varve.Series{Tenant: "acme", Stream: "weather", Device: device}, Time: at}
 }
 
-// TestMarks promises which marks are put for readings at a time, and until when
-// the readings may be written.
-func TestMarks(t *testing.T) {
+// TestMarkDirty_ChoosesMarkers checks the markers for readings at a time, and the time until
+// which the readings may be written.
+func TestMarkDirty_ChoosesMarkers(t *testing.T) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	clock := noon
 	items := &puts{Store: mem.New(nil)}
-	m := rollup.NewMarker(items, func() time.Time { return clock })
+	m := rollup.NewTracker(items, func() time.Time { return clock })
 	steps := []struct {
 		reason string
 		now    time.Duration // after noon
@@ -62,7 +62,7 @@ func TestMarks(t *testing.T) {
 		for _, ago := range s.ago {
 			readings = append(readings, bare("a", clock.Add(-ago)))
 		}
-		by, err := m.Mark(t.Context(), clock, readings, make([]varve.Verdict, len(readings)))
+		by, err := m.MarkDirty(t.Context(), clock, readings, make([]varve.Verdict, len(readings)))
 		if err != nil || !by.Equal(noon.Add(s.by)) {
 			t.Errorf("%s: by %s, want %s, %v", s.reason, by.Sub(noon), s.by, err)
 		}
@@ -76,7 +76,7 @@ func TestMarks(t *testing.T) {
 				continue
 			}
 			seen[it.SK] = true
-			put = append(put, markText(t, it.SK))
+			put = append(put, markerText(t, it.SK))
 		}
 		if got := strings.Join(put, "; "); got != s.put {
 			t.Errorf("%s: %q, want %q", s.reason, got, s.put)
@@ -84,8 +84,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// markText writes a mark's key as people read times.
-func markText(t *testing.T, sk string) string {
+// markerText formats the key of a marker, with times of day.
+func markerText(t *testing.T, sk string) string {
 	t.Helper()
 	part := strings.Split(sk, "#")
 	at := func(sec string) string {
@@ -98,33 +98,34 @@ func markText(t *testing.T, sk string) string {
 	return at(part[1]) + " until " + at(part[3]) + ", " + strings.TrimPrefix(part[4], "0") + "h"
 }
 
-// TestManyMarks promises one call of the store for a batch, none for what has a
-// verdict, days of arrival around midnight, and nothing remembered that failed.
-func TestManyMarks(t *testing.T) {
+// TestMarkDirty_PutsBatchOnce expects one call of the store for a batch, and none for readings
+// with a verdict. Around midnight, both arrival days must be marked. Failed writes must not be
+// remembered.
+func TestMarkDirty_PutsBatchOnce(t *testing.T) {
 	clock := time.Date(2026, 11, 21, 23, 50, 0, 0, time.UTC)
 	items := &puts{Store: mem.New(nil), err: errors.New("no")}
-	m := rollup.NewMarker(items, func() time.Time { return clock })
+	m := rollup.NewTracker(items, func() time.Time { return clock })
 	var readings []varve.Reading
 	for i := range 100 {
 		readings = append(readings, bare(string(rune('0'+i)), clock), bare(string(rune('0'+i)), clock.Add(1)))
 	}
 	verdicts := make([]varve.Verdict, len(readings))
 	verdicts[0], verdicts[1] = varve.Reject(varve.CodeMalformed, "x"), varve.Reject(varve.CodeMalformed, "x")
-	if _, err := m.Mark(t.Context(), clock, readings, verdicts); !errors.Is(err, items.err) {
+	if _, err := m.MarkDirty(t.Context(), clock, readings, verdicts); !errors.Is(err, items.err) {
 		t.Errorf("%v", err)
 	}
 	items.err = nil
 	for range 2 {
-		if _, err := m.Mark(t.Context(), clock, readings, verdicts); err != nil || items.calls != 1 || items.marks != 2*99 {
-			t.Errorf("%d calls, %d marks, %v", items.calls, items.marks, err)
+		if _, err := m.MarkDirty(t.Context(), clock, readings, verdicts); err != nil || items.calls != 1 || items.markers != 2*99 {
+			t.Errorf("%d calls, %d marks, %v", items.calls, items.markers, err)
 		}
 	}
-	if _, err := m.Mark(t.Context(), clock, readings[:2], verdicts); err != nil || items.calls != 1 && items.marks != 2*99 {
+	if _, err := m.MarkDirty(t.Context(), clock, readings[:2], verdicts); err != nil || items.calls != 1 && items.markers != 2*99 {
 		t.Errorf("nothing to mark: %d calls, %v", items.calls, err)
 	}
 	// A request of yesterday's marks all days since.
 	clock = clock.Add(30 * time.Hour)
-	if _, err := m.Mark(t.Context(), clock.Add(-30*time.Hour), readings[2:3], verdicts[2:3]); err != nil || items.marks != 2*99+3 {
-		t.Errorf("%d marks, %v", items.marks, err)
+	if _, err := m.MarkDirty(t.Context(), clock.Add(-30*time.Hour), readings[2:3], verdicts[2:3]); err != nil || items.markers != 2*99+3 {
+		t.Errorf("%d marks, %v", items.markers, err)
 	}
 }

@@ -20,7 +20,7 @@ type marker struct {
 	before func()
 }
 
-func (m *marker) Mark(_ context.Context, _ time.Time, _ []varve.Reading, verdicts []varve.Verdict) (time.Time, error) {
+func (m *marker) MarkDirty(_ context.Context, _ time.Time, _ []varve.Reading, verdicts []varve.Verdict) (time.Time, error) {
 	for _, v := range verdicts {
 		if v.Outcome == 0 {
 			m.told++
@@ -36,7 +36,7 @@ func (m *marker) Mark(_ context.Context, _ time.Time, _ []varve.Reading, verdict
 // will not be are not, and that none is written which cannot be marked.
 func TestMark(t *testing.T) {
 	m := &marker{by: noon.Add(time.Hour), err: errDisk}
-	w := newWorld(func(o *router.Options) { o.Marker = m })
+	w := newWorld(func(o *router.Options) { o.Tracker = m })
 	send := func() string {
 		return words(w.send(t, reading("weather", noon, 1), varve.Reading{}, reading("weather", noon.Add(48*time.Hour), 1), reading("brief", noon, 1)))
 	}
@@ -61,7 +61,7 @@ func TestMark(t *testing.T) {
 func TestMarkInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &marker{}
-		w := newWorld(func(o *router.Options) { o.Marker, o.Now = m, time.Now })
+		w := newWorld(func(o *router.Options) { o.Tracker, o.Now = m, time.Now })
 		m.by = time.Now().Add(10 * time.Minute)
 		w.store.set(&w.store.write, func(grid.Table) error { <-time.After(11 * time.Minute); return nil })
 		if got := words(w.send(t, reading("weather", time.Now(), 1))); got != "unavailable" {
@@ -82,7 +82,7 @@ func TestMarkInTime(t *testing.T) {
 func TestMarkGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	m := &marker{by: noon.Add(time.Hour), err: context.Canceled, before: func() { cancel(errDisk) }}
-	w := newWorld(func(o *router.Options) { o.Marker = m })
+	w := newWorld(func(o *router.Options) { o.Tracker = m })
 	q, err := w.Admit()
 	if err != nil {
 		t.Fatal(err)

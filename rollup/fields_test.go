@@ -11,7 +11,33 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// wide is a reading with 256 fields of its own, whose names have 70 bytes.
+// TestFields_AreCountedInLinearTime recounts an hour of readings with 256 unique fields each,
+// far below the time limit. A query for one field must return only that field.
+func TestFields_AreCountedInLinearTime(t *testing.T) {
+	const readings, limit = 400, 10 * time.Second
+	r, q := counting(t, time.Hour, readings, distinct(256))
+	begun := time.Now()
+	all, err := r.Read(t.Context(), q)
+	if err != nil || len(all.Rollups) != 1 {
+		t.Fatalf("%d roll-ups, %v", len(all.Rollups), err)
+	}
+	if p := &all.Rollups[0]; p.Readings != readings || len(p.Fields) != 256*readings {
+		t.Errorf("%d readings of %d fields", p.Readings, len(p.Fields))
+	}
+	if took := time.Since(begun); took > limit {
+		t.Errorf("it took %s", took)
+	}
+	q.Fields = distinct(256)(7)[3:4]
+	if one, err := r.Read(t.Context(), q); err != nil || len(one.Rollups[0].Fields) != 1 || one.Rollups[0].Field(q.Fields[0]).Count != 1 {
+		t.Errorf("%+v, %v", one.Rollups, err)
+	}
+	q.Period = rollup.Hourly
+	if again, err := r.Read(t.Context(), q); err != nil || len(again.Rollups) != 1 {
+		t.Errorf("%d roll-ups, %v", len(again.Rollups), err)
+	}
+}
+
+// wide returns a reading with 256 fields of its own. Their names have 70 bytes.
 func (w *world) wide(at time.Time) varve.Reading {
 	r := w.reading("a", at)
 	r.Fields = nil
@@ -22,7 +48,7 @@ func (w *world) wide(at time.Time) varve.Reading {
 	return r
 }
 
-// sendWide sends so many wide readings, four minutes apart.
+// sendWide sends wide readings, four minutes apart.
 func (w *world) sendWide(n int) (sent []varve.Reading) {
 	w.t.Helper()
 	for range n {
@@ -36,8 +62,7 @@ func (w *world) sendWide(n int) (sent []varve.Reading) {
 	return sent
 }
 
-// checkWide compares the only roll-up there is with a recount of readings, none
-// of whose fields any other has.
+// checkWide compares the only roll-up with a recount of readings without common fields.
 func checkWide(t *testing.T, what string, r *rollup.Reader, sent []varve.Reading) {
 	t.Helper()
 	for _, period := range []rollup.Period{rollup.Hourly, rollup.Daily} {
@@ -62,21 +87,21 @@ func checkWide(t *testing.T, what string, r *rollup.Reader, sent []varve.Reading
 	}
 }
 
-// TestManyFieldsOnDynamoDB: an hour whose fields are more than an item holds is
-// counted: its marks go, and no table is kept for it.
-func TestManyFieldsOnDynamoDB(t *testing.T) {
+// TestFields_ExceedItemOnDynamoDB aggregates an hour with more fields than an item can hold.
+// Its markers must be deleted, and no table may remain in use.
+func TestFields_ExceedItemOnDynamoDB(t *testing.T) {
 	d := newOnDynamo(t, time.Date(2026, 11, 20, 9, 0, 30, 0, time.UTC))
-	reader := rollup.NewReader(d.store, d.raw, d.resent)
+	reader := rollup.NewReader(d.store, d.source, d.resent)
 	sent := d.sendWide(12)
 	checkWide(t, "marked", reader, sent)
 	d.clock = d.clock.Add(3 * time.Hour)
 	for d.run() > 0 {
 	}
-	if n, err := d.counter.Backlog(t.Context()); err != nil || n != 0 || d.marks == 0 {
-		t.Errorf("%d marks are left, %d were taken, %v", n, d.marks, err)
+	if n, err := d.aggregator.Backlog(t.Context()); err != nil || n != 0 || d.markers == 0 {
+		t.Errorf("%d markers are left, %d were taken, %v", n, d.markers, err)
 	}
 	checkWide(t, "at rest", reader, sent)
-	needed, err := d.counter.Needed(t.Context())
+	needed, err := d.aggregator.TablesInUse(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,14 +116,13 @@ func TestManyFieldsOnDynamoDB(t *testing.T) {
 	}
 }
 
-// TestPartsTorn: a worker that dies between the items of partials, in whatever
-// order they come, leaves nothing behind that is read. The next one counts it
-// all.
-func TestPartsTorn(t *testing.T) {
+// TestParts_TornWriteIsNotRead stops an aggregator between two items, in either order. Reads
+// must ignore the written items, and the next aggregator must recount all.
+func TestParts_TornWriteIsNotRead(t *testing.T) {
 	const items = 4 // of an hour and of its day, with 2,560 fields
 	for torn := range 2 * items {
 		w := newWorld(t)
-		m, reader := &steps{world: w}, rollup.NewReader(w.store, w.raw(w.now), w.resent)
+		m, reader := &steps{world: w}, rollup.NewReader(w.store, w.source(w.now), w.resent)
 		sent := w.sendWide(5)
 		w.clock = w.clock.Add(3 * time.Hour)
 		m.finish()
@@ -109,7 +133,7 @@ func TestPartsTorn(t *testing.T) {
 		}
 		w.clock = w.clock.Add(3 * time.Hour)
 		w.store.torn, w.store.backwards = torn/2+1, torn%2 == 0
-		if _, err := w.worker(0).Run(t.Context()); err == nil {
+		if _, err := w.aggregator(0).Run(t.Context()); err == nil {
 			t.Fatalf("it did not die after %d items", torn/2)
 		}
 		m.heal()
@@ -120,11 +144,10 @@ func TestPartsTorn(t *testing.T) {
 	}
 }
 
-// TestPartMissing: where a part is not there that should be, there is no answer
-// rather than a wrong one.
-func TestPartMissing(t *testing.T) {
+// TestParts_MissingPartFailsRead deletes a part. Reads must fail.
+func TestParts_MissingPartFailsRead(t *testing.T) {
 	w := newWorld(t)
-	reader := rollup.NewReader(w.store, w.raw(w.now), w.resent)
+	reader := rollup.NewReader(w.store, w.source(w.now), w.resent)
 	sent := w.sendWide(12)
 	w.clock = w.clock.Add(3 * time.Hour)
 	(&steps{world: w}).finish()

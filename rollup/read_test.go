@@ -12,18 +12,17 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// turnOfMonth begins a world ten minutes before the month ends.
-func turnOfMonth(t *testing.T) *steps {
+// endOfMonth returns a world ten minutes before the end of a month.
+func endOfMonth(t *testing.T) *steps {
 	w := newWorld(t)
 	w.clock = time.Date(2026, 11, 30, 23, 50, 0, 0, time.UTC)
 	return &steps{world: w}
 }
 
-// TestEarlierCopyComesLater: a reading that arrived in December was counted there
-// when a copy is stored that had arrived in November, with a request that took
-// its time. It counts once.
-func TestEarlierCopyComesLater(t *testing.T) {
-	m := turnOfMonth(t)
+// TestRead_EarlierCopyStoredLater counts a reading in December. Then a slow request stores a
+// copy that arrived in November. The reading must count once.
+func TestRead_EarlierCopyStoredLater(t *testing.T) {
+	m := endOfMonth(t)
 	r := m.reading("a", m.clock.Add(-time.Minute))
 	m.send(0, func() {
 		m.clock = m.clock.Add(30 * time.Minute)
@@ -33,20 +32,19 @@ func TestEarlierCopyComesLater(t *testing.T) {
 		m.check("before the copy")
 	}, r)
 	if len(m.model) != 1 || len(m.model[key(&r)].tables) != 2 {
-		t.Fatalf("the test is wrong: %+v", m.model)
+		t.Fatalf("the test is ineffective: %+v", m.model)
 	}
 	m.check("with the copy")
 	m.clock = m.clock.Add(3 * time.Hour)
 	m.finish()
 	m.check("in the end")
-	m.atRest()
+	m.checkStored()
 }
 
-// TestEmptiedBeforeItsDay: an hour that was counted is emptied by a copy that had
-// arrived earlier, and its day is counted only later, because another hour of it
-// is marked for longer, of which nothing was stored.
-func TestEmptiedBeforeItsDay(t *testing.T) {
-	m := turnOfMonth(t)
+// TestRead_HourEmptiedBeforeDay stores an earlier copy, which empties a counted hour. Its day
+// is added up later, because another hour of it remains marked.
+func TestRead_HourEmptiedBeforeDay(t *testing.T) {
+	m := endOfMonth(t)
 	r := m.reading("a", m.clock.Add(-time.Minute))
 	m.send(0, func() {
 		m.clock = m.clock.Add(30 * time.Minute)
@@ -58,12 +56,12 @@ func TestEmptiedBeforeItsDay(t *testing.T) {
 	m.store.calls = 2
 	m.send(1, nil, m.reading("a", r.Time.Add(-5*time.Hour)))
 	if !m.store.down {
-		t.Fatal("the test is wrong: the router lives")
+		t.Fatal("the test is ineffective: the router lives")
 	}
 	m.heal()
 	for range 2 {
 		m.clock = m.clock.Add(20 * time.Minute)
-		if n, err := m.worker(0).Run(t.Context()); err != nil || n == 0 {
+		if n, err := m.aggregator(0).Run(t.Context()); err != nil || n == 0 {
 			t.Fatalf("%d taken, %v", n, err)
 		}
 		m.check("counted in part")
@@ -71,16 +69,16 @@ func TestEmptiedBeforeItsDay(t *testing.T) {
 	}
 	m.finish()
 	m.check("in the end")
-	m.atRest()
+	m.checkStored()
 }
 
-// TestEarlierCopyComesDuringRead: the same, while roll-ups are read, at any step
-// of writing and of reading.
-func TestEarlierCopyComesDuringRead(t *testing.T) {
+// TestRead_EarlierCopyStoredDuringRead stores an earlier copy during a read, at each step of
+// both.
+func TestRead_EarlierCopyStoredDuringRead(t *testing.T) {
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
 		for write := range 5 {
 			for read := range 10 {
-				m := turnOfMonth(t)
+				m := endOfMonth(t)
 				r := m.reading("a", m.clock.Add(-time.Minute))
 				q, err := m.routers[0].Admit()
 				if err != nil {
@@ -126,10 +124,10 @@ func TestEarlierCopyComesDuringRead(t *testing.T) {
 	}
 }
 
-// TestFirstCopyCounts: of copies with one id and different values, what arrived
-// first counts, also at the turn of a month.
-func TestFirstCopyCounts(t *testing.T) {
-	m := turnOfMonth(t)
+// TestRead_FirstCopyCounts stores copies with different values. The copy that arrived first
+// must count.
+func TestRead_FirstCopyCounts(t *testing.T) {
+	m := endOfMonth(t)
 	id, err := varve.ParseID("one")
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +146,7 @@ func TestFirstCopyCounts(t *testing.T) {
 	}
 }
 
-// rotate runs the rotator, and there reports whether a table is there.
+// rotate runs the rotator.
 func (w *world) rotate() {
 	w.t.Helper()
 	if _, err := w.rotator.Run(context.Background()); err != nil {
@@ -156,7 +154,7 @@ func (w *world) rotate() {
 	}
 }
 
-func (w *world) there(table grid.Table) bool {
+func (w *world) tableExists(table grid.Table) bool {
 	infos, err := w.store.Tables(context.Background(), store.Filter{Prefixes: []string{"v"}, Window: varve.AllTime()})
 	if err != nil {
 		w.t.Fatalf("%v", err)
@@ -164,12 +162,11 @@ func (w *world) there(table grid.Table) bool {
 	return slices.ContainsFunc(infos, func(in store.Info) bool { return in.Table == table })
 }
 
-// TestComesAgainEveryDay: a device sends a reading of November again every day,
-// with a new one of the same hour. The first copy's table goes all the same, not
-// before what came again while it was alive is counted for good; and at every
-// moment the reading counts once.
-func TestComesAgainEveryDay(t *testing.T) {
-	m := turnOfMonth(t)
+// TestRead_ResentEveryDay resends a reading every day, with a new one of the same hour. The
+// reading must always count once, and the table of the first copy must be dropped when it is
+// due.
+func TestRead_ResentEveryDay(t *testing.T) {
+	m := endOfMonth(t)
 	r := m.reading("a", m.clock)
 	m.send(0, nil, r)
 	first := m.model[key(&r)].tables[0]
@@ -181,27 +178,27 @@ func TestComesAgainEveryDay(t *testing.T) {
 		}
 		m.check("before counting")
 		m.finish()
-		if m.rotate(); gone.IsZero() && !m.there(first) {
+		if m.rotate(); gone.IsZero() && !m.tableExists(first) {
 			gone = m.clock
 		}
 		m.check("after")
 	}
 	m.clock = m.clock.Add(4 * time.Hour)
 	m.finish()
-	m.atRest()
-	due := first.Window().To.Add(keep + rollup.CountedFor)
+	m.checkStored()
+	due := first.Window().To.Add(lifetime + rollup.RecountWindow)
 	if gone.Before(due) || gone.After(due.Add(12*time.Hour)) {
 		t.Errorf("the table went at %s, want %s", gone, due)
 	}
 	if c := m.model[key(&r)]; len(c.copies) != 2 {
-		t.Errorf("the test is wrong: %d copies", len(c.copies))
+		t.Errorf("the test is ineffective: %d copies", len(c.copies))
 	}
 }
 
-// TestComesAgainExpired: a reading that is resent after it expired counts once,
-// whether the first copy is still there or not.
-func TestComesAgainExpired(t *testing.T) {
-	m := turnOfMonth(t)
+// TestRead_ResentAfterExpiry resends expired readings, before and after the first copy is
+// dropped. Each must count once.
+func TestRead_ResentAfterExpiry(t *testing.T) {
+	m := endOfMonth(t)
 	r := m.reading("a", m.clock)
 	m.send(0, nil, r)
 	first := m.model[key(&r)].tables[0]
@@ -211,8 +208,8 @@ func TestComesAgainExpired(t *testing.T) {
 	m.check("a new one of its hour")
 	m.clock = m.clock.Add(2 * time.Hour)
 	m.send(0, nil, r)
-	if !m.there(first) || len(m.model[key(&r)].copies) != 2 {
-		t.Fatal("the test is wrong")
+	if !m.tableExists(first) || len(m.model[key(&r)].copies) != 2 {
+		t.Fatal("the test is ineffective")
 	}
 	m.check("the first copy is there")
 	for range 10 {
@@ -221,16 +218,16 @@ func TestComesAgainExpired(t *testing.T) {
 		m.rotate()
 		m.check("later")
 	}
-	if m.there(first) {
+	if m.tableExists(first) {
 		t.Error("the table stays")
 	}
 	m.clock = m.clock.AddDate(0, 1, 0)
 	m.send(0, nil, r)
 	if len(m.model[key(&r)].copies) != 3 {
-		t.Fatal("the test is wrong")
+		t.Fatal("the test is ineffective")
 	}
 	m.check("the first copy is gone")
 	m.clock = m.clock.Add(4 * time.Hour)
 	m.finish()
-	m.atRest()
+	m.checkStored()
 }

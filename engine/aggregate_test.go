@@ -101,12 +101,12 @@ func TestCountingFails(t *testing.T) {
 func TestTablesStayToBeCounted(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		e := open(t, engine.Options{Store: mem.New(nil), Grace: time.Hour, NoRollups: off})
-		want := rollup.CountedFor
+		want := rollup.RecountWindow
 		if off {
 			want = 0
 		}
-		if p := e.Rotator.Policy(); p.Count != want || p.Grace != time.Hour {
-			t.Errorf("without roll-ups %v: %s and %s", off, p.Count, p.Grace)
+		if p := e.Rotator.Policy(); p.RecountGrace != want || p.Grace != time.Hour {
+			t.Errorf("without roll-ups %v: %s and %s", off, p.RecountGrace, p.Grace)
 		}
 	}
 }

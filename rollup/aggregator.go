@@ -1,0 +1,250 @@
+package rollup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/lease"
+	"github.com/varvedb/varve/store"
+)
+
+const (
+	// leaseTTL is the lifetime of a run's lease without a check.
+	leaseTTL = 5 * time.Minute
+	// pageTimeout bounds the work between two checks of the lease. It is shorter than the
+	// remaining lifetime after a check.
+	pageTimeout = 2 * time.Minute
+	// pageMarkers is the number of markers between two checks of the lease.
+	pageMarkers = 500
+	// runMarkers is the approximate number of markers after which a run ends.
+	runMarkers = 20_000
+)
+
+// AggregatorOptions configure an aggregator. Items, Source, Now and Holder are required.
+type AggregatorOptions struct {
+	Items  store.Items
+	Source Source
+	Now    func() time.Time
+	Holder string // identifies this process in the lease
+	Resent Resent
+	// Parallel is the number of groups that are recounted at a time. 0 means 1.
+	Parallel int
+}
+
+// Aggregator recounts the hours of due markers and stores their partials. One process of the
+// cluster aggregates at a time. It may stop after any step.
+type Aggregator struct {
+	records
+	now      func() time.Time
+	lease    lease.Manager
+	parallel int
+}
+
+// NewAggregator returns an aggregator.
+func NewAggregator(o AggregatorOptions) *Aggregator {
+	return &Aggregator{
+		records: records{items: o.Items, source: o.Source, resent: o.Resent}, now: o.Now, parallel: max(1, o.Parallel),
+		lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL},
+	}
+}
+
+// Run processes due markers, up to a limit, and returns their number. If a group fails, its
+// markers remain, and the other groups continue. Run fails with lease.ErrHeld while another
+// process aggregates.
+func (g *Aggregator) Run(ctx context.Context) (processed int, err error) {
+	l, err := g.lease.Acquire(ctx, "rollups")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, l.Release(context.WithoutCancel(ctx))) }()
+	due := g.now().Add(-markerGrace).Unix()
+	first := int(due/60) % markerShards // so that no shard is always last
+	var errs []error
+	for i := range markerShards {
+		if processed >= runMarkers {
+			break
+		}
+		n, err := g.aggregateShard(ctx, l, markerPartition((first+i)%markerShards), due)
+		processed += n
+		if errs = append(errs, err); errors.Is(err, lease.ErrLost) || ctx.Err() != nil {
+			break
+		}
+	}
+	return processed, errors.Join(errs...)
+}
+
+// aggregateShard processes the due markers of one partition of the index.
+func (g *Aggregator) aggregateShard(ctx context.Context, l *lease.Lease, pk string, due int64) (processed int, err error) {
+	q := store.ItemQuery{Index: store.GSI1, PK: pk, To: fmt.Sprintf("%010d", due), Limit: pageMarkers}
+	var errs []error
+	for {
+		if err := l.Check(ctx); err != nil {
+			return processed, errors.Join(append(errs, err)...)
+		}
+		page, err := g.items.Query(ctx, q)
+		if err != nil {
+			return processed, errors.Join(append(errs, fmt.Errorf("due markers: %w", err))...)
+		}
+		n, err := g.aggregatePage(ctx, page.Items, due)
+		processed, errs = processed+n, append(errs, err)
+		if !page.More || processed >= runMarkers || ctx.Err() != nil {
+			return processed, errors.Join(errs...)
+		}
+		q.After = &page.Items[len(page.Items)-1]
+	}
+}
+
+// aggregatePage processes the groups of some markers, several at a time.
+func (g *Aggregator) aggregatePage(ctx context.Context, items []store.Item, due int64) (processed int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
+	groups, err := groupsOf(items)
+	if err != nil {
+		return 0, err
+	}
+	counts, errs := make([]int, len(groups)), make([]error, len(groups))
+	var tasks errgroup.Group
+	tasks.SetLimit(g.parallel)
+	for i := range groups {
+		tasks.Go(func() error {
+			counts[i], errs[i] = g.aggregateGroup(ctx, groups[i], due)
+			return nil
+		})
+	}
+	err = tasks.Wait()
+	for _, n := range counts {
+		processed += n
+	}
+	return processed, errors.Join(append(errs, err)...)
+}
+
+// aggregateGroup recounts the hours of a group's due markers, stores their partials, and then
+// deletes the markers. If no other marker of the group remains, it stores the day's partial,
+// too. Until the markers are deleted, readers recount the hours themselves.
+func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (int, error) {
+	day := daySpan(of.day)
+	all, err := g.markers(ctx, of.series, day)
+	if err != nil {
+		return 0, err
+	}
+	// The index may be outdated. A marker that was deleted has been processed, and the tables
+	// of its readings may be dropped.
+	whole := true // all dirty hours of the group are recounted now
+	var processed []dirtyMarker
+	for _, m := range all {
+		switch {
+		case m.arrival != of.arrival:
+		case m.until < due:
+			processed = append(processed, m)
+		default:
+			whole = false
+		}
+	}
+	if len(processed) == 0 {
+		return 0, nil
+	}
+	stored := partialSet{}
+	if whole || of.mayHaveCopies(g.now()) {
+		if stored, err = g.hourPartials(ctx, of.series, day, nil); err != nil {
+			return 0, fmt.Errorf("roll-ups of %s: %w", of.series, err)
+		}
+	}
+	c := newRecount(g.resent, tally{sketch: &sketch{}}, dirtySlots(processed, day), dirtySlots(all, day), stored)
+	recounted, err := g.recountSlots(ctx, of.series, c)
+	if err != nil {
+		return 0, err
+	}
+	if !whole {
+		stored = nil
+	}
+	if err := g.writePartials(ctx, of, recounted, stored); err != nil {
+		return 0, fmt.Errorf("roll-ups of %s: %w", of.series, err)
+	}
+	keys := make([]store.Key, len(processed))
+	for i, m := range processed {
+		keys[i] = m.key(of.series)
+	}
+	if err := g.items.DeleteAll(ctx, keys); err != nil {
+		return 0, fmt.Errorf("delete dirty markers of %s: %w", of.series, err)
+	}
+	return len(processed), nil
+}
+
+// writePartials writes the recounted partials of a group. If stored is not nil, it holds the
+// other hours of the day, and the day's partial is written, too.
+//
+// A slot that has only copies of readings that count elsewhere is written as an empty partial.
+// Without it, the copies would look like uncounted readings after those partials lose their
+// tables. A slot without readings and copies remains as it is: its table was dropped after it
+// was marked for a rebuild, or no reading of it was ever stored.
+func (g *Aggregator) writePartials(ctx context.Context, of group, recounted map[slot]*Partial, stored partialSet) error {
+	maps.DeleteFunc(recounted, func(_ slot, p *Partial) bool { return p.isEmpty() })
+	var puts []store.Item
+	for at, p := range recounted {
+		puts = append(puts, p.items(hourKey(of.series, at.hour, at.arrival), maxPartBytes)...)
+	}
+	if stored != nil {
+		sum, err := of.sum(recounted, stored)
+		if err != nil {
+			return err
+		}
+		if !sum.isEmpty() {
+			puts = append(puts, sum.items(dayKey(of.series, of.day, of.arrival), maxPartBytes)...)
+		}
+	}
+	return g.items.PutAll(ctx, puts)
+}
+
+// group identifies the markers of a series, a day and an arrival day.
+type group struct {
+	series       varve.Series
+	day, arrival int64
+}
+
+// groupsOf returns the groups of some markers, in order.
+func groupsOf(items []store.Item) (groups []group, err error) {
+	for i := range items {
+		s, m, err := parseMarker(items[i].Key)
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, group{s, m.day(), m.arrival})
+	}
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(a.series.Compare(b.series), cmp.Compare(a.day, b.day), cmp.Compare(a.arrival, b.arrival))
+	})
+	return slices.Compact(groups), nil
+}
+
+// mayHaveCopies reports whether the group may include copies of readings whose tables are
+// dropped. Until the third day of the group ends, all tables exist whose readings were alive
+// when it began. Readings of that day or later had not expired then.
+func (g group) mayHaveCopies(now time.Time) bool {
+	return g.arrival > g.day || now.After(Daily.start(g.arrival).Add(RecountWindow-24*time.Hour))
+}
+
+// sum adds up the hours of a group: the recounted ones, and the other stored ones.
+func (g group) sum(recounted map[slot]*Partial, stored partialSet) (*Partial, error) {
+	var sum tally
+	for at, p := range stored {
+		if at.arrival != g.arrival || recounted[at] != nil {
+			continue
+		}
+		if err := p.checkComplete(); err != nil {
+			return nil, fmt.Errorf("%s: %w", Hourly.start(at.hour).Format(time.RFC3339), err)
+		}
+		sum.merge(p)
+	}
+	for _, p := range recounted {
+		sum.merge(p)
+	}
+	return sum.result(), nil
+}

@@ -1,0 +1,217 @@
+package rollup
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// markerShards is the number of index partitions over which markers are spread.
+const markerShards = 16
+
+const partitionPrefix = "ROLLUP#"
+
+func partitionOf(s varve.Series) string { return partitionPrefix + s.String() }
+
+// SeriesPrefix returns the prefix of the partitions that hold roll-ups.
+func SeriesPrefix() string { return partitionPrefix }
+
+// ParseSeries returns the series of a partition that holds roll-ups.
+func ParseSeries(pk string) (s varve.Series, ok bool) {
+	name, ok := strings.CutPrefix(pk, partitionPrefix)
+	tenant, path, ok1 := strings.Cut(name, "/")
+	stream, device, ok2 := strings.Cut(path, "/")
+	return varve.Series{Tenant: tenant, Stream: stream, Device: device}, ok && ok1 && ok2
+}
+
+// hourKey returns the key of the partial of an hour and an arrival day.
+func hourKey(s varve.Series, hour, arrival int64) store.Key {
+	return store.Key{PK: partitionOf(s), SK: hourKeyFrom(hour) + "#" + dayText(arrival)}
+}
+
+// dayKey returns the key of the partial of a day and an arrival day.
+func dayKey(s varve.Series, day, arrival int64) store.Key {
+	return store.Key{PK: partitionOf(s), SK: dayKeyFrom(day) + "#" + dayText(arrival)}
+}
+
+// hourKeyFrom returns the lower bound of the sort keys of hourly partials from an hour on.
+func hourKeyFrom(hour int64) string { return fmt.Sprintf("H#%010d", hour*hourSeconds) }
+
+// dayKeyFrom returns the lower bound of the sort keys of daily partials from a day on.
+func dayKeyFrom(day int64) string { return "D#" + dayText(day) }
+
+// partKey returns the key of a further item of a partial. Parts are numbered from 1, and
+// sort after the first item, in order.
+func partKey(first store.Key, part int) store.Key {
+	return store.Key{PK: first.PK, SK: fmt.Sprintf("%s#%04d", first.SK, part)}
+}
+
+// parsePartialKey parses the sort key of an item of a partial. The first item is part 0. For
+// partials of days, the slot's hour is the day.
+func parsePartialKey(sk string) (at slot, part int64, err error) {
+	columns := strings.Split(sk, "#")
+	if len(columns) != 3 && len(columns) != 4 {
+		return at, 0, fmt.Errorf("%q is not a key of a roll-up", sk)
+	}
+	var errs [3]error
+	if columns[0] == "D" {
+		at.hour, errs[0] = parseDay(columns[1])
+	} else {
+		at.hour, errs[0] = strconv.ParseInt(columns[1], 10, 64)
+		at.hour = hourOf(at.hour)
+	}
+	at.arrival, errs[1] = parseDay(columns[2])
+	if len(columns) == 4 {
+		part, errs[2] = strconv.ParseInt(columns[3], 10, 64)
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return at, 0, fmt.Errorf("%q is not a key of a roll-up: %w", sk, err)
+	}
+	return at, part, nil
+}
+
+// dirtyMarker records that readings may be missing in the stored partials of some hours, for
+// readings of a series that arrive on one day.
+type dirtyMarker struct {
+	from    int64 // the first hour
+	hours   int64 // 1, or 24 for a whole day
+	arrival int64 // the arrival day
+	until   int64 // the end, in unix seconds
+}
+
+func (m dirtyMarker) covers(hour int64) bool { return hour >= m.from && hour < m.from+m.hours }
+
+// day returns the day of event time. All hours of a marker are on one day.
+func (m dirtyMarker) day() int64 { return m.from / dayHours }
+
+// keySuffix returns the part of a marker's keys that distinguishes markers with one first hour.
+func (m dirtyMarker) keySuffix() string {
+	return fmt.Sprintf("#%s#%010d#%02d", dayText(m.arrival), m.until, m.hours)
+}
+
+func (m dirtyMarker) key(s varve.Series) store.Key {
+	return store.Key{PK: partitionOf(s), SK: markerKeyFrom(m.from) + m.keySuffix()}
+}
+
+// markerKeyFrom returns the lower bound of the sort keys of markers from an hour on.
+func markerKeyFrom(hour int64) string { return fmt.Sprintf("X#%010d", hour*hourSeconds) }
+
+// item returns the item of a marker. Its keys hold all of its data.
+func (m dirtyMarker) item(s varve.Series) store.Item {
+	return store.Item{Key: m.key(s), GSI1: store.Key{
+		PK: markerPartition(int(xxhash.Sum64String(s.String()) % markerShards)),
+		SK: fmt.Sprintf("%010d#%s#%010d", m.until, s, m.from*hourSeconds) + m.keySuffix(),
+	}}
+}
+
+// markerPartition returns an index partition of markers. They are sorted by their end.
+func markerPartition(shard int) string { return fmt.Sprintf("DIRTY#%02d", shard) }
+
+// parseMarker parses the key of a marker.
+func parseMarker(k store.Key) (s varve.Series, m dirtyMarker, err error) {
+	wrong := fmt.Errorf("item %s %s: not the key of a dirty marker", k.PK, k.SK)
+	s, ok := ParseSeries(k.PK)
+	parts := strings.Split(k.SK, "#")
+	if !ok || len(parts) != 5 {
+		return s, m, wrong
+	}
+	from, err1 := strconv.ParseInt(parts[1], 10, 64)
+	arrival, err2 := parseDay(parts[2])
+	until, err3 := strconv.ParseInt(parts[3], 10, 64)
+	hours, err4 := strconv.ParseInt(parts[4], 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
+		return s, m, wrong
+	}
+	return s, dirtyMarker{from: hourOf(from), hours: hours, arrival: arrival, until: until}, nil
+}
+
+// dirtySlots returns the slots that markers cover, within a span.
+func dirtySlots(markers []dirtyMarker, within span) map[slot]bool {
+	dirty := map[slot]bool{}
+	for _, m := range markers {
+		for h := max(m.from, within.from); h < min(m.from+m.hours, within.to); h++ {
+			dirty[slot{h, m.arrival}] = true
+		}
+	}
+	return dirty
+}
+
+// Gap is a range of registry keys whose items are lost, or may be outdated. Both ends belong
+// to the range. A zero end is open.
+type Gap struct{ First, Last store.Key }
+
+// HasRollups reports whether roll-ups of any series may lie in the gap.
+func (g Gap) HasRollups() bool {
+	return (g.First.IsZero() || g.First.PK < store.PrefixEnd(partitionPrefix)) && (g.Last.IsZero() || g.Last.PK >= partitionPrefix)
+}
+
+// Series returns the first and the last series of the gap, as text. An empty text is open.
+func (g Gap) Series() (first, last string) {
+	if name, ok := strings.CutPrefix(g.First.PK, partitionPrefix); ok {
+		first = name
+	}
+	if name, ok := strings.CutPrefix(g.Last.PK, partitionPrefix); ok {
+		last = name
+	}
+	return first, last
+}
+
+// days returns the days of event time whose roll-ups or markers may lie in the gap.
+func (g Gap) days(s varve.Series) (list []dayRange) {
+	pk := partitionOf(s)
+	if !g.First.IsZero() && g.First.PK > pk || !g.Last.IsZero() && g.Last.PK < pk {
+		return nil
+	}
+	first, last := "", "~"
+	if g.First.PK == pk {
+		first = g.First.SK
+	}
+	if g.Last.PK == pk {
+		last = g.Last.SK
+	}
+	for _, kind := range []string{"D", "H", "X"} {
+		if last < kind+"#" || first >= kind+"$" { // $ is the character after #
+			continue
+		}
+		r := allDays()
+		if day, ok := dayOfKey(kind, first); ok {
+			r.from = day
+		}
+		if day, ok := dayOfKey(kind, last); ok {
+			r.to = day + 1
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// dayRange is a range of days, without to.
+type dayRange struct{ from, to int64 }
+
+func (r dayRange) span() span { return span{r.from * dayHours, r.to * dayHours} }
+
+func allDays() dayRange {
+	all := varve.AllTime()
+	return dayRange{dayOf(all.From.Unix()), dayOf(all.To.Unix()) + 1}
+}
+
+// dayOfKey returns the day in a sort key of a kind: D, H or X.
+func dayOfKey(kind, sk string) (day int64, ok bool) {
+	columns, ok := strings.CutPrefix(sk, kind+"#")
+	if !ok {
+		return 0, false
+	}
+	text, _, _ := strings.Cut(columns, "#")
+	if kind == "D" {
+		day, err := parseDay(text)
+		return day, err == nil
+	}
+	sec, err := strconv.ParseInt(text, 10, 64)
+	return dayOf(sec), err == nil
+}

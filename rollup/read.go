@@ -1,0 +1,295 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// Limits of pages.
+const (
+	MaxLimit     = 10_000 // the most roll-ups that a page may have
+	DefaultLimit = 1_000  // the limit of queries without one
+)
+
+// Query selects roll-ups of one series.
+type Query struct {
+	Series varve.Series
+	Period Period
+	Window varve.Window // selects all periods that overlap it, as a whole
+	Fields []string     // if empty, all fields
+	Limit  int          // the most periods of a page; 0 means DefaultLimit
+}
+
+// Rollup is the aggregate of the readings of one period.
+type Rollup struct {
+	Start time.Time
+	Partial
+}
+
+// Page is a list of roll-ups, in order. It has no roll-ups of periods without readings.
+type Page struct {
+	Rollups []Rollup
+	// Next is the beginning of the next page's window. It is zero on the last page. Pages
+	// before the last one may be empty.
+	Next time.Time
+}
+
+// Reader reads roll-ups.
+type Reader struct{ records }
+
+// NewReader returns a reader.
+func NewReader(items store.Items, source Source, resent Resent) *Reader {
+	return &Reader{records{items: items, source: source, resent: resent}}
+}
+
+func (q *Query) validate() error {
+	if v := q.Series.Validate(); v.Outcome == varve.Rejected {
+		param := "device"
+		if v.Code == varve.CodeStreamInvalid {
+			param = "stream"
+		}
+		return varve.InvalidParam(param, "%s", v.Message)
+	}
+	if q.Period != Hourly && q.Period != Daily {
+		return varve.InvalidParam("period", "is missing: use hourly or daily")
+	}
+	if err := q.Window.Validate(); err != nil {
+		return varve.InvalidParam("to", "%s", err)
+	}
+	if q.Limit < 0 || q.Limit > MaxLimit {
+		return varve.InvalidParam("limit", "%d is not from 1 to %d", q.Limit, MaxLimit)
+	}
+	return nil
+}
+
+// span returns the hours of the periods that the window overlaps.
+func (q *Query) span() span {
+	all := varve.AllTime()
+	from, to := q.Window.From, q.Window.To
+	if from.Before(all.From) {
+		from = all.From
+	}
+	if to.After(all.To) {
+		to = all.To
+	}
+	if !from.Before(to) {
+		return span{}
+	}
+	n := q.Period.hours()
+	last := hourOf(to.Add(-1).Unix())
+	return span{hourOf(from.Unix()) / n * n, (last/n + 1) * n}
+}
+
+// Read returns the next page. Its roll-ups equal a recount of all distinct readings that were
+// acknowledged before the call.
+func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
+	if err := q.validate(); err != nil {
+		return Page{}, err
+	}
+	if q.Limit == 0 {
+		q.Limit = DefaultLimit
+	}
+	h := q.span()
+	for h.from < h.to {
+		b := pageBuilder{Reader: r, q: &q, only: fieldSetOf(q.Fields), hours: q.Period.hours(), span: h}
+		if p, err := b.build(ctx); !errors.Is(err, errMoved) {
+			return p, err
+		}
+	}
+	return Page{}, nil
+}
+
+// errMoved reports that a new marker may have moved readings between slots during a read.
+var errMoved = errors.New("readings moved between partials during the read")
+
+// pageBuilder builds one page. It reads markers first, and then partials: the partials of
+// slots without a marker are complete. The aggregator uses the opposite order.
+type pageBuilder struct {
+	*Reader
+	q       *Query
+	only    fieldSet
+	hours   int64 // in a period
+	span    span  // the hours of the page; it may shrink
+	markers []dirtyMarker
+	dirty   map[slot]bool
+	stored  partialSet // of hours or of days
+	// hourly holds the stored partials of all hours in periods with dirty hours.
+	hourly partialSet
+	totals map[int64]*tally // by period
+}
+
+func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
+	end := b.span.to
+	if b.markers, err = b.Reader.markers(ctx, b.q.Series, b.span); err != nil {
+		return page, err
+	}
+	if err := b.readStored(ctx); err != nil {
+		return page, err
+	}
+	b.trimToLimit()
+	b.totals = map[int64]*tally{}
+	if err := b.addStored(ctx); err != nil {
+		return page, err
+	}
+	if err := b.addRecounted(ctx); err != nil {
+		return page, err
+	}
+	for _, n := range slices.Sorted(maps.Keys(b.totals)) {
+		page.Rollups = append(page.Rollups, Rollup{Start: b.q.Period.start(n), Partial: *b.totals[n].result()})
+	}
+	if b.span.to < end {
+		page.Next = Hourly.start(b.span.to)
+	}
+	return page, nil
+}
+
+var errPageFull = errors.New("the page is full")
+
+// readStored reads the stored partials of at most one page.
+func (b *pageBuilder) readStored(ctx context.Context) error {
+	from, to := hourKeyFrom(b.span.from), hourKeyFrom(b.span.to)
+	if b.q.Period == Daily {
+		from, to = dayKeyFrom(b.span.from/b.hours), dayKeyFrom(b.span.to/b.hours)
+	}
+	b.stored = partialSet{}
+	last, periods := int64(-1), 0
+	q := store.ItemQuery{PK: partitionOf(b.q.Series), From: from, To: to, Consistent: true}
+	err := b.scanItems(ctx, q, func(it *store.Item) error {
+		at, part, err := parsePartialKey(it.SK)
+		if err != nil {
+			return err
+		}
+		if at.hour != last && part == 0 {
+			if last, periods = at.hour, periods+1; periods > b.q.Limit {
+				b.span.to = at.hour * b.hours
+				return errPageFull
+			}
+		}
+		return b.stored.addItem(it, at, part, b.only)
+	})
+	if err != nil && !errors.Is(err, errPageFull) {
+		return fmt.Errorf("roll-ups of %s: %w", b.q.Series, err)
+	}
+	return nil
+}
+
+// trimToLimit shortens the page if its stored and dirty periods exceed the limit.
+func (b *pageBuilder) trimToLimit() {
+	b.dirty = dirtySlots(b.markers, b.span)
+	periods := map[int64]bool{}
+	for at := range b.dirty {
+		periods[at.hour/b.hours] = true
+	}
+	for at := range b.stored {
+		periods[at.hour] = true
+	}
+	if len(periods) <= b.q.Limit {
+		return
+	}
+	b.span.to = slices.Sorted(maps.Keys(periods))[b.q.Limit] * b.hours
+	maps.DeleteFunc(b.dirty, func(at slot, _ bool) bool { return at.hour >= b.span.to })
+	maps.DeleteFunc(b.stored, func(at slot, _ *Partial) bool { return at.hour*b.hours >= b.span.to })
+}
+
+// add adds a partial to the total of a period.
+func (b *pageBuilder) add(period int64, p *Partial) error {
+	if err := p.checkComplete(); err != nil {
+		return fmt.Errorf("%s roll-up of %s of %s: %w", b.q.Period, b.q.Period.start(period).Format(time.RFC3339), b.q.Series, err)
+	}
+	switch t := b.totals[period]; {
+	case p.Readings == 0:
+	case t == nil:
+		b.totals[period] = &tally{sum: *p}
+	default:
+		t.merge(p)
+	}
+	return nil
+}
+
+// addExcept adds the partials that skip does not exclude. A period has n of their hours.
+func (b *pageBuilder) addExcept(partials map[slot]*Partial, n int64, skip func(slot) bool) error {
+	for at, p := range partials {
+		if skip(at) {
+			continue
+		}
+		if err := b.add(at.hour/n, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addStored adds the stored partials that are not dirty. For days with dirty hours, it adds
+// the other hours.
+func (b *pageBuilder) addStored(ctx context.Context) error {
+	isDirty := func(at slot) bool { return b.dirty[at] }
+	if b.q.Period == Hourly {
+		b.hourly = b.stored
+		return b.addExcept(b.stored, 1, isDirty)
+	}
+	b.hourly = partialSet{}
+	hours := map[slot]bool{} // of dirty days
+	for at := range b.dirty {
+		for h := range b.hours {
+			hours[slot{hour: at.hour/b.hours*b.hours + h}] = true
+		}
+	}
+	err := b.addExcept(b.stored, 1, func(at slot) bool { return hours[slot{hour: at.hour * b.hours}] })
+	if err != nil {
+		return err
+	}
+	for _, h := range spansOf(hours) {
+		stored, err := b.hourPartials(ctx, b.q.Series, h, b.only)
+		if err != nil {
+			return fmt.Errorf("roll-ups of %s: %w", b.q.Series, err)
+		}
+		if err := b.addExcept(stored, b.hours, isDirty); err != nil {
+			return err
+		}
+		maps.Copy(b.hourly, stored)
+	}
+	return nil
+}
+
+// addRecounted recounts the dirty slots and adds them.
+func (b *pageBuilder) addRecounted(ctx context.Context) error {
+	if len(b.dirty) == 0 {
+		return nil
+	}
+	c := newRecount(b.resent, tally{only: b.only}, b.dirty, b.dirty, b.hourly)
+	recounted, err := b.recountSlots(ctx, b.q.Series, c)
+	if err != nil {
+		return err
+	}
+	if err := b.addExcept(recounted, b.hours, func(slot) bool { return false }); err != nil {
+		return err
+	}
+	return b.checkUnmoved(ctx)
+}
+
+// checkUnmoved fails with errMoved if a reading may have been counted in two slots. That
+// happens if a copy with an earlier arrival is stored during the read. Before it is stored,
+// the slots of both copies have markers.
+func (b *pageBuilder) checkUnmoved(ctx context.Context) error {
+	hours := map[int64]bool{}
+	for at := range b.dirty {
+		hours[at.hour] = true
+	}
+	now, err := b.Reader.markers(ctx, b.q.Series, b.span)
+	if err != nil {
+		return err
+	}
+	for at := range dirtySlots(now, b.span) {
+		if hours[at.hour] && !b.dirty[at] {
+			return errMoved
+		}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// maxKnownMarkers is the number of markers that a tracker remembers.
+const maxKnownMarkers = 1 << 18
+
+// Tracker puts dirty markers before readings are written, and remembers them. It is safe for
+// concurrent use.
+type Tracker struct {
+	items store.Items
+	now   func() time.Time
+
+	mu      sync.RWMutex
+	streams map[streamKey]map[string][]knownMarker // stored markers, by device
+	size    int                                    // the number of markers in streams
+}
+
+type streamKey struct{ tenant, stream string }
+
+// knownMarker is a stored marker.
+type knownMarker struct {
+	dirtyMarker
+	late bool // its hour was not current
+}
+
+// NewTracker returns a tracker that puts markers into items.
+func NewTracker(items store.Items, now func() time.Time) *Tracker {
+	return &Tracker{items: items, now: now, streams: map[streamKey]map[string][]knownMarker{}}
+}
+
+// MarkDirty makes durable markers for the hours of the readings without a verdict. All
+// readings arrived at one time. MarkDirty returns the time until which they may be written:
+// later writes may be missing in roll-ups. If it fails, no reading may be written.
+func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error) {
+	now := t.now()
+	q := markRequest{
+		now: now.Unix(), valid: now.Add(validityMargin).Unix(), until: math.MaxInt64,
+		first: dayOf(arrived.Unix()), last: dayOf(now.Add(dayOverlap).Unix()),
+	}
+	// A copy that arrived on a later day may lie in another table. It no longer counts there
+	// after this write.
+	q.last = max(q.first, q.last)
+	t.findUnmarked(&q, readings, verdicts)
+	if len(q.unmarked) > 0 {
+		if err := t.items.PutAll(ctx, t.chooseMarkers(&q, readings)); err != nil {
+			return time.Time{}, fmt.Errorf("put dirty markers: %w", err)
+		}
+		t.rememberMarkers(&q)
+	}
+	if q.until == math.MaxInt64 { // no reading is to be written
+		return now.Add(validityMargin), nil
+	}
+	return time.Unix(q.until, 0).Add(-writeMargin), nil
+}
+
+// markRequest is one call of MarkDirty.
+type markRequest struct {
+	now, valid  int64 // unix seconds; only markers that end after valid are relied on
+	first, last int64 // the arrival days to mark
+	until       int64 // the earliest end of the markers
+	unmarked    []int // indexes of readings whose hour has no marker, the first of each series and hour in a row
+	chosen      map[varve.Series][]knownMarker
+}
+
+// findUnmarked finds the readings whose hours have no valid marker. It runs for each reading
+// of each write, so it is optimised for consecutive readings of one series or stream.
+func (t *Tracker) findUnmarked(q *markRequest, readings []varve.Reading, verdicts []varve.Verdict) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var last *varve.Reading
+	var hour int64
+	var devices map[string][]knownMarker
+	for i := range readings {
+		r := &readings[i]
+		if verdicts[i].Outcome != 0 {
+			continue
+		}
+		h := hourOf(r.Time.Unix())
+		if last != nil && h == hour && r.Device == last.Device && r.Stream == last.Stream && r.Tenant == last.Tenant {
+			continue
+		}
+		if last == nil || r.Stream != last.Stream || r.Tenant != last.Tenant {
+			devices = t.streams[streamKey{r.Tenant, r.Stream}]
+		}
+		last, hour = r, h
+		if until := q.coveredUntil(devices[r.Device], h); until > 0 {
+			q.until = min(q.until, until)
+		} else {
+			q.unmarked = append(q.unmarked, i)
+		}
+	}
+}
+
+// coveredUntil returns the time until which an hour is marked for all arrival days. It is 0 if
+// an arrival day has no valid marker.
+func (q *markRequest) coveredUntil(markers []knownMarker, hour int64) int64 {
+	earliest := int64(math.MaxInt64)
+	for day := q.first; day <= q.last; day++ {
+		until := int64(0)
+		for i := range markers {
+			if k := &markers[i]; k.arrival == day && k.until > q.valid && k.covers(hour) {
+				until = max(until, k.until)
+			}
+		}
+		earliest = min(earliest, until)
+	}
+	return earliest
+}
+
+// chooseMarkers chooses markers for the unmarked readings, and returns them as items.
+func (t *Tracker) chooseMarkers(q *markRequest, readings []varve.Reading) (items []store.Item) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	q.chosen = map[varve.Series][]knownMarker{}
+	for _, i := range q.unmarked {
+		r := &readings[i]
+		hour := hourOf(r.Time.Unix())
+		if q.coveredUntil(q.chosen[r.Series], hour) > 0 {
+			continue // by a marker for an earlier reading of this call
+		}
+		stored := t.streams[streamKey{r.Tenant, r.Stream}][r.Device]
+		for day := q.first; day <= q.last; day++ {
+			k := q.newMarker(hour, day, stored, q.chosen[r.Series])
+			q.until = min(q.until, k.until)
+			q.chosen[r.Series] = append(q.chosen[r.Series], k)
+			items = append(items, k.item(r.Series))
+		}
+	}
+	return items
+}
+
+// newMarker returns a marker for an hour. If the device has a valid marker for another late
+// hour of that day, the new one covers the whole day: an upload of many days needs few.
+func (q *markRequest) newMarker(hour, arrival int64, stored, chosen []knownMarker) knownMarker {
+	begin := hour * hourSeconds
+	if end := begin + hourSeconds; end > q.now && begin <= q.now+int64(dayOverlap/time.Second) {
+		return knownMarker{dirtyMarker: dirtyMarker{from: hour, hours: 1, arrival: arrival, until: end + int64(markerRounding/time.Second)}}
+	}
+	k := knownMarker{dirtyMarker: dirtyMarker{from: hour, hours: 1, arrival: arrival, until: lateMarkerEnd(q.now)}, late: true}
+	for _, markers := range [][]knownMarker{stored, chosen} {
+		for _, o := range markers {
+			if o.late && o.arrival == arrival && o.day() == k.day() && o.until > q.valid {
+				k.from, k.hours = k.day()*dayHours, dayHours
+			}
+		}
+	}
+	return k
+}
+
+// rememberMarkers remembers the chosen markers, which are stored now.
+func (t *Tracker) rememberMarkers(q *markRequest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.size > maxKnownMarkers {
+		t.forgetExpired(q.valid)
+	}
+	for s, markers := range q.chosen {
+		k := streamKey{s.Tenant, s.Stream}
+		devices := t.streams[k]
+		if devices == nil {
+			devices = map[string][]knownMarker{}
+			t.streams[streamKey{strings.Clone(s.Tenant), strings.Clone(s.Stream)}] = devices
+		}
+		var list []knownMarker
+		for _, o := range devices[s.Device] {
+			if o.until > q.valid {
+				list = append(list, o)
+			}
+		}
+		t.size += len(list) + len(markers) - len(devices[s.Device])
+		devices[strings.Clone(s.Device)] = append(list, markers...)
+	}
+}
+
+// forgetExpired removes the markers that are no longer valid. If many remain, it removes all:
+// putting a marker twice is harmless.
+func (t *Tracker) forgetExpired(valid int64) {
+	t.size = 0
+	for k, devices := range t.streams {
+		for device, markers := range devices {
+			left := 0
+			for _, o := range markers {
+				if o.until > valid {
+					left++
+				}
+			}
+			if left == 0 {
+				delete(devices, device)
+				continue
+			}
+			t.size += len(markers)
+		}
+		if len(devices) == 0 {
+			delete(t.streams, k)
+		}
+	}
+	if t.size > maxKnownMarkers/2 {
+		clear(t.streams)
+		t.size = 0
+	}
+}

@@ -1,0 +1,12 @@
+package store
+
+import "github.com/varvedb/varve"
+
+// Copy is one stored copy of a reading. A reading has several copies if it was sent in
+// several arrival months.
+type Copy struct {
+	// Reading is valid only until the function that receives the copy returns.
+	Reading *varve.Reading
+	// First reports that no other stored copy arrived earlier.
+	First bool
+}
