@@ -10,6 +10,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
 
@@ -97,7 +98,9 @@ func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local
 	log := a.logger(config.Log{Level: "warn"})
 	events := localEvents(log, a.fatal)
 	events.Lost = func(list []local.Loss) { losses = append(losses, list...) }
-	s, err := local.Open(local.Options{Dir: c.Store.Dir, Now: now, MinFree: -1, Salvage: true, Events: events})
+	// If API keys may be lost, requests still take one: the server must not open.
+	keysOn := apikeys.OnMark(now())
+	s, err := local.Open(local.Options{Dir: c.Store.Dir, Now: now, MinFree: -1, Salvage: true, Guarded: []store.Key{keysOn.Key}, Events: events})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,8 +108,7 @@ func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local
 	if err := s.Verify(ctx, local.Pace{}, func(local.Problem) {}); err != nil {
 		return nil, nil, err
 	}
-	// If API keys may be lost, requests still take one: the server must not open.
-	accepted, err := s.AcceptLosses(ctx, apikeys.OnMark(now()))
+	accepted, err := s.AcceptLosses(ctx, keysOn)
 	losses = append(losses, accepted...)
 	if err != nil {
 		return losses, nil, err

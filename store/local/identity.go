@@ -165,7 +165,7 @@ func (f *folder) checkParts() error {
 		return f.damaged(strings.Join(missing, " and ") + " is missing: mount its disk, or restore a backup")
 	}
 	if slices.Contains(missing, "journal") {
-		f.losses = append(f.losses, Loss{Reason: "journal was missing: what was not in pebble yet is lost"})
+		f.losses = append(f.losses, Loss{Journal: true, Reason: "journal was missing: what was not in pebble yet is lost"})
 	}
 	if slices.Contains(missing, "pebble") {
 		f.losses = append(f.losses, Loss{Reason: "pebble was missing: what was not in the journal is lost", Items: true})
