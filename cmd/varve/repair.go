@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/varvedb/varve/api/wire"
@@ -53,31 +54,50 @@ func repairCommand(a *app) *cobra.Command {
 
 // repairFolder repairs a data folder, or shows what a repair would do.
 func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) error {
-	found, lost := []wire.Damage{}, []local.Loss{}
+	found, harmless, lost := []wire.Damage{}, []wire.Damage{}, []local.Loss{}
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(p local.Problem) {
+		if p.Harmless {
+			harmless = append(harmless, damageOfProblem(&p))
+			return
+		}
 		found, lost = append(found, damageOfProblem(&p)), append(lost, p.Losses...)
 	}); err != nil {
 		return err
 	}
 	if !apply {
 		found = append(found, planRecount(c, lost, len(found) > 0)...)
-		return a.showRepair(found, "cannot be read", func() {
-			if len(found) > 0 {
-				fmt.Fprintln(a.err, "Nothing was changed: varve repair --apply sets this aside, keeps the rest, and accepts what is lost.")
-			}
-		})
+		return a.showRepairPlan(found, harmless)
 	}
 	losses, recounted, err := a.applyRepair(ctx, c)
 	if err != nil {
 		return err
 	}
-	list := []wire.Damage{}
+	list := harmless
 	for i := range losses {
 		list = append(list, wire.Damage{Place: losses[i].File, Problem: losses[i].Reason, Losses: []string{lossLine(&losses[i])}})
 	}
-	if err := a.showRepair(append(list, recounted...), "lost", func() {}); err != nil {
+	if err := a.showRepair(append(list, recounted...), "lost"); err != nil {
 		return err
 	}
+	return a.checkRepaired(ctx, c, losses)
+}
+
+// showRepairPlan shows what a repair would do.
+func (a *app) showRepairPlan(found, harmless []wire.Damage) error {
+	if err := a.showRepair(append(harmless, found...), "cannot be read"); err != nil {
+		return err
+	}
+	switch {
+	case len(found) > 0:
+		fmt.Fprintln(a.err, "Nothing was changed: varve repair --apply sets this aside, keeps the rest, and accepts what is lost.")
+	case len(harmless) > 0:
+		fmt.Fprintln(a.err, "Nothing was changed: varve repair --apply mends this, and nothing is lost.")
+	}
+	return nil
+}
+
+// checkRepaired verifies a folder after a repair, and names what the repair left.
+func (a *app) checkRepaired(ctx context.Context, c *config.Config, losses []local.Loss) error {
 	left := 0
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(local.Problem) { left++ }); err != nil {
 		return err
@@ -88,8 +108,12 @@ func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) er
 	if slices.ContainsFunc(losses, mayHoldKeys) {
 		fmt.Fprintln(a.err, "API keys may be among what is lost. If requests are refused without a key, make one with varve keys create.")
 	}
-	fmt.Fprintf(a.err, "The store verifies. What was damaged is kept in %s/damaged.\n", c.Store.Dir)
-	return nil
+	fmt.Fprintln(a.err, "The store verifies.")
+	kept, err := local.SetAside(c.Store.Dir)
+	if len(kept) > 0 {
+		fmt.Fprintf(a.err, "Damaged files are kept: %s. Delete them when you need them no more.\n", strings.Join(kept, ", "))
+	}
+	return err
 }
 
 // applyRepair opens the store in spite of damage, accepts the losses, and recounts
@@ -117,17 +141,13 @@ func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local
 	return losses, recounted, err
 }
 
-// showRepair shows findings, and calls then if they are shown to people.
-func (a *app) showRepair(list []wire.Damage, losses string, then func()) error {
+// showRepair shows findings.
+func (a *app) showRepair(list []wire.Damage, losses string) error {
 	g := listing{header: []string{"place", "problem", losses}, empty: "Nothing to repair."}
 	for _, d := range list {
 		for _, l := range append(d.Losses, "")[:max(1, len(d.Losses))] {
 			g.add(d.Place, d.Problem, l)
 		}
 	}
-	if err := a.show(&g, list); err != nil {
-		return err
-	}
-	then()
-	return nil
+	return a.show(&g, list)
 }

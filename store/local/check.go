@@ -20,6 +20,8 @@ type Problem struct {
 	File   string
 	Err    error
 	Losses []Loss // what cannot be read because of it
+	// Harmless: nothing is lost by it, and a repair mends it.
+	Harmless bool
 }
 
 // Pace says how fast a check reads.

@@ -219,10 +219,13 @@ func (s *Store) flushReplayed(segment uint64) error {
 func lossesOf(problems []journal.Problem) []Loss {
 	losses := make([]Loss, 0, len(problems))
 	for _, p := range problems {
-		losses = append(losses, Loss{Journal: true, Reason: "journal: " + p.String(), Segment: p.Segment, Bytes: p.To - p.From})
+		losses = append(losses, Loss{File: "journal/" + p.File, Journal: true, Reason: "journal: " + p.String(), Segment: p.Segment, Bytes: p.To - p.From})
 	}
 	return losses
 }
+
+// damagedSuffix ends the names of segments with problems.
+const damagedSuffix = ".damaged"
 
 // keepDamaged renames the segments with problems, so that they are not removed
 // with the others.
@@ -237,7 +240,7 @@ func (s *Store) keepDamaged(problems []journal.Problem) error {
 			continue // it is missing
 		}
 		kept[p.File] = true
-		if err := s.opts.FS.Rename(path, path+".damaged"); err != nil {
+		if err := s.opts.FS.Rename(path, path+damagedSuffix); err != nil {
 			return err
 		}
 	}
