@@ -71,7 +71,7 @@ func TestCheck_FailsClosedOnDamage(t *testing.T) {
 }
 
 // TestCheck_FailsClosedAfterJournalLoss: if the journal held the only key and is
-// lost, a repair lets nobody in without a key, also when it is cut off.
+// lost, requests without a key are refused after a repair, also if it is cut off.
 func TestCheck_FailsClosedAfterJournalLoss(t *testing.T) {
 	for _, lose := range []string{"journal", filepath.Join("journal", "0000000001.journal")} {
 		t.Run(filepath.Base(lose), func(t *testing.T) {

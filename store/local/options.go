@@ -34,8 +34,8 @@ type Options struct {
 	// Salvage opens a store whose journal or VARVE file is damaged: it recovers
 	// what it can, and reports the rest to Events.Lost.
 	Salvage bool
-	// Guarded are items that count as lost after damage to the journal, if they are
-	// missing: the journal may have held them.
+	// Guarded are items that count as lost if they are missing after damage to the
+	// journal. It may have held them.
 	Guarded []store.Key
 	// MinFree is how much room the disk must have for readings to be taken; other
 	// items are taken down to half of it, and what makes room always is.

@@ -147,7 +147,7 @@ func (s *Store) recover() error {
 		found.Changes += segment.Batches
 	}
 	losses := append(s.folder.losses, lossesOf(rep.Problems)...)
-	// It is recorded first: a repair that is cut off leaves no journal to tell it.
+	// It is recorded first: a repair that is cut off may leave no damaged journal.
 	if err := s.addUnknown(losses); err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// shortFS is a file system on which a file of Pebble's that ends before what is read
-// of it is damaged. Pebble takes that for an error of the disk, and tells nobody.
+// shortFS is a file system that reports a file of Pebble's as damaged if it ends early.
+// Pebble takes that for a passing error, and does not report it.
 type shortFS struct{ vfs.FS }
 
 // Open implements vfs.FS.
