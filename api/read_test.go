@@ -236,6 +236,14 @@ func TestReadFails(t *testing.T) {
 	if s.failures() != 1 {
 		t.Errorf("%d events", s.failures())
 	}
+	// One page was read, and is too short to be sent alone.
+	for _, form := range []string{"json", "ndjson", "csv"} {
+		r := s.get(with(readPath, "from", fmt.Sprint(old.Add(8*time.Millisecond).UnixMilli()), "format", form))
+		r.problem(http.StatusInternalServerError, "", "")
+		if r.header.Get("Trailer") != "" {
+			t.Errorf("%s: a problem with trailers %q", form, r.header.Get("Trailer"))
+		}
+	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+readPath, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +253,7 @@ func TestReadFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if _, err := io.ReadAll(resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) || s.failures() != 2 {
+	if _, err := io.ReadAll(resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) || s.failures() != 5 {
 		t.Errorf("%d, %v, %d events", resp.StatusCode, err, s.failures())
 	}
 	s.store.set(&s.store.read, func(grid.Table) error { return varve.Errorf(varve.Unavailable, "not now") })

@@ -24,11 +24,12 @@ func (s *Server) getReadings(w http.ResponseWriter, r *http.Request) {
 	defer a.release()
 	a.s, a.w, a.r = s, w, r
 	if err := a.send(); err != nil {
-		if a.begun {
+		if a.sent {
 			// The status is sent, so only a cut-off body can report the failure.
 			s.failed(r, err)
 			panic(http.ErrAbortHandler)
 		}
+		w.Header().Del("Trailer") // of the answer that is given up
 		s.fail(w, r, err)
 	}
 }

@@ -69,3 +69,57 @@ func TestCheck_FailsClosedOnDamage(t *testing.T) {
 		t.Errorf("after the loss was accepted, a key that is lost: %v, %v", grant, err)
 	}
 }
+
+// TestCheck_FailsClosedAfterJournalLoss: if the journal held the only key and is
+// lost, requests without a key are refused after a repair, also if it is cut off.
+func TestCheck_FailsClosedAfterJournalLoss(t *testing.T) {
+	for _, lose := range []string{"journal", filepath.Join("journal", "0000000001.journal")} {
+		t.Run(filepath.Base(lose), func(t *testing.T) {
+			dir := withKeyInJournal(t)
+			if err := os.RemoveAll(filepath.Join(dir, lose)); err != nil {
+				t.Fatal(err)
+			}
+			mark := apikeys.OnMark(time.Now())
+			s := reopen(t, local.Options{Dir: dir, MinFree: -1, Salvage: true, Guarded: []store.Key{mark.Key}})
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = reopen(t, local.Options{Dir: dir, MinFree: -1})
+			if on, err := apikeys.New(s, time.Now).On(t.Context()); !on || !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("after a repair that was cut off, keys are on: %v, %v", on, err)
+			}
+			if _, err := s.AcceptLosses(t.Context(), mark); err != nil {
+				t.Fatal(err)
+			}
+			if on, err := apikeys.New(s, time.Now).On(t.Context()); !on || err != nil {
+				t.Errorf("after the loss was accepted, keys are on: %v, %v", on, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func reopen(t *testing.T, o local.Options) *local.Store {
+	t.Helper()
+	s, err := local.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// withKeyInJournal returns a store's folder as a kill leaves it: the key that was
+// made is in the journal alone.
+func withKeyInJournal(t *testing.T) string {
+	t.Helper()
+	from, dir := filepath.Join(t.TempDir(), "running"), filepath.Join(t.TempDir(), "killed")
+	s := reopen(t, local.Options{Dir: from, MinFree: -1})
+	_, _, err := apikeys.New(s, time.Now).Create(t.Context(), apikeys.Draft{Name: "first", Tenant: varve.DefaultTenant, Scopes: apikeys.Admin})
+	err = errors.Join(err, os.CopyFS(dir, os.DirFS(from)), s.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

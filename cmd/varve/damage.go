@@ -94,8 +94,8 @@ func registerDamage(reg *prometheus.Registry, st *local.Store) {
 // known.
 func lossLine(l *local.Loss) string {
 	switch {
-	case l.Segment != 0 || l.Bytes != 0:
-		return fmt.Sprintf("%d bytes of journal segment %d; the series are unknown", l.Bytes, l.Segment)
+	case l.Journal:
+		return journalLine(l)
 	case l.Rebuilt && l.Items && l.FirstItem.IsZero() && l.LastItem.IsZero():
 		return "items of the registry may be older than they were: check API keys, rules and holds"
 	case l.Items:
@@ -110,6 +110,19 @@ func lossLine(l *local.Loss) string {
 		text += fmt.Sprintf(", events from %s to %s", l.From.Format(time.RFC3339), l.To.Format(time.RFC3339))
 	}
 	return text
+}
+
+// journalLine names what is lost of the journal.
+func journalLine(l *local.Loss) string {
+	const unknown = "; the series and items are unknown"
+	switch {
+	case l.Segment == 0:
+		return "readings and items of the last minutes before the damage" + unknown
+	case l.Bytes == 0:
+		return fmt.Sprintf("journal segment %d%s", l.Segment, unknown)
+	default:
+		return fmt.Sprintf("%d bytes of journal segment %d%s", l.Bytes, l.Segment, unknown)
+	}
 }
 
 // between names a range; empty ends are open.

@@ -149,7 +149,7 @@ func goneOf(c *config.Config, s varve.Series, losses []local.Loss) (gone []varve
 	}
 	for i := range losses {
 		l := &losses[i]
-		if l.Items || l.Catalog || l.Harmless || l.Segment != 0 || l.Bytes != 0 || l.Number == 0 && l.Table == "" {
+		if l.Items || l.Catalog || l.Harmless || l.Journal || l.Number == 0 && l.Table == "" {
 			continue
 		}
 		if l.First != (varve.Series{}) && s.Compare(l.First) < 0 || l.Last != (varve.Series{}) && s.Compare(l.Last) > 0 {
@@ -167,8 +167,8 @@ func goneOf(c *config.Config, s varve.Series, losses []local.Loss) (gone []varve
 	return gone
 }
 
-// mayHoldKeys reports whether API keys may be among lost items.
+// mayHoldKeys reports whether API keys may be among what is lost.
 func mayHoldKeys(l local.Loss) bool {
 	rollups := rollup.SeriesPrefix()
-	return l.Items && !l.Index && !(strings.HasPrefix(l.FirstItem.PK, rollups) && strings.HasPrefix(l.LastItem.PK, rollups))
+	return l.Journal || l.Items && !l.Index && !(strings.HasPrefix(l.FirstItem.PK, rollups) && strings.HasPrefix(l.LastItem.PK, rollups))
 }

@@ -51,6 +51,7 @@ func TestMayHoldKeys_IgnoresRangesOfRollups(t *testing.T) {
 		{local.Loss{Items: true}, true},
 		{local.Loss{Items: true, Index: true}, false},
 		{local.Loss{Table: "t"}, false},
+		{local.Loss{Journal: true}, true},
 	} {
 		if got := mayHoldKeys(c.loss); got != c.want {
 			t.Errorf("%+v: %v", c.loss, got)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
 
@@ -49,31 +51,50 @@ func repairCommand(a *app) *cobra.Command {
 
 // repairFolder repairs a data folder, or shows what a repair would do.
 func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) error {
-	found, lost := []wire.Damage{}, []local.Loss{}
+	found, harmless, lost := []wire.Damage{}, []wire.Damage{}, []local.Loss{}
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(p local.Problem) {
+		if p.Harmless {
+			harmless = append(harmless, damageOfProblem(&p))
+			return
+		}
 		found, lost = append(found, damageOfProblem(&p)), append(lost, p.Losses...)
 	}); err != nil {
 		return err
 	}
 	if !apply {
 		found = append(found, planRecount(c, lost, len(found) > 0)...)
-		return a.showRepair(found, "cannot be read", func() {
-			if len(found) > 0 {
-				fmt.Fprintln(a.err, "Nothing was changed: varve repair --apply sets this aside, keeps the rest, and accepts what is lost.")
-			}
-		})
+		return a.showRepairPlan(found, harmless)
 	}
 	losses, recounted, err := a.applyRepair(ctx, c)
 	if err != nil {
 		return err
 	}
-	list := []wire.Damage{}
+	list := harmless
 	for i := range losses {
 		list = append(list, wire.Damage{Place: losses[i].File, Problem: losses[i].Reason, Losses: []string{lossLine(&losses[i])}})
 	}
-	if err := a.showRepair(append(list, recounted...), "lost", func() {}); err != nil {
+	if err := a.showRepair(append(list, recounted...), "lost"); err != nil {
 		return err
 	}
+	return a.checkRepaired(ctx, c, losses)
+}
+
+// showRepairPlan shows what a repair would do.
+func (a *app) showRepairPlan(found, harmless []wire.Damage) error {
+	if err := a.showRepair(append(harmless, found...), "cannot be read"); err != nil {
+		return err
+	}
+	switch {
+	case len(found) > 0:
+		fmt.Fprintln(a.err, "Nothing was changed: varve repair --apply sets this aside, keeps the rest, and accepts what is lost.")
+	case len(harmless) > 0:
+		fmt.Fprintln(a.err, "Nothing was changed: varve repair --apply mends this, and nothing is lost.")
+	}
+	return nil
+}
+
+// checkRepaired verifies a folder after a repair, and names what the repair left.
+func (a *app) checkRepaired(ctx context.Context, c *config.Config, losses []local.Loss) error {
 	left := 0
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(local.Problem) { left++ }); err != nil {
 		return err
@@ -84,8 +105,12 @@ func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) er
 	if slices.ContainsFunc(losses, mayHoldKeys) {
 		fmt.Fprintln(a.err, "API keys may be among what is lost. If requests are refused without a key, make one with varve keys create.")
 	}
-	fmt.Fprintf(a.err, "The store verifies. The damaged files are in %s/damaged.\n", c.Store.Dir)
-	return nil
+	fmt.Fprintln(a.err, "The store verifies.")
+	kept, err := local.SetAside(c.Store.Dir)
+	if len(kept) > 0 {
+		fmt.Fprintf(a.err, "Damaged files are kept: %s. Delete them when you no longer need them.\n", strings.Join(kept, ", "))
+	}
+	return err
 }
 
 // applyRepair opens the store in spite of damage, accepts the losses, and recounts
@@ -94,7 +119,9 @@ func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local
 	log := a.logger(config.Log{Level: "warn"})
 	events := localEvents(log, a.fatal)
 	events.Lost = func(list []local.Loss) { losses = append(losses, list...) }
-	s, err := local.Open(local.Options{Dir: c.Store.Dir, Now: now, MinFree: -1, Salvage: true, Events: events})
+	// If API keys may be lost, requests still take one: the server must not open.
+	keysOn := apikeys.OnMark(now())
+	s, err := local.Open(local.Options{Dir: c.Store.Dir, Now: now, MinFree: -1, Salvage: true, Guarded: []store.Key{keysOn.Key}, Events: events})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,8 +129,7 @@ func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local
 	if err := s.Verify(ctx, local.Pace{}, func(local.Problem) {}); err != nil {
 		return nil, nil, err
 	}
-	// If API keys may be lost, requests still take one: the server must not open.
-	accepted, err := s.AcceptLosses(ctx, apikeys.OnMark(now()))
+	accepted, err := s.AcceptLosses(ctx, keysOn)
 	losses = append(losses, accepted...)
 	if err != nil {
 		return losses, nil, err
@@ -112,17 +138,13 @@ func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local
 	return losses, recounted, err
 }
 
-// showRepair shows findings, and calls then if they are shown to people.
-func (a *app) showRepair(list []wire.Damage, losses string, then func()) error {
+// showRepair shows findings.
+func (a *app) showRepair(list []wire.Damage, losses string) error {
 	g := listing{header: []string{"place", "problem", losses}, empty: "Nothing to repair."}
 	for _, d := range list {
 		for _, l := range append(d.Losses, "")[:max(1, len(d.Losses))] {
 			g.add(d.Place, d.Problem, l)
 		}
 	}
-	if err := a.show(&g, list); err != nil {
-		return err
-	}
-	then()
-	return nil
+	return a.show(&g, list)
 }

@@ -103,6 +103,9 @@ func damageOfProblem(p *local.Problem) wire.Damage {
 			d.Losses = append(d.Losses, text)
 		}
 	}
+	if p.Harmless {
+		d.Losses = append(d.Losses, "nothing")
+	}
 	return d
 }
 

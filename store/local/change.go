@@ -52,7 +52,7 @@ func (s *Store) commitChange(ctx context.Context, batch *pebble.Batch, keys []st
 		return nil, closing(err, batch)
 	}
 	if err := s.journal.Ready(); err != nil {
-		return nil, closing(unavailable(err), batch)
+		return nil, closing(s.unavailable(err), batch)
 	}
 	c := &change{commit: s.journal.Append(journal.Batch, batch.Repr()), batch: batch, then: then}
 	if s.journal.Size() >= s.opts.JournalBytes {
@@ -65,7 +65,7 @@ func (s *Store) commitChange(ctx context.Context, batch *pebble.Batch, keys []st
 		if then == nil {
 			s.workers.Go(func() { _ = s.resolve(s.background, c) }) // a flush or the next change retries
 		}
-		return c, unavailable(err)
+		return c, s.unavailable(err)
 	}
 	return nil, c.apply(s.db)
 }
@@ -102,7 +102,7 @@ func (s *Store) resolve(ctx context.Context, c *change) error {
 		}
 		next := commit.Retry()
 		if ctx.Err() != nil || next == nil || !next.Ended() && s.journal.Ready() != nil {
-			return unavailable(err)
+			return s.unavailable(err)
 		}
 		commit = next
 	}
@@ -138,7 +138,7 @@ func (s *Store) lockCatalog(ctx context.Context) (unlock func(), err error) {
 	if s.catalogUnsaved {
 		if err := s.saveCatalog(); err != nil {
 			s.catalog.Unlock()
-			return nil, unavailable(err)
+			return nil, s.unavailable(err)
 		}
 	}
 	return s.catalog.Unlock, nil
@@ -162,7 +162,7 @@ func (s *Store) commitCatalog(ctx context.Context, batch *pebble.Batch, then fun
 		return err
 	}
 	if err := s.saveCatalog(); err != nil {
-		return unavailable(err)
+		return s.unavailable(err)
 	}
 	return nil
 }

@@ -20,6 +20,8 @@ type Problem struct {
 	File   string
 	Err    error
 	Losses []Loss // what cannot be read because of it
+	// Harmless: nothing is lost by it, and a repair mends it.
+	Harmless bool
 }
 
 // Pace says how fast a check reads.
@@ -39,7 +41,7 @@ func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) err
 		return err
 	}
 	defer s.leave()
-	if err := s.db.Flush(); err != nil {
+	if err := s.flushToCheck(ctx); err != nil {
 		return err
 	}
 	c := s.newChecker(pace, func(p Problem, number uint64, chunks [][]byte) {
@@ -61,6 +63,24 @@ func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) err
 	}
 	s.reportLosses(report)
 	return c.check(ctx, list)
+}
+
+// flushToCheck writes what Pebble has in memory into files, so that these are checked.
+// On a full disk it does nothing: a write would wait for room.
+func (s *Store) flushToCheck(ctx context.Context) error {
+	if s.space.checkReserve() != nil {
+		return nil //nolint:nilerr // what is in memory is in the journal, too
+	}
+	done, err := s.db.AsyncFlush()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // reportLosses reports what was lost before and is still refused.

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
 
@@ -94,4 +96,35 @@ func TestSetAside_RemovesPartialCopies(t *testing.T) {
 	if err != nil || len(copies) != 0 {
 		t.Errorf("partial copies: %v, %v", copies, err)
 	}
+}
+
+// TestRead_NamesCutFileAsDamaged: a file that is cut off while the store is open is
+// damage: reads fail as damaged, and the file is set aside.
+func TestRead_NamesCutFileAsDamaged(t *testing.T) {
+	dir := filled(t, 2, 30000)
+	s, err := local.Open(local.Options{Dir: dir, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Truncate(ssts(t, dir)[0], 100); err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for i := range 2 {
+		switch _, err := readAll(t, s, week(t, 0), device(i)); {
+		case errors.Is(err, store.ErrDamaged):
+			refused++
+		case err != nil:
+			t.Errorf("%s: %v", device(i), err)
+		}
+	}
+	if refused == 0 {
+		t.Error("no device is refused")
+	}
+	eventually(t, "the file is set aside", func() bool { return len(s.Losses()) > 0 })
 }

@@ -33,16 +33,21 @@ func (h holding) RemoveAll(name string) error { return h.remover.RemoveAll(name)
 // Unwrap returns the file system below.
 func (h holding) Unwrap() vfs.FS { return h.remover }
 
-// awaitRoom is called when a write finds no room, and returns when there is some
-// again or ctx has ended, after a second at the least: Pebble retries at once, and
-// a quota may leave nothing though the disk has room.
-func (s *space) awaitRoom(ctx context.Context) {
+// foundFull records that a write found no room.
+func (s *space) foundFull() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.at = s.now()
 	s.free, s.err = s.look()
 	s.full = true
 	s.conditions.Set(health.DiskLow, s.message())
-	s.mu.Unlock()
+}
+
+// awaitRoom is called when a write finds no room, and returns when there is some
+// again or ctx has ended, after a second at the least: Pebble retries at once, and
+// a quota may leave nothing though the disk has room.
+func (s *space) awaitRoom(ctx context.Context) {
+	s.foundFull()
 	tick := time.NewTicker(spaceEvery)
 	defer tick.Stop()
 	for full := true; full && ctx.Err() == nil; {

@@ -142,7 +142,7 @@ func (f *folder) replaceIdentity(problem string) error {
 	default:
 		f.state = folderFormat1 // which had no other names
 	}
-	f.losses = append(f.losses, Loss{Reason: "VARVE was missing or damaged, and is written again", Harmless: true})
+	f.losses = append(f.losses, Loss{File: "VARVE", Reason: "VARVE was missing or damaged, and is written again", Harmless: true})
 	return f.checkParts()
 }
 
@@ -165,10 +165,10 @@ func (f *folder) checkParts() error {
 		return f.damaged(strings.Join(missing, " and ") + " is missing: mount its disk, or restore a backup")
 	}
 	if slices.Contains(missing, "journal") {
-		f.losses = append(f.losses, Loss{Reason: "journal was missing: what was not in pebble yet is lost"})
+		f.losses = append(f.losses, Loss{File: "journal", Journal: true, Reason: "journal was missing: what was not in pebble yet is lost"})
 	}
 	if slices.Contains(missing, "pebble") {
-		f.losses = append(f.losses, Loss{Reason: "pebble was missing: what was not in the journal is lost", Items: true})
+		f.losses = append(f.losses, Loss{File: "pebble", Reason: "pebble was missing: what was not in the journal is lost", Items: true})
 		return nil
 	}
 	if f.state == folderFormat1 || f.beingRebuilt() {
@@ -193,7 +193,7 @@ func (f *folder) checkPebbleName() error {
 	if !f.salvage {
 		return f.damaged("pebble/VARVE is missing or damaged: mount the disk of pebble, or restore a backup")
 	}
-	f.losses = append(f.losses, Loss{Reason: "pebble/VARVE was missing or damaged, and is written again", Harmless: true})
+	f.losses = append(f.losses, Loss{File: "pebble/VARVE", Reason: "pebble/VARVE was missing or damaged, and is written again", Harmless: true})
 	return nil
 }
 

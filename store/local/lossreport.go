@@ -24,7 +24,8 @@ type Loss struct {
 	File        string
 	Found       time.Time
 	Reason      string
-	Segment     uint64 // of the journal, if that is damaged; of which series it was is unknown
+	Journal     bool   // frames of the journal; of which series and items they were is unknown
+	Segment     uint64 // of the journal
 	Bytes       int64  // of the segment
 	Harmless    bool   // nothing that was stored is lost by it
 	Rebuilt     bool   // what is left in the range may be older than it was

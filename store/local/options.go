@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/store"
 )
 
 // Options configures a store. The zero value of each field but Dir is useful.
@@ -33,6 +34,9 @@ type Options struct {
 	// Salvage opens a store whose journal or VARVE file is damaged: it recovers
 	// what it can, and reports the rest to Events.Lost.
 	Salvage bool
+	// Guarded are items that count as lost if they are missing after damage to the
+	// journal. It may have held them.
+	Guarded []store.Key
 	// MinFree is how much room the disk must have for readings to be taken; other
 	// items are taken down to half of it, and what makes room always is.
 	// 0 is 256 MiB, negative is none.

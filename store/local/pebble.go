@@ -11,7 +11,7 @@ import (
 // disk has room.
 func (s *Store) openPebble() (err error) {
 	opts := s.pebble.Clone()
-	opts.FS = s.space.hold(s.background, s.opts.FS)
+	opts.FS = s.space.hold(s.background, shortFS{s.opts.FS})
 	opts.ErrorIfNotExists = s.folder.state != folderNew && !s.emptied
 	opts.Cache = pebble.NewCache(s.opts.CacheBytes)
 	defer opts.Cache.Unref()

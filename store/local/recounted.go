@@ -31,14 +31,39 @@ func itemRanges(ranges []lost, rebuilt time.Time) (list []lost) {
 }
 
 // addUnknown records that items are lost of which nobody knows the keys: with parts
-// of the journal, or all of Pebble.
-func (l *ledger) addUnknown(losses []Loss, at time.Time) error {
+// of the journal, or all of Pebble. Guarded items that are missing are refused.
+func (s *Store) addUnknown(losses []Loss) error {
 	i := slices.IndexFunc(losses, func(l Loss) bool { return !l.Harmless })
 	if i < 0 {
 		return nil
 	}
-	all := lost{From: []byte{spaceItem}, To: []byte{spaceItem + 1}, File: losses[i].File, Found: at, Reason: losses[i].Reason}
-	return l.change(func(rec *lostRecord) { rec.Pending = append(rec.Pending, all) })
+	base := lost{File: losses[i].File, Found: s.opts.Now().UTC(), Reason: losses[i].Reason}
+	guarded, err := s.missingGuarded(base)
+	if err != nil {
+		return err
+	}
+	all := base
+	all.From, all.To = []byte{spaceItem}, []byte{spaceItem + 1}
+	if err := s.ledger.change(func(rec *lostRecord) { rec.Pending = append(rec.Pending, all) }); err != nil {
+		return err
+	}
+	return s.ledger.add(guarded)
+}
+
+// missingGuarded returns a range for each guarded item that is missing.
+func (s *Store) missingGuarded(base lost) (list []lost, err error) {
+	for _, k := range s.opts.Guarded {
+		key := itemKey(k)
+		data, err := get(s.db, key)
+		if err != nil && !isDamage(err) {
+			return nil, err
+		}
+		if data == nil {
+			base.From, base.To = key, next(key)
+			list = append(list, base)
+		}
+	}
+	return list, nil
 }
 
 // Unrecounted returns the accepted losses of items of which roll-ups are not

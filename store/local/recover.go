@@ -146,11 +146,12 @@ func (s *Store) recover() error {
 	for _, segment := range rep.Segments {
 		found.Changes += segment.Batches
 	}
-	if err := s.beginJournal(max(rep.Last, flushed), rep.Problems); err != nil {
+	losses := append(s.folder.losses, lossesOf(rep.Problems)...)
+	// It is recorded first: a repair that is cut off may leave no damaged journal.
+	if err := s.addUnknown(losses); err != nil {
 		return err
 	}
-	losses := append(s.folder.losses, lossesOf(rep.Problems)...)
-	if err := s.ledger.addUnknown(losses, s.opts.Now().UTC()); err != nil {
+	if err := s.beginJournal(max(rep.Last, flushed), rep.Problems); err != nil {
 		return err
 	}
 	if err := s.folder.finish(); err != nil {
@@ -218,10 +219,13 @@ func (s *Store) flushReplayed(segment uint64) error {
 func lossesOf(problems []journal.Problem) []Loss {
 	losses := make([]Loss, 0, len(problems))
 	for _, p := range problems {
-		losses = append(losses, Loss{Reason: "journal: " + p.String(), Segment: p.Segment, Bytes: p.To - p.From})
+		losses = append(losses, Loss{File: "journal/" + p.File, Journal: true, Reason: "journal: " + p.String(), Segment: p.Segment, Bytes: p.To - p.From})
 	}
 	return losses
 }
+
+// damagedSuffix ends the names of segments with problems.
+const damagedSuffix = ".damaged"
 
 // keepDamaged renames the segments with problems, so that they are not removed
 // with the others.
@@ -236,7 +240,7 @@ func (s *Store) keepDamaged(problems []journal.Problem) error {
 			continue // it is missing
 		}
 		kept[p.File] = true
-		if err := s.opts.FS.Rename(path, path+".damaged"); err != nil {
+		if err := s.opts.FS.Rename(path, path+damagedSuffix); err != nil {
 			return err
 		}
 	}

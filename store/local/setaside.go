@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -132,3 +133,17 @@ func (s *Store) setChunkAside(key []byte) error {
 
 // asideDir is the folder for what was set aside. Nothing in it is ever deleted.
 const asideDir = "damaged"
+
+// SetAside returns where a data folder keeps damaged files: the folder damaged, and
+// segments of the journal. If it keeps none, the list is empty.
+func SetAside(dir string) (places []string, err error) {
+	aside, err := filepath.Glob(filepath.Join(dir, asideDir, "*"))
+	if err != nil {
+		return nil, err
+	}
+	if len(aside) > 0 {
+		places = append(places, filepath.Join(dir, asideDir))
+	}
+	segments, err := filepath.Glob(filepath.Join(dir, "journal", "*"+damagedSuffix))
+	return append(places, segments...), err
+}

@@ -150,6 +150,9 @@ func TestFullDisk_HoldsPebble(t *testing.T) {
 	disk.free.Store(0)
 	eventually(t, "writes are refused", func() bool { return varve.FailureOf(send()) == varve.Unavailable })
 	begun := tries.Load()
+	if err := s.Verify(t.Context(), local.Pace{}, func(p local.Problem) { t.Errorf("a full disk is damage: %+v", p) }); err != nil {
+		t.Errorf("verify on a full disk: %v", err)
+	}
 	if held := conditions.List(); len(held) != 1 || !strings.Contains(held[0].Message, "is full") {
 		t.Errorf("conditions %+v", held)
 	}
@@ -213,17 +216,25 @@ func TestJournalFails(t *testing.T) {
 		}
 		return nil
 	}))
-	s := open(t, local.Options{FS: disk})
+	conditions := health.New(health.Options{})
+	room := &diskFS{FS: disk}
+	room.free.Store(1 << 30)
+	s := open(t, local.Options{FS: room, MinFree: -1, Conditions: conditions})
 	tb := week(t, 0)
 	create(t, s, tb)
 	write(t, s, tb, readings(t, tb, "d", 100), varve.Stored)
 	sick.Store(true)
+	room.free.Store(0)
 	lost := readings(t, tb, "e", 100)
 	result := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: lost}})[0]
 	if varve.FailureOf(result.Err) != varve.Unavailable {
 		t.Fatalf("a disk that is full: %v", result.Err)
 	}
+	if held := conditions.List(); len(held) != 1 || held[0].Name != health.DiskLow {
+		t.Errorf("conditions of a full disk: %+v", held)
+	}
 	sick.Store(false)
+	room.free.Store(1 << 30)
 	eventually(t, "writes go on", func() bool {
 		return s.Write(t.Context(), []store.Batch{{Table: tb, Readings: lost}})[0].Err == nil
 	})

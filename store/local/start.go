@@ -161,7 +161,7 @@ func (s *Store) lostSegments(chain journal.Chain, flushed uint64) {
 		return
 	}
 	s.folder.losses = append(s.folder.losses, Loss{
-		Items: true, Segment: flushed + 1, File: "pebble",
+		Items: true, Journal: true, Segment: flushed + 1, File: "pebble",
 		Reason: fmt.Sprintf("pebble is older than the journal: what segments %d to %d held is lost", flushed+1, chain.First-1),
 	})
 }

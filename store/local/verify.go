@@ -82,8 +82,11 @@ func checkJournal(f *folder, report func(Problem)) error {
 	if err != nil && !isDamage(err) {
 		return fmt.Errorf("data folder %s: %w", f.dir, plain(err))
 	}
-	for _, p := range append(rep.Problems, rep.Notes...) {
+	for _, p := range rep.Problems {
 		report(Problem{File: f.path("journal", p.File), Err: errors.New(p.String())})
+	}
+	for _, p := range rep.Notes {
+		report(Problem{File: f.path("journal", p.File), Err: errors.New(p.String()), Harmless: true})
 	}
 	for _, t := range rep.Torn {
 		if t.Frames > 0 {
@@ -97,17 +100,18 @@ func checkJournal(f *folder, report func(Problem)) error {
 func checkPairs(f *folder, report func(Problem)) error {
 	for _, name := range []string{catalogFile, lostFile} {
 		missing := 0
+		_, _, none := f.readPair(name)
 		for _, copied := range []string{name, copyOf(name)} {
 			_, _, err := f.readCopy(copied, name)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				missing++
 			case err != nil:
-				report(Problem{File: f.path(copied), Err: err})
+				report(Problem{File: f.path(copied), Err: err, Harmless: none == nil})
 			}
 		}
 		if missing == 1 {
-			report(Problem{File: f.path(name), Err: errors.New("one of its two copies is missing")})
+			report(Problem{File: f.path(name), Err: errors.New("one of its two copies is missing"), Harmless: none == nil})
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -44,15 +45,19 @@ func (s *Store) write(ctx context.Context, batches []store.Batch, results []stor
 		return nil
 	}
 	if err := commit.Wait(ctx); err != nil {
-		return unavailable(err)
+		return s.unavailable(err)
 	}
 	return nil
 }
 
-// unavailable says that what failed may succeed when it is tried again.
-func unavailable(err error) error {
+// unavailable says that what failed may succeed when it is tried again. It records
+// a disk without room.
+func (s *Store) unavailable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrClosed) {
 		return err
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		s.space.foundFull()
 	}
 	return &varve.Error{Failure: varve.Unavailable, Message: "not stored for now", RetryAfter: time.Second, Err: err}
 }
@@ -252,7 +257,7 @@ func (w *writer) insertSome(entries []entry) (commit *journal.Commit, done bool,
 		}
 	}
 	if err := s.journal.Ready(); err != nil {
-		return nil, false, unavailable(err)
+		return nil, false, s.unavailable(err)
 	}
 	s.records++
 	w.record.begin(s.records)
@@ -328,7 +333,7 @@ func (s *Store) waitForRoom(ctx context.Context) error {
 			return nil
 		}
 		if failed != nil {
-			return unavailable(fmt.Errorf("readings cannot be turned into chunks: %w", failed))
+			return s.unavailable(fmt.Errorf("readings cannot be turned into chunks: %w", failed))
 		}
 		s.wake()
 		select {

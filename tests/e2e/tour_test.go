@@ -116,7 +116,7 @@ func (tr *tourist) run(command string) string {
 	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != 3 {
 		tr.t.Errorf("%s: %v", command, err)
 	}
-	return buf.String()
+	return strings.ReplaceAll(buf.String(), "\r\n", "\n") // the README has no CRLF, and CSV has
 }
 
 // What differs from start to start.
