@@ -1,5 +1,5 @@
-// Package engine wires the parts together, once: for the server, the command
-// line, tests, and programs that use Varve as a library.
+// Package engine wires the parts of Varve for the server, the commands, tests and programs that
+// embed Varve.
 //
 //	                 ┌────────── api ──────────┐
 //	                 │            │            │
@@ -11,9 +11,16 @@
 //	                 │          rollup ────────┤ ◀───────┘
 //	                 │            │            │
 //	                 └──────── store ──────────┘
-//	                    mem │ local │ …
+//	                    mem │ local │ dynamo
 //
-// The users of the store do not know each other: what the router tells the
-// fleet and marks for roll-ups, and what these ask of queries, goes through
-// functions and small interfaces that are wired here.
+// [Open] takes [Options] and returns an [Engine]. Its fields are the parts. [Events] collects
+// the callbacks of all parts.
+//
+// The parts do not import each other. The engine connects them with functions and small
+// interfaces: the router reports readings to the fleet and to roll-ups, and both query stored
+// readings.
+//
+// Open fails only for invalid options. If the first rotation fails, the condition
+// RotationFailing holds, and the schedule retries it. Background jobs report failures through
+// Events and retry.
 package engine

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// send writes one reading of device a, and returns its verdict.
+// send writes one reading of device a and returns its verdict.
 func send(t *testing.T, e *engine.Engine, v int64) varve.Verdict {
 	t.Helper()
 	req, err := e.Router.Admit()
@@ -30,10 +30,9 @@ func send(t *testing.T, e *engine.Engine, v int64) varve.Verdict {
 	return verdicts[0]
 }
 
-// TestFleet: a reading registers its device, raises the alerts of rules and,
-// when no other follows, of silence; and its device's retention is that of
-// queries.
-func TestFleet(t *testing.T) {
+// TestEngine_ConnectsFleet checks that a reading registers its device and raises alerts, that
+// silence raises one, and that queries use the retention of the device.
+func TestEngine_ConnectsFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})
 		for _, r := range []fleet.Rule{
@@ -73,9 +72,9 @@ func TestFleet(t *testing.T) {
 	})
 }
 
-// TestShortRetention: a device whose readings live for a shorter time than a
-// rule's condition must hold, or than it may be silent, is told of all the same.
-func TestShortRetention(t *testing.T) {
+// TestAlerts_IgnoreShortRetention checks alerts for a device whose readings expire sooner than a
+// condition must hold, or than a silence lasts.
+func TestAlerts_IgnoreShortRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})
 		if _, err := e.Fleet.PutDevice(t.Context(), fleet.Device{Tenant: varve.DefaultTenant, Device: "a", Retention: time.Minute}); err != nil {
@@ -96,7 +95,7 @@ func TestShortRetention(t *testing.T) {
 			wait(40 * time.Second)
 		}
 		wait(time.Hour)
-		add(fleet.Rule{ID: "quiet", Kind: fleet.Deadman, For: 10 * time.Minute}) // what it heard of last has expired
+		add(fleet.Rule{ID: "quiet", Kind: fleet.Deadman, For: 10 * time.Minute}) // its last reading has expired
 		wait(3 * time.Minute)
 		page, err := e.Fleet.Alerts(t.Context(), fleet.AlertList{Tenant: varve.DefaultTenant, Device: "a"})
 		if err != nil || len(page.Items) != 2 {

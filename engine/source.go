@@ -8,9 +8,10 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// source is where the fleet asks for readings: of what is stored, whether it has
-// expired or not. A device may keep its readings for a shorter time than a rule's
-// condition must hold, or than it may be silent.
+// source reads stored readings for the fleet, including expired ones.
+//
+// A device may keep its readings for a shorter time than a rule's condition must hold, or than
+// it may be silent.
 type source struct{ e *Engine }
 
 // Read implements fleet.Source.
