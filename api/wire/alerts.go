@@ -5,73 +5,73 @@ import (
 	"time"
 )
 
-// RulePost is an alert rule as it is sent.
+// RulePost is the body of a request to create an alert rule.
 type RulePost struct {
-	ID         string          `json:"id,omitempty" doc:"optional: 1 to 64 of letters, digits, . _ -; without one, it is made of the content"`
-	Kind       string          `json:"kind,omitempty" enum:"value,deadman" doc:"value: of a field; deadman: that no reading arrives; default value"`
+	ID         string          `json:"id,omitempty" doc:"optional: 1 to 64 of letters, digits, . _ -; default: computed from the content"`
+	Kind       string          `json:"kind,omitempty" enum:"value,deadman" doc:"value: compares a field; deadman: no reading arrives; default value"`
 	Stream     string          `json:"stream,omitempty" doc:"only readings of this stream"`
-	Device     string          `json:"device,omitempty" doc:"only readings of this device; a rule names a stream, a device or both, save a deadman rule about all active devices"`
+	Device     string          `json:"device,omitempty" doc:"only readings of this device; a rule names a stream, a device or both, except a deadman rule for all active devices"`
 	Field      string          `json:"field,omitempty" doc:"value: the field that is compared"`
-	Comparison string          `json:"comparison,omitempty" enum:">,>=,<,<=,==,!=" doc:"value: how; strings and booleans are == or != only"`
-	Threshold  json.RawMessage `json:"threshold,omitempty" doc:"value: with what: a number, string or boolean"`
-	For        string          `json:"for,omitempty" doc:"how long the condition must hold, or how long there is no reading, as in 5m; default 0s"`
-	Gap        string          `json:"gap,omitempty" doc:"value: the longest time between two readings of an alert: a longer one ends it. A duration from 1s, as in 10m, or none; default: ten times the usual interval, measured when the rule is made"`
+	Comparison string          `json:"comparison,omitempty" enum:">,>=,<,<=,==,!=" doc:"value: the comparison; strings and booleans allow == and != only"`
+	Threshold  json.RawMessage `json:"threshold,omitempty" doc:"value: the other operand: a number, string or boolean"`
+	For        string          `json:"for,omitempty" doc:"how long the condition must hold, or the time without a reading, as in 5m; default 0s"`
+	Gap        string          `json:"gap,omitempty" doc:"value: the longest time between two readings of an alert: a longer one ends it. A duration from 1s, as in 10m, or none; default: ten times the usual interval, measured when the rule is created"`
 	Severity   string          `json:"severity" enum:"info,warning,critical"`
 }
 
 // RuleBody is an alert rule.
 type RuleBody struct {
 	RulePost
-	GapMeasured bool       `json:"gapMeasured,omitempty" doc:"gap was not given, but measured"`
+	GapMeasured bool       `json:"gapMeasured,omitempty" doc:"gap was measured, not given"`
 	CreatedAt   time.Time  `json:"createdAt"`
 	UpdatedAt   *time.Time `json:"updatedAt,omitempty" doc:"absent if it was never edited"`
-	MutedUntil  *time.Time `json:"mutedUntil,omitempty" doc:"its alerts are muted until then; absent if they are not"`
+	MutedUntil  *time.Time `json:"mutedUntil,omitempty" doc:"the end of the mute of its alerts; absent if they are not muted"`
 }
 
-// Mute says until when to mute. One of the two is set.
+// Mute is the body of a request to mute a rule or an alert. Exactly one field is set.
 type Mute struct {
 	Until *time.Time `json:"until,omitempty" doc:"the end, in RFC 3339"`
 	For   string     `json:"for,omitempty" doc:"how long from now, as in 2h"`
 }
 
-// Acknowledgement says who has taken notice of an alert.
+// Acknowledgement is the body of a request to acknowledge an alert.
 type Acknowledgement struct {
-	By   string `json:"by,omitempty" doc:"who; default: the id of the API key"`
+	By   string `json:"by,omitempty" doc:"the person; default: the id of the API key"`
 	Note string `json:"note,omitempty" doc:"at most 1024 bytes"`
 }
 
-// AcknowledgedBody is an acknowledgement that was recorded.
+// AcknowledgedBody is a recorded acknowledgement.
 type AcknowledgedBody struct {
 	Acknowledgement
 	At time.Time `json:"at"`
 }
 
-// AlertChoice says which open alerts to resolve: those with all that is set. IDs
-// and All stand alone.
+// AlertChoice selects open alerts to be resolved. All conditions must match. IDs and All exclude
+// the other conditions.
 type AlertChoice struct {
 	IDs      []string `json:"ids,omitempty" maxItems:"1000" doc:"alerts, by id"`
 	Rule     string   `json:"rule,omitempty" doc:"alerts of this rule"`
 	Device   string   `json:"device,omitempty" doc:"alerts of this device"`
 	Severity string   `json:"severity,omitempty" enum:"info,warning,critical" doc:"alerts of this severity"`
 	All      bool     `json:"all,omitempty" doc:"all alerts"`
-	Limit    int      `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"at most so many at a time; default 100"`
-	Cursor   string   `json:"cursor,omitempty" doc:"next of the answer before; the other parameters must be the same"`
+	Limit    int      `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"maximum number of alerts per request; default 100"`
+	Cursor   string   `json:"cursor,omitempty" doc:"next of the previous answer, with the same other parameters"`
 }
 
-// ResolvedAlerts is what became of a choice of alerts.
+// ResolvedAlerts is the result for an AlertChoice.
 type ResolvedAlerts struct {
-	Resolved []AlertBody `json:"resolved" doc:"those that were open until now"`
-	Missing  []string    `json:"missing,omitempty" doc:"ids that no alert ever had"`
-	Next     string      `json:"next,omitempty" doc:"send it as cursor to go on; absent at the end"`
+	Resolved []AlertBody `json:"resolved" doc:"alerts that were open until now"`
+	Missing  []string    `json:"missing,omitempty" doc:"ids of alerts that do not exist"`
+	Next     string      `json:"next,omitempty" doc:"the cursor of the next request; absent at the end"`
 }
 
-// RuleAnswer says what became of a rule.
+// RuleAnswer is the result for a submitted rule.
 type RuleAnswer struct {
-	Verdict string   `json:"verdict" enum:"stored,duplicate" doc:"duplicate: it was there already"`
+	Verdict string   `json:"verdict" enum:"stored,duplicate" doc:"duplicate: it existed already"`
 	Rule    RuleBody `json:"rule"`
 }
 
-// RuleList is the rules of a tenant, in the order of their ids.
+// RuleList lists the rules of a tenant, ordered by id.
 type RuleList struct {
 	Rules []RuleBody `json:"rules"`
 }
@@ -84,20 +84,20 @@ type AlertBody struct {
 	Rule       string          `json:"rule" doc:"the rule's id"`
 	Severity   string          `json:"severity" enum:"info,warning,critical"`
 	State      string          `json:"state" enum:"open,resolved"`
-	Message    string          `json:"message" doc:"what the rule says"`
+	Message    string          `json:"message" doc:"the text of the rule's condition"`
 	Value      json.RawMessage `json:"value,omitempty" doc:"of the reading that raised it"`
-	Since      time.Time       `json:"since" doc:"the condition holds, by event time"`
-	OpenedAt   time.Time       `json:"openedAt" doc:"it has held as long as the rule says, by event time"`
-	ResolvedAt *time.Time      `json:"resolvedAt" doc:"null: it is open"`
+	Since      time.Time       `json:"since" doc:"event time from which the condition holds"`
+	OpenedAt   time.Time       `json:"openedAt" doc:"event time at which it had held for the time of the rule"`
+	ResolvedAt *time.Time      `json:"resolvedAt" doc:"null while it is open"`
 	ResolvedBy string          `json:"resolvedBy,omitempty" enum:"condition,gap,hand,rule_deleted,rule_changed,withdrawn" doc:"condition: a reading for which it fails; gap: no reading for the rule's gap, and then another one; withdrawn: late readings have shown that it did not hold for long enough"`
 	Late       bool            `json:"late" doc:"the reading that raised it arrived an hour or more after it happened"`
 
-	Acknowledged *AcknowledgedBody `json:"acknowledged,omitempty" doc:"who has taken notice of it; absent if nobody has"`
-	MutedUntil   *time.Time        `json:"mutedUntil,omitempty" doc:"it is muted until then; absent if it is not. Its rule may be muted, too"`
+	Acknowledged *AcknowledgedBody `json:"acknowledged,omitempty" doc:"its acknowledgement; absent if it has none"`
+	MutedUntil   *time.Time        `json:"mutedUntil,omitempty" doc:"the end of its mute; absent if it is not muted. Its rule may be muted, too"`
 }
 
-// AlertList is a page of alerts, the newest first.
+// AlertList is a page of alerts, newest first.
 type AlertList struct {
 	Alerts []AlertBody `json:"alerts"`
-	Next   string      `json:"next,omitempty" doc:"send it as cursor for the next page; absent at the end"`
+	Next   string      `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// jsonBody reads an object or an array of objects. Lines of objects, which many
-// a client sends without saying so, it reads as NDJSON.
+// jsonBody reads a JSON object or an array of objects. If the body consists of lines of objects,
+// it reads them as NDJSON, because many clients send them as JSON.
 type jsonBody struct {
 	mem    *Memory
 	body   io.Reader
 	begun  bool
-	object bool  // it is one
-	array  array // if it is not
+	object bool  // the body is one object
+	array  array // used if the body is an array
 	lines  *ndjson
 }
 
@@ -43,7 +43,7 @@ func (j *jsonBody) Read(b *Batch) error {
 	return nil
 }
 
-// begin sees what the body is.
+// begin determines the kind of the body.
 func (j *jsonBody) begin() error {
 	w := &j.mem.window
 	w.reset(j.body)
@@ -66,8 +66,8 @@ func (j *jsonBody) begin() error {
 		w.fill()
 	}
 	text := w.buf[w.from:w.to]
-	// What is longer than any object is lines, too, unless the object is one of
-	// many lines.
+	// A body that is longer than the largest object consists of lines, unless the object itself
+	// spans lines.
 	if j.several(trimBlanks(text)) || w.err == nil && bytes.IndexByte(text, '\n') < 0 {
 		j.lines = &j.mem.ndjson
 		*j.lines = ndjson{window: w, object: &j.mem.object}
@@ -77,7 +77,7 @@ func (j *jsonBody) begin() error {
 	return nil
 }
 
-// one reads the object that is the body.
+// one reads the only object of the body.
 func (j *jsonBody) one(b *Batch) error {
 	w := &j.mem.window
 	if w.err == nil {
@@ -98,9 +98,8 @@ func (j *jsonBody) one(b *Batch) error {
 	return bodyErrorf("the body is %s", v.Message)
 }
 
-// several reports whether a text is objects on lines rather than one object: if
-// more follows the first on another line, or if the first cannot be read and
-// the second line is an object.
+// several reports whether a text consists of objects on lines. It does if more text follows the
+// first object, or if the first line is broken and the second one is an object.
 func (j *jsonBody) several(text []byte) bool {
 	var first element
 	if n, done, err := first.scan(text); done && err == nil {
@@ -115,14 +114,13 @@ func (j *jsonBody) several(text []byte) bool {
 			d.ResetBytes(line)
 			return d.Next() == jx.Object && d.Skip() == nil && errors.Is(d.Skip(), io.EOF)
 		}
-		second = true // text begins with the first
+		second = true // the text begins with the first line
 	}
 	return false
 }
 
-// element reads the array's next element. If the array breaks off, what came
-// before is good, and what comes after cannot be told apart: that is one
-// malformed reading.
+// element reads the next element of the array. If the array breaks off, earlier elements are
+// valid, and the rest is one malformed reading.
 func (j *jsonBody) element(b *Batch) error {
 	text, err := j.array.next()
 	var broken brokenError

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 )
 
-// MarshalJSON returns v as JSON in which <, > and & stand as they are: messages
-// quote addresses, and no answer is put into a page.
+// MarshalJSON returns v as JSON that does not escape <, > and &.
+//
+// Messages quote addresses, and answers are never part of an HTML page.
 func MarshalJSON(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

@@ -8,14 +8,14 @@ import (
 	"github.com/go-faster/jx"
 )
 
-// Format is a form of readings.
+// Format is a format of readings.
 type Format uint8
 
-// The forms.
+// The formats.
 const (
 	JSON   Format = iota + 1 // an object or an array of objects
-	NDJSON                   // an object a line
-	CSV                      // a row a reading, below a header
+	NDJSON                   // one object per line
+	CSV                      // one reading per row, after a header
 )
 
 func (f Format) String() string {
@@ -31,7 +31,7 @@ func (f Format) String() string {
 	}
 }
 
-// MediaType returns the media type of the form.
+// MediaType returns the media type of the format.
 func (f Format) MediaType() string {
 	switch f {
 	case NDJSON:
@@ -43,9 +43,8 @@ func (f Format) MediaType() string {
 	}
 }
 
-// FormatOf returns the form that a Content-Type names. No type, and the one
-// that HTTP clients send when they are told nothing, is taken for JSON. False:
-// readings do not come in that type.
+// FormatOf returns the format for a Content-Type, or false for other types. A missing type, and
+// the default types of HTTP clients, mean JSON.
 func FormatOf(contentType string) (Format, bool) {
 	if contentType == "application/json" || contentType == "" {
 		return JSON, true
@@ -65,7 +64,7 @@ func FormatOf(contentType string) (Format, bool) {
 	return 0, false
 }
 
-// BodyError means that a body cannot be read, or not read on.
+// BodyError means that a body, or the rest of it, cannot be parsed.
 type BodyError struct{ Message string }
 
 func (e *BodyError) Error() string { return e.Message }
@@ -74,17 +73,18 @@ func bodyErrorf(format string, args ...any) error {
 	return &BodyError{Message: fmt.Sprintf(format, args...)}
 }
 
-// Reader takes readings out of a body.
+// Reader reads the readings of a body.
 type Reader interface {
-	// Read adds readings to the batch until it is full or the body ends; then
-	// the error is io.EOF. Any other error means that the body cannot be read
-	// on: a BodyError, or that of the body itself. Readings that were added
-	// are good in any case.
+	// Read adds readings to the batch until it is full. At the end of the body it returns
+	// io.EOF.
+	//
+	// Any other error means that the rest of the body is unreadable: a BodyError, or an error of
+	// the body itself. Readings that were added before are valid in any case.
 	Read(b *Batch) error
 }
 
-// Memory is what a reader works in. It can serve one reader after another. The
-// zero Memory is ready.
+// Memory holds the buffers of a reader. It can serve several readers in turn. The zero Memory is
+// ready to use.
 type Memory struct {
 	window window
 	json   jsonBody
@@ -93,8 +93,8 @@ type Memory struct {
 	second jx.Decoder
 }
 
-// NewReader returns a reader of a body in a form, which works in mem until it
-// is used no more. Columns is for CSV.
+// NewReader returns a reader of a body in a format. The reader uses mem until its last call.
+// Columns applies to CSV.
 func NewReader(mem *Memory, f Format, body io.Reader, d Defaults, columns Columns) (Reader, error) {
 	mem.object.Defaults = d
 	switch f {

@@ -6,15 +6,14 @@ import (
 	"strconv"
 )
 
-// RollupBody is what the readings of one hour or day add up to.
+// RollupBody is the roll-up of one hour or day.
 type RollupBody struct {
 	Start    string                 `json:"start" format:"date-time" doc:"beginning of the hour or day, UTC"`
 	Readings int64                  `json:"readings" doc:"distinct readings, with numbers or without"`
-	Fields   map[string]RollupField `json:"fields" doc:"those that had numbers"`
+	Fields   map[string]RollupField `json:"fields" doc:"fields with numbers"`
 }
 
-// RollupField is what the numbers of one field add up to: JSON numbers, with all
-// their digits.
+// RollupField aggregates the numbers of one field. They are JSON numbers with all digits.
 type RollupField struct {
 	Count int64           `json:"count" doc:"readings with a number in this field"`
 	Sum   json.RawMessage `json:"sum" doc:"a number, exact, of any length"`
@@ -25,7 +24,7 @@ type RollupField struct {
 	Last  RollupPoint     `json:"last" doc:"by event time"`
 }
 
-// RollupPoint is one of the readings, and its number.
+// RollupPoint is one reading with its number.
 type RollupPoint struct {
 	Time  string          `json:"time" format:"date-time"`
 	ID    string          `json:"id"`
@@ -34,17 +33,17 @@ type RollupPoint struct {
 
 // RollupsBody is a page of roll-ups.
 type RollupsBody struct {
-	Rollups []RollupBody `json:"rollups" doc:"in the order of time; without those that have no readings"`
-	Next    string       `json:"next,omitempty" format:"date-time" doc:"send it as from for the next page; absent at the end"`
+	Rollups []RollupBody `json:"rollups" doc:"in the order of time; periods without readings are omitted"`
+	Next    string       `json:"next,omitempty" format:"date-time" doc:"the from of the next page; absent at the end"`
 }
 
-// Rebuilt says how many hours will be counted that were not, or not in full.
+// Rebuilt counts the hours of a requested recount.
 type Rebuilt struct {
-	Hours int `json:"hours" doc:"hours that are counted anew, of each day on which readings of them arrived"`
-	Left  int `json:"left" doc:"hours that are left as they are: readings are gone that would tell what of them was counted"`
+	Hours int `json:"hours" doc:"hours that will be recounted, for each day of arrival"`
+	Left  int `json:"left" doc:"hours that stay unchanged, because readings that a recount needs are gone"`
 }
 
-// AppendRollups appends a page as JSON.
+// AppendRollups appends a page of roll-ups as JSON.
 func AppendRollups(dst []byte, p *rollup.Page) []byte {
 	dst = append(dst, `{"rollups":[`...)
 	for i := range p.Rollups {
