@@ -128,4 +128,5 @@ type Field struct {
 	Value Value
 }
 
+// Equal reports whether f and g have the same name and the same value.
 func (f Field) Equal(g Field) bool { return f.Name == g.Name && f.Value.Equal(g.Value) }
