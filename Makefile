@@ -47,11 +47,11 @@ check: need fmt lint build
 # Each kind ends after SOAKTIME, however much of it is done, and logs how much was.
 SOAK = $(GO) test -count=1 -v -timeout 0
 soak: need
-	@$(SOAK) ./tests/crash -run '^TestKill$$' -kills $(KILLS) -within $(SOAKTIME)
-	@$(SOAK) ./tests/crash -run '^TestManyProcesses$$' -kills $$(($(KILLS) / 20)) -within $(SOAKTIME)
+	@$(SOAK) ./tests/crash -run '^TestKill_KeepsAcknowledgedReadings$$' -kills $(KILLS) -within $(SOAKTIME)
+	@$(SOAK) ./tests/crash -run '^TestManyProcesses_AgreeOnReadings$$' -kills $$(($(KILLS) / 20)) -within $(SOAKTIME)
 	@$(SOAK) ./store/local -run '^TestCrash_KeepsItems$$' -cuts $(CUTS) -within $(SOAKTIME)
 	@$(SOAK) ./store/local -run '^TestDamage_Model$$' -damages $(DAMAGES) -within $(SOAKTIME)
-	@$(SOAK) ./tests/damage -run '^TestDamage$$' -damages $(DAMAGES) -within $(SOAKTIME)
+	@$(SOAK) ./tests/damage -run '^TestDamage_IsContainedFoundAndRepaired$$' -damages $(DAMAGES) -within $(SOAKTIME)
 
 bench: build
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./tests/bench

@@ -13,9 +13,8 @@ import (
 
 const module = "github.com/varvedb/varve"
 
-// layout says what each package may import: packages of this module, and
-// modules from elsewhere. Imports point down: a package imports only what
-// stands above it here.
+// layout lists the allowed imports of each package: packages of this module, and modules from
+// elsewhere. Imports point down: a package imports only packages above it in this list.
 var layout = []struct {
 	dir    string
 	own    string // "." is the root package
@@ -92,7 +91,7 @@ var layout = []struct {
 	{"tests/terraform/emulator/serve", "tests/dynamotest tests/terraform/emulator", ""},
 }
 
-// sources parses the Go files of the module that are not tests, by folder.
+// sources parses the production Go files of the module, by folder.
 func sources(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	files := map[string][]*ast.File{}
@@ -119,7 +118,7 @@ func sources(t *testing.T) map[string][]*ast.File {
 	return files
 }
 
-func TestImportsPointDown(t *testing.T) {
+func TestImports_PointDown(t *testing.T) {
 	files := sources(t)
 	above := []string{}
 	for _, p := range layout {
@@ -212,8 +211,8 @@ func TestPure(t *testing.T) {
 	}
 }
 
-// TestPackagesAreDocumented: every package says what it is for.
-func TestPackagesAreDocumented(t *testing.T) {
+// TestPackages_AreDocumented checks that every package has a package comment.
+func TestPackages_AreDocumented(t *testing.T) {
 	for dir, files := range sources(t) {
 		if !slices.ContainsFunc(files, func(f *ast.File) bool { return f.Doc != nil && len(f.Doc.Text()) > 40 }) {
 			t.Errorf("package %s has no documentation", dir)

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Failure is the kind of an [Error]: what a caller can do about it.
+// Failure is the kind of an [Error]. It determines the reaction of a caller.
 type Failure uint8
 
-// The kinds of failure. Errors of no kind are faults of Varve or its store.
+// The kinds of failure. An error without a kind is a fault of Varve or of its store.
 const (
-	// Internal: a fault here; trying again may help.
+	// Internal is a fault of Varve. A retry may succeed.
 	Internal Failure = iota
-	// Invalid: the request is wrong, and will be when it is sent again.
+	// Invalid is a wrong request. A retry fails, too.
 	Invalid
-	// Forbidden: who asks may not; another API key may.
+	// Forbidden is a request beyond the rights of its API key.
 	Forbidden
-	// NotFound: the thing named is not there.
+	// NotFound is a request for an object that does not exist.
 	NotFound
-	// Conflict: the thing is not in a state that allows this.
+	// Conflict is a request that the current state of the object does not allow.
 	Conflict
-	// Busy: too much at once; try again after RetryAfter.
+	// Busy is an overload. The caller retries after RetryAfter.
 	Busy
-	// Unavailable: not now, for a reason outside the request.
+	// Unavailable is a temporary condition outside the request.
 	Unavailable
-	// Damaged: data on disk is damaged; trying again does not help.
+	// Damaged is a read of damaged data. A retry fails until the data is repaired.
 	Damaged
 )
 
@@ -33,7 +33,7 @@ const (
 type Error struct {
 	Failure    Failure
 	Param      string        // the parameter at fault, for Invalid
-	Message    string        // what is wrong and what would be right
+	Message    string        // the problem and its remedy
 	RetryAfter time.Duration // for Busy and Unavailable
 	Err        error         // the cause, if any
 }
@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// FailureOf returns the kind of the first Error that err wraps, else Internal.
+// FailureOf returns the kind of the first Error in the chain of err, or Internal.
 func FailureOf(err error) Failure {
 	var e *Error
 	if errors.As(err, &e) {
@@ -65,7 +65,7 @@ func Errorf(kind Failure, format string, args ...any) *Error {
 	return &Error{Failure: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// InvalidParam returns an Invalid error about a parameter.
+// InvalidParam returns an Invalid error for a parameter.
 func InvalidParam(param, format string, args ...any) *Error {
 	return &Error{Failure: Invalid, Param: param, Message: fmt.Sprintf(format, args...)}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// The kind of a failure is found however deep it is wrapped, and what has no
-// kind is a fault of Varve.
-func TestFailureOf(t *testing.T) {
+// TestFailureOf_FindsWrappedKind checks wrapped errors of each kind. An error without a kind is
+// Internal.
+func TestFailureOf_FindsWrappedKind(t *testing.T) {
 	busy := varve.Errorf(varve.Busy, "too much")
 	tests := []struct {
 		reason string
@@ -38,8 +38,8 @@ func TestFailureOf(t *testing.T) {
 	}
 }
 
-// An error names its parameter and its cause, and leads to the cause.
-func TestErrorText(t *testing.T) {
+// TestError_NamesParameterAndCause checks the text of an error and the error that it wraps.
+func TestError_NamesParameterAndCause(t *testing.T) {
 	tests := []struct {
 		err  *varve.Error
 		want string

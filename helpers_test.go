@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// tb is what helpers need of a test, a fuzz target or a property.
+// tb is the part of a test, a fuzz target or a property that helpers use.
 type tb interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -49,7 +49,7 @@ func num(t tb, s string) varve.Value {
 	return varve.NumberValue(number(t, s))
 }
 
-// contentID is the id of a reading that was sent with these fields and none.
+// contentID returns the id of a reading that has these fields and was sent without an id.
 func contentID(t tb, fields ...varve.Field) varve.ID {
 	t.Helper()
 	r := varve.Reading{Series: sensor, Time: noon, Fields: slices.Clone(fields)}
@@ -64,13 +64,13 @@ var (
 	noon   = time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
 )
 
-// reading is one of a sensor at noon, with one number.
+// reading returns a reading of a sensor at noon with one number.
 func reading(t tb, name, value string) varve.Reading {
 	t.Helper()
 	return varve.Reading{Series: sensor, Time: noon, Fields: []varve.Field{field(name, num(t, value))}}
 }
 
-// checkMany checks a property of which 100 draws show too little.
+// checkMany checks a property for more inputs than the 100 of one check.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rounds := 30

@@ -10,18 +10,18 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// ID tells apart the readings of one series and time. It is either the
-// client's own text or, for a reading sent without one, a 64-bit hash of its
-// fields written in 11 characters that sort as the hash does. IDs are
-// comparable with ==. The zero ID is "no id yet".
+// ID separates the readings of one series and event time.
+//
+// It is the text that a client chose or, for a reading sent without an id, a 64-bit hash of its
+// fields. A hash is written in 11 characters that sort as the hash does. IDs are comparable with
+// ==. The zero ID means that no id is set.
 type ID struct {
 	text string
 	hash uint64
 	set  bool
 }
 
-// idAlphabet is base64 in the order of its bytes, so that ids sort alike as
-// text and as hashes.
+// idAlphabet is base64 in the order of its bytes, so that texts sort as the hashes do.
 const idAlphabet = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
 const hashTextLen = 11 // 66 bits; the first character carries 4
@@ -36,12 +36,13 @@ var idDigits = func() (d [256]int8) {
 	return d
 }()
 
-// HashID returns the id that stands for a hash.
+// HashID returns the id with the given hash.
 func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
 
-// ParseID returns the id with the given text: 1 to 64 bytes of printable
-// UTF-8. A text that a hash would be written as is that hash, so a reading
-// exported with its id and sent again is the same reading.
+// ParseID returns the id with the given text of 1 to 64 bytes of printable UTF-8.
+//
+// A text in the form of a hash gives the id with that hash. So a reading that is exported with
+// its id and resent keeps its identity.
 func ParseID(text string) (ID, error) {
 	if why := invalidText(text, MaxIDBytes); why != "" {
 		return ID{}, fmt.Errorf("id %s %s", quote.Text(text), why)
@@ -66,13 +67,13 @@ func parseHash(text string) (hash uint64, ok bool) {
 	return hash, true
 }
 
-// IsZero reports whether there is no id.
+// IsZero reports whether the id is not set.
 func (id ID) IsZero() bool { return !id.set }
 
-// Hash returns the hash that the id stands for, if it does.
+// Hash returns the hash of the id, or false if a client chose the id.
 func (id ID) Hash() (hash uint64, ok bool) { return id.hash, id.set && id.text == "" }
 
-// String returns the id's text; "" for no id.
+// String returns the text of the id, or "" if it is not set.
 func (id ID) String() string {
 	if id.text != "" || !id.set {
 		return id.text
@@ -81,7 +82,7 @@ func (id ID) String() string {
 	return string(id.Append(text[:0]))
 }
 
-// Append appends the id's text to dst.
+// Append appends the text of the id to dst.
 func (id ID) Append(dst []byte) []byte {
 	if id.text != "" || !id.set {
 		return append(dst, id.text...)
@@ -92,7 +93,7 @@ func (id ID) Append(dst []byte) []byte {
 	return dst
 }
 
-// Compare orders ids by the bytes of their text; no id comes first.
+// Compare orders ids by the bytes of their text. The zero ID is first.
 func (id ID) Compare(other ID) int {
 	if id.text == "" && other.text == "" && id.set && other.set {
 		return cmp.Compare(id.hash, other.hash)
@@ -108,18 +109,21 @@ func (id ID) size() int {
 	return hashTextLen
 }
 
-// HasOwnID reports whether the id is one that a client chose, not the hash of
-// the fields.
+// HasOwnID reports whether a client chose the id, so that it differs from the content id.
 func (r *Reading) HasOwnID() bool { return r.ID != r.ContentID() }
 
-// ContentID returns the id of a reading that came without one: the XXH64 hash
-// of its fields in canonical form. Fields must be sorted by name. For each
-// field the form holds the name's length and bytes, a tag for the kind, and
-// the value: a number as sign and exponent (zigzag varint of twice the
-// exponent plus sign) and coefficient without trailing zeros (varints of the
-// low and high 64 bits), a string or JSON by length and bytes, a boolean in its
-// tag. Lengths and tags keep {a:"1",b:"23"} and {a:"12",b:"3"} apart.
-// docs/data-model.md has test vectors.
+// ContentID returns the id of a reading that was sent without one.
+//
+// It is the XXH64 hash of the fields in canonical form. Fields must be sorted by name. The form
+// of a field is the length and bytes of its name, a tag for the kind, and the value:
+//
+//   - number: sign and exponent (zigzag varint of twice the exponent plus sign), then the
+//     coefficient without trailing zeros (varints of the low and high 64 bits)
+//   - string or JSON: length and bytes
+//   - boolean: only the tag
+//
+// Lengths and tags separate {a:"1",b:"23"} from {a:"12",b:"3"}. docs/data-model.md has test
+// vectors.
 func (r *Reading) ContentID() ID {
 	var buf [256]byte
 	form := buf[:0]

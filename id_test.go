@@ -12,10 +12,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// The ids of readings sent without one are fixed for ever: they are kept in
-// stores and compared with those of retries. Each form here is written by hand
-// from the documented one.
-func TestContentIDVectors(t *testing.T) {
+// TestContentID_MatchesVectors checks ids against forms that are written by hand. Content ids
+// must never change, because stores hold them and compare them with the ids of retries.
+func TestContentID_MatchesVectors(t *testing.T) {
 	long := strings.Repeat("n", 128)
 	tests := []struct {
 		reason string
@@ -58,8 +57,9 @@ func TestContentIDVectors(t *testing.T) {
 	}
 }
 
-// Hashes are written in 11 characters that sort as they do, and are read back.
-func TestHashIDText(t *testing.T) {
+// TestHashID_SortsAndParses checks that the texts of hashes sort as the hashes do, and parse
+// back.
+func TestHashID_SortsAndParses(t *testing.T) {
 	tests := []struct {
 		hash uint64
 		want string
@@ -85,7 +85,7 @@ func TestHashIDText(t *testing.T) {
 	}
 }
 
-func TestParseID(t *testing.T) {
+func TestParseID_AcceptsPrintableText(t *testing.T) {
 	tests := []struct {
 		reason, in string
 		ok, hash   bool
@@ -127,7 +127,7 @@ func TestParseID(t *testing.T) {
 	}
 }
 
-// genID draws ids, among them none, and those of clients that look like hashes.
+// genID draws ids: the zero ID, hashes, texts, and texts that look like hashes.
 func genID() *rapid.Generator[varve.ID] {
 	return rapid.Custom(func(t *rapid.T) varve.ID {
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
@@ -146,8 +146,8 @@ func genID() *rapid.Generator[varve.ID] {
 	})
 }
 
-// Ids are equal, and ordered, as their texts are; what is written reads back.
-func TestIDOrder(t *testing.T) {
+// TestID_ComparesLikeItsText checks equality, order and parsing against the text.
+func TestID_ComparesLikeItsText(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		a, b := genID().Draw(t, "a"), genID().Draw(t, "b")
 		if got, want := a.Compare(b), strings.Compare(a.String(), b.String()); got != want {

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/decimal/decimaltest"
 )
 
-// Readings that say the same have one id, however they were written.
-func TestContentIDSame(t *testing.T) {
+// TestContentID_IgnoresNotation checks that equal readings have one id in any notation.
+func TestContentID_IgnoresNotation(t *testing.T) {
 	tests := []struct {
 		reason string
 		a, b   []varve.Field
@@ -39,8 +39,8 @@ func TestContentIDSame(t *testing.T) {
 	}
 }
 
-// Readings that differ in anything have different ids.
-func TestContentIDDistinct(t *testing.T) {
+// TestContentID_SeparatesReadings checks that any difference of readings changes the id.
+func TestContentID_SeparatesReadings(t *testing.T) {
 	readings := map[string][]varve.Field{
 		`{a:"1",b:"23"}`: {field("a", text("1")), field("b", text("23"))},
 		`{a:"12",b:"3"}`: {field("a", text("12")), field("b", text("3"))},
@@ -78,8 +78,7 @@ func TestContentIDDistinct(t *testing.T) {
 	}
 }
 
-// datum is a value that can be written in many ways, and its canonical form as
-// the documentation has it.
+// datum is a value in several notations, with the canonical form of the documentation.
 type datum struct {
 	ways []varve.Value
 	form string
@@ -89,7 +88,7 @@ func lengthAndBytes(s string) string {
 	return string(binary.AppendUvarint(nil, uint64(len(s)))) + s
 }
 
-// numberForm is the documented form of a number, by way of math/big.
+// numberForm returns the documented form of a number, computed with math/big.
 func numberForm(t tb, text string) string {
 	r := decimaltest.Rat(t, text)
 	if r.Sign() == 0 {
@@ -134,9 +133,8 @@ func genDatum() *rapid.Generator[datum] {
 	})
 }
 
-// The id of any reading is the hash of the documented form of its fields, in
-// whatever order they come and however they are written.
-func TestContentIDForm(t *testing.T) {
+// TestContentID_IsHashOfDocumentedForm checks random fields in any order and notation.
+func TestContentID_IsHashOfDocumentedForm(t *testing.T) {
 	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-zA-Z0-9.é]{1,4}|n{120,128}`), 1, 6, rapid.ID[string])
 	checkMany(t, func(t *rapid.T) {
 		var form strings.Builder
@@ -155,9 +153,9 @@ func TestContentIDForm(t *testing.T) {
 	})
 }
 
-// The id is a function of the fields alone, so that a retry is a duplicate
-// however late and by whatever way it comes.
-func TestContentIDOnlyOfFields(t *testing.T) {
+// TestContentID_DependsOnFieldsOnly checks that the time and the way of arrival do not change
+// the id. So a late retry is a duplicate.
+func TestContentID_DependsOnFieldsOnly(t *testing.T) {
 	want := contentID(t, field("t", num(t, "22.4")))
 	for i, change := range []func(*varve.Reading){
 		func(r *varve.Reading) { r.Time = r.Time.Add(1) },

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// damageMessages says where messages of damage are made: the arguments of calls,
-// the values of fields, and constants by the beginning of their names.
+// damageMessages lists the origins of messages about damage: the arguments of calls, the values
+// of fields, and constants by the prefix of their names.
 var damageMessages = []struct{ file, calls, fields, constants string }{
 	{"store/local/identity.go", "damaged replaceIdentity", "Reason", ""},
 	{"store/local/start.go", "damaged New", "Reason reason", ""},
@@ -40,15 +40,15 @@ var damageMessages = []struct{ file, calls, fields, constants string }{
 	{"cmd/varve/doctor_damage.go", "", "", "say"},
 }
 
-// wrapping are the texts that only put a name before another message.
+// wrapping lists the texts that only add a name to another message.
 var wrapping = []string{"read …: …", "write … of the journal: …", "…: bytes … to …: …", "… whole frames", "field …: …", "reading …: …", "rebuild after …: …", "not a chain: …"}
 
 var verb = regexp.MustCompile(`%[-+.#0-9]*[a-zA-Z]`)
 
-// collector gathers the messages of a file.
+// collector gathers the messages of one file.
 type collector struct{ list []string }
 
-// add adds the text of an expression, with … for what varies.
+// add appends the text of an expression, with … for its variable parts.
 func (c *collector) add(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -70,7 +70,7 @@ func (c *collector) add(e ast.Expr) {
 	}
 }
 
-// nameOf returns the last part of a name.
+// nameOf returns the last identifier of a qualified name.
 func nameOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -81,7 +81,7 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// messagesOf returns the messages that a file makes.
+// messagesOf returns the messages in a file.
 func messagesOf(t *testing.T, file, calls, fields, constants string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -126,8 +126,8 @@ func messagesOf(t *testing.T, file, calls, fields, constants string) []string {
 	return slices.Compact(c.list)
 }
 
-// TestDamageMessages_AreDocumented: docs/operations.md has each message of damage
-// in a line of its own, as it is shown.
+// TestDamageMessages_AreDocumented checks that docs/operations.md has a line for each message of
+// damage.
 func TestDamageMessages_AreDocumented(t *testing.T) {
 	text, err := os.ReadFile("docs/operations.md")
 	if err != nil {

@@ -17,11 +17,10 @@ const (
 	MaxIDBytes     = 64  // id sent by a client
 )
 
-// DefaultTenant owns what is written without an API key.
+// DefaultTenant owns all data that is written without an API key.
 const DefaultTenant = "default"
 
-// Validate checks the three names: tenant and stream as [ValidateName] has
-// them; a device as [ValidateDevice].
+// Validate checks tenant and stream with [ValidateName], and the device with [ValidateDevice].
 func (s Series) Validate() Verdict {
 	if err := ValidateName("tenant", s.Tenant); err != nil {
 		return Reject(CodeStreamInvalid, "%s", err)
@@ -35,9 +34,11 @@ func (s Series) Validate() Verdict {
 	return Verdict{}
 }
 
-// ValidateName checks a tenant's or stream's name: 1 to 64 of letters, digits
-// and . _ - and a letter or digit first, because it stands in addresses,
-// configuration and keys. What names the thing in the error.
+// ValidateName checks the name of a tenant or a stream, because it occurs in addresses,
+// configuration and keys.
+//
+// A name has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with a letter or
+// digit. The argument what names the kind of name in the error.
 func ValidateName(what, name string) error {
 	switch {
 	case name == "":
@@ -55,9 +56,11 @@ func ValidateName(what, name string) error {
 	return nil
 }
 
-// ValidateDevice checks a device's name: 1 to 256 bytes of printable UTF-8
-// without leading or trailing space. Slashes, colons and blanks are fine:
-// addresses, serial numbers and ARNs serve as names.
+// ValidateDevice checks the name of a device: 1 to 256 bytes of printable UTF-8 without outer
+// space.
+//
+// Slashes, colons and inner spaces are allowed, so addresses, serial numbers and ARNs are valid
+// names.
 func ValidateDevice(device string) error {
 	if why := invalidText(device, MaxDeviceBytes); why != "" {
 		return fmt.Errorf("device %s %s", quote.Text(device), why)
@@ -65,7 +68,7 @@ func ValidateDevice(device string) error {
 	return nil
 }
 
-// invalidFieldName says what is wrong with a field's name, or "".
+// invalidFieldName returns the problem of a field name, or "".
 func invalidFieldName(name string) string {
 	if plainName(name) {
 		return ""
@@ -76,7 +79,8 @@ func invalidFieldName(name string) string {
 	return invalidText(name, MaxFieldBytes)
 }
 
-// plainName is the quick way through for names of a usual kind.
+// plainName reports whether a name consists of visible ASCII. It is the fast path for most
+// names.
 func plainName(name string) bool {
 	if len(name) == 0 || len(name) > MaxFieldBytes || name[0] == '_' {
 		return false

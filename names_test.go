@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Tenants and streams stand in addresses, configuration and keys: letters,
-// digits and . _ - with a letter or digit first.
-func TestValidateName(t *testing.T) {
+// TestValidateName_AllowsNamesForAddresses checks valid and invalid names of tenants and
+// streams.
+func TestValidateName_AllowsNamesForAddresses(t *testing.T) {
 	tests := []struct {
 		reason, name string
 		ok           bool
@@ -55,8 +55,8 @@ func TestValidateName(t *testing.T) {
 	}
 }
 
-// Devices go by any printable name: addresses, serial numbers, ARNs.
-func TestValidateDevice(t *testing.T) {
+// TestValidateDevice_AllowsPrintableNames checks addresses, serial numbers and ARNs as names.
+func TestValidateDevice_AllowsPrintableNames(t *testing.T) {
 	tests := []struct {
 		reason, name string
 		ok           bool
@@ -93,8 +93,8 @@ func TestValidateDevice(t *testing.T) {
 	}
 }
 
-// The rule of names holds for any text.
-func TestNamesRandom(t *testing.T) {
+// TestValidate_FollowsRuleForAnyText compares the validation of random texts with its rule.
+func TestValidate_FollowsRuleForAnyText(t *testing.T) {
 	gen := rapid.OneOf(rapid.String(), rapid.StringMatching(`[ -~]{0,70}`), rapid.Custom(func(t *rapid.T) string {
 		return string(rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "bytes"))
 	}))
@@ -113,9 +113,9 @@ func TestNamesRandom(t *testing.T) {
 	})
 }
 
-// Series that differ have strings that differ, and are ordered by tenant, then
-// stream, then device.
-func TestSeries(t *testing.T) {
+// TestSeries_IsOrderedAndNamed checks that distinct series have distinct strings, and are
+// ordered by tenant, stream and device.
+func TestSeries_IsOrderedAndNamed(t *testing.T) {
 	name, device := rapid.StringMatching(`[ab][.-]?b?`), rapid.StringMatching(`[ab/]{1,3}`)
 	gen := rapid.Custom(func(t *rapid.T) varve.Series {
 		return varve.Series{Tenant: name.Draw(t, "tenant"), Stream: name.Draw(t, "stream"), Device: device.Draw(t, "device")}

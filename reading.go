@@ -13,19 +13,19 @@ import (
 const (
 	MaxFields       = 256       // fields in a reading
 	MaxReadingBytes = 64 << 10  // id, field names and values of a reading
-	MaxTime         = 1<<63 - 1 // event times are before it: nanoseconds since 1970, in the year 2262
+	MaxTime         = 1<<63 - 1 // exclusive limit of event times: nanoseconds since 1970, in the year 2262
 )
 
-// Series names one device's readings of one stream of one tenant. It is the
-// unit of order: a query reads one series.
+// Series names the readings of one device in one stream of one tenant. It is the unit of order:
+// a query reads one series.
 type Series struct {
 	Tenant string
 	Stream string
 	Device string
 }
 
-// String returns tenant/stream/device. Tenant and stream contain no slash, so
-// no two series share a string.
+// String returns tenant/stream/device. Tenant and stream contain no slash, so the string is
+// unique.
 func (s Series) String() string { return s.Tenant + "/" + s.Stream + "/" + s.Device }
 
 // Compare orders series by tenant, stream and device.
@@ -40,24 +40,23 @@ func (s Series) Compare(t Series) int {
 type Reading struct {
 	Series
 
-	// Time is when it happened: UTC, to the nanosecond, from 1970 on.
+	// Time is the event time: UTC, in nanoseconds, from 1970 on.
 	Time time.Time
-	// ID tells readings of one series and time apart.
+	// ID separates readings of one series and event time.
 	ID ID
-	// Arrived is when Varve took it in: UTC, to the millisecond.
+	// Arrived is the time at which Varve received the reading: UTC, in milliseconds.
 	Arrived time.Time
-	// Fields are its values, sorted by name, each name once.
+	// Fields holds the values, sorted by name. Each name occurs once.
 	Fields []Field
 }
 
-// Position returns the reading's place in its series.
+// Position returns the position of the reading in its series.
 func (r *Reading) Position() Position { return Position{Time: r.Time.UnixNano(), ID: r.ID} }
 
-// fewFields is how many fields are compared one by one: faster than a binary
-// search.
+// fewFields is the number of fields up to which a linear search is faster than a binary one.
 const fewFields = 8
 
-// Field returns the value of the named field, or no value.
+// Field returns the value of the named field, or the zero Value.
 func (r *Reading) Field(name string) Value {
 	if len(r.Fields) <= fewFields {
 		for i := range r.Fields {
@@ -76,12 +75,11 @@ func (r *Reading) Field(name string) Value {
 	return r.Fields[i].Value
 }
 
-// Normalize brings the reading into the form in which it is stored and
-// compared: fields sorted by name, times in UTC, an id for a reading that came
-// without one. It returns the reason why the reading cannot be stored, if any,
-// as a rejecting verdict; otherwise the zero Verdict.
+// Normalize converts the reading to the form in which it is stored and compared.
 //
-// It does not judge the time against a clock: that is the router's.
+// It sorts the fields by name, converts times to UTC, and sets the id of a reading that has
+// none. It returns a rejecting verdict if the reading cannot be stored, otherwise the zero
+// Verdict. The router compares the time with the clock; Normalize does not.
 func (r *Reading) Normalize() Verdict {
 	if v := r.Series.Validate(); v.Outcome == Rejected {
 		return v
@@ -121,7 +119,7 @@ func (r *Reading) normalizeFields() Verdict {
 			return Reject(CodeFieldInvalid, "field name %s %s", quote.Text(name), why)
 		}
 		if i > 0 && r.Fields[i-1].Name == name {
-			return Reject(CodeFieldInvalid, "field %s is there twice", quote.Text(name))
+			return Reject(CodeFieldInvalid, "field %s occurs twice", quote.Text(name))
 		}
 		if r.Fields[i].Value.IsZero() {
 			return Reject(CodeFieldInvalid, "field %s has no value", quote.Text(name))
@@ -132,8 +130,7 @@ func (r *Reading) normalizeFields() Verdict {
 
 func compareFields(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
 
-// Size is what the reading counts towards MaxReadingBytes: the bytes of its
-// id, field names and values.
+// Size returns the bytes of the id, field names and values, which MaxReadingBytes limits.
 func (r *Reading) Size() int {
 	size := r.ID.size()
 	for i := range r.Fields {
@@ -155,20 +152,19 @@ func (r *Reading) Clone() Reading {
 	return c
 }
 
-// Equal reports whether r and q are the same reading with the same values and
-// arrival.
+// Equal reports whether r and q have the same identity, values and arrival.
 func (r *Reading) Equal(q *Reading) bool {
 	return r.Series == q.Series && r.ID == q.ID &&
 		r.Time.Equal(q.Time) && r.Arrived.Equal(q.Arrived) && r.SameFields(q)
 }
 
-// SameFields reports whether r and q have the same fields with the same values.
-// As in identity, 1.5 and 1.50 are the same number.
+// SameFields reports whether r and q have the same fields with the same values. As in identity,
+// 1.5 equals 1.50.
 func (r *Reading) SameFields(q *Reading) bool {
 	return slices.EqualFunc(r.Fields, q.Fields, Field.Equal)
 }
 
-// String names the reading in messages and test failures.
+// String returns series, time and id, for messages.
 func (r *Reading) String() string {
 	return fmt.Sprintf("%s@%s#%s", r.Series, r.Time.UTC().Format(time.RFC3339Nano), r.ID)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// fields makes n fields that are in order.
+// fields returns n fields in order.
 func fields(n int) []varve.Field {
 	all := make([]varve.Field, n)
 	for i := range all {
@@ -27,7 +27,8 @@ func at(when time.Time) func(*varve.Reading) {
 	return func(r *varve.Reading) { r.Time = when }
 }
 
-// sized gives a reading a total size: 11 bytes are the id's, one the name's.
+// sized sets the total size of a reading: 11 bytes for the id, 1 for the name, the rest for the
+// value.
 func sized(total int) func(*varve.Reading) {
 	return func(r *varve.Reading) {
 		r.Fields = []varve.Field{field("s", text(strings.Repeat("x", total-12)))}
@@ -68,7 +69,7 @@ var normalizeVerdicts = []struct {
 	{"a name that is not UTF-8", named("a\xff"), varve.CodeFieldInvalid, "UTF-8"},
 	{"a name twice", func(r *varve.Reading) {
 		r.Fields = []varve.Field{field("a", text("1")), field("b", text("1")), field("a", text("1"))}
-	}, varve.CodeFieldInvalid, `field "a" is there twice`},
+	}, varve.CodeFieldInvalid, `field "a" occurs twice`},
 	{"a field without a value", func(r *varve.Reading) { r.Fields = append(r.Fields, field("z", varve.Value{})) }, varve.CodeFieldInvalid, `"z" has no value`},
 	{"64 KiB", sized(64 << 10), "", ""},
 	{"64 KiB and a byte", sized(64<<10 + 1), varve.CodeTooLarge, "65537 bytes, the limit is 65536"},
@@ -84,9 +85,9 @@ var normalizeVerdicts = []struct {
 	}, varve.CodeTooLarge, "65547 bytes"},
 }
 
-// A reading that cannot be stored is told why, with the code of the reason;
-// the limits are exact.
-func TestNormalizeVerdicts(t *testing.T) {
+// TestNormalize_RejectsInvalidReadings checks the verdict and its code on both sides of each
+// limit.
+func TestNormalize_RejectsInvalidReadings(t *testing.T) {
 	for _, tt := range normalizeVerdicts {
 		t.Run(tt.reason, func(t *testing.T) {
 			r := reading(t, "temperature", "22.40")
@@ -102,17 +103,17 @@ func TestNormalizeVerdicts(t *testing.T) {
 	}
 }
 
-// A message stays short, however long what it is about.
-func TestNormalizeMessageIsShort(t *testing.T) {
+// TestNormalize_KeepsMessagesShort checks that long input does not make a long message.
+func TestNormalize_KeepsMessagesShort(t *testing.T) {
 	r := reading(t, strings.Repeat("n", 60_000), "1")
 	if v := r.Normalize(); v.Outcome != varve.Rejected || len(v.Message) > 200 {
 		t.Errorf("a message of %d bytes: %.300s", len(v.Message), v.Message)
 	}
 }
 
-// Normalize sorts fields, brings times to UTC and arrival to the millisecond,
-// keeps a client's id and the decimals of numbers; and once is enough.
-func TestNormalizeForm(t *testing.T) {
+// TestNormalize_SortsFieldsAndConvertsTimes checks fields, times, the client's id and the scale
+// of numbers. A second call changes nothing.
+func TestNormalize_SortsFieldsAndConvertsTimes(t *testing.T) {
 	zone := time.FixedZone("east", 2*60*60)
 	r := varve.Reading{
 		Series: sensor, Time: time.Date(2026, 4, 20, 14, 0, 0, 123_456_789, zone), Arrived: time.Date(2026, 4, 20, 14, 0, 1, 999_999_999, zone),
@@ -147,7 +148,7 @@ func TestNormalizeForm(t *testing.T) {
 	}
 }
 
-func TestReadingField(t *testing.T) {
+func TestReading_FindsField(t *testing.T) {
 	r := reading(t, "b", "1")
 	r.Fields = append(r.Fields, field("d", text("x")))
 	for name, want := range map[string]string{"a": "", "b": "1", "c": "", "d": "x", "e": "", "": ""} {
@@ -157,8 +158,8 @@ func TestReadingField(t *testing.T) {
 	}
 }
 
-// What a reading counts towards the limit is its id, names and values.
-func TestReadingSize(t *testing.T) {
+// TestReading_SizeCountsIDNamesAndValues checks the size that the limit applies to.
+func TestReading_SizeCountsIDNamesAndValues(t *testing.T) {
 	r := varve.Reading{Series: sensor, Time: noon, Fields: []varve.Field{
 		field("num", num(t, "-22.40")), field("zero", num(t, "0")), field("text", text("é")),
 		field("yes", varve.BoolValue(true)), field("json", jsonValue(t, `{ "a": 1 }`)),
@@ -174,7 +175,7 @@ func TestReadingSize(t *testing.T) {
 	}
 }
 
-func TestReadingEqualAndClone(t *testing.T) {
+func TestReading_CloneIsEqualAndIndependent(t *testing.T) {
 	base := reading(t, "a", "1.0")
 	base.Arrived = noon
 	base.Normalize()

@@ -6,10 +6,10 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// Kind says what a [Value] is.
+// Kind is the type of a [Value].
 type Kind uint8
 
-// The kinds of value. The zero Kind is no value at all.
+// The kinds of value. The zero Kind belongs to the zero Value.
 const (
 	KindNumber Kind = iota + 1
 	KindString
@@ -32,9 +32,8 @@ func (k Kind) String() string {
 	}
 }
 
-// Value is one value of a field: a number, a string, a boolean, or a JSON
-// object or array. Values are immutable; copy them freely. The zero Value is
-// no value and is not stored.
+// Value is a number, a string, a boolean, or a JSON object or array. Values are immutable and
+// can be copied. The zero Value is not a valid value of a field.
 type Value struct {
 	text string
 	num  Number
@@ -47,7 +46,7 @@ func NumberValue(n Number) Value { return Value{kind: KindNumber, num: n} }
 // IntValue returns the integer n as a value.
 func IntValue(n int64) Value { return NumberValue(decimal.FromInt(n)) }
 
-// StringValue returns s as a value. The caller must not change its bytes.
+// StringValue returns s as a value. The caller must not change the bytes of s.
 func StringValue(s string) Value { return Value{kind: KindString, text: s} }
 
 // BoolValue returns b as a value.
@@ -59,17 +58,17 @@ func BoolValue(b bool) Value {
 	return v
 }
 
-// CanonicalJSON returns text that [JSONValue] made, and a store has kept, as a
-// value again, without looking at it.
+// CanonicalJSON returns a value for text that [JSONValue] formatted earlier. It does not
+// validate the text.
 func CanonicalJSON(text string) Value { return Value{kind: KindJSON, text: text} }
 
-// Kind returns what the value is.
+// Kind returns the type of the value.
 func (v Value) Kind() Kind { return v.kind }
 
-// IsZero reports whether v is no value.
+// IsZero reports whether v is the zero Value.
 func (v Value) IsZero() bool { return v.kind == 0 }
 
-// Number returns the value of a KindNumber, else 0.
+// Number returns the number of a KindNumber, otherwise 0.
 func (v Value) Number() Number {
 	if v.kind != KindNumber {
 		return Number{}
@@ -77,8 +76,7 @@ func (v Value) Number() Number {
 	return v.num
 }
 
-// Int returns a number as an integer; false if it is not an integer or does
-// not fit.
+// Int returns a number as an integer, or false if it is not an integer or does not fit.
 func (v Value) Int() (int64, bool) {
 	if v.kind != KindNumber {
 		return 0, false
@@ -86,15 +84,13 @@ func (v Value) Int() (int64, bool) {
 	return v.num.Int64()
 }
 
-// Bool returns the value of a KindBool, else false.
+// Bool returns the value of a KindBool, otherwise false.
 func (v Value) Bool() bool { return v.kind == KindBool && !v.num.IsZero() }
 
-// Text returns the bytes of a KindString, or the canonical text of a KindJSON,
-// else "".
+// Text returns the string of a KindString or the canonical text of a KindJSON, otherwise "".
 func (v Value) Text() string { return v.text }
 
-// String returns the value as a person would write it: strings without quotes,
-// everything else as JSON.
+// String returns strings without quotes, and other values as JSON.
 func (v Value) String() string {
 	switch v.kind {
 	case KindNumber:
@@ -106,8 +102,7 @@ func (v Value) String() string {
 	}
 }
 
-// Equal reports whether v and w are the same value: kinds and contents alike,
-// 42.0 equal to 42.
+// Equal reports whether v and w have the same kind and content. The number 42.0 equals 42.
 func (v Value) Equal(w Value) bool {
 	if v.kind != w.kind || v.text != w.text {
 		return false
@@ -115,7 +110,7 @@ func (v Value) Equal(w Value) bool {
 	return v.num.Equal(w.num)
 }
 
-// size is what the value counts towards MaxReadingBytes.
+// size returns the share of the value in Reading.Size.
 func (v Value) size() int {
 	switch v.kind {
 	case KindNumber:
@@ -133,4 +128,5 @@ type Field struct {
 	Value Value
 }
 
+// Equal reports whether f and g have the same name and the same value.
 func (f Field) Equal(g Field) bool { return f.Name == g.Name && f.Value.Equal(g.Value) }

@@ -18,7 +18,7 @@ func nested(open, inner, closing string, depth int) string {
 	return strings.Repeat(open, depth) + inner + strings.Repeat(closing, depth)
 }
 
-func TestJSONCanonical(t *testing.T) {
+func TestJSONValue_ReturnsCanonicalForm(t *testing.T) {
 	tests := []struct {
 		reason, in, want string
 	}{
@@ -69,9 +69,9 @@ var refusedJSON = []struct {
 	{"true", `true`, "not a JSON object or array"},
 	{"null", `null`, "not a JSON object or array"},
 	{"no JSON at all", `sensor`, ""},
-	{"a member twice", `{"a":1,"b":2,"a":1}`, `member "a" is there twice`},
-	{"a member twice, once in escapes", `{"a":1,"\u0061":2}`, `member "a" is there twice`},
-	{"a member twice, deep inside", `[{"x":{"k":1,"k":1}}]`, `member "k" is there twice`},
+	{"a member twice", `{"a":1,"b":2,"a":1}`, `member "a" occurs twice`},
+	{"a member twice, once in escapes", `{"a":1,"\u0061":2}`, `member "a" occurs twice`},
+	{"a member twice, deep inside", `[{"x":{"k":1,"k":1}}]`, `member "k" occurs twice`},
 	{"39 digits", `[` + nines(39) + `]`, decimal.ErrPrecision.Error()},
 	{"out of range", `{"a":1e126}`, decimal.ErrRange.Error()},
 	{"arrays 17 deep", nested("[", "", "]", 17), "nested deeper than 16"},
@@ -108,7 +108,7 @@ var refusedJSON = []struct {
 	{"a name that is not UTF-8", "{\"\xff\":1}", ""},
 }
 
-func TestJSONRefused(t *testing.T) {
+func TestJSONValue_RejectsInvalidText(t *testing.T) {
 	for _, tt := range refusedJSON {
 		t.Run(tt.reason, func(t *testing.T) {
 			v, err := varve.JSONValue([]byte(tt.in))
@@ -125,8 +125,8 @@ func TestJSONRefused(t *testing.T) {
 	}
 }
 
-// However a JSON text is cut short, it is refused.
-func TestJSONTruncated(t *testing.T) {
+// TestJSONValue_RejectsTruncatedText checks every proper prefix of a JSON text.
+func TestJSONValue_RejectsTruncatedText(t *testing.T) {
 	const text = `{"a":[1.5,"x\u0061",{"b":null}],"c":true,"d":{},"é":-2e-3}`
 	jsonValue(t, text)
 	for i := range text {
@@ -136,9 +136,9 @@ func TestJSONTruncated(t *testing.T) {
 	}
 }
 
-// tree is a JSON value that can be written in many ways.
+// tree is a JSON value that has several notations.
 type tree struct {
-	leaf    []string // ways to write a value that is neither object nor array
+	leaf    []string // notations of a value that is neither object nor array
 	names   []string // of an object; sorted
 	members []tree   // of an object or array
 	object  bool
@@ -166,7 +166,7 @@ func genTree(depth int) *rapid.Generator[tree] {
 	})
 }
 
-// write writes the tree in some way.
+// write returns the tree in a random notation.
 func (x tree) write(t *rapid.T) string {
 	space := rapid.SampledFrom([]string{"", "", " ", "\n\t"}).Draw(t, "space")
 	if len(x.leaf) > 0 {
@@ -187,7 +187,7 @@ func (x tree) write(t *rapid.T) string {
 	return "[" + strings.Join(parts, ",") + space + "]"
 }
 
-// plain writes the tree in the first of all ways, which is the canonical one.
+// plain returns the tree in its first notation, which is the canonical one.
 func (x tree) plain() string {
 	if len(x.leaf) > 0 {
 		return x.leaf[0]
@@ -206,8 +206,8 @@ func (x tree) plain() string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// All ways to write one JSON value have one canonical form.
-func TestJSONForms(t *testing.T) {
+// TestJSONValue_UnifiesNotations checks that all notations of a value have one canonical form.
+func TestJSONValue_UnifiesNotations(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		x := genTree(0).Draw(t, "tree")
 		text := x.write(t)

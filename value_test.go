@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// values holds values no two of which are equal.
+// values returns values that all differ from each other.
 func values(t tb) map[string]varve.Value {
 	return map[string]varve.Value{
 		"none":            {},
@@ -27,7 +27,7 @@ func values(t tb) map[string]varve.Value {
 	}
 }
 
-func TestValueEqual(t *testing.T) {
+func TestValue_EqualComparesContent(t *testing.T) {
 	for a, v := range values(t) {
 		for b, w := range values(t) {
 			if got := v.Equal(w); got != (a == b) {
@@ -40,8 +40,8 @@ func TestValueEqual(t *testing.T) {
 	}
 }
 
-// A value answers for its own kind, and with nothing for the others.
-func TestValueKinds(t *testing.T) {
+// TestValue_AnswersForItsKindOnly checks that getters of other kinds return zero values.
+func TestValue_AnswersForItsKindOnly(t *testing.T) {
 	tests := []struct {
 		reason string
 		v      varve.Value
@@ -74,8 +74,8 @@ func TestValueKinds(t *testing.T) {
 	}
 }
 
-// What a store kept of a JSON value is that value again.
-func TestCanonicalJSON(t *testing.T) {
+// TestCanonicalJSON_RestoresStoredText checks that a stored JSON text gives an equal value.
+func TestCanonicalJSON_RestoresStoredText(t *testing.T) {
 	v := jsonValue(t, `{"b": [1, "x"], "a": null}`)
 	if got := varve.CanonicalJSON(v.Text()); !got.Equal(v) {
 		t.Errorf("got %s, want %s", got, v)

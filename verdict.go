@@ -2,16 +2,16 @@ package varve
 
 import "fmt"
 
-// Outcome is what became of a submitted reading.
+// Outcome is the result for a submitted reading.
 type Outcome uint8
 
-// The three outcomes. The zero Outcome is "not decided yet".
+// The three outcomes. The zero Outcome means that the reading is undecided.
 const (
-	// Stored: it is kept, durably.
+	// Stored means that the reading is durable.
 	Stored Outcome = iota + 1
-	// Duplicate: the same reading was there already, durably, with the same values.
+	// Duplicate means that the same reading with the same values was durable already.
 	Duplicate
-	// Rejected: it is not kept; the verdict says why.
+	// Rejected means that the reading is not stored. The verdict has the reason.
 	Rejected
 )
 
@@ -28,39 +28,38 @@ func (o Outcome) String() string {
 	}
 }
 
-// Code says why a reading was rejected, in one word for machines.
+// Code is the machine-readable reason of a rejection.
 type Code string
 
 // The codes of a rejection.
 const (
 	CodeTimeMissing   Code = "time_missing"    // no time was sent
-	CodeTimeInvalid   Code = "time_invalid"    // the time cannot be read
-	CodeTimeUnit      Code = "time_unit"       // the time looks like another unit
-	CodeTimeInFuture  Code = "time_in_future"  // further ahead than the policy allows
-	CodeTimeTooOld    Code = "time_too_old"    // before 1970, or not a measured time
+	CodeTimeInvalid   Code = "time_invalid"    // the time cannot be parsed
+	CodeTimeUnit      Code = "time_unit"       // the time appears to be in another unit
+	CodeTimeInFuture  Code = "time_in_future"  // later than the policy allows
+	CodeTimeTooOld    Code = "time_too_old"    // before 1970, or a default of the device's clock
 	CodeStreamInvalid Code = "stream_invalid"  // tenant or stream name
 	CodeDeviceInvalid Code = "device_invalid"  // device name
 	CodeIDInvalid     Code = "id_invalid"      // the client's id
 	CodeFieldInvalid  Code = "field_invalid"   // a field's name, value or number
 	CodeTooLarge      Code = "too_large"       // over MaxReadingBytes
-	CodeTooManyFields Code = "too_many_fields" // more different fields than a series may have
+	CodeTooManyFields Code = "too_many_fields" // more distinct fields than a series may have
 	CodeMalformed     Code = "malformed"       // not a reading at all
 	CodeConflict      Code = "conflict"        // its id is stored with other values
-	CodeUnavailable   Code = "unavailable"     // not stored for now: send it again
+	CodeUnavailable   Code = "unavailable"     // temporary: retry
 	CodeDamaged       Code = "damaged"         // its row is damaged, or damage hides whether it is a duplicate
 )
 
-// Retryable reports whether the same reading may be stored when it is sent
-// again.
+// Retryable reports whether a retry of the same reading may be stored.
 func (c Code) Retryable() bool { return c == CodeUnavailable }
 
-// Verdict is what became of one submitted reading.
+// Verdict is the result for one submitted reading.
 type Verdict struct {
 	Outcome Outcome
 	Code    Code   // of a rejection
-	Message string // of a rejection, for people
-	// Stored is the fields that are stored, as a JSON object. If empty, the
-	// verdict is not a conflict, or the object is longer than 1 KiB.
+	Message string // of a rejection; human-readable
+	// Stored is a JSON object of the stored fields. It is empty unless the verdict is a conflict
+	// and the object has at most 1 KiB.
 	Stored string
 }
 
@@ -82,14 +81,14 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("rejected(%s: %s)", v.Code, v.Message)
 }
 
-// Tally counts verdicts.
+// Tally counts verdicts by outcome.
 type Tally struct {
 	Stored     int64 `json:"stored"`
 	Duplicates int64 `json:"duplicates"`
 	Rejected   int64 `json:"rejected"`
 }
 
-// Count adds one verdict.
+// Count adds one verdict to the tally.
 func (t *Tally) Count(v Verdict) {
 	switch v.Outcome {
 	case Stored:
@@ -101,12 +100,12 @@ func (t *Tally) Count(v Verdict) {
 	}
 }
 
-// Add adds another tally.
+// Add adds the counts of another tally.
 func (t *Tally) Add(u Tally) {
 	t.Stored += u.Stored
 	t.Duplicates += u.Duplicates
 	t.Rejected += u.Rejected
 }
 
-// Total is the number of verdicts counted.
+// Total returns the number of counted verdicts.
 func (t *Tally) Total() int64 { return t.Stored + t.Duplicates + t.Rejected }

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// The words of a verdict and its codes are part of the interface.
-func TestVerdictWords(t *testing.T) {
+// TestVerdict_HasStableWords checks the words of outcomes and codes, which are part of the API.
+func TestVerdict_HasStableWords(t *testing.T) {
 	tests := []struct {
 		v    varve.Verdict
 		want string
@@ -43,9 +43,9 @@ func TestVerdictWords(t *testing.T) {
 	}
 }
 
-// Every verdict is counted once, and tallies of parts add up to that of the
-// whole.
-func TestTally(t *testing.T) {
+// TestTally_AddsUp checks that each verdict is counted once, and that the tallies of parts add
+// up to the tally of the whole.
+func TestTally_AddsUp(t *testing.T) {
 	gen := rapid.SliceOf(rapid.SampledFrom([]varve.Verdict{
 		{Outcome: varve.Stored}, {Outcome: varve.Duplicate}, varve.Reject(varve.CodeMalformed, "x"), varve.Reject(varve.CodeUnavailable, "y"),
 	}))

@@ -7,12 +7,12 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// Window is a half-open stretch of event time, [From, To).
+// Window is a half-open range of event time, [From, To).
 type Window struct {
 	From, To time.Time
 }
 
-// AllTime is the window of every reading there can be.
+// AllTime returns the window of all valid event times.
 func AllTime() Window {
 	return Window{From: time.Unix(0, 0).UTC(), To: time.Unix(0, MaxTime).UTC()}
 }
@@ -20,13 +20,12 @@ func AllTime() Window {
 // Contains reports whether t lies in the window.
 func (w Window) Contains(t time.Time) bool { return !t.Before(w.From) && t.Before(w.To) }
 
-// Overlaps reports whether the two windows share an instant; an empty one
-// shares none.
+// Overlaps reports whether two windows share an instant. An empty window overlaps none.
 func (w Window) Overlaps(v Window) bool {
 	return w.From.Before(v.To) && v.From.Before(w.To) && w.From.Before(w.To) && v.From.Before(v.To)
 }
 
-// Validate checks that the window's ends are in order.
+// Validate returns an error if the window ends before it begins.
 func (w Window) Validate() error {
 	if w.To.Before(w.From) {
 		return fmt.Errorf("the window ends at %s, before it begins at %s",
@@ -35,8 +34,7 @@ func (w Window) Validate() error {
 	return nil
 }
 
-// Position is a place in a series: its readings are ordered by time and then
-// by id. Cursors hold one.
+// Position is a point in the order of a series: by event time, then by id. Cursors contain one.
 type Position struct {
 	Time int64 // nanoseconds since 1970, UTC
 	ID   ID
@@ -63,7 +61,7 @@ const (
 	Descending
 )
 
-// ParseOrder reads "asc" or "desc"; "" is ascending.
+// ParseOrder returns the order for "asc" or "desc". The default for "" is ascending.
 func ParseOrder(s string) (Order, error) {
 	switch s {
 	case "", "asc":
@@ -81,17 +79,16 @@ func (o Order) String() string {
 	return "asc"
 }
 
-// By says which reading is the latest: the last by event time, or the last to
-// arrive.
+// By selects the meaning of latest: by event time or by arrival.
 type By uint8
 
-// The two meanings of latest. The zero value is by event time.
+// The two meanings of latest. The zero value means by event time.
 const (
 	ByEvent By = iota
 	ByArrival
 )
 
-// ParseBy reads "event" or "arrival"; "" is event.
+// ParseBy returns the meaning for "event" or "arrival". The default for "" is event.
 func ParseBy(s string) (By, error) {
 	switch s {
 	case "", "event":
@@ -109,8 +106,7 @@ func (b By) String() string {
 	return "event"
 }
 
-// Later reports whether r is later than q in the sense of b. Ties in arrival
-// are broken by position, ties in event time by id.
+// Later reports whether r is later than q in the meaning of b. Ties are broken by position.
 func (b By) Later(r, q *Reading) bool {
 	if b == ByArrival && !r.Arrived.Equal(q.Arrived) {
 		return r.Arrived.After(q.Arrived)

@@ -10,10 +10,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// A window holds its beginning and not its end; two overlap if an instant is
-// in both. Compared with counting instants, empty and reversed windows among
-// them.
-func TestWindow(t *testing.T) {
+// TestWindow_IsHalfOpen compares Contains and Overlaps with a count of instants, also for empty
+// and reversed windows.
+func TestWindow_IsHalfOpen(t *testing.T) {
 	at := func(i int) time.Time { return time.Unix(0, int64(i)) }
 	gen := rapid.Custom(func(t *rapid.T) [2]int {
 		return [2]int{rapid.IntRange(0, 6).Draw(t, "from"), rapid.IntRange(0, 6).Draw(t, "to")}
@@ -38,8 +37,8 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// The window of all time holds exactly the times that a reading can have.
-func TestAllTime(t *testing.T) {
+// TestAllTime_ContainsValidTimes checks both ends of the range of event times.
+func TestAllTime_ContainsValidTimes(t *testing.T) {
 	all := varve.AllTime()
 	for _, when := range []time.Time{
 		time.Unix(0, -1), time.Unix(0, 0), noon, time.Unix(0, varve.MaxTime-1), time.Unix(0, varve.MaxTime), {},
@@ -54,8 +53,8 @@ func TestAllTime(t *testing.T) {
 	}
 }
 
-// Positions are ordered by time, then by id, and are those of readings.
-func TestPosition(t *testing.T) {
+// TestPosition_OrdersByTimeThenID also checks the position that a reading returns.
+func TestPosition_OrdersByTimeThenID(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) varve.Position {
 			return varve.Position{Time: rapid.Int64Range(0, 2).Draw(t, name), ID: genID().Draw(t, name+" id")}
@@ -73,7 +72,7 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-func TestParseOrderAndBy(t *testing.T) {
+func TestParseOrder_ParsesOrderAndBy(t *testing.T) {
 	for in, want := range map[string]varve.Order{"": varve.Ascending, "asc": varve.Ascending, "desc": varve.Descending} {
 		got, err := varve.ParseOrder(in)
 		if err != nil || got != want {
@@ -102,9 +101,8 @@ func TestParseOrderAndBy(t *testing.T) {
 	}
 }
 
-// Of two readings at most one is later; ties are broken the same way whichever
-// comes first.
-func TestLater(t *testing.T) {
+// TestLater_BreaksTies checks that at most one of two readings is later, whichever is first.
+func TestLater_BreaksTies(t *testing.T) {
 	of := func(event, arrived int64, id uint64) *varve.Reading {
 		return &varve.Reading{Time: time.Unix(event, 0), Arrived: time.Unix(arrived, 0), ID: varve.HashID(id)}
 	}

@@ -181,7 +181,7 @@ func TestTooManyWrites(t *testing.T) {
 	go func() { done <- s.send("POST", writePath, good(noon)) }()
 	<-entered
 	r := s.send("POST", writePath, good(noon.Add(-1)))
-	r.problem(http.StatusTooManyRequests, "", "send it again")
+	r.problem(http.StatusTooManyRequests, "", "retry in a second")
 	if r.header.Get("Retry-After") != "1" {
 		t.Error(r.header)
 	}

@@ -4,9 +4,10 @@ import (
 	"encoding/binary"
 )
 
-// AppendCanonical appends the canonical binary form of n: equal numbers have
-// equal forms. It is the zigzag varint of twice the exponent plus the sign, and
-// the coefficient without trailing zeros as varints of its low and high 64 bits.
+// AppendCanonical appends the canonical binary form of n. Equal numbers have equal forms.
+//
+// The form is the zigzag varint of twice the exponent plus the sign. The coefficient without
+// trailing zeros follows, as varints of its low and high 64 bits.
 func (n Number) AppendCanonical(dst []byte) []byte {
 	if n.hi != 0 || n.lo%10 == 0 {
 		n = n.Canonical()
@@ -20,7 +21,7 @@ func (n Number) AppendCanonical(dst []byte) []byte {
 	} else {
 		dst = binary.AppendUvarint(dst, zigzag)
 	}
-	if n.hi == 0 && n.lo < 1<<14 { // most numbers: skip the loop of AppendUvarint
+	if n.hi == 0 && n.lo < 1<<14 { // fast path for most numbers
 		if n.lo < 0x80 {
 			return append(dst, byte(n.lo), 0)
 		}

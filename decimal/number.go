@@ -7,19 +7,19 @@ import (
 	"strconv"
 )
 
-// Limits of a [Number]. They are those of a DynamoDB number, so that a reading
-// accepted by one store is accepted by all.
-// Source: Amazon DynamoDB developer guide, "Supported data types", Number.
+// Limits of a [Number]. They equal the limits of a DynamoDB number, so that all stores accept
+// the same readings. Source: Amazon DynamoDB developer guide, "Supported data types", Number.
 const (
 	MaxDigits   = 38   // significant decimal digits
 	MaxExponent = 125  // power of ten of the first digit: below 1e126
 	MinExponent = -130 // power of ten of the first digit: from 1e-130
 )
 
-// Number is an exact decimal number of at most 38 significant digits:
-// coefficient × 10^exponent. It keeps the scale it was written with, so that
-// 42.0 comes back as 42.0; [Number.Equal] and identity ignore the scale. The
-// zero value is 0. Numbers are values: copy them freely.
+// Number is an exact decimal number of at most 38 significant digits: coefficient × 10^exponent.
+//
+// It keeps the scale of its notation, so 42.0 is written as 42.0. [Number.Equal] and the
+// identity of readings ignore the scale. The zero value is 0. Numbers are values and can be
+// copied.
 type Number struct {
 	hi, lo uint64 // coefficient, 128 bits; 10^38 < 2^127
 	exp    int16
@@ -34,8 +34,10 @@ func FromInt(n int64) Number {
 	return Number{lo: uint64(n)}
 }
 
-// FromFloat returns the shortest decimal that reads back as f. It fails
-// on NaN, infinities and magnitudes outside the range of a Number.
+// FromFloat returns the shortest decimal that parses to f.
+//
+// It fails for NaN, infinities and
+// magnitudes outside the range of a Number.
 func FromFloat(f float64) (Number, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return Number{}, ErrSyntax
@@ -43,8 +45,8 @@ func FromFloat(f float64) (Number, error) {
 	return Parse(strconv.FormatFloat(f, 'e', -1, 64))
 }
 
-// New returns coefficient × 10^exp, negated if neg. The coefficient is
-// hi·2^64 + lo. It fails with ErrPrecision or ErrRange.
+// New returns coefficient × 10^exp, negated if neg. The coefficient is hi·2^64 + lo. New fails
+// with ErrPrecision or ErrRange.
 func New(neg bool, hi, lo uint64, exp int) (Number, error) {
 	for {
 		digits := decimalDigits(hi, lo)
@@ -65,24 +67,24 @@ func New(neg bool, hi, lo uint64, exp int) (Number, error) {
 	}
 }
 
-// zeroNumber is 0 written with as many decimals as fit: -0 is 0, and 0e9 is 0.
+// zeroNumber returns 0 with up to 38 decimals: -0 becomes 0, and 0e9 becomes 0.
 func zeroNumber(exp int) Number {
 	return Number{exp: int16(max(min(exp, 0), -MaxDigits))}
 }
 
-// Digits returns the number of decimal digits of the coefficient; 0 for 0.
+// Digits returns the number of decimal digits of the coefficient. It returns 0 for 0.
 func (n Number) Digits() int { return decimalDigits(n.hi, n.lo) }
 
-// Parts returns the sign, the 128-bit coefficient and the exponent, as written.
+// Parts returns the sign, the 128-bit coefficient and the exponent of the notation.
 func (n Number) Parts() (neg bool, hi, lo uint64, exp int) {
 	return n.neg, n.hi, n.lo, int(n.exp)
 }
 
-// IsZero reports whether n is zero, however many decimals it was written with.
+// IsZero reports whether n is 0, with any number of decimals.
 func (n Number) IsZero() bool { return n.hi == 0 && n.lo == 0 }
 
-// Canonical returns the same number without superfluous zeros: 42.0 and 4.2e1
-// both become 42. Canonical numbers are == exactly when they are equal.
+// Canonical returns the number without superfluous zeros. Both 42.0 and 4.2e1 become 42.
+// Canonical numbers are == if and only if they are equal.
 func (n Number) Canonical() Number {
 	if n.IsZero() {
 		return Number{}
@@ -100,10 +102,10 @@ func (n Number) Canonical() Number {
 	return n
 }
 
-// Equal reports whether n and m are the same number.
+// Equal reports whether n and m have the same value. It ignores the scale.
 func (n Number) Equal(m Number) bool { return n == m || n.Canonical() == m.Canonical() }
 
-// Compare returns -1, 0 or 1 as n is less than, equal to or greater than m.
+// Compare returns -1, 0 or 1 if n is less than, equal to or greater than m.
 func (n Number) Compare(m Number) int {
 	n, m = n.Canonical(), m.Canonical()
 	if n == m {
@@ -138,7 +140,7 @@ func compareMagnitude(n, m Number) int {
 		}
 		return 1
 	}
-	// Same first digit position: scale the shorter one up to the same exponent.
+	// The first digits have the same place value: scale the shorter number to the same exponent.
 	for ; n.exp > m.exp; n.exp-- {
 		n.hi, n.lo = mul10(n.hi, n.lo)
 	}
@@ -148,10 +150,9 @@ func compareMagnitude(n, m Number) int {
 	return cmp.Or(cmp.Compare(n.hi, m.hi), cmp.Compare(n.lo, m.lo))
 }
 
-// Float64 returns the nearest float64. It is for display and statistics, never
-// for storing.
+// Float64 returns the nearest float64, for display and statistics. It must not be stored.
 func (n Number) Float64() float64 {
-	// The text of a Number always parses, and its range is a float64's.
+	// The text of a Number always parses, and its range fits a float64.
 	f, _ := strconv.ParseFloat(n.String(), 64)
 	return f
 }
@@ -164,7 +165,7 @@ var powersOf10 = func() (p [20]uint64) {
 	return p
 }()
 
-// decimalDigits returns the number of decimal digits of hi·2^64 + lo; 0 for 0.
+// decimalDigits returns the number of decimal digits of hi·2^64 + lo. It returns 0 for 0.
 func decimalDigits(hi, lo uint64) int {
 	if hi == 0 {
 		n := bits.Len64(lo) * 1233 >> 12 // log10(2) ≈ 1233/4096
@@ -191,11 +192,11 @@ func mul10(hi, lo uint64) (uint64, uint64) {
 	return hi*10 + h, l
 }
 
-// MaxScale bounds the exponent of [FromScaled]: any int64 so scaled is in range.
+// MaxScale bounds the exponent of [FromScaled], so that any int64 is in range.
 const MaxScale = 100
 
-// FromScaled returns coefficient × 10^exp for an exponent from -100 to 100. It
-// panics on any other: use [New] for numbers from outside.
+// FromScaled returns coefficient × 10^exp for an exponent from -100 to 100. It panics for other
+// exponents; use [New] for input.
 func FromScaled(coefficient int64, exp int) Number {
 	if exp < -MaxScale || exp > MaxScale {
 		panic("decimal: FromScaled: exponent out of range")
@@ -208,7 +209,7 @@ func FromScaled(coefficient int64, exp int) Number {
 	return n
 }
 
-// Int64 returns n as an integer; false if it is not an integer or does not fit.
+// Int64 returns n as an integer, or false if it is not an integer or does not fit.
 func (n Number) Int64() (int64, bool) {
 	c, exp, ok := n.Canonical().Scaled()
 	if !ok || exp < 0 {
@@ -223,7 +224,7 @@ func (n Number) Int64() (int64, bool) {
 	return c, true
 }
 
-// PowerOf10 returns 10^n; false if n is negative or the power exceeds an int64.
+// PowerOf10 returns 10^n, or false if n is negative or the power exceeds an int64.
 func PowerOf10(n int64) (int64, bool) {
 	if n < 0 || n > 18 {
 		return 0, false
@@ -231,8 +232,8 @@ func PowerOf10(n int64) (int64, bool) {
 	return int64(powersOf10[n]), true
 }
 
-// Scaled returns the coefficient and exponent that [FromScaled] makes n of;
-// false if they do not fit. A coefficient that fits can be negated.
+// Scaled returns the coefficient and exponent for [FromScaled], or false if they do not fit. The
+// coefficient can be negated without overflow.
 func (n Number) Scaled() (coefficient int64, exp int, ok bool) {
 	if n.hi != 0 || n.lo > math.MaxInt64 || n.exp < -MaxScale || n.exp > MaxScale {
 		return 0, 0, false

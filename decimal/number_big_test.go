@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rat is the number that the parts of n say.
+// rat returns the number that the parts of n denote.
 func rat(n decimal.Number) *big.Rat {
 	neg, hi, lo, exp := n.Parts()
 	coefficient := new(big.Int).SetUint64(hi)
@@ -33,7 +33,7 @@ func tenTo(n int) *big.Rat {
 	return new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil))
 }
 
-// significant counts the digits from the first to the last that is not 0.
+// significant counts the digits from the first to the last one that is not 0.
 func significant(text string) int {
 	text, _, _ = strings.Cut(strings.ToLower(strings.TrimPrefix(text, "-")), "e")
 	return len(strings.Trim(strings.Replace(text, ".", "", 1), "0"))
@@ -46,9 +46,9 @@ func outOfRange(r *big.Rat) bool {
 	return abs.Sign() != 0 && (abs.Cmp(tenTo(decimal.MaxExponent+1)) >= 0 || abs.Cmp(tiny) < 0)
 }
 
-// Parsing takes exactly the decimals of at most 38 digits in range, and their
-// value is the one that math/big reads.
-func TestNumberAgreesWithBig(t *testing.T) {
+// TestParse_AgreesWithBig checks that Parse accepts exactly the decimals of at most 38 digits in
+// range, with the value of math/big.
+func TestParse_AgreesWithBig(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		checkNumber(t, decimaltest.Text().Draw(t, "text"))
 	})
@@ -78,8 +78,8 @@ func checkNumber(t tb, text string) {
 	checkCanonical(t, n)
 }
 
-// checkText checks that n is written as a JSON number that reads back as n, and
-// is written the same again.
+// checkText checks that n is written as a JSON number that parses to n, and has the same text
+// afterwards.
 func checkText(t tb, n decimal.Number) {
 	t.Helper()
 	text := n.String()
@@ -92,8 +92,8 @@ func checkText(t tb, n decimal.Number) {
 	}
 }
 
-// checkCanonical checks that the canonical form of n is n without a trailing
-// zero, and the one form of all that equal n.
+// checkCanonical checks that the canonical form of n has no trailing zero and is equal for equal
+// numbers.
 func checkCanonical(t tb, n decimal.Number) {
 	t.Helper()
 	c := n.Canonical()
@@ -114,12 +114,12 @@ func checkCanonical(t tb, n decimal.Number) {
 	}
 }
 
-// genNear draws numbers that are equal to n or all but equal.
+// genNear draws numbers that equal n or nearly equal it.
 func genNear(n decimal.Number) *rapid.Generator[decimal.Number] {
 	return rapid.Custom(func(t *rapid.T) decimal.Number {
 		neg, hi, lo, exp := n.Parts()
 		switch rapid.IntRange(0, 4).Draw(t, "near") {
-		case 0: // the same in another form
+		case 0: // the same number in another form
 			if shorter := n.Canonical(); shorter != n {
 				return shorter
 			}
@@ -143,7 +143,7 @@ func genNear(n decimal.Number) *rapid.Generator[decimal.Number] {
 	})
 }
 
-func TestNumberCompareAgreesWithBig(t *testing.T) {
+func TestCompare_AgreesWithBig(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		n := decimaltest.Number().Draw(t, "n")
 		m := rapid.OneOf(genNear(n), decimaltest.Number()).Draw(t, "m")
@@ -163,8 +163,9 @@ func TestNumberCompareAgreesWithBig(t *testing.T) {
 	})
 }
 
-// Every decimal of at most 38 digits and no exponent is written as it was read.
-func TestNumberRoundTrip(t *testing.T) {
+// TestNumber_KeepsNotation checks that a decimal of at most 38 digits without exponent keeps its
+// text.
+func TestNumber_KeepsNotation(t *testing.T) {
 	gen := rapid.OneOf(
 		rapid.StringMatching(`-?(0|[1-9][0-9]{0,18})(\.[0-9]{1,19})?`),
 		rapid.StringMatching(`-?[1-9][0-9]{0,37}`),
@@ -198,7 +199,7 @@ func FuzzParseNumber(f *testing.F) {
 			t.Fatalf("%q is no number in JSON", text)
 		}
 		if _, exp, _ := strings.Cut(strings.ToLower(text), "e"); len(exp) > 5 {
-			return // a power of ten that math/big would take long to write out
+			return // math/big takes too long for such a power of ten
 		}
 		checkNumber(t, text)
 	})

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestNumberEqualIgnoresScale(t *testing.T) {
+func TestEqual_IgnoresScale(t *testing.T) {
 	same := []string{"42", "42.0", "4.2e1", "42.000000000000000000000000000000000000", "420e-1", "4200000000000000000000000000000000000000e-38"}
 	for _, a := range same {
 		for _, b := range same {
@@ -25,7 +25,7 @@ func TestNumberEqualIgnoresScale(t *testing.T) {
 	}
 }
 
-func TestNewNumber(t *testing.T) {
+func TestNew_ChecksRangeAndPrecision(t *testing.T) {
 	const big38hi, big38lo = 0x4b3b4ca85a86c47a, 0x098a223fffffffff // 10^38 - 1
 	tests := []struct {
 		reason string
@@ -65,8 +65,8 @@ func TestNewNumber(t *testing.T) {
 	}
 }
 
-// NewNumber takes back what Parts gives.
-func TestNumberParts(t *testing.T) {
+// TestParts_RebuildNumber checks that New of the parts returns the number.
+func TestParts_RebuildNumber(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		n := decimaltest.Number().Draw(t, "n")
 		if m, err := decimal.New(n.Parts()); err != nil || m != n {
@@ -75,7 +75,7 @@ func TestNumberParts(t *testing.T) {
 	})
 }
 
-func TestNumberFromInt(t *testing.T) {
+func TestFromInt_IsExact(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0", 1: "1", -1: "-1", 10: "10", 1e18: "1" + zeros(18),
 		math.MaxInt64: "9223372036854775807", math.MinInt64: "-9223372036854775808", math.MinInt64 + 1: "-9223372036854775807",
@@ -89,7 +89,7 @@ func TestNumberFromInt(t *testing.T) {
 	}
 }
 
-func TestNumberFromFloat(t *testing.T) {
+func TestFromFloat_ReturnsShortestDecimal(t *testing.T) {
 	tests := []struct {
 		reason string
 		in     float64
@@ -123,8 +123,8 @@ func TestNumberFromFloat(t *testing.T) {
 	}
 }
 
-// A float comes back from its number as it was.
-func TestNumberFloatRoundTrip(t *testing.T) {
+// TestFromFloat_RoundTrips checks that Float64 returns the original float.
+func TestFromFloat_RoundTrips(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		f := rapid.Float64Range(-1e120, 1e120).Draw(t, "f")
 		n, err := decimal.FromFloat(f)
@@ -140,7 +140,7 @@ func TestNumberFloatRoundTrip(t *testing.T) {
 	})
 }
 
-func TestScaledInt(t *testing.T) {
+func TestFromScaled_ChecksExponent(t *testing.T) {
 	tests := []struct {
 		reason      string
 		coefficient int64
@@ -182,8 +182,8 @@ func TestScaledInt(t *testing.T) {
 	}
 }
 
-// Scaled takes apart what ScaledInt makes, and nothing that does not fit.
-func TestScaled(t *testing.T) {
+// TestScaled_ReturnsPartsThatFit checks numbers inside and outside the range of FromScaled.
+func TestScaled_ReturnsPartsThatFit(t *testing.T) {
 	tests := []struct {
 		reason string
 		n      decimal.Number
@@ -216,7 +216,7 @@ func TestScaled(t *testing.T) {
 	}
 }
 
-func TestScaledRoundTrip(t *testing.T) {
+func TestScaled_RoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		coefficient := rapid.Int64Min(math.MinInt64+1).Draw(t, "coefficient")
 		exp := rapid.IntRange(-decimal.MaxScale, decimal.MaxScale).Draw(t, "exp")

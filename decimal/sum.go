@@ -8,20 +8,19 @@ import (
 	"strings"
 )
 
-// Sum is an exact decimal number of any length: what numbers add up to. The
-// zero value is 0. It is not to be copied once it has been added to.
+// Sum is the exact sum of numbers, with any number of digits. The zero value is 0. A Sum must
+// not be copied after Add.
 type Sum struct {
-	big   *big.Int // nil: 0
-	small int64    // added to big, so that most sums never touch it
+	big   *big.Int // may be nil for 0
+	small int64    // part that is not yet in big, so that most sums need no big.Int
 	exp   int      // the value is (big + small) × 10^exp
 	begun bool     // exp is set
 }
 
-// meanDigits is how many significant digits a mean has, unless the sum has more
-// decimals.
+// meanDigits is the number of significant digits of a mean, unless the sum has more decimals.
 const meanDigits = 20
 
-// Add adds a number.
+// Add adds a number to the sum.
 func (d *Sum) Add(n Number) {
 	neg, hi, lo, exp := n.Parts()
 	if hi == 0 && lo == 0 {
@@ -39,7 +38,7 @@ func (d *Sum) Add(n Number) {
 	d.addBig(c.Mul(c, tenTo(shift)))
 }
 
-// addSmall adds ±coefficient × factor, if that needs no big number.
+// addSmall adds ±coefficient × factor to the small part, or returns false if it may overflow.
 func (d *Sum) addSmall(neg bool, coefficient, factor uint64) bool {
 	over, c := bits.Mul64(coefficient, factor)
 	if over != 0 || c > math.MaxInt64/2 {
@@ -56,7 +55,7 @@ func (d *Sum) addSmall(neg bool, coefficient, factor uint64) bool {
 	return true
 }
 
-// AddSum adds another sum.
+// AddSum adds the value of another sum.
 func (d *Sum) AddSum(o *Sum) {
 	c, exp := o.parts()
 	if c.Sign() != 0 {
@@ -65,7 +64,7 @@ func (d *Sum) AddSum(o *Sum) {
 	}
 }
 
-// align makes the exponent at most exp, and returns how much exp is above it.
+// align lowers the exponent of the sum to exp if needed. It returns the difference of exp to it.
 func (d *Sum) align(exp int) int {
 	if !d.begun {
 		d.exp, d.begun = exp, true
@@ -84,7 +83,7 @@ func (d *Sum) addBig(c *big.Int) {
 	d.big.Add(d.big, c)
 }
 
-// fold takes the small part into the big one.
+// fold adds the small part to the big one.
 func (d *Sum) fold() {
 	if d.big == nil {
 		d.big = new(big.Int)
@@ -93,7 +92,7 @@ func (d *Sum) fold() {
 	d.small = 0
 }
 
-// parts returns coefficient and exponent; the coefficient is the caller's.
+// parts returns coefficient and exponent. The caller owns the coefficient.
 func (d *Sum) parts() (*big.Int, int) {
 	c := big.NewInt(d.small)
 	if d.big != nil {
@@ -102,8 +101,8 @@ func (d *Sum) parts() (*big.Int, int) {
 	return c, d.exp
 }
 
-// Mean returns the sum divided by a count above 0, to 20 significant digits,
-// or as many decimals as the sum has if these are more, rounded half to even.
+// Mean returns the sum divided by a positive count, rounded half to even. It has 20 significant
+// digits, or as many decimals as the sum if that is more.
 func (d *Sum) Mean(count int64) Sum {
 	c, exp := d.parts()
 	n := big.NewInt(count)
@@ -117,7 +116,7 @@ func (d *Sum) Mean(count int64) Sum {
 	}
 }
 
-// quotient returns c / n for n above 0, rounded half to even.
+// quotient returns c / n for a positive n, rounded half to even.
 func quotient(c, n *big.Int) *big.Int {
 	q, r := new(big.Int).QuoRem(c, n, new(big.Int))
 	twice := new(big.Int).Abs(r)
@@ -134,10 +133,8 @@ func quotient(c, n *big.Int) *big.Int {
 
 func digitsOf(n *big.Int) int { return len(new(big.Int).Abs(n).String()) }
 
-// longestPlain is the length up to which a number is written without an
-// exponent, as Number has it.
-
-// Append appends the number as JSON writes it, without superfluous zeros.
+// Append appends the number in JSON syntax without superfluous zeros. It uses an exponent
+// where a Number does.
 func (d *Sum) Append(dst []byte) []byte {
 	if d.big == nil && d.exp >= -MaxScale && d.exp <= MaxScale {
 		return FromScaled(d.small, d.exp).Canonical().Append(dst)
@@ -167,10 +164,10 @@ func (d *Sum) Append(dst []byte) []byte {
 	return strconv.AppendInt(append(dst, 'e'), int64(exp+len(short)-1), 10)
 }
 
-// String returns what Append appends.
+// String returns the text that Append writes.
 func (d *Sum) String() string { return string(d.Append(nil)) }
 
-// MarshalJSON implements json.Marshaler: a number with all its digits.
+// MarshalJSON implements json.Marshaler. It writes a number with all digits.
 func (d Sum) MarshalJSON() ([]byte, error) { return d.Append(nil), nil }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -179,7 +176,7 @@ func (d *Sum) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// ParseSum reads what Append writes.
+// ParseSum parses the text that Append writes.
 func ParseSum(text string) (d Sum, err error) {
 	if n, err := Parse(text); err == nil {
 		d.Add(n)

@@ -22,10 +22,9 @@ func genSummand() *rapid.Generator[decimal.Number] {
 	})
 }
 
-// Whatever numbers are added, in whatever order and groups, the sum is exact,
-// written in one way, and read back; and the mean is within half of its last
-// digit, with 20 digits.
-func TestDecimalIsExact(t *testing.T) {
+// TestSum_IsExact checks random numbers in random order and groups. The sum is exact, has one
+// notation and parses back. The mean has 20 digits and is within half of its last digit.
+func TestSum_IsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.SliceOfN(genSummand(), 1, 30).Draw(t, "numbers")
 		cut := rapid.IntRange(0, len(numbers)).Draw(t, "cut")
@@ -57,7 +56,7 @@ func TestDecimalIsExact(t *testing.T) {
 	})
 }
 
-func TestMeanByHand(t *testing.T) {
+func TestMean_RoundsHalfToEven(t *testing.T) {
 	for _, c := range []struct {
 		sum   string
 		count int64
@@ -71,8 +70,8 @@ func TestMeanByHand(t *testing.T) {
 		{"0", 7, "0"},
 		{"5", 1, "5"},
 		{"12345678901234567890123456789012345678", 1, "12345678901234567890123456789012345678"},
-		{"12345678901234567890123456789012345678", 4, "3086419725308641972530864197253086420"}, // …19.5, to even
-		{"100000000000000000000000000000.01", 2, "50000000000000000000000000000"},              // …0.005, to even
+		{"12345678901234567890123456789012345678", 4, "3086419725308641972530864197253086420"}, // …19.5, rounded to even
+		{"100000000000000000000000000000.01", 2, "50000000000000000000000000000"},              // …0.005, rounded to even
 		{"1e125", 2, "5e124"},
 		{"1e-100", 8, "1.25e-101"},
 	} {

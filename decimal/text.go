@@ -14,9 +14,11 @@ var (
 	ErrRange     = errors.New("outside 1e-130 to 9.99e125")
 )
 
-// Parse reads a decimal number as JSON writes one: an optional minus,
-// digits without a superfluous leading zero, an optional fraction and
-// exponent. It fails with ErrSyntax, ErrPrecision or ErrRange.
+// Parse parses a decimal number in JSON syntax. It fails with ErrSyntax, ErrPrecision or
+// ErrRange.
+//
+// The syntax is an optional minus, digits without a superfluous leading zero, and an optional
+// fraction and exponent.
 func Parse[T ~string | ~[]byte](s T) (Number, error) {
 	var d decimalScan
 	i := 0
@@ -58,8 +60,8 @@ func Parse[T ~string | ~[]byte](s T) (Number, error) {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// scanExponent reads [+-]digits from s[i:]. Beyond ±100,000 it stays there:
-// no such number is in range, however many zeros precede it in 64 KiB.
+// scanExponent parses [+-]digits from s[i:]. It limits the result to ±100,000: no number with
+// such an exponent is in range, even after 64 KiB of zeros.
 func scanExponent[T ~string | ~[]byte](s T, i int) (e, next int, ok bool) {
 	neg := false
 	if i < len(s) && (s[i] == '+' || s[i] == '-') {
@@ -76,12 +78,12 @@ func scanExponent[T ~string | ~[]byte](s T, i int) (e, next int, ok bool) {
 	return e, i, i > first
 }
 
-// decimalScan gathers digits into a coefficient of at most 38 digits. Zeros
-// past the last other digit are held back, so that 1000…0 of any length fits.
+// decimalScan collects digits into a coefficient of at most 38 digits. It postpones trailing
+// zeros, so that 1000…0 of any length fits.
 type decimalScan struct {
 	hi, lo  uint64
 	digits  int // significant digits in the coefficient
-	zeros   int // zeros held back
+	zeros   int // postponed zeros
 	exp     int
 	neg     bool
 	toomany bool
@@ -101,7 +103,7 @@ func (d *decimalScan) digit(c byte) {
 	}
 }
 
-// wide appends the zeros held back and then c, in 128 bits.
+// wide appends the postponed zeros and then c, in 128 bits.
 func (d *decimalScan) wide(c byte) {
 	if d.digits+d.zeros >= MaxDigits {
 		d.toomany = true
@@ -128,15 +130,15 @@ func (d *decimalScan) number() (Number, error) {
 	return New(d.neg, d.hi, d.lo, d.exp+d.zeros)
 }
 
-// String returns the number as JSON writes it; see [Number.Append].
+// String returns the number in JSON syntax; see [Number.Append].
 func (n Number) String() string { return string(n.Append(nil)) }
 
-// longestPlain is the length up to which a number is written without an
-// exponent: all that 38 digits, a sign, a point and a leading zero can need.
+// longestPlain is the length of text up to which no exponent is used: 38 digits, a sign, a point
+// and a leading zero.
 const longestPlain = MaxDigits + 3
 
-// Append appends n to dst in JSON's grammar, with the decimals it was written
-// with; exponents appear only where plain digits would exceed 41 characters.
+// Append appends n to dst in JSON syntax, with the decimals of its notation. It uses an exponent
+// only if plain digits would exceed 41 characters.
 func (n Number) Append(dst []byte) []byte {
 	if n.neg {
 		dst = append(dst, '-')
@@ -144,7 +146,7 @@ func (n Number) Append(dst []byte) []byte {
 	switch {
 	case n.hi == 0 && n.exp == 0:
 		return strconv.AppendUint(dst, n.lo, 10)
-	case n.hi == 0 && n.exp == -1: // the usual decimal
+	case n.hi == 0 && n.exp == -1: // the most common decimal
 		dst = strconv.AppendUint(dst, n.lo/10, 10)
 		return append(dst, '.', byte('0'+n.lo%10))
 	}
@@ -188,8 +190,8 @@ func appendCoefficient(dst []byte, hi, lo uint64) []byte {
 	if hi == 0 {
 		return strconv.AppendUint(dst, lo, 10)
 	}
-	// hi < 10^19, so one division splits the coefficient into two halves of
-	// 19 digits.
+	// The high half is below 10^19, so one division splits the coefficient into two halves of 19
+	// digits.
 	q, r := bits.Div64(hi, lo, 1e19)
 	dst = strconv.AppendUint(dst, q, 10)
 	from := len(dst)

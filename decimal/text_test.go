@@ -58,8 +58,8 @@ var numberTexts = []struct {
 	{"the smallest, with decimals", "1." + zeros(37) + "e-130", "1." + zeros(37) + "e-130"},
 }
 
-// A number comes back as it was written, as far as JSON's plain digits go.
-func TestNumberText(t *testing.T) {
+// TestNumber_KeepsText checks that plain numbers keep their text.
+func TestNumber_KeepsText(t *testing.T) {
 	for _, tt := range numberTexts {
 		t.Run(tt.reason, func(t *testing.T) {
 			n := number(t, tt.in)
@@ -76,7 +76,7 @@ func TestNumberText(t *testing.T) {
 	}
 }
 
-func TestNumberLimits(t *testing.T) {
+func TestParse_ChecksLimits(t *testing.T) {
 	tests := []struct {
 		reason, in string
 		want       error
@@ -127,7 +127,7 @@ func TestNumberLimits(t *testing.T) {
 	}
 }
 
-func TestNumberMalformed(t *testing.T) {
+func TestParse_RejectsMalformedText(t *testing.T) {
 	for _, in := range []string{
 		"", " ", "-", "+", ".", "e", "E5", "-.", "01", "-01", "00", "00.5", "1.", "-1.", "1.e5", ".5", "-.5", "+1", "++1", "--1",
 		"1e", "1e+", "1e-", "1E", "1e5.0", "1e5e5", "1.2.3", "1..2", "1-", "1-2", "0x1", "0x1p4", "0b1", "0o7", "1_000", "1,5",

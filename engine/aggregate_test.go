@@ -13,10 +13,10 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestCounting: left to itself, an engine counts what was written once nobody
-// relies on its marks any more, tells of it, and reads the same all the time;
-// with roll-ups off, it still takes the marks that there are, and makes none.
-func TestCounting(t *testing.T) {
+// TestEngine_CountsDueMarks checks that an engine recounts marks that are due, reports it, and
+// returns the same roll-ups at all times. With roll-ups off, it takes existing marks and makes
+// no new ones.
+func TestEngine_CountsDueMarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []int
 		s := &lasting{Store: mem.New(nil)}
@@ -74,13 +74,13 @@ func TestCounting(t *testing.T) {
 	})
 }
 
-// lasting is a store that outlives an engine.
+// lasting is a store that remains open after an engine closes.
 type lasting struct{ *mem.Store }
 
 func (*lasting) Close() error { return nil }
 
-// TestCountingFails: what goes wrong is told, and goes on later.
-func TestCountingFails(t *testing.T) {
+// TestEngine_RetriesFailedCount checks that a failed recount is reported and retried.
+func TestEngine_RetriesFailedCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := mem.New(nil)
 		var errs []error
@@ -96,9 +96,9 @@ func TestCountingFails(t *testing.T) {
 	})
 }
 
-// TestTablesStayToBeCounted: with roll-ups, retired tables stay for as long as what
-// came before may have to be counted; without, for the grace alone.
-func TestTablesStayToBeCounted(t *testing.T) {
+// TestEngine_KeepsTablesForRecount checks that roll-ups delay the drop of retired tables.
+// Without roll-ups, only the grace does.
+func TestEngine_KeepsTablesForRecount(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		e := open(t, engine.Options{Store: mem.New(nil), Grace: time.Hour, NoRollups: off})
 		want := rollup.RecountWindow

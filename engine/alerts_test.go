@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// send writes one reading of device a, and returns its verdict.
+// send writes one reading of device a and returns its verdict.
 func send(t *testing.T, e *engine.Engine, v int64) varve.Verdict {
 	t.Helper()
 	req, err := e.Router.Admit()
@@ -74,9 +74,9 @@ func TestEngine_RegistersDevicesAndRaisesAlerts(t *testing.T) {
 	})
 }
 
-// TestShortRetention: a device whose readings live for a shorter time than a
-// rule's condition must hold, or than it may be silent, is told of all the same.
-func TestShortRetention(t *testing.T) {
+// TestAlerts_IgnoreShortRetention checks alerts for a device whose readings expire sooner than a
+// condition must hold, or than a silence lasts.
+func TestAlerts_IgnoreShortRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})
 		if _, err := e.Devices.Put(t.Context(), devices.Device{Tenant: varve.DefaultTenant, Device: "a", Retention: time.Minute}, e.Query); err != nil {

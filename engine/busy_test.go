@@ -15,7 +15,7 @@ import (
 const (
 	bulkReadings = 100_000
 	bulkWrite    = 5_000 // readings of one write
-	busyEach     = 17    // of which every so manieth raises an alert
+	busyEach     = 17    // one of so many readings raises an alert
 )
 
 // upload writes the readings of a late upload into an embedded store, and returns
@@ -70,7 +70,7 @@ func upload(tb testing.TB, ruled bool) (took, cpu time.Duration, raised int) {
 	return took, cpu, countAlerts(tb, e)
 }
 
-// processorTime returns the time of the processors that this process has used.
+// processorTime returns the processor time of this process.
 func processorTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage
@@ -94,8 +94,8 @@ func countAlerts(tb testing.TB, e *engine.Engine) (n int) {
 	}
 }
 
-// BenchmarkBusyRule prints how much longer a bulk upload takes under a rule that
-// raises an alert at every 17th reading.
+// BenchmarkBusyRule prints how much longer a bulk upload takes under a rule that raises an alert
+// at every 17th reading.
 func BenchmarkBusyRule(b *testing.B) {
 	var without, with, cpuWithout, cpuWith time.Duration
 	for b.Loop() {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// rotatorEvents returns events that also set and clear RotationFailing. A run
-// that another process was ahead of says nothing of it.
+// rotatorEvents returns events that also set and clear RotationFailing. A run that another
+// process prevented changes nothing.
 func (e *Engine) rotatorEvents(events rotator.Events) rotator.Events {
 	finished := events.Finished
 	events.Finished = func(p *rotator.Plan, took time.Duration, err error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// diskFS is a file system whose free room is what the test says.
+// diskFS is a file system with a given amount of free space.
 type diskFS struct {
 	vfs.FS
 	free atomic.Uint64
@@ -27,8 +27,8 @@ func (d *diskFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: d.free.Load(), TotalBytes: 1 << 40}, nil
 }
 
-// TestRotation_MakesRoomOnLowDisk: with less than half of the least room, an engine
-// opens, counts what its roll-ups wait for, and drops the tables that have aged out.
+// TestRotation_MakesRoomOnLowDisk checks an engine with less than half of the minimum free
+// space. It opens, recounts the due roll-ups, and drops retired tables.
 func TestRotation_MakesRoomOnLowDisk(t *testing.T) {
 	disk := &diskFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)

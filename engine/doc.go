@@ -1,5 +1,5 @@
-// Package engine wires the parts together, once: for the server, the command
-// line, tests, and programs that use Varve as a library.
+// Package engine wires the parts of Varve for the server, the commands, tests and programs that
+// embed Varve.
 //
 //	                 ┌────────── api ──────────┐
 //	                 │            │            │
@@ -11,7 +11,7 @@
 //	                 │          rollup ────────┤ ◀───────┘
 //	                 │            │            │
 //	                 └──────── store ──────────┘
-//	                    mem │ local │ …
+//	                    mem │ local │ dynamo
 //
 // The users of the store do not know each other: what the router tells the
 // alerts and marks for roll-ups, and what these ask of queries, goes through

@@ -13,9 +13,9 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestOpen_ServesDespiteInvalidStep: with a template that no table can be made by,
-// an engine whose tables of this month exist takes readings. The condition says
-// what is wrong until a run succeeds; readings that need a table are to be resent.
+// TestOpen_ServesDespiteInvalidStep opens an engine whose template cannot create tables.
+// Readings of existing tables are stored, and other readings are retryable. The condition holds
+// the problem until a run succeeds.
 func TestOpen_ServesDespiteInvalidStep(t *testing.T) {
 	t.Parallel()
 	for _, e := range []dynamotest.Emulator{dynamotest.Local, dynamotest.Dynoxide} {
@@ -77,7 +77,7 @@ func putTemplate(t *testing.T, e *engine.Engine, text string) {
 	}
 }
 
-// writeOne writes a reading of a time and returns its verdict.
+// writeOne writes a reading at a time and returns its verdict.
 func writeOne(t *testing.T, e *engine.Engine, at time.Time) varve.Verdict {
 	t.Helper()
 	req, err := e.Router.Admit()

@@ -28,27 +28,26 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options say what to wire. Store is required.
+// Options configures an engine. Store is required.
 type Options struct {
-	// Store keeps everything. The engine owns it from Open on, and closes it
-	// even if Open fails.
+	// Store holds all data. The engine owns it and closes it, even if Open fails.
 	Store store.Store
-	// Retention is the classes and streams; nil is one class that keeps
-	// readings for a year, with prefix varve.
+	// Retention defines the classes and streams. If nil, one class keeps readings for a year,
+	// with prefix varve.
 	Retention *retention.Policy
-	// Grid shapes the tables; nil is grid.DefaultPolicy.
+	// Grid defines the tables. If nil, it is grid.DefaultPolicy.
 	Grid *grid.Policy
-	// Drop, Seal, Grace and MaxDrops are as in rotator.Policy.
+	// Drop, Seal, Grace and MaxDrops are described in rotator.Policy.
 	Drop     bool
 	Seal     time.Duration
 	Grace    time.Duration
 	MaxDrops int
 	// LogRetention is as in devicelog.Options.Retention.
 	LogRetention time.Duration
-	// Schedule is when the rotator runs; "" is @hourly. It also runs once in
-	// Open.
+	// Schedule defines when the rotator runs. The default for "" is @hourly. It also runs once
+	// in Open.
 	Schedule string
-	// MaxRequests and MaxReadings bound what is under way; see router.Options.
+	// MaxRequests and MaxReadings limit concurrent writes; see router.Options.
 	MaxRequests int
 	MaxReadings int
 	// RequestTimeout is the limit of a request that writes readings. 0 is
@@ -56,27 +55,25 @@ type Options struct {
 	RequestTimeout time.Duration
 	// SeriesFields is how many different fields a series may have; see fields.New.
 	SeriesFields int
-	// Parallel is how many tables one query reads at a time, and one rotation
-	// makes; see query.Options and rotator.Options.
+	// Parallel limits the tables that one query reads, or one rotation creates, at once.
 	Parallel int
-	// Layouts are how the readings of streams lie, by name; see router.Options.
+	// Layouts holds the layouts of streams by name; see router.Options.
 	Layouts map[string]store.Layout
-	// NoRollups: readings are not counted in roll-ups.
+	// NoRollups disables roll-ups.
 	NoRollups bool
-	// Resent is how roll-ups count what may be a copy of a reading that is gone.
+	// Resent selects how roll-ups count a reading that may be a copy of a dropped one.
 	Resent rollup.Resent
-	// Holder names this process in leases; "" makes a name up. Processes that
-	// share a store must have different ones.
+	// Holder names this process in leases. Processes that share a store need different names. If
+	// empty, a random name is used.
 	Holder string
-	// Now is the clock; nil is time.Now.
+	// Now is the clock. If nil, it is time.Now.
 	Now func() time.Time
-	// Conditions receives the conditions of the parts; nil is a set of the
-	// engine's own.
+	// Conditions receives the conditions of the parts. If nil, the engine creates a set.
 	Conditions *health.Conditions
 	Events     Events
 }
 
-// Events gathers the events of the parts.
+// Events holds the callbacks of the parts.
 type Events struct {
 	Router  router.Events
 	Rotator rotator.Events
@@ -84,19 +81,21 @@ type Events struct {
 	Failed func(task string, err error)
 	// Counted: marks of roll-ups were taken, or it failed. Nil is skipped.
 	Counted func(marks int, took time.Duration, err error)
-	// Mended: the registry lacked what tables hold of so many streams, and has it
-	// now; or they could not be compared. Nil is skipped.
+	// Mended is called after streams were restored in the registry, or could not be.
+	//
+	// The number is the count of streams whose items lacked data that the tables hold. If nil,
+	// it is skipped.
 	Mended func(streams int, err error)
-	// Unclaimed: Open found tables of this deployment whose prefix belongs to
-	// no class that is configured; what is in them is neither found nor
-	// dropped. It is called once for each such prefix. Nil is skipped.
+	// Unclaimed is called by Open once for each prefix of owned tables without a class.
+	//
+	// The readings of these tables are neither returned nor dropped. If nil, it is skipped.
 	Unclaimed func(prefix string, tables int, readings int64)
 }
 
-// DefaultRetention is how long readings are kept if nothing is configured.
+// DefaultRetention is the retention of the default policy.
 const DefaultRetention = 365 * 24 * time.Hour
 
-// DefaultPolicy is the retention policy if nothing is configured.
+// DefaultPolicy returns the retention policy that applies if none is configured.
 func DefaultPolicy() *retention.Policy {
 	return &retention.Policy{
 		Prefix:  "varve",
@@ -119,7 +118,7 @@ func (o Options) withDefaults() Options {
 		o.Schedule = "@hourly"
 	}
 	if o.Holder == "" {
-		host, _ := os.Hostname() // a name that is only half good will do
+		host, _ := os.Hostname() // on failure, the rest of the name is enough
 		o.Holder = fmt.Sprintf("%s-%d-%x", host, os.Getpid(), rand.Uint64())
 	}
 	if o.Now == nil {
@@ -137,7 +136,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Engine is Varve, wired. Its parts are safe for concurrent use.
+// Engine holds the connected parts. They are safe for concurrent use.
 type Engine struct {
 	Store      store.Store
 	Streams    *streams.Registry
@@ -165,10 +164,10 @@ type Engine struct {
 	closeErr    error
 }
 
-// Open wires the parts, runs the rotator once so that tables are there, and
-// starts its schedule. If the first run fails, Open succeeds all the same: the
-// router makes tables that are missing, the next run goes on with the others,
-// and the condition RotationFailing holds.
+// Open connects the parts, runs the rotator once to create tables, and starts the schedule.
+//
+// If the first rotation fails, Open succeeds and the condition RotationFailing holds. The router
+// creates missing tables, and the next rotation continues.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	o = o.withDefaults()
 	policy := rotator.Policy{
@@ -189,14 +188,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: apikeys.New(o.Store, o.Now), Now: o.Now, Conditions: o.Conditions}
 	e.wire(o, policy)
 	e.background, e.stop = context.WithCancel(context.WithoutCancel(ctx))
-	// What goes wrong is in the rotator's events, its health and the conditions.
+	// Failures are visible in the events, the health and the conditions of the rotator.
 	_ = e.rotate()
 	e.mendStreams(ctx, o.Events.Mended)
-	// What keeps it from looking has kept the rotator from running, and shows.
+	// A failure of this list has also failed the rotator, which reports it.
 	_ = tellUnclaimed(ctx, o)
 	e.cron = cron.New(cron.WithLocation(time.UTC))
 	e.cron.Schedule(schedule, cron.FuncJob(func() {
-		// What goes wrong is in the rotator's events and health.
+		// Failures are visible in the events and the health of the rotator.
 		_ = e.rotate()
 	}))
 	silence := e.checkAlerts(o.Events.Failed)
@@ -207,7 +206,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// wire makes the parts.
+// wire creates the parts.
 func (e *Engine) wire(o Options, policy rotator.Policy) {
 	e.Devices = devices.New(devices.Options{Items: o.Store, Policy: o.Retention, Now: o.Now, Failed: o.Events.Failed})
 	e.Logs = devicelog.New(devicelog.Options{Items: o.Store, Now: o.Now, Retention: o.LogRetention})
@@ -244,7 +243,7 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 	})
 }
 
-// reserveOf returns the registry for what makes room.
+// reserveOf returns the registry that accepts writes even if the disk is full.
 func reserveOf(s store.Store) store.Items {
 	if r, ok := s.(store.Reserver); ok {
 		return r.Reserve()
@@ -252,8 +251,8 @@ func reserveOf(s store.Store) store.Items {
 	return s
 }
 
-// rotate runs the rotator. If another process is doing so, it runs when that has
-// ended: each process sees for itself that the tables are there.
+// rotate runs the rotator. If another process holds the lease, it retries later, so that each
+// process sees the tables.
 func (e *Engine) rotate() error {
 	_, err := e.Rotator.Run(e.background)
 	if !errors.Is(err, lease.ErrHeld) {
@@ -278,14 +277,14 @@ func (e *Engine) rotateLater() {
 			return
 		case <-timer.C:
 		}
-		// What goes wrong is in the rotator's events and health.
+		// Failures are visible in the events and the health of the rotator.
 		if _, err := e.Rotator.Run(e.background); !errors.Is(err, lease.ErrHeld) {
 			return
 		}
 	}
 }
 
-// rotateAgain is about how long to wait for another process's rotation to end.
+// rotateAgain is the approximate delay between two attempts to get the lease.
 const rotateAgain = 20 * time.Second
 
 // checkAlerts returns what looks after deadman rules and the alerts of rules that
@@ -302,8 +301,9 @@ func (e *Engine) checkAlerts(failed func(task string, err error)) func() {
 	}
 }
 
-// Close stops the schedule, waits for a run that is under way to end its step,
-// writes when devices were last seen, and closes the store.
+// Close stops all jobs, flushes the last-seen times and closes the store.
+//
+// A running rotation ends after its current step.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		e.stop()

@@ -20,18 +20,17 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// The tests run in synctest bubbles: time is fake and begins on 1 January 2000,
-// and a goroutine that is left behind makes the test fail.
+// The tests run in synctest bubbles. Time is fake and begins on 1 January 2000, and a goroutine
+// that outlives its test fails it.
 
-// watched is a store whose making of tables passes a hook, and which counts its
-// closings.
+// watched is a store with a hook for the creation of tables. It counts calls of Close.
 type watched struct {
 	*mem.Store
 	create atomic.Pointer[func() error]
 	closed atomic.Int32
 }
 
-// onCreate sets the hook; nil takes it away.
+// onCreate sets the hook. If nil, the hook is removed.
 func (s *watched) onCreate(hook func() error) {
 	if hook == nil {
 		s.create.Store(nil)
@@ -54,7 +53,7 @@ func (s *watched) Close() error {
 	return s.Store.Close()
 }
 
-// log is what the rotator told.
+// log records the events of the rotator.
 type log struct {
 	mu    sync.Mutex
 	ends  []time.Time
@@ -77,14 +76,14 @@ func (l *log) events() engine.Events {
 	}}
 }
 
-// told returns when runs ended and how, and how many steps there were.
-func (l *log) told() (ends []time.Time, errs []error, steps int) {
+// recorded returns the ends and errors of runs, and the number of steps.
+func (l *log) recorded() (ends []time.Time, errs []error, steps int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.ends), slices.Clone(l.errs), l.steps
 }
 
-// wait lets fake time pass.
+// wait advances the fake time.
 func wait(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -104,9 +103,9 @@ func open(t *testing.T, o engine.Options) *engine.Engine {
 	return e
 }
 
-// TestOpen: an engine that is open takes readings and answers, the tables of
-// this month and the next are there; closed, it leaves nothing behind.
-func TestOpen(t *testing.T) {
+// TestOpen_CreatesTablesAndServes checks that an open engine has the tables of this month and
+// the next, stores readings and answers queries. A closed one leaves no goroutine.
+func TestOpen_CreatesTablesAndServes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
 		e := open(t, engine.Options{Store: s})
@@ -131,7 +130,7 @@ func TestOpen(t *testing.T) {
 		if list, err := e.Streams.List(t.Context(), varve.DefaultTenant); err != nil || len(list) != 1 {
 			t.Errorf("streams %v %v", list, err)
 		}
-		for range 3 { // once is enough, more does no harm
+		for range 3 { // repeated calls are harmless
 			if err := e.Close(); err != nil {
 				t.Error(err)
 			}
@@ -145,13 +144,13 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-// TestSchedule: the rotator runs once in Open and then as the schedule says, in
+// TestSchedule_RunsRotator checks that the rotator runs once in Open, then on the schedule in
 // UTC, until Close.
-func TestSchedule(t *testing.T) {
+func TestSchedule_RunsRotator(t *testing.T) {
 	for _, c := range []struct {
 		schedule string
 		wait     time.Duration
-		want     string // the hours and minutes of runs
+		want     string // hours and minutes of the runs
 	}{
 		{"", 3 * time.Hour, "00:10 01:00 02:00 03:00"},
 		{"@every 90m", 4 * time.Hour, "00:10 01:40 03:10"},
@@ -163,7 +162,7 @@ func TestSchedule(t *testing.T) {
 			e := open(t, engine.Options{Store: mem.New(nil), Schedule: c.schedule, Events: l.events()})
 			wait(c.wait)
 			var got []string
-			ends, _, _ := l.told()
+			ends, _, _ := l.recorded()
 			for _, at := range ends {
 				got = append(got, at.UTC().Format("15:04"))
 			}
@@ -174,16 +173,16 @@ func TestSchedule(t *testing.T) {
 				t.Error(err)
 			}
 			wait(48 * time.Hour)
-			if after, _, _ := l.told(); len(after) != len(ends) {
+			if after, _, _ := l.recorded(); len(after) != len(ends) {
 				t.Errorf("%q: %d runs after Close", c.schedule, len(after)-len(ends))
 			}
 		})
 	}
 }
 
-// TestMonths: left to itself for three months, an engine always has the tables
-// of the next month before it begins.
-func TestMonths(t *testing.T) {
+// TestEngine_CreatesTablesAhead runs an engine for three months. The tables of the next month
+// always exist before it begins.
+func TestEngine_CreatesTablesAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})
 		for range 90 {
@@ -195,9 +194,9 @@ func TestMonths(t *testing.T) {
 	})
 }
 
-// TestBadOptions: everything that is wrong is told at once, and the store is
-// closed all the same.
-func TestBadOptions(t *testing.T) {
+// TestOpen_ReportsAllInvalidOptions checks that all mistakes are reported at once, and that the
+// store is closed.
+func TestOpen_ReportsAllInvalidOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
 		_, err := engine.Open(t.Context(), engine.Options{

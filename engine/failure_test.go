@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// TestFailureShows: a rotator that fails keeps nobody from opening; it shows in
-// the events and in the health, and goes away with the first run that succeeds.
-func TestFailureShows(t *testing.T) {
+// TestOpen_SucceedsIfRotationFails checks that the failure is in the events and the health until
+// a run succeeds.
+func TestOpen_SucceedsIfRotationFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
 		s.onCreate(func() error { return errors.New("no table today") })
@@ -26,7 +26,7 @@ func TestFailureShows(t *testing.T) {
 		if !strings.Contains(h.LastError, "no table today") || !h.LastSuccess.IsZero() || h.Ahead.Existing != 0 || h.Ahead.Wanted == 0 {
 			t.Errorf("health %+v", h)
 		}
-		if _, errs, steps := l.told(); len(errs) != 2 || errs[0] == nil || errs[1] == nil || steps == 0 {
+		if _, errs, steps := l.recorded(); len(errs) != 2 || errs[0] == nil || errs[1] == nil || steps == 0 {
 			t.Errorf("events: %d steps, %v", steps, errs)
 		}
 		s.onCreate(nil)
@@ -35,15 +35,15 @@ func TestFailureShows(t *testing.T) {
 		if h.LastError != "" || !h.LastSuccess.Equal(time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)) || h.Ahead.Existing != h.Ahead.Wanted {
 			t.Errorf("health after it was mended: %+v", h)
 		}
-		if _, errs, _ := l.told(); len(errs) != 3 || errs[2] != nil {
+		if _, errs, _ := l.recorded(); len(errs) != 3 || errs[2] != nil {
 			t.Errorf("events after it was mended: %v", errs)
 		}
 	})
 }
 
-// TestCloseDrains: Close waits for the step of a run that is under way, begins no
-// other, and only then closes the store.
-func TestCloseDrains(t *testing.T) {
+// TestClose_FinishesCurrentStep checks that Close waits for the current step of a run, starts no
+// other, and closes the store last.
+func TestClose_FinishesCurrentStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
 		var l log
@@ -51,11 +51,11 @@ func TestCloseDrains(t *testing.T) {
 		var inStep, closedInStep atomic.Int32
 		s.onCreate(func() error {
 			inStep.Add(1)
-			<-time.After(10 * time.Minute) // and heeds no context
+			<-time.After(10 * time.Minute) // ignores the context
 			closedInStep.Add(s.closed.Load())
 			return nil
 		})
-		wait(31 * 24 * time.Hour) // 1 February, midnight: March's tables are to be made
+		wait(31 * 24 * time.Hour) // 1 February, midnight: March's tables are due
 		if n := inStep.Load(); n != 1 {
 			t.Fatalf("%d steps are under way", n)
 		}
@@ -67,7 +67,7 @@ func TestCloseDrains(t *testing.T) {
 		if took := time.Since(begin); took != 7*time.Minute {
 			t.Errorf("Close took %s, the step had 7m to go", took)
 		}
-		_, errs, _ := l.told()
+		_, errs, _ := l.recorded()
 		last := errs[len(errs)-1]
 		if closedInStep.Load() != 0 || s.closed.Load() != 1 || inStep.Load() != 1 || !errors.Is(last, context.Canceled) {
 			t.Errorf("closed during the step: %d; %d steps; the run ended with %v", closedInStep.Load(), inStep.Load(), last)
@@ -75,9 +75,9 @@ func TestCloseDrains(t *testing.T) {
 	})
 }
 
-// TestLongRun: a run that takes longer than the schedule is not run into by the
-// next one, and that is no failure.
-func TestLongRun(t *testing.T) {
+// TestSchedule_SkipsRunDuringLongRun checks that runs do not overlap, and that a skipped run is
+// not a failure.
+func TestSchedule_SkipsRunDuringLongRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
 		e := open(t, engine.Options{Store: s, Schedule: "@every 5m"})
@@ -102,14 +102,14 @@ func TestLongRun(t *testing.T) {
 	})
 }
 
-// shared is a store that outlives an engine.
+// shared is a store that remains open after an engine closes.
 type shared struct{ store.Store }
 
 func (shared) Close() error { return nil }
 
-// TestTwoEngines: two processes on one store take turns, each with a name of its
-// own; one that opens while the other rotates opens all the same.
-func TestTwoEngines(t *testing.T) {
+// TestOpen_TwoProcessesTakeTurns checks that two processes on one store rotate in turn under
+// different names. Open succeeds while the other process rotates.
+func TestOpen_TwoProcessesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
 		var second *engine.Engine
@@ -141,9 +141,9 @@ func TestTwoEngines(t *testing.T) {
 	})
 }
 
-// TestCallerGoesAway: the schedule lives until Close, also if the context of Open
-// has ended.
-func TestCallerGoesAway(t *testing.T) {
+// TestSchedule_OutlivesContextOfOpen checks that the schedule runs until Close, even if the
+// context of Open ended.
+func TestSchedule_OutlivesContextOfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l log
 		ctx, cancel := context.WithCancel(t.Context())
@@ -153,7 +153,7 @@ func TestCallerGoesAway(t *testing.T) {
 		}
 		cancel()
 		wait(2*time.Hour + time.Minute)
-		if _, errs, _ := l.told(); len(errs) != 3 || errs[2] != nil {
+		if _, errs, _ := l.recorded(); len(errs) != 3 || errs[2] != nil {
 			t.Errorf("runs %v", errs)
 		}
 		if err := e.Close(); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestLogs_ConflictOnEveryStore: a log entry sent again is a duplicate, and one
-// with its id and other content is a conflict that leaves the first in place.
+// TestLogs_ConflictOnEveryStore checks that a resent log entry is a duplicate. An entry with the
+// same id and other content is a conflict, and the first entry remains.
 func TestLogs_ConflictOnEveryStore(t *testing.T) {
 	t.Parallel()
 	onDynamo := func(e dynamotest.Emulator) func(*testing.T) (store.Store, error) {

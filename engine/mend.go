@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// mendEvery is how long to wait after the registry's streams could not be
-// compared with the tables.
+// mendEvery is the delay between attempts to compare the registry with the tables.
 const mendEvery = time.Minute
 
-// mendStreams widens the registry's items of streams to what tables hold: the
-// registry may have been set back to a backup. If it cannot, it goes on trying.
+// mendStreams restores streams that tables hold and the registry lacks, as after the restore of
+// a backup. It retries in the background until it succeeds.
 func (e *Engine) mendStreams(ctx context.Context, mended func(int, error)) {
 	tables, ok := e.Store.(store.Surveyor)
 	if !ok || e.mendOnce(ctx, tables, mended) {
@@ -33,7 +32,7 @@ func (e *Engine) mendStreams(ctx context.Context, mended func(int, error)) {
 	})
 }
 
-// mendOnce reports whether the registry has all that tables hold.
+// mendOnce compares registry and tables once. It reports whether the registry is complete.
 func (e *Engine) mendOnce(ctx context.Context, tables store.Surveyor, mended func(int, error)) bool {
 	found, err := tables.SurveyAll(ctx)
 	if err == nil {

@@ -17,10 +17,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestArrivalOrder: whether readings of three months arrive as they happened or
-// in any order over two months, once or several times: the latest by event time,
-// the alerts and the roll-ups are the same.
-func TestArrivalOrder(t *testing.T) {
+// TestEngine_IgnoresOrderOfArrival writes readings of three months in order, and shuffled over
+// two months with repeats. The latest readings, the alerts and the roll-ups are the same.
+func TestEngine_IgnoresOrderOfArrival(t *testing.T) {
 	var inOrder string
 	for seed := range uint64(4) {
 		clock := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -42,7 +41,7 @@ func TestArrivalOrder(t *testing.T) {
 	}
 }
 
-// quarter makes the readings of two devices in the three months before a time.
+// quarter returns readings of two devices in the three months before a time.
 func quarter(now time.Time) (all []varve.Reading) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for at := now.Add(-90 * 24 * time.Hour); at.Before(now); at = at.Add(time.Duration(1+rng.IntN(600)) * time.Minute) {
@@ -54,10 +53,10 @@ func quarter(now time.Time) (all []varve.Reading) {
 	return all
 }
 
-// afterAll writes readings over two months, and describes what there is then.
+// afterAll writes readings over two months and describes the result.
 func afterAll(t *testing.T, clock time.Time, all []varve.Reading) string {
 	t.Helper()
-	var passed atomic.Int64 // since then
+	var passed atomic.Int64 // the elapsed time
 	now := func() time.Time { return clock.Add(time.Duration(passed.Load())) }
 	e := open(t, engine.Options{Store: mem.New(now), Now: now})
 	rule := alerts.Rule{
@@ -97,7 +96,7 @@ func afterAll(t *testing.T, clock time.Time, all []varve.Reading) string {
 	return described(t, e, "a") + described(t, e, "b")
 }
 
-// described writes all that is known of a device, save when it became known.
+// described returns all known data of a device as text, without arrivals.
 func described(t *testing.T, e *engine.Engine, device string) string {
 	t.Helper()
 	var b strings.Builder

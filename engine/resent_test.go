@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestResentBacklog_CountsOnce sends two readings with a retention of two days near
-// a month's end, and resends them in the next month, after they have expired: while
-// their table exists, and after it was dropped.
+// TestResentBacklog_CountsOnce sends two readings near the end of a month, with a retention of
+// two days. It resends them after their expiry in the next month, before and after the drop of
+// their table.
 func TestResentBacklog_CountsOnce(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, later := range map[string]time.Duration{"table exists": 5 * day, "table dropped": 45 * day} {
@@ -71,7 +71,7 @@ func TestResentBacklog_CountsOnce(t *testing.T) {
 				wait(3 * time.Hour)
 				check("resent, at rest", 2, "12")
 				wait(40 * day)
-				send(3) // with one that had not arrived before
+				send(3) // includes one that had not arrived before
 				check("resent with a new one", 3, "21")
 				wait(3 * time.Hour)
 				check("resent with a new one, at rest", 3, "21")

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// tellUnclaimed tells of the tables of this deployment that belong to no class.
+// tellUnclaimed reports the tables of this deployment that belong to no class.
 func tellUnclaimed(ctx context.Context, o Options) error {
 	if o.Events.Unclaimed == nil {
 		return nil
@@ -34,7 +34,7 @@ func tellUnclaimed(ctx context.Context, o Options) error {
 	return nil
 }
 
-// readingsOf counts the readings in this deployment's tables of a prefix.
+// readingsOf counts the readings in owned tables of a prefix.
 func readingsOf(ctx context.Context, c store.Catalog, prefix string) (readings int64, err error) {
 	infos, err := c.Tables(ctx, store.Filter{Prefixes: []string{prefix}, Window: varve.AllTime(), Details: true, Fresh: true})
 	for i := range infos {

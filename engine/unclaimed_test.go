@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestUnclaimed: an engine that opens under another prefix, or without a class
-// that there was, says of which tables it knows nothing, and of no others.
-func TestUnclaimed(t *testing.T) {
+// TestOpen_ReportsUnclaimedTables checks the report of an engine that opens under another prefix
+// or without a former class. Tables of known classes are not reported.
+func TestOpen_ReportsUnclaimedTables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shared{mem.New(nil)}
 		var told []string
@@ -57,7 +57,7 @@ func TestUnclaimed(t *testing.T) {
 		expect("first-debug true 0")
 		reopen("second")
 		expect("first true 1", "first-debug true 0")
-		// Nil is skipped.
+		// A nil callback is skipped.
 		open(t, engine.Options{Store: s})
 	})
 }

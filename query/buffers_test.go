@@ -11,11 +11,11 @@ import (
 	"github.com/varvedb/varve/retention"
 )
 
-// TestPagesStayGood: what Next returned stays as it was until the next call, also
-// while other queries begin, go on, fail half-way and end, which share memory.
-// The store writes over all memory that it is handed, so that memory handed in
-// too early shows, in the values or to the race detector.
-func TestPagesStayGood(t *testing.T) {
+// TestRows_KeepPageUntilNextCall checks that a page is unchanged until the next call, while
+// other queries that share memory begin, continue, fail and end. The store overwrites all memory
+// that it receives. So memory that is released too early shows in the values or in the race
+// detector.
+func TestRows_KeepPageUntilNextCall(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 3)
 	w.store.pages = 17
 	for i := range 600 {
@@ -47,8 +47,8 @@ func TestPagesStayGood(t *testing.T) {
 	wg.Wait()
 }
 
-// compareLate reads a query to its end, and looks at each page only right before
-// it asks for the next, when others have been at work.
+// compareLate reads a query to its end. It compares each page right before it requests the next
+// one, after other queries ran.
 func (w *world) compareLate(t *testing.T, q query.Query, want []varve.Reading) {
 	rows, err := w.engine.Open(t.Context(), q)
 	if err != nil {
@@ -66,7 +66,7 @@ func (w *world) compareLate(t *testing.T, q query.Query, want []varve.Reading) {
 		if len(page) == 0 {
 			break
 		}
-		w.abandon(t, q) // another query, with memory of its own
+		w.abandon(t, q) // another query with memory of its own
 		for i := range page {
 			if n == len(want) || !page[i].Equal(&want[n]) {
 				t.Errorf("reading %d of %d is %s", n, len(want), show(&page[i]))
@@ -75,7 +75,7 @@ func (w *world) compareLate(t *testing.T, q query.Query, want []varve.Reading) {
 			n++
 		}
 		if n%2 == 0 {
-			rows.Release() // as one who waits before the next call
+			rows.Release() // as a caller that waits before the next call
 			w.abandon(t, q)
 		}
 	}
@@ -84,7 +84,7 @@ func (w *world) compareLate(t *testing.T, q query.Query, want []varve.Reading) {
 	}
 }
 
-// abandon begins a query and gives it up.
+// abandon opens a query and closes it early.
 func (w *world) abandon(t *testing.T, q query.Query) {
 	q.Limit = 0
 	rows, err := w.engine.Open(t.Context(), q)
@@ -98,7 +98,7 @@ func (w *world) abandon(t *testing.T, q query.Query) {
 		}
 	}
 	rows.Close()
-	rows.Close() // twice is once
+	rows.Close() // a second Close is harmless
 	if page, err := rows.Next(t.Context()); err != nil || len(page) > 0 {
 		t.Errorf("after Close: %d readings, %v", len(page), err)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Cursor is where a page ended. It names a position, no tables: so it goes on
-// rightly after tables were made, tuned or dropped. It carries the window as it
-// was understood on the first page, so that a window relative to now stays
-// where it was.
+// Cursor is the position after which the next page begins.
+//
+// It refers to no tables, so tables may be created, tuned or dropped between pages. It contains
+// the absolute window of the first page, so a window relative to now stays the same.
 type Cursor struct {
 	Window varve.Window
 	After  varve.Position
@@ -22,12 +22,11 @@ type Cursor struct {
 
 const cursorVersion = 1
 
-// checksumBytes is the length of the checksum at the end: a cursor that lost
-// its tail would be one of another place.
+// checksumBytes is the length of the checksum at the end. It detects truncated cursors.
 const checksumBytes = 4
 
-// Encode returns the cursor as text that is good for one question only: the
-// series, order and window as they were put.
+// Encode returns the cursor as text. The text is valid only for the same series, order and
+// window parameters.
 func (c Cursor) Encode(s varve.Series, o varve.Order, from, to string) string {
 	b := []byte{cursorVersion}
 	b = binary.LittleEndian.AppendUint64(b, fingerprint(s, o, from, to))
@@ -39,7 +38,7 @@ func (c Cursor) Encode(s varve.Series, o varve.Order, from, to string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// nanos is t in nanoseconds since 1970, as near as an int64 can be.
+// nanos returns t in nanoseconds since 1970, limited to the range of event times.
 func nanos(t time.Time) int64 {
 	all := varve.AllTime()
 	switch {
@@ -52,7 +51,7 @@ func nanos(t time.Time) int64 {
 	}
 }
 
-// fingerprint tells one question from another.
+// fingerprint returns a hash of the parameters of a query.
 func fingerprint(s varve.Series, o varve.Order, from, to string) uint64 {
 	h := fnv.New64a()
 	for _, part := range []string{s.Tenant, s.Stream, s.Device, o.String(), from, to} {
@@ -63,8 +62,8 @@ func fingerprint(s varve.Series, o varve.Order, from, to string) uint64 {
 	return h.Sum64()
 }
 
-// ParseCursor reads what Encode wrote, for the same question. It fails with
-// Invalid, parameter cursor.
+// ParseCursor parses the text of Encode for the same query. It fails with an Invalid error for
+// the parameter cursor.
 func ParseCursor(text string, s varve.Series, o varve.Order, from, to string) (Cursor, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < 9+checksumBytes || b[0] != cursorVersion {
@@ -77,7 +76,7 @@ func ParseCursor(text string, s varve.Series, o varve.Order, from, to string) (C
 	b = b[:end]
 	if binary.LittleEndian.Uint64(b[1:]) != fingerprint(s, o, from, to) {
 		return Cursor{}, varve.InvalidParam("cursor",
-			"this cursor belongs to another query: send it with the same device, order, from and to as the page that it came with")
+			"belongs to another query: use the device, order, from and to of its page")
 	}
 	b = b[9:]
 	var at [3]int64
@@ -99,5 +98,5 @@ func ParseCursor(text string, s varve.Series, o varve.Order, from, to string) (C
 }
 
 func badCursor() error {
-	return varve.InvalidParam("cursor", "this is not a cursor: use the value of next as it came")
+	return varve.InvalidParam("cursor", "malformed: use the value of next without changes")
 }

@@ -21,9 +21,9 @@ func invalidCursor(err error) bool {
 	return errors.As(err, &e) && e.Failure == varve.Invalid && e.Param == "cursor"
 }
 
-// TestCursorRoundTrip: a cursor comes back as it was, to the nanosecond and with
-// any id; it can stand in an address as it is.
-func TestCursorRoundTrip(t *testing.T) {
+// TestCursor_RoundTrips checks that a cursor keeps nanoseconds and any id, and needs no escaping
+// in an address.
+func TestCursor_RoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := func(label string) time.Time { return time.Unix(0, rapid.Int64Min(0).Draw(t, label)).UTC() }
 		c := query.Cursor{
@@ -44,9 +44,8 @@ func TestCursorRoundTrip(t *testing.T) {
 	})
 }
 
-// TestCursorKeepsWindow: a window that reaches beyond all time keeps every
-// reading that there can be.
-func TestCursorKeepsWindow(t *testing.T) {
+// TestCursor_KeepsWindow checks that a window beyond all event times still contains all of them.
+func TestCursor_KeepsWindow(t *testing.T) {
 	for _, w := range []varve.Window{
 		varve.AllTime(),
 		{From: time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
@@ -64,9 +63,8 @@ func TestCursorKeepsWindow(t *testing.T) {
 	}
 }
 
-// TestCursorOfAnotherQuery: a cursor is good for its own question only, and says
-// what is the matter.
-func TestCursorOfAnotherQuery(t *testing.T) {
+// TestParseCursor_RefusesOtherQuery checks the error for a cursor of another query.
+func TestParseCursor_RefusesOtherQuery(t *testing.T) {
 	c := query.Cursor{Window: varve.AllTime(), After: varve.Position{Time: 5, ID: varve.HashID(1)}}
 	text := c.Encode(device("a"), varve.Ascending, "x", "y")
 	other := device("a")
@@ -94,9 +92,8 @@ func TestCursorOfAnotherQuery(t *testing.T) {
 	}
 }
 
-// FuzzCursor: no text makes the parser panic; what is not a cursor is Invalid;
-// what is one stays the same when it is written and read again. The texts are
-// tried as they are, and as what a cursor of the right question holds.
+// FuzzCursor parses random texts, and valid cursors with random contents. The parser never
+// panics, fails only with Invalid, and its results keep their text.
 func FuzzCursor(f *testing.F) {
 	for _, c := range []query.Cursor{
 		{Window: varve.AllTime(), After: varve.Position{Time: 1, ID: varve.HashID(1)}},

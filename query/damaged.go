@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// damage gathers the damaged rows that a query skips.
+// damage collects the damaged rows that a query skips.
 type damage struct {
 	mu   sync.Mutex
 	rows []store.DamagedRow
 }
 
-// collect returns what stores call with damaged rows; nil if none are skipped.
+// collect returns a callback for damaged rows, or nil if the query must not skip them.
 func (d *damage) collect(skip bool) func(*store.DamagedRow) {
 	if !skip {
 		return nil
@@ -26,7 +26,7 @@ func (d *damage) collect(skip bool) func(*store.DamagedRow) {
 	}
 }
 
-// addTo adds what was skipped to a coverage.
+// addTo adds the skipped rows to a coverage.
 func (d *damage) addTo(c *Coverage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,12 +1,21 @@
-// Package query answers questions about one device at a time: which readings
-// lie in a window, which is the latest, and what would it take to find out.
+// Package query implements the read path for one series at a time.
 //
-//	Plan   which tables overlap the window and can hold anything alive
-//	Rows   reads them, merges by position, drops what has expired and copies
-//	       of readings that were sent again in another month
-//	Latest the newest tables first, and no more than needed
+//	Open     lists the tables that overlap the window and may hold live readings
+//	  │
+//	Rows     reads them and merges by position; drops expired readings and copies
+//	Latest   reads the newest tables first, and no more than necessary
+//	Explain  returns the tables and the estimated cost, without reading
 //
-// Every answer says which tables it rests on: its Coverage. Tables that are
-// gone or have expired make an answer smaller, not an error; a table that
-// cannot be read makes an error.
+// An [Engine] runs a [Query] or a [LatestQuery]. [Rows] yields the readings of a query, and a
+// [Cursor] continues it. [Coverage] lists the tables on which an answer rests.
+//
+// These rules always hold:
+//
+//   - An expired reading is not returned, unless the query requests it.
+//   - If a reading has copies in several tables, the live copy with the first arrival is
+//     returned.
+//   - Pages with a cursor neither repeat nor omit a reading, whatever is stored between them.
+//
+// Tables that expired or are missing reduce the answer, and the coverage names them. A table
+// that cannot be read fails the query.
 package query

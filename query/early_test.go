@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// yearly is a world with a reading every six hours of a year.
+// yearly returns a world with a reading every six hours for a year.
 func yearly(t *testing.T, parallel int) *world {
 	w := newWorld(t, 500*day, 500*day, parallel)
 	for i := range 4 * 365 {
@@ -23,9 +23,9 @@ func yearly(t *testing.T, parallel int) *world {
 	return w
 }
 
-// TestStopsEarly: a query with a limit over a year reads the tables at its
-// beginning only, however many it may read at a time.
-func TestStopsEarly(t *testing.T) {
+// TestRows_StopsAtLimit checks that a query with a limit over a year reads only the first
+// tables, with any parallelism.
+func TestRows_StopsAtLimit(t *testing.T) {
 	for _, parallel := range []int{1, 8} {
 		for _, order := range []varve.Order{varve.Ascending, varve.Descending} {
 			t.Run(fmt.Sprintf("%s parallel=%d", order, parallel), func(t *testing.T) {
@@ -53,9 +53,8 @@ func TestStopsEarly(t *testing.T) {
 	}
 }
 
-// TestReadsOnlyTheWindow: a query of a week does not touch the tables of other
-// weeks.
-func TestReadsOnlyTheWindow(t *testing.T) {
+// TestRows_ReadsOnlyTablesOfWindow checks that a query of a week reads no tables of other weeks.
+func TestRows_ReadsOnlyTablesOfWindow(t *testing.T) {
 	w := yearly(t, 4)
 	q := query.Query{Series: device("a"), Window: varve.Window{From: start.Add(-107 * day), To: start.Add(-100 * day)}}
 	w.store.reads = nil
@@ -72,16 +71,16 @@ func TestReadsOnlyTheWindow(t *testing.T) {
 	}
 }
 
-// endless is a store of tables with very many readings each, made up as they are
-// asked for; it keeps count of what was handed out.
+// endless is a store of tables with very many generated readings. It counts the returned
+// readings.
 type endless struct {
 	*watched
 	count   sync.Mutex
-	each    int // readings in a table
-	most    int // readings in the largest page
-	handed  int // readings handed out
+	each    int // readings of a table
+	most    int // readings of the largest page
+	handed  int // returned readings
 	reads   int
-	unasked int // pages for which no memory was handed in
+	unasked int // pages without memory from the caller
 }
 
 func (s *endless) Read(_ context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
@@ -114,9 +113,9 @@ func (s *endless) Read(_ context.Context, r store.Range, dst []varve.Reading) (s
 	return page, nil
 }
 
-// TestMemoryIsBounded: an answer of half a million readings holds a few pages of
-// them at a time, whatever the limit, and reads into the same memory again.
-func TestMemoryIsBounded(t *testing.T) {
+// TestRows_BoundsMemory checks that an answer of half a million readings holds only a few pages
+// at a time, with any limit, and reuses their memory.
+func TestRows_BoundsMemory(t *testing.T) {
 	for _, limit := range []int{0, 400_000, 100_000_000} {
 		t.Run(fmt.Sprintf("limit=%d", limit), func(t *testing.T) {
 			w := newWorld(t, 500*day, 500*day, 2)

@@ -11,13 +11,13 @@ import (
 	"github.com/varvedb/varve/retention"
 )
 
-// TestTableEdges: readings in the first and the last nanosecond of tables, and
-// of their neighbours, in two write months, come in order and once.
-func TestTableEdges(t *testing.T) {
+// TestRows_IncludesEdgesOfTables checks readings in the first and last nanosecond of tables in
+// two arrival months. They are in order and not repeated.
+func TestRows_IncludesEdgesOfTables(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	earlier := start.AddDate(0, -1, 0)
 	weeks := grid.Policy{}.Layout(grid.MonthOf(earlier))
-	for _, rg := range weeks[1:] { // not the one down to 1970
+	for _, rg := range weeks[1:] { // not the range that begins in 1970
 		from, to := rg.Window().From, rg.Window().To
 		for i, at := range []time.Time{from, from.Add(1), to.Add(-2), to.Add(-1)} {
 			if at.After(earlier) {
@@ -41,9 +41,9 @@ func TestTableEdges(t *testing.T) {
 	}
 }
 
-// TestEndOfTime: the last reading that there can be is found, although its
-// table's range ends after the last nanosecond that there is a number for.
-func TestEndOfTime(t *testing.T) {
+// TestRows_IncludesEndOfTime checks that the last possible reading is found, although the range
+// of its table ends after the last valid nanosecond.
+func TestRows_IncludesEndOfTime(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	last := varve.AllTime().To.Add(-1)
 	w.clock = last

@@ -27,16 +27,16 @@ type Options struct {
 	// Layouts are how the readings of streams lie, by name, as configured: what
 	// the registry has of a stream is widened to it.
 	Layouts map[string]store.Layout
-	// Parallel is how many tables one query may read at a time. 0 is 1, which
-	// suits a store without a network in between.
+	// Parallel limits the tables that one query reads at once. 0 means 1, which suits a local
+	// store.
 	Parallel int
 }
 
-// Engine answers queries. It is safe for concurrent use.
+// Engine runs queries. It is safe for concurrent use.
 type Engine struct {
 	opts  Options
 	sizes sizes
-	large *semaphore.Weighted // shares of memory of the answers that are read in full pages
+	large *semaphore.Weighted // limits the answers that use full pages
 }
 
 // New returns an engine.
@@ -45,22 +45,22 @@ func New(o Options) *Engine {
 	return &Engine{opts: o, sizes: sizes{seed: maphash.MakeSeed()}, large: semaphore.NewWeighted(largeAnswers)}
 }
 
-// Query asks for the readings of one series in a window.
+// Query selects the readings of one series in a window.
 type Query struct {
 	Series     varve.Series
 	Window     varve.Window
 	Order      varve.Order
-	After      *varve.Position // only readings beyond it, in Order
-	Limit      int             // at most so many; 0: all
-	Fields     []string        // only these fields of each reading; none: all
-	Consistent bool            // see every reading acknowledged before
-	Expired    bool            // also what has expired and is not dropped yet
-	// SkipDamaged leaves damaged rows out, and names them in the coverage.
-	// Otherwise they fail the query.
+	After      *varve.Position // if set, only readings after it in Order
+	Limit      int             // maximum number of readings; 0 means all
+	Fields     []string        // if not empty, only these fields of each reading
+	Consistent bool            // includes every acknowledged reading
+	Expired    bool            // includes expired readings that are not dropped yet
+	// SkipDamaged omits damaged rows and lists them in the coverage. Otherwise they fail the
+	// query.
 	SkipDamaged bool
 }
 
-// Validate checks what can be said of a query without a store.
+// Validate checks the query as far as possible without a store.
 func (q *Query) Validate() error {
 	if v := q.Series.Validate(); v.Outcome == varve.Rejected {
 		param := "device"
@@ -78,24 +78,22 @@ func (q *Query) Validate() error {
 	return nil
 }
 
-// Coverage says which tables an answer rests on, by name.
+// Coverage lists the tables on which an answer rests, by name.
 type Coverage struct {
-	Read    []string `json:"read"`    // they were read
-	Expired []string `json:"expired"` // all that they can hold has expired
-	Missing []string `json:"missing"` // they were dropped while the query ran, or somebody deleted them
-	// Failed could not be read: the answer is an error, or lacks their damaged
-	// rows.
+	Read    []string `json:"read"`    // tables that were read
+	Expired []string `json:"expired"` // tables in which everything has expired
+	Missing []string `json:"missing"` // tables that were dropped during the query or deleted by another program
+	// Failed lists the tables that could not be read. The answer is an error, or lacks their
+	// damaged rows.
 	Failed []string `json:"failed"`
-	// Damaged are rows that were skipped, as asked.
+	// Damaged lists the rows that were skipped on request.
 	Damaged []store.DamagedRow `json:"damaged,omitempty"`
-	// Conflicts is how many readings have copies with other values, which arrived
-	// in later months and are not shown.
+	// Conflicts is the number of readings that have hidden copies with other values. These
+	// copies arrived in later months.
 	Conflicts int `json:"conflicts,omitempty"`
-	// Listed is how fresh the list of tables is: those first used until then are
-	// in it.
+	// Listed is the time of the list of tables. It includes all tables that were used before.
 	Listed time.Time `json:"listed,omitzero"`
-	// MoreRead and MoreExpired are how many further tables there are, if the
-	// lists were cut because they had no room where they are sent.
+	// MoreRead and MoreExpired count the tables that were cut from long lists.
 	MoreRead    int `json:"more_read,omitempty"`
 	MoreExpired int `json:"more_expired,omitempty"`
 	MoreDamaged int `json:"more_damaged,omitempty"`

@@ -11,10 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestExplain: an explanation names the tables that the query would read, in
-// the order in which it would, those that it would skip, and what all of it
-// costs - and reads nothing.
-func TestExplain(t *testing.T) {
+// TestExplain_ListsTablesInOrder checks that an explanation lists the tables to be read in the
+// order of reading, the skipped tables, and the cost. It reads nothing.
+func TestExplain_ListsTablesInOrder(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		q := drawQuery(t, w)
@@ -56,7 +55,7 @@ func TestExplain(t *testing.T) {
 		if !slices.Equal(got.Read, want.Read) || !slices.Equal(got.Expired, want.Expired) {
 			t.Fatalf("got %+v\nwant %+v", got, want)
 		}
-		w.store.pages = 0 // a page a table: the model's estimate knows no pages
+		w.store.pages = 0 // one page per table: the estimate of the model does not count pages
 		_, rows := w.ask(t, q)
 		if rows.Cost().Requests != x.Cost.Requests {
 			t.Fatalf("it took %+v, and was to take %+v", rows.Cost(), x.Cost)
@@ -67,9 +66,9 @@ func TestExplain(t *testing.T) {
 	})
 }
 
-// TestExplainDropped: a table that is dropped while the query is explained is
-// skipped, and is no error.
-func TestExplainDropped(t *testing.T) {
+// TestExplain_SkipsDroppedTable checks that a table that is dropped meanwhile is skipped without
+// an error.
+func TestExplain_SkipsDroppedTable(t *testing.T) {
 	w := yearly(t, 1)
 	gone := w.copies[0].table
 	w.store.before = func(_ context.Context, _ string, tb grid.Table) error {

@@ -17,10 +17,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestFailingTable: a table that cannot be read makes an error that names it,
-// and goes on making it: never an answer with a gap. What came before the error
-// is the beginning of the right answer.
-func TestFailingTable(t *testing.T) {
+// TestRows_FailingTableEndsAnswer checks that a table that cannot be read gives a permanent
+// error with its name, and never a gap. The readings before the error are correct.
+func TestRows_FailingTableEndsAnswer(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		q := drawQuery(t, w)
@@ -59,9 +58,9 @@ func TestFailingTable(t *testing.T) {
 	})
 }
 
-// TestFailuresAreAllTold: of tables that are read at once, all that failed are
-// in the coverage, and those that did not.
-func TestFailuresAreAllTold(t *testing.T) {
+// TestRows_ReportsAllFailures checks that the coverage lists all failed and all read tables if
+// several are read at once.
+func TestRows_ReportsAllFailures(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 4)
 	for m := range 4 {
 		w.put(t, retention.DefaultClass, reading("a", start.AddDate(0, -6, 0), start.AddDate(0, -m, 0), "", 1))
@@ -83,13 +82,13 @@ func TestFailuresAreAllTold(t *testing.T) {
 	}
 }
 
-// catalog is a list of tables that cannot be had.
+// catalog is a catalog that always fails.
 type catalog struct{}
 
 func (catalog) Tables(context.Context, store.Filter) ([]store.Info, error) { return nil, errBroken }
 
-// TestFailingCatalog: without a list of tables there is no answer.
-func TestFailingCatalog(t *testing.T) {
+// TestOpen_FailsWithoutCatalog checks that a query fails if the tables cannot be listed.
+func TestOpen_FailsWithoutCatalog(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	e := query.New(query.Options{Reader: w.store, Catalog: catalog{}, Streams: w.streams, Policy: w.policy, Now: w.now})
 	q := query.Query{Series: device("a"), Window: varve.AllTime()}
@@ -104,10 +103,9 @@ func TestFailingCatalog(t *testing.T) {
 	}
 }
 
-// TestCancel: when the caller gives up, a query that waits for slow tables ends
-// at once with the caller's reason, and leaves no goroutine behind: one that is
-// left makes synctest fail.
-func TestCancel(t *testing.T) {
+// TestRows_EndWithContext checks that a canceled query of slow tables ends at once with the
+// cause, and leaves no goroutine in the bubble.
+func TestRows_EndWithContext(t *testing.T) {
 	ask := map[string]func(ctx context.Context, e *query.Engine) error{
 		"rows": func(ctx context.Context, e *query.Engine) error {
 			rows, err := e.Open(ctx, query.Query{Series: device("a"), Window: varve.AllTime()})
@@ -155,9 +153,9 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestBadQuery: what cannot be asked is refused with the parameter at fault,
-// before anything is read.
-func TestBadQuery(t *testing.T) {
+// TestValidate_NamesParameter checks that an invalid query is refused with the name of the
+// parameter, before anything is read.
+func TestValidate_NamesParameter(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	good := query.Query{Series: device("a"), Window: varve.AllTime()}
 	for param, spoil := range map[string]func(q *query.Query){

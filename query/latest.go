@@ -14,18 +14,18 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// LatestQuery asks for the latest reading of one series.
+// LatestQuery selects the latest reading of one series.
 type LatestQuery struct {
 	Series     varve.Series
 	By         varve.By
-	Fields     []string // only these fields; none: all
+	Fields     []string // if not empty, only these fields
 	Consistent bool
-	Expired    bool // also what has expired and is not dropped yet
-	// SkipDamaged is as in Query.
+	Expired    bool // includes expired readings that are not dropped yet
+	// SkipDamaged is described in Query.
 	SkipDamaged bool
 }
 
-// all returns the query for the readings among which the latest is.
+// all returns the query for all candidates.
 func (q *LatestQuery) all() Query {
 	return Query{Series: q.Series, Window: varve.AllTime(), Consistent: q.Consistent, Expired: q.Expired, SkipDamaged: q.SkipDamaged}
 }
@@ -35,8 +35,7 @@ func (q *LatestQuery) validate() error {
 	return all.Validate()
 }
 
-// LatestAnswer is the latest reading of one series, if it has any that is
-// asked for.
+// LatestAnswer is the latest reading of one series, if a matching one exists.
 type LatestAnswer struct {
 	Series   varve.Series
 	Reading  varve.Reading
@@ -45,9 +44,10 @@ type LatestAnswer struct {
 	Cost     store.Cost
 }
 
-// Latest returns the latest live reading of a series, or the latest of all: the
-// newest tables are read first, and no more than can hold a later one than was
-// found.
+// Latest returns the latest reading of a series.
+//
+// It reads the newest tables first, and stops if no other table can hold a later reading than
+// the one found.
 func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error) {
 	if err := q.validate(); err != nil {
 		return LatestAnswer{}, err
@@ -59,7 +59,7 @@ func (e *Engine) Latest(ctx context.Context, q LatestQuery) (LatestAnswer, error
 	return e.latest(ctx, q, &k)
 }
 
-// latest answers a valid query of a stream that is known.
+// latest runs a valid query for a known stream.
 func (e *Engine) latest(ctx context.Context, q LatestQuery, k *known) (LatestAnswer, error) {
 	all := q.all()
 	p, err := e.plan(ctx, &all, k)
@@ -81,7 +81,7 @@ func (e *Engine) latest(ctx context.Context, q LatestQuery, k *known) (LatestAns
 	return l.answer, nil
 }
 
-// LatestOf answers for many devices of a stream at once, in the order asked.
+// LatestOf runs a query for several devices of a stream, and returns the answers in their order.
 func (e *Engine) LatestOf(ctx context.Context, q LatestQuery, devices []string) ([]LatestAnswer, error) {
 	for _, device := range devices {
 		one := q
@@ -111,13 +111,13 @@ func (e *Engine) LatestOf(ctx context.Context, q LatestQuery, devices []string) 
 	return answers, nil
 }
 
-// latest is the state of one answer.
+// latest is the state of one query.
 type latest struct {
 	e      *Engine
 	q      LatestQuery
 	plan   plan
 	answer LatestAnswer
-	table  grid.Table // that the answer is from
+	table  grid.Table // the table of the answer
 	damage damage
 }
 
@@ -131,8 +131,8 @@ func (l *latest) run(ctx context.Context) error {
 	})
 }
 
-// search asks tables in the order of the plan until none can hold a later
-// reading than was found.
+// search reads tables in the order of the plan until none can hold a later reading than the one
+// found.
 func (l *latest) search(ctx context.Context, canBeat func(*planned) bool) error {
 	ahead := 1
 	for tables := l.plan.tables; len(tables) > 0; {
@@ -152,7 +152,7 @@ func (l *latest) search(ctx context.Context, canBeat func(*planned) bool) error 
 	return nil
 }
 
-// ask asks several tables at once and keeps the latest of what they have.
+// ask reads several tables at once and keeps their latest reading.
 func (l *latest) ask(ctx context.Context, tables []planned) error {
 	type reply struct {
 		reading varve.Reading
@@ -212,9 +212,11 @@ func (l *latest) note(name string, err error) error {
 	}
 }
 
-// offer keeps a reading if it is later than what was found; of copies, by event
-// time, the one that arrived first. By arrival the last copy is kept until the
-// first is looked for: it has outdone readings that the first may not outdo.
+// offer keeps a reading if it is later than the one found.
+//
+// Of copies, it keeps the first arrival if the query is by event time. If it is by arrival, it
+// keeps the last copy until byArrival looks for the first one. Only the last copy is certain to
+// be later than the discarded readings.
 func (l *latest) offer(r *varve.Reading, t grid.Table) {
 	a := &l.answer
 	first := l.q.By == varve.ByEvent && a.Found && r.Position() == a.Reading.Position() && r.Arrived.Before(a.Reading.Arrived)
@@ -223,13 +225,13 @@ func (l *latest) offer(r *varve.Reading, t grid.Table) {
 	}
 }
 
-// byArrival asks the tables of the newest write months first.
+// byArrival reads the tables of the newest arrival months first.
 //
-// A reading that was sent again after the turn of a month has a copy in a later
-// month's table, and arrived when its first copy did. So what is found is good
-// only if no earlier month has it too, or the same month in a table of another
-// class or grid, from before a change of configuration; otherwise the readings
-// are gone through one by one, copies put together.
+// A reading that was resent in another month has a copy in the table of that month, but its
+// arrival is the arrival of the first copy. So a found reading is only certain if no table of an
+// earlier month holds a copy. A table of the same month may hold one, too, if it belongs to
+// another class or grid of an earlier configuration. Otherwise all readings are scanned, and
+// their copies are merged.
 func (l *latest) byArrival(ctx context.Context) error {
 	slices.SortStableFunc(l.plan.tables, func(a, b planned) int { return cmp.Compare(b.Month, a.Month) })
 	err := l.search(ctx, func(t *planned) bool {
@@ -245,13 +247,12 @@ func (l *latest) byArrival(ctx context.Context) error {
 	return l.goThrough(ctx)
 }
 
-// arrivedBefore reports whether another table has the reading found that can
-// have had it earlier.
+// arrivedBefore reports whether another table holds an earlier copy of the found reading.
 func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	r := &l.answer.Reading
 	month := grid.MonthOf(r.Arrived)
-	// Before this month it was too far ahead to be taken; what the policy
-	// allowed then is not known now.
+	// Before this month, the reading was too far in the future. The limit of that time is
+	// unknown, so the largest possible one applies.
 	ahead := r.Time.Sub(month.Start()) >= grid.MaxFuture
 	at := r.Position()
 	q := Query{Series: l.q.Series, Window: varve.Window{From: r.Time, To: r.Time.Add(1)}, Consistent: l.q.Consistent}
@@ -268,7 +269,7 @@ func (l *latest) arrivedBefore(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// holds reports whether a table has a reading at a position that is asked for.
+// holds reports whether a table holds a live reading at a position.
 func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Position) (bool, error) {
 	r := q.rangeOf(t.Table, l.plan.layout, nil, 0)
 	r.Damaged = l.damage.collect(l.q.SkipDamaged)
@@ -291,7 +292,7 @@ func (l *latest) holds(ctx context.Context, t *planned, q Query, at varve.Positi
 	}
 }
 
-// goThrough finds the last arrival among all distinct readings.
+// goThrough scans all distinct readings for the last arrival.
 func (l *latest) goThrough(ctx context.Context) error {
 	rows, err := l.e.Open(ctx, l.q.all())
 	if err != nil {

@@ -30,10 +30,10 @@ func lastOf(all []varve.Reading, by varve.By) (last varve.Reading, found bool) {
 	return last, len(all) > 0
 }
 
-// TestLatest: the latest reading by event time and by arrival, of one device and
-// of many, is the last of its distinct live readings, however their copies lie
-// in the tables; or, if that is asked for, of all that is there.
-func TestLatest(t *testing.T) {
+// TestLatest_AgreesWithOracle checks the latest reading by event time and by arrival, for one
+// device and for many, with any distribution of copies. Expired readings are included on
+// request.
+func TestLatest_AgreesWithOracle(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		for range 3 {
@@ -85,14 +85,13 @@ func (w *world) checkLatest(t *rapid.T, got query.LatestAnswer, q query.LatestQu
 	}
 }
 
-// TestLatestAmongCopies: of tables that are asked at once, one has a copy that
-// came last, one the first copy, which came long ago, and one the reading that
-// is the last to arrive.
-func TestLatestAmongCopies(t *testing.T) {
+// TestLatest_ComparesCopiesOfParallelReads reads three tables at once. One holds the last copy
+// of a reading, one its early first copy, and one the reading that arrived last.
+func TestLatest_ComparesCopiesOfParallelReads(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 8)
 	on := func(month time.Month, d int) time.Time { return time.Date(2026, month, d, 12, 0, 0, 0, time.UTC) }
 	tables := map[grid.Table]bool{}
-	for _, at := range []time.Time{on(1, 1), on(9, 20), on(10, 6)} { // asked first, in vain
+	for _, at := range []time.Time{on(1, 1), on(9, 20), on(10, 6)} { // read first, without a match
 		tables[w.put(t, retention.DefaultClass, reading("b", at, on(11, 1), "", 1))] = true
 	}
 	tables[w.put(t, retention.DefaultClass, reading("a", on(10, 20), on(11, 15), "", 1))] = true
@@ -107,10 +106,9 @@ func TestLatestAmongCopies(t *testing.T) {
 	}
 }
 
-// TestLatestReadsLittle: the latest of a device that reports all the time is in
-// the newest table, and no other is asked; a copy that came again in a later
-// month makes it look where the first one is.
-func TestLatestReadsLittle(t *testing.T) {
+// TestLatest_ReadsFewTables checks that one table is enough for a device that reports regularly.
+// A resent copy in a later month causes a read of the table of the first copy.
+func TestLatest_ReadsFewTables(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	var newest grid.Table
 	for d := range 365 {
@@ -123,7 +121,7 @@ func TestLatestReadsLittle(t *testing.T) {
 		if err != nil || !a.Reading.Time.Equal(start) {
 			t.Fatalf("by %s: %v %s", by, err, show(&a.Reading))
 		}
-		// By arrival, this month's other tables can hold a later one.
+		// By arrival, the other tables of this month may hold a later reading.
 		month := 0
 		for tb := range w.store.reads {
 			if tb.Month != newest.Month {
@@ -137,13 +135,13 @@ func TestLatestReadsLittle(t *testing.T) {
 	}
 }
 
-// TestLatestExpired: what has expired is found by who asks for it, also where a
-// copy of it makes it necessary to go through all readings, and by nobody else.
-func TestLatestExpired(t *testing.T) {
+// TestLatest_ReturnsExpiredOnRequest checks that expired readings are found only on request, also if
+// a copy causes a scan of all readings.
+func TestLatest_ReturnsExpiredOnRequest(t *testing.T) {
 	w := newWorld(t, 10*day, 10*day, 1)
 	at := start.AddDate(0, -2, 0)
 	w.put(t, retention.DefaultClass, reading("a", at, at, "", 1))
-	w.put(t, retention.DefaultClass, reading("a", at, at.AddDate(0, 1, 0), "", 1)) // again
+	w.put(t, retention.DefaultClass, reading("a", at, at.AddDate(0, 1, 0), "", 1)) // resent
 	w.put(t, retention.DefaultClass, reading("a", at.Add(-day), at.Add(day), "", 2))
 	for by, want := range map[varve.By]time.Time{varve.ByEvent: at, varve.ByArrival: at.Add(-day)} {
 		for _, expired := range []bool{false, true} {
@@ -158,9 +156,9 @@ func TestLatestExpired(t *testing.T) {
 	}
 }
 
-// TestLatestCoverage: an answer by arrival names every table that it looked
-// into, also those of earlier months that might have had the reading first.
-func TestLatestCoverage(t *testing.T) {
+// TestLatest_CoverageListsAllTables checks that an answer by arrival lists every table that was
+// read, including tables of earlier months.
+func TestLatest_CoverageListsAllTables(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	at := start.AddDate(0, -1, 0)
 	w.put(t, retention.DefaultClass, reading("a", at.Add(-time.Minute), at, "", 1)) // last month, another reading
@@ -180,14 +178,14 @@ func TestLatestCoverage(t *testing.T) {
 	}
 }
 
-// TestLatestFails: a table that cannot be read makes an error that names it, in
-// every step of the search; one that was dropped meanwhile does not.
-func TestLatestFails(t *testing.T) {
+// TestLatest_FailsAtAnyStep checks that a table that cannot be read gives an error with its name
+// at every step. A dropped table does not.
+func TestLatest_FailsAtAnyStep(t *testing.T) {
 	for _, by := range []varve.By{varve.ByEvent, varve.ByArrival} {
 		for _, op := range []string{"latest", "read"} {
 			for call := 1; ; call++ {
 				w := newWorld(t, 500*day, retention.Forever, 2)
-				for m := range 4 { // every reading again in the next month, and last of all
+				for m := range 4 { // resends every reading in the next month, after all others
 					at := start.AddDate(0, -m, 0)
 					w.put(t, retention.DefaultClass, reading("a", at.Add(-time.Hour), at.Add(-time.Hour), "", 1))
 					w.put(t, retention.DefaultClass, reading("a", at.AddDate(0, -1, 0).Add(-time.Hour), at, "", 1))
@@ -208,7 +206,7 @@ func TestLatestFails(t *testing.T) {
 				}
 				what := fmt.Sprintf("by %s, %s %d", by, op, call)
 				a, err := w.engine.Latest(t.Context(), query.LatestQuery{Series: device("a"), By: by})
-				if left > 0 { // fewer calls than that
+				if left > 0 { // the query makes fewer calls
 					if want, _ := w.latest(device("a"), by); err != nil || !a.Reading.Equal(&want) {
 						t.Errorf("%s: %v %s", what, err, show(&a.Reading))
 					}
@@ -228,9 +226,9 @@ func TestLatestFails(t *testing.T) {
 	}
 }
 
-// TestLatestOfDropped: tables that are dropped between plan and read are
-// missing, and the search goes on.
-func TestLatestOfDropped(t *testing.T) {
+// TestLatest_ContinuesAfterDrop checks that tables that are dropped between plan and read are
+// missing, and that the search continues.
+func TestLatest_ContinuesAfterDrop(t *testing.T) {
 	for _, by := range []varve.By{varve.ByEvent, varve.ByArrival} {
 		w := newWorld(t, 500*day, retention.Forever, 1)
 		w.put(t, retention.DefaultClass, reading("a", start.AddDate(0, -2, 0), start.AddDate(0, -2, 0), "", 1))
@@ -251,9 +249,9 @@ func TestLatestOfDropped(t *testing.T) {
 	}
 }
 
-// TestConsistent: what is asked for consistently is read consistently, from a
-// fresh list of tables.
-func TestConsistent(t *testing.T) {
+// TestQueries_PassConsistencyOn checks that a consistent query uses consistent reads and a fresh
+// list of tables.
+func TestQueries_PassConsistencyOn(t *testing.T) {
 	for _, consistent := range []bool{false, true} {
 		w := newWorld(t, 500*day, retention.Forever, 1)
 		w.put(t, retention.DefaultClass, reading("a", start, start, "", 2))
@@ -265,11 +263,10 @@ func TestConsistent(t *testing.T) {
 	}
 }
 
-// TestLatestAfterFutureLowered: a reading that was taken ahead of its time, when
-// that was allowed by much more than now, and was sent again in the month in
-// which it happened, arrived when it first did: for every week that the policy
-// can have allowed.
-func TestLatestAfterFutureLowered(t *testing.T) {
+// TestLatest_FindsFirstCopyAfterLowerFuture checks a reading that arrived far ahead of its event
+// time under an earlier policy. It was resent in the month of its event time. Its arrival is the
+// first one, for every week that the policy can have allowed.
+func TestLatest_FindsFirstCopyAfterLowerFuture(t *testing.T) {
 	for weeks := range 8 {
 		w := newWorld(t, 500*day, retention.Forever, 1)
 		at := grid.MonthOf(start).Start().Add(time.Duration(weeks)*7*day + 6*day)

@@ -12,30 +12,30 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// How many readings are asked of a store at a time: few at first if nothing is
-// known of their size, then as many as are about batchBytes.
+// Limits of one read. The first one is used while the size of readings is unknown. Later reads
+// request about batchBytes.
 const (
 	firstReadings = 128
 	pageReadings  = 2048
 )
 
-// Answers whose clients take them slowly pile up. Only so many at a time have
-// pages of full size; each of the others holds no more than a small page.
+// Limits of memory. Answers with slow clients accumulate, so only some of them use full pages.
+// The others hold at most a small page.
 const (
 	largeAnswers  = 64
 	smallReadings = 256
 	smallBytes    = 64 << 10
 )
 
-// enlarge takes one of the engine's large shares, if one is free, for an answer
-// that holds no readings.
+// enlarge acquires one of the shares for full pages, if one is free and the answer holds no
+// readings.
 func (r *Rows) enlarge() {
 	if !r.large && !r.holds() {
 		r.large = r.e.large.TryAcquire(1)
 	}
 }
 
-// shrink gives the large share back.
+// shrink releases the share for full pages.
 func (r *Rows) shrink() {
 	if r.large {
 		r.e.large.Release(1)
@@ -43,18 +43,18 @@ func (r *Rows) shrink() {
 	r.large = false
 }
 
-// holds reports whether readings were read that Next has not returned.
+// holds reports whether the answer holds readings that Next has not returned.
 func (r *Rows) holds() bool {
 	return slices.ContainsFunc(r.sources, func(s *source) bool { return len(s.page) > 0 })
 }
 
-// room reports whether Next may gather more.
+// room reports whether Next may collect more readings.
 func (r *Rows) room() bool {
 	readings, size := r.bounds()
 	return len(r.out) < min(batch, readings) && r.size < size
 }
 
-// bounds returns how many readings the answer may hold, and of what size.
+// bounds returns the maximum number and total size of readings that the answer may hold.
 func (r *Rows) bounds() (readings, size int) {
 	if r.large {
 		return pageReadings, batchBytes
@@ -62,15 +62,14 @@ func (r *Rows) bounds() (readings, size int) {
 	return smallReadings, smallBytes
 }
 
-// sizes remembers about how large the readings of series are, of those that
-// were queried of late. Each series has one slot, from which another may push
-// it out.
+// sizes remembers the approximate size of readings per series. Each series has one slot, which
+// another series may overwrite.
 type sizes struct {
 	seed  maphash.Seed
-	slots [1 << 13]atomic.Uint64 // the upper bits of a series' hash, and the size's length in bits
+	slots [1 << 13]atomic.Uint64 // the upper bits of the series' hash, then the bit length of the size
 }
 
-// sizeBits is how many bits of a slot are the size's.
+// sizeBits is the number of bits of a slot for the size.
 const sizeBits = 6
 
 func (z *sizes) slot(s varve.Series) (slot *atomic.Uint64, tag uint64) {
@@ -78,7 +77,7 @@ func (z *sizes) slot(s varve.Series) (slot *atomic.Uint64, tag uint64) {
 	return &z.slots[hash%uint64(len(z.slots))], hash >> sizeBits
 }
 
-// of returns the size that was noted; 0: it is not known.
+// of returns the recorded size of readings of a series, or 0 if it is unknown.
 func (z *sizes) of(s varve.Series) int {
 	slot, tag := z.slot(s)
 	v := slot.Load()
@@ -95,7 +94,7 @@ func (z *sizes) note(s varve.Series, size int) {
 	}
 }
 
-// limit is how many readings of the query's series are asked for.
+// limit returns the number of readings to request from the store.
 func (r *Rows) limit() int {
 	size := r.e.sizes.of(r.q.Series)
 	if size == 0 {
@@ -105,7 +104,7 @@ func (r *Rows) limit() int {
 	return min(max(most/size, 1), readings)
 }
 
-// noteSize takes the size of a page into what is known of the series.
+// noteSize records the size of readings from a page, and returns the size of the page.
 func (r *Rows) noteSize(readings []varve.Reading) (size int) {
 	for i := range readings {
 		size += sizeOf(&readings[i])
@@ -116,10 +115,10 @@ func (r *Rows) noteSize(readings []varve.Reading) (size int) {
 	return size
 }
 
-// fieldBytes is what a field counts beside its text.
+// fieldBytes is the assumed size of a field without its text.
 const fieldBytes = 32
 
-// sizeOf is about how large a reading is, without what every reading takes.
+// sizeOf returns the approximate size of the fields of a reading.
 func sizeOf(r *varve.Reading) int {
 	size := fieldBytes * len(r.Fields)
 	for i := range r.Fields {
@@ -128,8 +127,7 @@ func sizeOf(r *varve.Reading) int {
 	return size
 }
 
-// fitting returns how many of the readings, at least one, are of a size
-// together.
+// fitting returns the number of readings, at least one, that fit a total size.
 func fitting(readings []varve.Reading, size int) int {
 	for i := range readings {
 		if size -= sizeOf(&readings[i]); size <= 0 {
@@ -139,11 +137,11 @@ func fitting(readings []varve.Reading, size int) int {
 	return len(readings)
 }
 
-// page reads a source's next page.
+// page reads the next page of a source.
 func (r *Rows) page(ctx context.Context, s *source) (store.Cost, error) {
 	limit := r.limit()
 	if r.left >= 0 {
-		limit = min(r.left+1, limit) // one more tells whether there is more
+		limit = min(r.left+1, limit) // one more shows whether further readings exist
 	}
 	after := r.q.After
 	if s.begun {
@@ -168,16 +166,16 @@ func (r *Rows) page(ctx context.Context, s *source) (store.Cost, error) {
 	return page.Cost, nil
 }
 
-// buffer is the memory of a page, used again and again.
+// buffer is the reusable memory of a page.
 type buffer struct {
 	readings []varve.Reading
-	large    bool // it has held so much that it is not to be kept
+	large    bool // it grew too large to be kept
 }
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// Release gives back the memory of what Next returned, which must not be used
-// any more. It is for those who wait before they call Next again.
+// Release releases the memory of the last page of Next, which must not be used afterwards.
+// Callers use it before they wait for a slow client.
 func (r *Rows) Release() {
 	r.out = r.out[:0]
 	r.giveBack()
@@ -191,7 +189,7 @@ func (r *Rows) Release() {
 	}
 }
 
-// giveBack gives back the memory of tables that were read to their end.
+// giveBack releases the memory of tables that were read to their end.
 func (r *Rows) giveBack() {
 	for _, b := range r.ended {
 		if !b.large {
@@ -201,8 +199,7 @@ func (r *Rows) giveBack() {
 	r.ended = r.ended[:0]
 }
 
-// Close gives back the memory of the rows; what Next returned must not be used
-// any more.
+// Close releases the memory of the rows. The last page of Next must not be used afterwards.
 func (r *Rows) Close() {
 	for _, s := range r.sources {
 		if s.buf != nil {

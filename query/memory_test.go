@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/retention"
 )
 
-// bulky is a reading of about a size.
+// bulky returns a reading of about the given size.
 func bulky(dev string, at time.Time, size int) varve.Reading {
 	r := reading(dev, at, at, "", 1)
 	r.ID = varve.ID{}
@@ -22,10 +22,9 @@ func bulky(dev string, at time.Time, size int) varve.Reading {
 	return r
 }
 
-// TestLargeReadings promises that Next hands out about a MiB at most, and that
-// a store is not asked for more at a time once the size of readings is known;
-// and that the answer is whole.
-func TestLargeReadings(t *testing.T) {
+// TestNext_LimitsSizeOfPages checks that Next returns about 1 MiB at most, and that reads
+// request no more once the size is known. The answer is complete.
+func TestNext_LimitsSizeOfPages(t *testing.T) {
 	const size, n = 50 << 10, 400
 	for _, copies := range []bool{false, true} {
 		w := newWorld(t, 400*day, 400*day, 2)
@@ -72,9 +71,9 @@ func TestLargeReadings(t *testing.T) {
 	}
 }
 
-// TestSmallReadings promises that small readings come in large pages: of a
-// series that was asked for before from the first page on.
-func TestSmallReadings(t *testing.T) {
+// TestNext_ReturnsLargePagesOfSmallReadings checks that a series of known size gets large pages
+// from the first one on.
+func TestNext_ReturnsLargePagesOfSmallReadings(t *testing.T) {
 	w := newWorld(t, 400*day, 400*day, 1)
 	for i := range 1440 {
 		at := start.Add(-time.Duration(i) * time.Second)

@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// drawWorld draws a world with readings in the tables of several write months:
-// with copies in two of them, at one time, expired and not, of two devices.
+// drawWorld draws a world with readings of two devices in tables of several arrival months: with
+// copies, with equal times, expired and live.
 func drawWorld(t *rapid.T) *world {
 	keep := time.Duration(rapid.IntRange(1, 200).Draw(t, "keep")) * day
 	old := rapid.SampledFrom([]time.Duration{10 * day, 100 * day, retention.Forever}).Draw(t, "old")
@@ -29,8 +29,7 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-// more stores a number of readings that arrived at any time until now. Few
-// times and few values make many that are the same.
+// more stores readings with any arrival until now. Few times and values make repeats likely.
 func (w *world) more(t *rapid.T, n int) {
 	for range n {
 		arrived := w.clock.Add(-time.Duration(rapid.IntRange(0, 200).Draw(t, "arrived")) * day)
@@ -66,7 +65,7 @@ func drawQuery(t *rapid.T, w *world) query.Query {
 		q.Window.From = start.Add(-time.Duration(rapid.IntRange(-30, 300).Draw(t, "from")) * day)
 		q.Window.To = q.Window.From.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "width"))*day + 1)
 	}
-	if len(w.copies) > 0 && rapid.IntRange(0, 3).Draw(t, "edge") == 0 { // a reading right at an end
+	if len(w.copies) > 0 && rapid.IntRange(0, 3).Draw(t, "edge") == 0 { // a reading exactly at an end of the window
 		at := rapid.SampledFrom(w.copies).Draw(t, "at").reading.Time
 		if rapid.Bool().Draw(t, "from it") {
 			q.Window = varve.Window{From: at, To: varve.AllTime().To}
@@ -77,21 +76,21 @@ func drawQuery(t *rapid.T, w *world) query.Query {
 	return q
 }
 
-// check checks a property more often than rapid would by itself.
+// check checks a property more often than the default of rapid.
 func check(t *testing.T, property func(*rapid.T)) {
 	times := 20
 	if testing.Short() {
-		times = 10 // each of fewer checks
+		times = 10 // repetitions, each with fewer checks
 	}
 	for range times {
 		rapid.Check(t, property)
 	}
 }
 
-// TestPages: every page of every query is exactly what a search through all that
-// was ever stored gives, although between pages time passes, readings arrive,
-// and tables are made, retired and dropped. So nothing is repeated or missed.
-func TestPages(t *testing.T) {
+// TestPages_AgreeWithOracle checks that every page equals a search in all readings ever stored.
+// Between pages, time passes, readings arrive, and tables are created, retired and dropped. So
+// no reading is repeated or omitted.
+func TestPages_AgreeWithOracle(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		q := drawQuery(t, w)
@@ -120,7 +119,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// pass lets time pass and the rotator run.
+// pass advances the clock and runs the rotator.
 func (w *world) pass(t *rapid.T) {
 	if !rapid.Bool().Draw(t, "passes") {
 		return
@@ -132,7 +131,7 @@ func (w *world) pass(t *rapid.T) {
 	w.more(t, rapid.IntRange(0, 3).Draw(t, "more"))
 }
 
-// rotate runs the rotator twice, so that dead tables are gone.
+// rotate runs the rotator twice, so that retired tables are dropped.
 func (w *world) rotate(t TB) {
 	r := rotator.New(rotator.Options{
 		Catalog: w.mem, Creator: w.mem, Lifecycle: w.mem, Items: w.mem, Now: w.now, Holder: "r",
@@ -153,10 +152,9 @@ func (w *world) rotate(t TB) {
 	})
 }
 
-// TestCoverage: an answer says which tables it rests on: those that overlap the
-// window and were read, those in which all has expired, and those that were
-// dropped after it was begun.
-func TestCoverage(t *testing.T) {
+// TestCoverage_ListsTables checks that the coverage lists the tables that were read, the expired
+// tables, and the tables that were dropped during the query.
+func TestCoverage_ListsTables(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		q := drawQuery(t, w)
@@ -198,8 +196,7 @@ func TestCoverage(t *testing.T) {
 	})
 }
 
-// retireSome retires some tables, which are read all the same, and picks some
-// others to be dropped.
+// retireSome retires some tables, which stay readable, and returns others to be dropped.
 func (w *world) retireSome(t *rapid.T) (gone map[string]grid.Table) {
 	gone = map[string]grid.Table{}
 	seen := map[grid.Table]bool{}
@@ -234,7 +231,7 @@ func (w *world) drop(t TB, tb grid.Table) {
 	}
 }
 
-// expected is the coverage that a query to the end should have.
+// expected returns the coverage of a query that is read to its end.
 func (w *world) expected(t TB, q query.Query) (want query.Coverage) {
 	infos, err := w.mem.Tables(context.Background(), store.Filter{Prefixes: []string{"v", "v-old"}, Window: q.Window, Details: true})
 	if err != nil {
@@ -256,14 +253,14 @@ func (w *world) expected(t TB, q query.Query) (want query.Coverage) {
 	return want
 }
 
-// TestManyReadings: an answer of many batches over many tables is whole, in both
-// orders, whatever the size of pages.
-func TestManyReadings(t *testing.T) {
+// TestRows_MergesManyTables checks that an answer of many batches from many tables is complete
+// in both orders, with any size of pages.
+func TestRows_MergesManyTables(t *testing.T) {
 	for _, pages := range []int{0, 100, 1500} {
 		t.Run(fmt.Sprint(pages), func(t *testing.T) {
 			w := newWorld(t, 400*day, 400*day, 2)
 			w.store.pages = pages
-			for i := range 3000 { // ten days, and each sixth again in the next month
+			for i := range 3000 { // ten days, every sixth reading resent in the next month
 				at := start.Add(-time.Duration(i) * 5 * time.Minute)
 				w.put(t, retention.DefaultClass, reading("a", at, at, "", int64(i%7)))
 				if i%6 == 0 {

@@ -15,23 +15,22 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// planned is a table that must be read.
+// planned is a table that the query must read.
 type planned struct {
 	grid.Table
-	cutoff time.Time // readings with neither event time nor arrival after it have expired
+	cutoff time.Time // readings with event time and arrival at or before it have expired
 }
 
-// plan is the tables of a query.
+// plan is the result of planning: the tables of a query.
 type plan struct {
 	tables  []planned
 	expired []string
-	lost    []string     // somebody deleted them
+	lost    []string     // deleted by another program
 	layout  store.Layout // of the series
-	listed  time.Time    // all tables used until then are in the plan
+	listed  time.Time    // all tables that were used before are in the plan
 }
 
-// known is what a plan begins with: a stream, and how new the list of tables
-// must be.
+// known is the input of a plan: the stream, and the required age of the list of tables.
 type known struct {
 	stream  streams.Stream
 	fresh   bool
@@ -39,8 +38,8 @@ type known struct {
 	at      time.Time
 }
 
-// look finds out what plans of a stream begin with. It takes one request where
-// other processes may have used further tables, and none elsewhere.
+// look returns the input of plans for a stream. It makes one request if other processes may have
+// created tables, otherwise none.
 func (e *Engine) look(ctx context.Context, tenant, stream string, consistent bool) (k known, err error) {
 	k = known{fresh: consistent, at: e.opts.Now()}
 	if catalog, ok := e.opts.Catalog.(store.Versioned); ok && !consistent {
@@ -51,9 +50,8 @@ func (e *Engine) look(ctx context.Context, tenant, stream string, consistent boo
 	return k, err
 }
 
-// plan finds the tables that overlap a window and can hold live readings of a
-// stream. That a table is retired says nothing: the clock or the retention may
-// have been another then.
+// plan returns the tables that overlap the window of a query and may hold live readings. It
+// ignores whether a table is retired, because the clock or the retention may have changed since.
 func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 	s := q.Series
 	most := retention.Forever
@@ -78,7 +76,7 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 	for i := range infos {
 		in := &infos[i]
 		if !in.Owned {
-			continue // somebody else's, of a name that could be ours
+			continue // a foreign table with a similar name
 		}
 		cutoff := retention.Cutoff(now, keeps[in.Prefix])
 		if q.Expired {
@@ -99,9 +97,8 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 	return p, nil
 }
 
-// keeps returns how long readings of a series live, by the prefix of the
-// tables in which they can be: those of its class, and of the classes it was in
-// before; at the longest what is said of the device.
+// keeps returns the retention of a series per prefix of its tables: of its current class, and of
+// its earlier classes. The retention of the device limits each of them.
 func (e *Engine) keeps(s *streams.Stream, most time.Duration) map[string]time.Duration {
 	policy := e.opts.Policy
 	keeps := map[string]time.Duration{}
@@ -111,12 +108,12 @@ func (e *Engine) keeps(s *streams.Stream, most time.Duration) map[string]time.Du
 	return keeps
 }
 
-// spent reports whether everything that a table can hold has expired.
+// spent reports whether every possible reading of a table has expired.
 func spent(t grid.Table, cutoff time.Time) bool {
 	return !t.Month.End().After(cutoff) && !time.Unix(t.End, 0).After(cutoff)
 }
 
-// inOrder sorts tables in the order in which a query meets them.
+// inOrder sorts the tables by the order of the query.
 func (p *plan) inOrder(o varve.Order) {
 	slices.SortFunc(p.tables, func(a, b planned) int {
 		if o == varve.Descending {
@@ -126,24 +123,24 @@ func (p *plan) inOrder(o varve.Order) {
 	})
 }
 
-// PlannedTable is one table in the explanation of a query.
+// PlannedTable describes one table in the explanation of a query.
 type PlannedTable struct {
 	Name   string     `json:"name"`
-	From   time.Time  `json:"from"`   // of its event range
-	To     time.Time  `json:"to"`     // of its event range
-	Month  grid.Month `json:"-"`      // of arrival
+	From   time.Time  `json:"from"`   // start of the event range
+	To     time.Time  `json:"to"`     // end of the event range
+	Month  grid.Month `json:"-"`      // arrival month
 	Action string     `json:"action"` // read, or skip
-	Why    string     `json:"why"`    // it is read or skipped
-	Cost   store.Cost `json:"-"`      // of reading the window in it to the end
+	Why    string     `json:"why"`    // the reason of the action
+	Cost   store.Cost `json:"-"`      // of reading the window of the table to its end
 }
 
-// Explanation is what a query would do.
+// Explanation is the result of Explain.
 type Explanation struct {
 	Tables []PlannedTable
-	Cost   store.Cost // of all tables, if the query reads to its end
+	Cost   store.Cost // of all tables, if the query is read to its end
 }
 
-// Explain returns what a query would do, without reading.
+// Explain returns the tables and the cost of a query, without reading.
 func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	if err := q.Validate(); err != nil {
 		return Explanation{}, err
@@ -161,7 +158,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	for _, t := range p.tables {
 		cost, err := e.opts.Reader.Estimate(ctx, q.rangeOf(t.Table, p.layout, q.After, 0))
 		if errors.Is(err, store.ErrNoTable) {
-			x.Tables = append(x.Tables, explained(t.Table, "skip", "it was dropped a moment ago", store.Cost{}))
+			x.Tables = append(x.Tables, explained(t.Table, "skip", "it was dropped during the query", store.Cost{}))
 			continue
 		}
 		if err != nil {
@@ -172,12 +169,12 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 	}
 	for _, name := range p.lost {
 		if t, ok := grid.Parse(name); ok && !slices.ContainsFunc(p.tables, func(r planned) bool { return r.Table == t }) {
-			x.Tables = append(x.Tables, explained(t, "skip", "somebody deleted it", store.Cost{}))
+			x.Tables = append(x.Tables, explained(t, "skip", "another program deleted it", store.Cost{}))
 		}
 	}
 	for _, name := range p.expired {
 		if t, ok := grid.Parse(name); ok {
-			x.Tables = append(x.Tables, explained(t, "skip", "all it can hold has expired", store.Cost{}))
+			x.Tables = append(x.Tables, explained(t, "skip", "all its readings have expired", store.Cost{}))
 		}
 	}
 	return x, nil
@@ -188,7 +185,7 @@ func explained(t grid.Table, action, why string, cost store.Cost) PlannedTable {
 	return PlannedTable{Name: t.Name(), From: w.From, To: w.To, Month: t.Month, Action: action, Why: why, Cost: cost}
 }
 
-// rangeOf is the part of a query that one table answers.
+// rangeOf returns the range of the query for one table.
 func (q *Query) rangeOf(t grid.Table, l store.Layout, after *varve.Position, limit int) store.Range {
 	return store.Range{
 		Table: t, Series: q.Series, Window: q.Window, Order: q.Order,

@@ -14,46 +14,45 @@ import (
 )
 
 const (
-	// batch is how many readings Next gathers at most; it may hand on more that
-	// a store has gathered.
+	// batch limits the readings that Next collects. A page of a single table may be larger.
 	batch = 1024
-	// batchBytes is about how large such a batch is at most.
+	// batchBytes is the approximate maximum size of a batch.
 	batchBytes = 1 << 20
 )
 
-// Rows yields the answer to a query, bit by bit. It is for one goroutine.
+// Rows yields the readings of a query page by page. Only one goroutine may use it.
 type Rows struct {
 	e        *Engine
 	q        Query
 	plan     plan
-	opened   int // tables of the plan that were opened
-	ahead    int // how many to open at once next time
+	opened   int // number of opened tables of the plan
+	ahead    int // number of tables to open at once next time
 	sources  []*source
-	ended    []*buffer // of sources that are read to their end; out may still need them
+	ended    []*buffer // buffers of finished sources; out may still refer to them
 	out      []varve.Reading
-	left     int  // readings that may be returned; -1: any number
+	left     int  // readings that may still be returned; -1 means no limit
 	size     int  // of out
-	large    bool // it has one of the engine's large shares
+	large    bool // it holds one of the engine's shares for full pages
 	last     varve.Position
 	some     bool
 	more     bool
 	coverage Coverage
 	cost     store.Cost
 	damage   damage
-	err      error // that ended the answer
+	err      error // the error that ended the answer
 }
 
-// source is one table that is being read.
+// source is a table that is being read.
 type source struct {
 	planned
 	page        []varve.Reading
 	buf         *buffer
-	size        int            // of the page, when it was read
-	last        varve.Position // of what was read, if begun
+	size        int            // size of the page when it was read
+	last        varve.Position // last position that was read, if begun
 	more, begun bool
 }
 
-// Open plans a query. Nothing is read before Next. The caller closes the rows.
+// Open plans a query. Nothing is read before Next. The caller must call Close.
 func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -75,9 +74,8 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 	return r, nil
 }
 
-// Next returns the next readings, or none at the end. They are good until the
-// next call. After an error it returns that error again: what follows would
-// have a gap.
+// Next returns the next readings, or none at the end. They are valid until the next call. An
+// error is permanent, because later readings would follow a gap.
 func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -85,11 +83,11 @@ func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 	r.out, r.size = r.out[:0], 0
 	r.giveBack()
 	if !r.holds() {
-		r.shrink() // others have their turn
+		r.shrink() // gives other answers a chance
 	}
 	for r.room() && !r.more {
 		if len(r.out) > 0 && r.dry() {
-			break // reading on would reuse the memory of what is in out
+			break // the next read would overwrite the memory of out
 		}
 		whole, err := r.step(ctx)
 		if err != nil {
@@ -111,7 +109,7 @@ func (r *Rows) dry() bool {
 	return slices.ContainsFunc(r.sources, func(s *source) bool { return len(s.page) == 0 && s.more })
 }
 
-// emit cuts the fields down to those asked for, and remembers the place.
+// emit removes fields that the query does not request, and records the position.
 func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
 	if len(readings) == 0 {
 		return nil
@@ -127,9 +125,10 @@ func (r *Rows) emit(readings []varve.Reading) []varve.Reading {
 	return readings
 }
 
-// step appends the next reading to out. If only one table has readings here, it
-// returns the run of them instead, without copying. It clears some at the end
-// of the answer, and sets more when the limit is reached.
+// step appends the next reading to out.
+//
+// If only one table has readings at this position, it returns a run of them without copying. It
+// clears some at the end of the answer, and sets more at the limit.
 func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
 	first, err := r.first(ctx)
 	if err != nil {
@@ -140,8 +139,7 @@ func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
 		return nil, nil
 	}
 	if r.left == 0 {
-		// The reading at hand is beyond the limit; if it is alive, there is
-		// more.
+		// This reading is beyond the limit. If it is live, more readings follow.
 		if pick, _ := r.take(first); pick != nil {
 			r.more, r.some = true, false
 		}
@@ -167,8 +165,8 @@ func (r *Rows) count(n int) {
 	}
 }
 
-// run returns the live readings of a table that stands alone, up to the limit.
-// There may be none.
+// run returns the live readings on the page of a single table, up to the limit. The result may
+// be empty.
 func (r *Rows) run(s *source) []varve.Reading {
 	page := s.page
 	if r.left > 0 && len(page) > r.left {
@@ -182,7 +180,7 @@ func (r *Rows) run(s *source) []varve.Reading {
 	for i := range page {
 		if page[i].Alive(s.cutoff) {
 			if live != i {
-				// Swapped, not copied: each keeps its own memory for the next page.
+				// Swapped, not copied: each element keeps its memory for the next page.
 				page[live], page[i] = page[i], page[live]
 			}
 			live++
@@ -192,7 +190,7 @@ func (r *Rows) run(s *source) []varve.Reading {
 	return page[:live]
 }
 
-// alone reports whether no other table has readings where this one's page is.
+// alone reports whether no other table has readings in the range of a source's page.
 func (r *Rows) alone(s *source) bool {
 	for _, o := range r.sources {
 		if o != s && (len(o.page) > 0 || o.more) {
@@ -202,9 +200,8 @@ func (r *Rows) alone(s *source) bool {
 	return r.opened == len(r.plan.tables) || !r.reaches(&r.plan.tables[r.opened], s.page[len(s.page)-1].Position())
 }
 
-// take takes the reading at which a source is out of all sources. Of copies in
-// several tables, the one that arrived first and lives is the reading; nil:
-// none lives. A conflict is a living copy with other values.
+// take removes the current reading of a source from all sources. It returns the live copy with
+// the first arrival, or nil if none is live. A conflict is a live copy with other values.
 func (r *Rows) take(first *source) (pick *varve.Reading, conflict bool) {
 	at := first.page[0].Position()
 	for _, s := range r.sources {
@@ -222,8 +219,8 @@ func (r *Rows) take(first *source) (pick *varve.Reading, conflict bool) {
 	return pick, conflict
 }
 
-// first returns the source with the next reading; nil at the end. It opens the
-// tables that can have a reading before it.
+// first returns the source with the next reading, or nil at the end. It opens all tables that
+// may hold an earlier reading.
 func (r *Rows) first(ctx context.Context) (*source, error) {
 	for {
 		if err := r.refill(ctx); err != nil {
@@ -253,8 +250,8 @@ func (r *Rows) before(a, b *varve.Reading) bool {
 	return c < 0
 }
 
-// reaches reports whether a table can have a reading at a position or before
-// it, in the order of the query.
+// reaches reports whether a table can hold a reading at or before a position, in the order of
+// the query.
 func (r *Rows) reaches(t *planned, p varve.Position) bool {
 	sec := p.Time / int64(time.Second)
 	if r.q.Order == varve.Descending {
@@ -263,9 +260,8 @@ func (r *Rows) reaches(t *planned, p varve.Position) bool {
 	return t.Start <= sec
 }
 
-// open opens the next tables: all that reach the reading at hand, or, if there
-// is none, as many as seem worth it. The first of a limited query is opened
-// alone, because it may be enough.
+// open opens the next tables: all tables that reach the next reading, or, without one, as many
+// as ahead permits. A query with a limit starts with a single table, because it may suffice.
 func (r *Rows) open(first *source) {
 	from := r.opened
 	for r.opened < len(r.plan.tables) {
@@ -283,8 +279,7 @@ func (r *Rows) open(first *source) {
 	r.ahead = min(2*r.ahead, r.e.opts.Parallel)
 }
 
-// refill reads the next page of every source that has come to the end of one,
-// and drops those that are at their end.
+// refill reads the next page of every exhausted source, and removes finished sources.
 func (r *Rows) refill(ctx context.Context) error {
 	var empty []*source
 	for _, s := range r.sources {
@@ -337,7 +332,7 @@ func (r *Rows) read(ctx context.Context, s *source) error {
 	return r.note(s, cost, err)
 }
 
-// note takes the outcome of reading a page into the coverage.
+// note records the result of a read in the coverage.
 func (r *Rows) note(s *source, cost store.Cost, err error) error {
 	r.cost.Add(cost)
 	name := s.Name()
@@ -356,11 +351,11 @@ func (r *Rows) note(s *source, cost store.Cost, err error) error {
 	}
 }
 
-// More returns the position to go on from, if the limit cut the answer short.
-// It is right once Next has returned no readings.
+// More returns the last position, and whether the limit cut the answer short. It is valid after
+// Next returned no readings.
 func (r *Rows) More() (varve.Position, bool) { return r.last, r.more }
 
-// Coverage returns which tables the answer so far rests on.
+// Coverage returns the coverage of the answer so far.
 func (r *Rows) Coverage() Coverage {
 	c := r.coverage
 	c.Missing = slices.Concat(r.plan.lost, c.Missing)
@@ -368,5 +363,5 @@ func (r *Rows) Coverage() Coverage {
 	return c
 }
 
-// Cost returns what reading has cost so far.
+// Cost returns the cost of all reads so far.
 func (r *Rows) Cost() store.Cost { return r.cost }

@@ -11,15 +11,15 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// watched is a store that counts what is read of it, fails when told to, cuts
-// pages short, and writes over the memory that it is given for reuse.
+// watched is a store that counts reads, fails on request, limits pages, and overwrites memory
+// that it receives for reuse.
 type watched struct {
 	*mem.Store
-	pages  int // readings in a page at most; 0: any number
+	pages  int // maximum number of readings per page; 0 means no limit
 	before func(ctx context.Context, op string, t grid.Table) error
 
 	mu      sync.Mutex
-	reads   map[grid.Table]int // pages and latests
+	reads   map[grid.Table]int // calls of Read and Latest
 	filters []store.Filter
 	ranges  []store.Range
 }
@@ -59,8 +59,8 @@ func (s *watched) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 	return page, err
 }
 
-// into returns readings in the memory of dst, down to their fields, as a store
-// may. All that was in that memory is lost.
+// into copies readings into the memory of dst, including their fields. The former contents of
+// that memory are lost.
 func into(dst, readings []varve.Reading) []varve.Reading {
 	dst = dst[:cap(dst)]
 	for i := range dst {

@@ -17,19 +17,19 @@ import (
 
 const day = 24 * time.Hour
 
-// start is when the clock of a world begins.
+// start is the initial time of a world's clock.
 var start = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
 // testGrid has few tables, so that many readings share one.
 var testGrid = grid.Policy{Future: 10 * day, Recent: 2, Doubling: 60 * day}
 
-// TB is what the tests and rapid's have in common.
+// TB is the part that tests and properties share.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// world is a query engine on a store in memory, and all that was stored.
+// world is a query engine over a store in memory, with a record of all stored readings.
 type world struct {
 	clock   time.Time
 	mem     *mem.Store
@@ -38,17 +38,16 @@ type world struct {
 	streams *streams.Registry
 	engine  *query.Engine
 	copies  []stored
-	moved   time.Time // from then on the stream was in the default class
+	moved   time.Time // the stream was in the class old before this time
 }
 
-// stored is one copy of a reading.
+// stored is one stored copy of a reading.
 type stored struct {
 	table   grid.Table
 	reading varve.Reading
 }
 
-// newWorld returns a world in which the stream weather was in the class old
-// before.
+// newWorld returns a world in which the stream weather was in the class old at first.
 func newWorld(t TB, keep, old time.Duration, parallel int) *world {
 	t.Helper()
 	w := &world{clock: start, policy: &retention.Policy{
@@ -77,7 +76,7 @@ func device(name string) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: name}
 }
 
-// reading returns a reading of some fields; without an id, it gets its content's.
+// reading returns a reading. Without an id, it has its content id.
 func reading(dev string, at, arrived time.Time, id string, value int64) varve.Reading {
 	r := varve.Reading{Series: device(dev), Time: at, Arrived: arrived, Fields: []varve.Field{
 		{Name: "unit", Value: varve.StringValue("C")}, {Name: "value", Value: varve.IntValue(value)},
@@ -94,13 +93,13 @@ func reading(dev string, at, arrived time.Time, id string, value int64) varve.Re
 	return r
 }
 
-// put stores a reading in the table where it belongs, and makes the table.
+// put stores a reading in its table, which it creates if needed.
 func (w *world) put(t TB, class string, r varve.Reading) grid.Table {
 	t.Helper()
 	return w.putOn(t, testGrid, class, r)
 }
 
-// putOn stores a reading in the table where it belongs on a grid.
+// putOn stores a reading in its table of another grid.
 func (w *world) putOn(t TB, layout grid.Policy, class string, r varve.Reading) grid.Table {
 	t.Helper()
 	month := grid.MonthOf(r.Arrived)
@@ -122,8 +121,8 @@ func (w *world) putOn(t TB, layout grid.Policy, class string, r varve.Reading) g
 	return tb
 }
 
-// distinct is the oracle: the live distinct readings of a device, ascending; of
-// the live copies of one, the first to arrive.
+// distinct is the oracle for live readings: the distinct readings of a device, ascending. Of
+// live copies, it has the first arrival.
 func (w *world) distinct(s varve.Series) []varve.Reading {
 	return w.first(s, func(c *stored) bool {
 		class, _ := w.policy.ClassOfPrefix(c.table.Prefix)
@@ -132,13 +131,13 @@ func (w *world) distinct(s varve.Series) []varve.Reading {
 	})
 }
 
-// all is the oracle where what has expired is asked for, too.
+// all is the oracle for all readings, including expired ones.
 func (w *world) all(s varve.Series) []varve.Reading {
 	return w.first(s, func(*stored) bool { return true })
 }
 
-// first returns the readings of a device, ascending; of the copies of one that
-// count, the first to arrive.
+// first returns the distinct readings of a device, ascending. Of the copies that count, it
+// returns the first arrival.
 func (w *world) first(s varve.Series, counts func(*stored) bool) []varve.Reading {
 	found := map[varve.Position]varve.Reading{}
 	for _, c := range w.copies {
@@ -158,7 +157,7 @@ func (w *world) first(s varve.Series, counts func(*stored) bool) []varve.Reading
 	return all
 }
 
-// answer is the oracle's answer to a query, and whether the limit cut it short.
+// answer returns the oracle's answer to a query, and whether the limit cut it short.
 func (w *world) answer(q query.Query) (want []varve.Reading, more bool) {
 	all := w.distinct(q.Series)
 	if q.Order == varve.Descending {
@@ -188,7 +187,7 @@ func project(r varve.Reading, fields []string) varve.Reading {
 	return r
 }
 
-// drain reads rows to their end, through Next as often as it takes.
+// drain calls Next until the end.
 func drain(ctx context.Context, rows *query.Rows) (all []varve.Reading, err error) {
 	for {
 		readings, err := rows.Next(ctx)
@@ -224,7 +223,7 @@ func show(r *varve.Reading) string {
 	return s
 }
 
-// same compares readings whole.
+// same compares readings exactly.
 func same(t TB, got, want []varve.Reading) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {

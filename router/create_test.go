@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestMissingTableIsMadeOnce promises that a table which many writers miss at
-// once is made once, and that all of them go on.
-func TestMissingTableIsMadeOnce(t *testing.T) {
+// TestRouter_CreatesMissingTableOnce checks that many writers that miss a table at once create
+// it once, and that all of them succeed.
+func TestRouter_CreatesMissingTableOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events int
 		w := newWorld(func(o *router.Options) {
@@ -31,7 +31,7 @@ func TestMissingTableIsMadeOnce(t *testing.T) {
 				}
 			})
 		}
-		synctest.Wait() // all of them miss a table
+		synctest.Wait() // all writers miss a table
 		for range 2 {
 			gate <- struct{}{}
 			synctest.Wait()
@@ -49,9 +49,9 @@ func TestMissingTableIsMadeOnce(t *testing.T) {
 	})
 }
 
-// TestTableThatCannotBeMade promises retryable verdicts to those who wait for
-// it, nothing to those who do not, and another try with the next request.
-func TestTableThatCannotBeMade(t *testing.T) {
+// TestRouter_RejectsReadingsOfTableThatCannotBeCreated checks that only these readings get
+// retryable verdicts, and that the next request retries.
+func TestRouter_RejectsReadingsOfTableThatCannotBeCreated(t *testing.T) {
 	w := newWorld()
 	bad := w.name("varve", longAgo, noon)
 	w.store.set(&w.store.create, func(t grid.Table) error {
@@ -72,9 +72,9 @@ func TestTableThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestImpatientWriter promises that a writer who gives up does not stop the
-// making of a table for those who wait.
-func TestImpatientWriter(t *testing.T) {
+// TestRouter_CreatesTableAfterFirstWriterCancels checks that a writer that gives up does not
+// cancel the creation for waiting writers.
+func TestRouter_CreatesTableAfterFirstWriterCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		gate := make(chan struct{})
@@ -100,7 +100,7 @@ func TestImpatientWriter(t *testing.T) {
 		})
 		synctest.Wait()
 		cancel(errDisk)
-		synctest.Wait() // the first has gone
+		synctest.Wait() // the first writer has returned
 		close(gate)
 		wg.Wait()
 		w.expect(t, map[string]int{w.name("varve", noon, noon): 1})

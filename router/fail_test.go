@@ -16,13 +16,12 @@ import (
 
 var errDisk = errors.New("the disk is full")
 
-// longAgo is in another table than noon.
+// longAgo belongs to another table than noon.
 var longAgo = noon.AddDate(0, -3, 0)
 
-// TestOneTableFails promises that only the readings of a table which cannot be
-// written to are affected: they may be sent again, and then nothing is there
-// twice.
-func TestOneTableFails(t *testing.T) {
+// TestRouter_FailedTableAffectsOnlyItsReadings checks that readings of other tables are stored,
+// and that a retry stores nothing twice.
+func TestRouter_FailedTableAffectsOnlyItsReadings(t *testing.T) {
 	w := newWorld()
 	bad := w.name("varve", longAgo, noon)
 	w.store.set(&w.store.write, func(t grid.Table) error {
@@ -49,9 +48,9 @@ func TestOneTableFails(t *testing.T) {
 	}
 }
 
-// TestInvalidForTheStore promises that what a store will never take is not
-// called retryable.
-func TestInvalidForTheStore(t *testing.T) {
+// TestRouter_RejectsInvalidReadingsFinally checks that a reading which the store never accepts
+// is not retryable.
+func TestRouter_RejectsInvalidReadingsFinally(t *testing.T) {
 	w := newWorld()
 	w.store.set(&w.store.write, func(grid.Table) error {
 		return fmt.Errorf("write: %w", varve.Errorf(varve.Invalid, "an item is at most 400 KB"))
@@ -62,9 +61,9 @@ func TestInvalidForTheStore(t *testing.T) {
 	}
 }
 
-// TestRegistryFails promises that readings of a stream which cannot be noted are
-// retryable, since they could not be found, and those of others are stored.
-func TestRegistryFails(t *testing.T) {
+// TestRouter_RejectsUnregisteredStreams checks that readings of a stream that cannot be
+// registered are retryable, and that other streams are stored.
+func TestRouter_RejectsUnregisteredStreams(t *testing.T) {
 	w := newWorld()
 	w.store.put = func(k store.Key) error {
 		if strings.HasSuffix(k.SK, "brief") {
@@ -84,8 +83,8 @@ func TestRegistryFails(t *testing.T) {
 	}
 }
 
-// TestFaults_BlameNoReading promises that a fault of the registry or of the
-// marker is retryable whatever its kind, and that its cause is reported.
+// TestFaults_BlameNoReading checks that any fault of the registry or of the marker is retryable,
+// and that its cause is reported.
 func TestFaults_BlameNoReading(t *testing.T) {
 	refused := varve.Errorf(varve.Invalid, "DynamoDB does not take PutItem on varve_registry as it is")
 	for _, row := range []struct{ what, step string }{{"registry", "register stream"}, {"marker", "mark roll-ups"}, {"store", "write readings"}} {
@@ -113,9 +112,9 @@ func TestFaults_BlameNoReading(t *testing.T) {
 	}
 }
 
-// TestTableThatGoesAgain promises that a table which is missing however often it
-// is made costs its own readings some tries, and the others none.
-func TestTableThatGoesAgain(t *testing.T) {
+// TestRouter_LimitsRetriesForVanishingTable checks that a table that stays missing costs only
+// its own readings some retries.
+func TestRouter_LimitsRetriesForVanishingTable(t *testing.T) {
 	w := newWorld()
 	gone := w.name("varve", longAgo, noon)
 	w.store.set(&w.store.write, func(t grid.Table) error {
@@ -132,9 +131,9 @@ func TestTableThatGoesAgain(t *testing.T) {
 	}
 }
 
-// TestTableDroppedBetween promises that a table which goes between two writes is
-// made again, and nothing is lost.
-func TestTableDroppedBetween(t *testing.T) {
+// TestRouter_RecreatesDroppedTable checks that no reading is lost if a table is dropped between
+// two writes.
+func TestRouter_RecreatesDroppedTable(t *testing.T) {
 	w := newWorld()
 	times := 0
 	w.store.set(&w.store.write, func(grid.Table) error {
@@ -151,13 +150,13 @@ func TestTableDroppedBetween(t *testing.T) {
 	w.expect(t, map[string]int{w.name("varve", noon, noon): 3})
 }
 
-// TestContextEnds promises the cause of an ended context as the error, and that
-// what was sent can be sent again.
-func TestContextEnds(t *testing.T) {
+// TestRouter_ReturnsCauseOfEndedContext checks the error of an ended context, and that a retry
+// is harmless.
+func TestRouter_ReturnsCauseOfEndedContext(t *testing.T) {
 	cause := errors.New("the client has gone")
 	for _, row := range []struct {
 		when string
-		hook func(*world, func()) // ends the context at a time
+		hook func(*world, func()) // ends the context at some point
 	}{
 		{"before", func(_ *world, end func()) { end() }},
 		{"while it is written", func(w *world, end func()) {
@@ -188,8 +187,8 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// TestClosedStore promises verdicts, not silence, from a store that has closed.
-func TestClosedStore(t *testing.T) {
+// TestRouter_ReturnsVerdictsOfClosedStore checks that a closed store gives verdicts.
+func TestRouter_ReturnsVerdictsOfClosedStore(t *testing.T) {
 	w := newWorld()
 	if err := w.store.Close(); err != nil {
 		t.Fatal(err)

@@ -13,10 +13,9 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// TestTooManyRequests promises that one request more than may be under way is
-// refused with Busy and a time to wait, before anything of it is looked at, and
-// that there is room as soon as another is done.
-func TestTooManyRequests(t *testing.T) {
+// TestRouter_RefusesTooManyRequests checks that a request above the limit fails with Busy and a
+// delay before it is read. The next one succeeds as soon as another request is done.
+func TestRouter_RefusesTooManyRequests(t *testing.T) {
 	w := newWorld(func(o *router.Options) { o.MaxRequests = 2 })
 	var under []*router.Request
 	for range 2 {
@@ -39,7 +38,7 @@ func TestTooManyRequests(t *testing.T) {
 	w.send(t, reading("weather", noon, 2))
 }
 
-// bulk is more readings than count as a small write.
+// bulk returns more readings than a small write may have.
 func bulk(from int64) []varve.Reading {
 	var list []varve.Reading
 	for i := range int64(300) {
@@ -48,9 +47,9 @@ func bulk(from int64) []varve.Reading {
 	return list
 }
 
-// TestBulkDoesNotHoldUpFreshReadings promises that large writes which wait for
-// room leave room for small ones, and that a wait ends with its context.
-func TestBulkDoesNotHoldUpFreshReadings(t *testing.T) {
+// TestRouter_WritesFreshReadingsBesideBulk checks that waiting bulk writes leave room for small
+// writes, and that a wait ends with its context.
+func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(o *router.Options) { o.MaxReadings = 600 })
 		w.send(t, reading("weather", noon, -1))
@@ -67,7 +66,7 @@ func TestBulkDoesNotHoldUpFreshReadings(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if w.store.writes != 2+1 { // the first of all had to make its table
+		if w.store.writes != 2+1 { // the very first write created its table
 			t.Errorf("%d writes are under way", w.store.writes-2)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -90,7 +89,7 @@ func TestBulkDoesNotHoldUpFreshReadings(t *testing.T) {
 		}
 		close(gate)
 		wg.Wait()
-		// All room was given back: the largest write there can be finds it.
+		// All room was released: the largest possible write succeeds.
 		for _, v := range w.send(t, append(bulk(10_000), bulk(20_000)...)...) {
 			if v.Outcome != varve.Stored {
 				t.Fatal(v)
@@ -100,9 +99,9 @@ func TestBulkDoesNotHoldUpFreshReadings(t *testing.T) {
 	})
 }
 
-// TestLargeReadingsWeighMore promises that readings of many KiB take the room
-// of as many small ones, and that a write beyond all room is written alone.
-func TestLargeReadingsWeighMore(t *testing.T) {
+// TestRouter_WeighsReadingsBySize checks that large readings occupy the room of several small
+// ones. A write above the limit runs alone.
+func TestRouter_WeighsReadingsBySize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(o *router.Options) { o.MaxReadings = 600 })
 		w.send(t, reading("weather", noon, -1))
@@ -113,7 +112,7 @@ func TestLargeReadingsWeighMore(t *testing.T) {
 		for i := range int64(3) {
 			wg.Go(func() {
 				list := []varve.Reading{}
-				for j := range 20 * (i + 1) { // one counts as 60
+				for j := range 20 * (i + 1) { // one reading weighs 60
 					r := reading("weather", noon, 100*i+j)
 					r.Fields = append(r.Fields, varve.Field{Name: "z", Value: varve.StringValue(strings.Repeat("z", 60<<10))})
 					list = append(list, r)

@@ -19,17 +19,17 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// noon is when most tests take place.
+// noon is the time of most tests.
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
-// faulty is a store in memory that can be told to fail, or to wait.
+// faulty is a store in memory with hooks that fail or wait.
 type faulty struct {
 	*mem.Store
 
 	mu      sync.Mutex
-	write   func(grid.Table) error // before a batch is written
-	create  func(grid.Table) error // before a table is made
-	put     func(store.Key) error  // before an item is put
+	write   func(grid.Table) error // called before a batch is written
+	create  func(grid.Table) error // called before a table is created
+	put     func(store.Key) error  // called before an item is put
 	created map[string]int         // calls of Create, by table
 	writes  int                    // calls of Write
 }
@@ -44,7 +44,7 @@ func (f *faulty) hook(h *func(grid.Table) error, t grid.Table) error {
 	return do(t)
 }
 
-// set changes a hook while others run.
+// set replaces a hook while other calls run.
 func (f *faulty) set(h *func(grid.Table) error, do func(grid.Table) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,7 +83,7 @@ func (f *faulty) Put(ctx context.Context, it store.Item, conds ...store.Cond) er
 	return f.Store.Put(ctx, it, conds...)
 }
 
-// world is a router over a store, and its clock.
+// world is a router over a store, with its clock.
 type world struct {
 	*router.Router
 	store *faulty
@@ -99,15 +99,15 @@ func (w *world) clock() time.Time {
 	return w.now
 }
 
-// tester is what a test and a property have in common.
+// tester is the part that a test and a property share.
 type tester interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// newWorld returns a world at noon, without any table. Streams that begin with
-// brief belong to a class of their own.
+// newWorld returns a world at noon without tables. Streams with the prefix brief belong to a
+// separate class.
 func newWorld(change ...func(*router.Options)) *world {
 	w := &world{now: noon, grid: grid.DefaultPolicy()}
 	w.store = &faulty{Store: mem.New(w.clock), created: map[string]int{}}
@@ -126,7 +126,7 @@ func newWorld(change ...func(*router.Options)) *world {
 	return w
 }
 
-// reading returns a reading of stream s, whose value tells it from others.
+// reading returns a reading of a stream with a distinct value.
 func reading(stream string, at time.Time, value int64) varve.Reading {
 	return varve.Reading{
 		Series: varve.Series{Tenant: "acme", Stream: stream, Device: "d1"}, Time: at,
@@ -149,7 +149,7 @@ func (w *world) send(t tester, readings ...varve.Reading) []varve.Verdict {
 	return verdicts
 }
 
-// words sums verdicts up: stored, duplicate, or the code.
+// words returns the verdicts as text: stored, duplicate, or the code.
 func words(verdicts []varve.Verdict) string {
 	var list []string
 	for _, v := range verdicts {
@@ -162,7 +162,7 @@ func words(verdicts []varve.Verdict) string {
 	return strings.Join(list, " ")
 }
 
-// tables returns how many readings each table holds, as name=n, in order.
+// tables returns the number of readings per table, as name=n in order.
 func (w *world) tables(t tester) string {
 	t.Helper()
 	infos, err := w.store.Tables(context.Background(), store.Filter{Prefixes: []string{"varve", "varve-brief"}, Window: varve.AllTime(), Details: true})
@@ -176,7 +176,7 @@ func (w *world) tables(t tester) string {
 	return strings.Join(list, " ")
 }
 
-// name returns the table for an event time and an arrival.
+// name returns the name of the table for an event time and an arrival.
 func (w *world) name(prefix string, at, arrived time.Time) string {
 	month := grid.MonthOf(arrived)
 	r, ok := w.grid.Locate(at, month)
@@ -186,7 +186,7 @@ func (w *world) name(prefix string, at, arrived time.Time) string {
 	return grid.Table{Prefix: prefix, Range: r, Month: month}.Name()
 }
 
-// expect compares what tables hold with what they should.
+// expect compares the numbers of readings per table.
 func (w *world) expect(t tester, want map[string]int) {
 	t.Helper()
 	var list []string
@@ -198,7 +198,7 @@ func (w *world) expect(t tester, want map[string]int) {
 	}
 }
 
-func TestPrefixes(t *testing.T) {
+func TestRouter_UsesPrefixOfClass(t *testing.T) {
 	w := newWorld()
 	w.send(t, reading("weather", noon, 1), reading("brief", noon, 1), reading("weather", noon, 2))
 	w.expect(t, map[string]int{w.name("varve", noon, noon): 2, w.name("varve-brief", noon, noon): 1})

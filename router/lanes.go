@@ -9,35 +9,36 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// lanes keeps a processor free for small requests while large ones are decoded
-// and written. Go runs goroutines first come, first served, so a small request
-// would wait for every large one that computes; with a processor left idle it
-// starts at once. While no small requests come, large ones use all processors.
+// lanes reserves a processor for small requests while large ones are decoded and written.
+//
+// The Go scheduler is first come, first served, so a small request would wait for all large ones
+// that compute. With one idle processor it starts at once. If no small requests arrive, large
+// ones use all processors.
 type lanes struct {
-	large *semaphore.Weighted // processors for large requests, beside small ones
-	small atomic.Int64        // when the last small request came, ns since 1970
+	large *semaphore.Weighted // processors for large requests while small ones arrive
+	small atomic.Int64        // arrival of the last small request, in ns since 1970
 	now   func() time.Time
 }
 
-// smallRecent is how long large requests make way after a small one.
+// smallRecent is the time after a small request for which large requests leave a processor idle.
 const smallRecent = time.Second
 
 func newLanes(now func() time.Time) *lanes {
 	return &lanes{large: semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)-1))), now: now}
 }
 
-// Turn lets one request compute: decode and write. A large request makes way for
-// small ones; a small one never waits. A Turn is used by one goroutine.
+// Turn is the permission of one request to decode and write. Small requests get it at once,
+// large ones may wait. Only one goroutine may use a Turn.
 type Turn struct {
 	lanes *lanes
-	held  bool // a place among the large requests
+	held  bool // it occupies a processor for large requests
 }
 
-// Turn returns the request's turn, not yet begun.
+// Turn returns a new turn of the request. Begin starts it.
 func (q *Request) Turn() *Turn { return &Turn{lanes: q.r.lanes} }
 
-// Begin waits until the request may compute. It fails when ctx ends. A turn that
-// waits for something else than a processor ends first, and begins again.
+// Begin waits until the request may compute. It fails if ctx ends. A request ends its turn
+// before it waits for anything but a processor, and begins it afterwards.
 func (t *Turn) Begin(ctx context.Context, large bool) error {
 	now := t.lanes.now().UnixNano()
 	if !large {
@@ -54,7 +55,7 @@ func (t *Turn) Begin(ctx context.Context, large bool) error {
 	return nil
 }
 
-// End ends the turn, and reports whether it held a place among the large ones.
+// End ends the turn. It reports whether the turn occupied a processor for large requests.
 func (t *Turn) End() (held bool) {
 	if held = t.held; held {
 		t.held = false

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// turn returns the turn of a request that is admitted.
+// turn returns the turn of an admitted request.
 func (w *world) turn(t *testing.T) *router.Turn {
 	t.Helper()
 	q, err := w.Admit()
@@ -21,9 +21,8 @@ func (w *world) turn(t *testing.T) *router.Turn {
 	return q.Turn()
 }
 
-// TestTurn_LargeMakesWayForSmall promises that, after a small request, large
-// ones leave one processor idle; that small ones never wait; and that a wait
-// ends with its context.
+// TestTurn_LargeMakesWayForSmall checks that large requests leave one processor idle after a
+// small one, that small ones never wait, and that a wait ends with its context.
 func TestTurn_LargeMakesWayForSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(o *router.Options) { o.Now = time.Now })
@@ -67,15 +66,15 @@ func TestTurn_LargeMakesWayForSmall(t *testing.T) {
 	})
 }
 
-// TestTurn_LargeUsesAllProcessorsAlone promises that large requests do not wait
-// for each other a second after the last small one.
+// TestTurn_LargeUsesAllProcessorsAlone checks that large requests do not wait for each other one
+// second after the last small one.
 func TestTurn_LargeUsesAllProcessorsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(o *router.Options) { o.Now = time.Now })
 		if err := w.turn(t).Begin(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(time.Second + 1) // on the test's own clock
+		<-time.After(time.Second + 1) // on the clock of the bubble
 		for range 4 * runtime.GOMAXPROCS(0) {
 			turn := w.turn(t)
 			if err := turn.Begin(t.Context(), true); err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// laid is a writer that notes how series were to lie.
+// laid is a writer that records the layout of each series.
 type laid struct {
 	store.Writer
 	layouts map[string]store.Layout // by stream
@@ -26,11 +26,12 @@ func (l *laid) Write(ctx context.Context, batches []store.Batch) []store.Result 
 	return l.Writer.Write(ctx, batches)
 }
 
-// TestLayouts promises that what is written lies as its stream's configuration
-// says, over as many keys as its device is spread, and that the store may delete
-// it a grace after it has expired at the earliest: with roll-ups, a week; and
-// never, if that is not allowed or it is kept for ever.
-func TestLayouts(t *testing.T) {
+// TestRouter_WritesConfiguredLayouts checks the layouts of written series:
+//
+//   - The row window is the configured one, and the shards are the number of the device.
+//   - The store may delete readings only a grace after their expiry, with roll-ups a week.
+//   - Without permission, or with unlimited retention, the store must never delete them.
+func TestRouter_WritesConfiguredLayouts(t *testing.T) {
 	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
 	for _, c := range []struct {
 		what           string

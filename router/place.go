@@ -8,25 +8,24 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// placer sorts the readings of one write by table. Its buffers serve all
-// writes of a request.
+// placer groups the readings of a write by table. All writes of a request share its buffers.
 type placer struct {
 	groups []group
 	copies []varve.Reading
-	last   int // the group of the reading before
+	last   int // the group of the previous reading
 	stream string
 	prefix string
 }
 
-// group is the readings of one table.
+// group holds the readings of one table.
 type group struct {
 	table grid.Table
-	index []int // of the readings, in the caller's slice
+	index []int // indexes of its readings in the slice of the caller
 }
 
-// place returns the readings that have no verdict, batch by table. It rejects
-// those that the grid has no table for.
-func (p *placer) place(q *Request, readings []varve.Reading, verdicts []varve.Verdict) []store.Batch {
+// placeReadings returns the readings without a verdict as one batch per table. It rejects
+// readings for which the grid has no table.
+func (p *placer) placeReadings(q *Request, readings []varve.Reading, verdicts []varve.Verdict) []store.Batch {
 	for i := range p.groups {
 		p.groups[i].index = p.groups[i].index[:0]
 	}
@@ -50,7 +49,7 @@ func (p *placer) place(q *Request, readings []varve.Reading, verdicts []varve.Ve
 	return p.batches(q, readings, placed)
 }
 
-// batches copies the readings together, table by table.
+// batches copies the readings into one batch per table.
 func (p *placer) batches(q *Request, readings []varve.Reading, placed int) []store.Batch {
 	if cap(p.copies) < placed {
 		p.copies = make([]varve.Reading, 0, placed)
@@ -67,7 +66,7 @@ func (p *placer) batches(q *Request, readings []varve.Reading, placed int) []sto
 	return batches
 }
 
-// group finds the group of a reading's table.
+// group returns the group for the table of a reading.
 func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	if r.Stream != p.stream || p.prefix == "" {
 		policy := q.r.opts.Policy
@@ -86,7 +85,7 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	}
 	p.last = len(p.groups)
 	if p.last < cap(p.groups) {
-		p.groups = p.groups[:p.last+1] // with its index's memory
+		p.groups = p.groups[:p.last+1] // reuses the memory of its index
 	} else {
 		p.groups = append(p.groups, group{})
 	}
@@ -95,16 +94,16 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	return g, true
 }
 
-// settle takes over the verdicts of a write and returns those batches whose
-// table is missing, if they may be tried again.
-func (p *placer) settle(batches []store.Batch, results []store.Result, verdicts []varve.Verdict, again bool) (missing []store.Batch) {
+// applyResults copies the verdicts of a write. If retry is set, it returns the batches whose
+// table is missing.
+func (p *placer) applyResults(batches []store.Batch, results []store.Result, verdicts []varve.Verdict, retry bool) (missing []store.Batch) {
 	for i, res := range results {
 		switch {
 		case res.Err == nil:
 			for j, at := range p.find(batches[i].Table).index {
 				verdicts[at] = res.Verdicts[j]
 			}
-		case again && errors.Is(res.Err, store.ErrNoTable):
+		case retry && errors.Is(res.Err, store.ErrNoTable):
 			missing = append(missing, batches[i])
 		default:
 			p.reject(batches[i].Table, verdicts, res.Err)
@@ -113,7 +112,7 @@ func (p *placer) settle(batches []store.Batch, results []store.Result, verdicts 
 	return missing
 }
 
-// reject rejects all readings of a table.
+// reject sets the verdict of all readings of a table.
 func (p *placer) reject(t grid.Table, verdicts []varve.Verdict, err error) {
 	v := rejectFor(err)
 	for _, at := range p.find(t).index {

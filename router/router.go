@@ -1,13 +1,23 @@
-// Package router is the only way in for readings: it judges each one, finds
-// its table by event time and by the month of the request's arrival, writes
-// table by table, makes a table that is missing, and returns a verdict for
-// every reading.
+// Package router implements the write path: it validates readings, assigns them to tables and
+// returns verdicts.
 //
-//	Admit ── Request.Write ── judge ── place ── store.Writer ── verdicts
-//	  │                                            │
-//	  too much at once: Busy                       a table is missing: Create, once
+//	Admit ── Request.Write ── judge ── placeReadings ── store.Writer ── verdicts
+//	  │                                                   │
+//	  too many requests: Busy                             missing table: Create, once
 //
-// It has no way to change or drop a table.
+// [New] returns a [Router] for [Options]. [Router.Admit] begins a [Request], which has one
+// arrival for all its readings. [Request.Write] stores them. A [Turn] gives small requests
+// priority on the processors.
+//
+// These rules always hold:
+//
+//   - Event time and the arrival month of the request determine the table of a reading.
+//   - Each reading gets one verdict. A reading without a verdict may or may not be stored.
+//   - Fields are admitted and roll-ups are marked before a reading is written.
+//   - The router cannot change or drop a table.
+//
+// If the registry or the store fails, the affected readings are rejected with a retryable code,
+// and the others are stored. A retry is harmless.
 package router
 
 import (
@@ -37,10 +47,9 @@ type Options struct {
 	Policy  *retention.Policy
 	Grid    grid.Policy
 	Now     func() time.Time
-	// Layouts are those of streams by name that have one of their own: only
-	// RowWindow and Expect of each. Nil is none.
+	// Layouts holds the layouts of streams by name. Only RowWindow and Expect are used.
 	Layouts map[string]store.Layout
-	// Fields bounds the fields of series; nil: nobody does.
+	// Fields limits the fields of a series. If nil, they are not limited.
 	Fields Fields
 	// Tracker, if not nil, tracks the hours of readings before they are written.
 	Tracker Tracker
@@ -49,26 +58,30 @@ type Options struct {
 	Expire bool
 	Grace  time.Duration
 
-	// MaxRequests is how many requests may be under way; one more is refused.
-	// 0 is 4096.
+	// MaxRequests limits concurrent requests. The router refuses further ones. 0 means 4096.
 	MaxRequests int
-	// MaxReadings is how many readings may be on their way into the store;
-	// more wait. One of more than a KiB counts as one for each. Half of it is
-	// kept for small writes, so that a backlog that is being uploaded does not
-	// hold up fresh readings. 0 is 65,536.
+	// MaxReadings limits the readings in concurrent writes. Further writes wait.
+	//
+	// A reading of several KiB counts as one reading per KiB. Half of the limit is reserved for
+	// small writes, so that the upload of a backlog does not delay fresh readings. 0 means
+	// 65,536.
 	MaxReadings int
-	// Watch, if not nil, is told of the readings of a write before its verdicts
-	// are handed out; those not Rejected are stored, since now, and for each
-	// conflict, the reading that was first. It may reject some for now: they are
-	// stored all the same, and have the same verdict when they are sent again. It keeps no reference to them. An error is that of an ended context.
+	// Watch receives the readings of a write and their verdicts before the caller does.
+	//
+	// Readings that are not rejected were stored before now. A conflict comes with the reading
+	// that was stored first. Watch may reject readings for now, although they are stored: a
+	// retry gets the same verdict. It must not retain the slices. It returns an error only if
+	// the context ended. If nil, it is not called.
 	Watch  func(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
 	Events Events
 }
 
-// Fields bounds how many different fields a series has.
+// Fields limits the number of distinct fields of a series.
 type Fields interface {
-	// Admit rejects those of the readings without a verdict that have too many, or
-	// of whose fields it cannot say for now. It fails only if the context ended.
+	// Admit rejects readings without a verdict whose series has too many fields.
+	//
+	// It also rejects, for now, readings whose series cannot be checked. It fails only if the
+	// context ended.
 	Admit(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error
 }
 
@@ -79,31 +92,31 @@ type Tracker interface {
 	MarkDirty(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (time.Time, error)
 }
 
-// Events are called as things happen. Nil ones are skipped.
+// Events holds callbacks. A nil callback is skipped.
 type Events struct {
-	// TableCreated: a table was missing when a reading came for it.
+	// TableCreated is called after a missing table was created for a reading.
 	TableCreated func(t grid.Table, took time.Duration)
-	// Failed: readings were rejected, to be sent again, because a step failed.
+	// Failed is called if readings were rejected for now because a step failed.
 	Failed func(step string, err error)
 }
 
 const (
 	defaultMaxRequests = 4096
 	defaultMaxReadings = 65_536
-	// unit is up to which size a reading counts as one.
+	// unit is the size up to which a reading counts as one.
 	unit = 1 << 10
-	// smallWrite is up to how many readings a write counts as small.
+	// smallWrite is the maximum weight of a small write.
 	smallWrite = 256
-	// busyRetry is when a refused request should be sent again.
+	// busyRetry is the delay after which a client may retry a refused request.
 	busyRetry = time.Second
 )
 
-// Router routes readings. It is safe for concurrent use.
+// Router writes readings to tables. It is safe for concurrent use.
 type Router struct {
 	opts     Options
 	requests *semaphore.Weighted
-	readings *semaphore.Weighted // of all writes
-	bulk     *semaphore.Weighted // of those that are not small
+	readings *semaphore.Weighted // for all writes
+	bulk     *semaphore.Weighted // for writes that are not small
 	creating singleflight.Group
 	lanes    *lanes
 }
@@ -138,15 +151,15 @@ type Request struct {
 	arrived time.Time
 	month   grid.Month
 	tables  placer
-	streams []streams.Stream // those of its readings
+	streams []streams.Stream // the streams of its readings
 }
 
-// Admit begins a request. It fails with Busy if too many are under way; nothing
-// of such a request has been looked at. The caller calls Done.
+// Admit begins a request. It fails with Busy if too many requests run. The caller must call
+// Done.
 func (r *Router) Admit() (*Request, error) {
 	if !r.requests.TryAcquire(1) {
 		return nil, &varve.Error{Failure: varve.Busy, RetryAfter: busyRetry,
-			Message: "too many writes are under way: send it again after a second"}
+			Message: "too many writes: retry in a second"}
 	}
 	arrived := r.opts.Now().UTC().Truncate(time.Millisecond)
 	return &Request{r: r, arrived: arrived, month: grid.MonthOf(arrived)}, nil
@@ -155,10 +168,10 @@ func (r *Router) Admit() (*Request, error) {
 // Done ends the request.
 func (q *Request) Done() { q.r.requests.Release(1) }
 
-// Arrived returns when the request arrived.
+// Arrived returns the arrival of the request.
 func (q *Request) Arrived() time.Time { return q.arrived }
 
-// weigh returns as how many readings a write counts.
+// weigh returns the weight of a write, in readings.
 func weigh(readings []varve.Reading) int {
 	n := 0
 	for i := range readings {
@@ -167,8 +180,8 @@ func weigh(readings []varve.Reading) int {
 	return n
 }
 
-// acquire waits until a write that counts as n readings may be on its way, and
-// returns what gives its room back. A write that is beyond the limit is alone.
+// acquire waits until a write of weight n may start, and returns a function that releases its
+// room. A write above the limit runs alone.
 func (r *Router) acquire(ctx context.Context, n int) (release func(), err error) {
 	weight := min(int64(n), int64(r.opts.MaxReadings)/2)
 	if n > smallWrite {

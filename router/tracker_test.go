@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// marker is told of readings, and can fail.
+// marker records marked readings and can fail.
 type marker struct {
 	by     time.Time
 	err    error
@@ -32,9 +32,9 @@ func (m *marker) MarkDirty(_ context.Context, _ time.Time, _ []varve.Reading, ve
 	return m.by, m.err
 }
 
-// TestMark promises that readings are marked before they are written, those that
-// will not be are not, and that none is written which cannot be marked.
-func TestMark(t *testing.T) {
+// TestRouter_MarksReadingsBeforeWriting checks that exactly the readings to be written are
+// marked, and that a failed mark prevents the write.
+func TestRouter_MarksReadingsBeforeWriting(t *testing.T) {
 	m := &marker{by: noon.Add(time.Hour), err: errDisk}
 	w := newWorld(func(o *router.Options) { o.Tracker = m })
 	send := func() string {
@@ -56,9 +56,9 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// TestMarkInTime promises that nothing is written after the time by which it has
-// to be, and that what could not be may be sent again.
-func TestMarkInTime(t *testing.T) {
+// TestRouter_WritesBeforeDeadlineOfMark checks that no reading is written after the deadline of
+// its mark, and that it is retryable.
+func TestRouter_WritesBeforeDeadlineOfMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &marker{}
 		w := newWorld(func(o *router.Options) { o.Tracker, o.Now = m, time.Now })
@@ -78,8 +78,8 @@ func TestMarkInTime(t *testing.T) {
 	})
 }
 
-// TestMarkGivenUp promises the cause of an ended context as the error.
-func TestMarkGivenUp(t *testing.T) {
+// TestRouter_ReturnsCauseIfMarkIsCanceled checks the error of a context that ends during a mark.
+func TestRouter_ReturnsCauseIfMarkIsCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	m := &marker{by: noon.Add(time.Hour), err: context.Canceled, before: func() { cancel(errDisk) }}
 	w := newWorld(func(o *router.Options) { o.Tracker = m })

@@ -13,22 +13,21 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// createTries is how often a write is tried again whose table was missing,
-// made, and missing again.
+// createTries is the maximum number of retries of a write whose table stays missing.
 const createTries = 3
 
-// Write writes readings, which it brings into their normal form in place, and
-// sets a verdict for each that has none yet; a reading that comes with a
-// rejecting verdict is left alone. Both slices have the same length.
+// Write normalizes readings in place, stores them, and sets a verdict for each.
 //
-// It returns an error only if the context ended, after which readings without
-// a verdict may or may not be stored: sending them again is harmless.
+// It skips readings that have a rejecting verdict already. Both slices have the same length.
+//
+// Write returns an error only if the context ended. Then readings without a verdict may or may
+// not be stored, and a retry is harmless.
 func (q *Request) Write(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	err := q.write(ctx, readings, verdicts)
 	if err != nil || q.r.opts.Watch == nil {
 		return err
 	}
-	// Long after their arrival, perhaps: a request may take a quarter of an hour.
+	// A request may take 15 minutes, so the time may be long after the arrival.
 	return q.r.opts.Watch(ctx, q.r.opts.Now(), readings, verdicts)
 }
 
@@ -38,7 +37,7 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 			verdicts[i] = q.judge(&readings[i])
 		}
 	}
-	if err := q.note(ctx, readings, verdicts); err != nil {
+	if err := q.registerStreams(ctx, readings, verdicts); err != nil {
 		return err
 	}
 	if fields := q.r.opts.Fields; fields != nil {
@@ -46,7 +45,7 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 			return err
 		}
 	}
-	batches := q.tables.place(q, readings, verdicts)
+	batches := q.tables.placeReadings(q, readings, verdicts)
 	if len(batches) == 0 {
 		return nil
 	}
@@ -55,7 +54,7 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 		return err
 	}
 	defer release()
-	within, cancel, err := q.mark(ctx, readings, verdicts)
+	within, cancel, err := q.markReadings(ctx, readings, verdicts)
 	defer cancel()
 	if err != nil {
 		if ctx.Err() == nil {
@@ -68,7 +67,7 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 	}
 	for try := 0; ; try++ {
 		results := q.r.opts.Writer.Write(within, batches)
-		missing := q.tables.settle(batches, results, verdicts, try < createTries)
+		missing := q.tables.applyResults(batches, results, verdicts, try < createTries)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
@@ -84,9 +83,9 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 	}
 }
 
-// mark has the readings noted that are to be written, and returns a context that
+// markReadings has the readings noted that are to be written, and returns a context that
 // ends when they have to be.
-func (q *Request) mark(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) (context.Context, context.CancelFunc, error) {
+func (q *Request) markReadings(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) (context.Context, context.CancelFunc, error) {
 	if q.r.opts.Tracker == nil {
 		return ctx, func() {}, nil
 	}
@@ -98,10 +97,10 @@ func (q *Request) mark(ctx context.Context, readings []varve.Reading, verdicts [
 	return ctx, cancel, nil
 }
 
-var errTooLong = errors.New("the store took too long: send it again")
+var errTooLong = errors.New("the store took too long: retry")
 
-// judge stamps a reading with the arrival and says why it cannot be stored, if
-// so.
+// judge sets the arrival of a reading, and returns a rejecting verdict if the reading is
+// invalid.
 func (q *Request) judge(r *varve.Reading) varve.Verdict {
 	r.Arrived = q.arrived
 	if v := r.Normalize(); v.Outcome == varve.Rejected {
@@ -114,9 +113,9 @@ func (q *Request) judge(r *varve.Reading) varve.Verdict {
 	return varve.Verdict{}
 }
 
-// note makes sure that the registry knows of the streams. Readings of a stream
-// that it cannot be told of are rejected for now: they could not be found.
-func (q *Request) note(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
+// registerStreams registers the streams of the readings. It rejects, for now, the readings of a
+// stream that it cannot register, because queries could not find them.
+func (q *Request) registerStreams(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	q.streams = q.streams[:0]
 	var tenant, stream string
 	var failed error
@@ -143,7 +142,7 @@ func (q *Request) note(ctx context.Context, readings []varve.Reading, verdicts [
 	return nil
 }
 
-// layout returns how a series' readings are to lie.
+// layout returns the layout of a series.
 func (q *Request) layout(s varve.Series) store.Layout {
 	l := q.r.opts.Layouts[s.Stream]
 	for i := range q.streams {
@@ -163,13 +162,12 @@ func (q *Request) layout(s varve.Series) store.Layout {
 	return l
 }
 
-// countWithin is how long readings stay beyond their expiry for those who count
-// them, where the store deletes them one by one.
+// countWithin is how long a store that deletes single readings must keep expired ones for
+// roll-ups.
 const countWithin = 7 * 24 * time.Hour
 
-// create makes the tables of batches that are missing, and returns the batches
-// that can be written now. Those of a table that cannot be made are rejected for
-// now, whatever the cause: it is never the readings'.
+// create creates the missing tables of batches and returns the batches that can be written now.
+// If a table cannot be created, its readings are rejected for now, with any cause.
 func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []varve.Verdict) []store.Batch {
 	ready := missing[:0]
 	for _, b := range missing {
@@ -182,10 +180,10 @@ func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []
 	return ready
 }
 
-// ensure makes a table, once however many callers miss it.
+// ensure creates a table once for all concurrent callers.
 func (r *Router) ensure(ctx context.Context, t grid.Table) error {
 	done := r.creating.DoChan(t.Name(), func() (any, error) {
-		// Not bound to the caller that happens to be first.
+		// The creation must not end with the context of the first caller.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 		defer cancel()
 		begin := time.Now()
@@ -203,11 +201,11 @@ func (r *Router) ensure(ctx context.Context, t grid.Table) error {
 	}
 }
 
-// createTimeout bounds the making of a table.
+// createTimeout limits the creation of a table.
 const createTimeout = 2 * time.Minute
 
-// fault returns an error of Varve's own requests, which never blames readings:
-// an Invalid one becomes Unavailable.
+// fault converts an error of an internal request, so that it never blames a reading. An Invalid
+// error becomes Unavailable.
 func fault(err error) error {
 	if varve.FailureOf(err) != varve.Invalid {
 		return err
@@ -215,8 +213,7 @@ func fault(err error) error {
 	return &varve.Error{Failure: varve.Unavailable, Err: err, Message: "the reading could not be stored for now"}
 }
 
-// unavailable returns the first cause for which a store rejected readings for
-// now; nil if it rejected none.
+// unavailable returns the first cause for which readings were rejected for now, or nil.
 func unavailable(results []store.Result) error {
 	for i := range results {
 		if err := results[i].Err; err != nil && !errors.Is(err, store.ErrNoTable) && rejectFor(err).Code == varve.CodeUnavailable {
@@ -231,7 +228,7 @@ func unavailable(results []store.Result) error {
 	return nil
 }
 
-// rejectFor turns a failure to store into a verdict.
+// rejectFor returns the verdict for a failed write.
 func rejectFor(err error) varve.Verdict {
 	if varve.FailureOf(err) == varve.Invalid {
 		return varve.Reject(varve.CodeMalformed, "%s", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// faults are ways in which a reading can be wrong, and the code of each.
+// faults holds functions that make a reading invalid, by expected code.
 var faults = map[string]func(*varve.Reading){
 	"device_invalid": func(r *varve.Reading) { r.Device = "" },
 	"stream_invalid": func(r *varve.Reading) { r.Stream = "no/stream" },
@@ -25,10 +25,9 @@ var faults = map[string]func(*varve.Reading){
 	},
 }
 
-// TestEveryReadingHasItsVerdict promises that each reading is judged by itself,
-// in its place, and that what is good is in the table of its event time and the
-// request's month, once.
-func TestEveryReadingHasItsVerdict(t *testing.T) {
+// TestWrite_SetsVerdictOfEachReading checks that readings are judged one by one. A valid reading
+// is stored once, in the table of its event time and arrival month.
+func TestWrite_SetsVerdictOfEachReading(t *testing.T) {
 	codes := []string{"", "", "", "", "device_invalid", "stream_invalid", "field_invalid", "time_in_future", "time_too_old", "too_large"}
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -78,9 +77,8 @@ func TestEveryReadingHasItsVerdict(t *testing.T) {
 	})
 }
 
-// TestVerdictsThatCome promises that a reading which was rejected before is left
-// alone, however good it looks.
-func TestVerdictsThatCome(t *testing.T) {
+// TestWrite_KeepsEarlierVerdicts checks that a reading with a rejecting verdict is not written.
+func TestWrite_KeepsEarlierVerdicts(t *testing.T) {
 	w := newWorld()
 	q, err := w.Admit()
 	if err != nil {
@@ -98,9 +96,8 @@ func TestVerdictsThatCome(t *testing.T) {
 	}
 }
 
-// TestWatch promises that who watches is told when readings were written: long
-// after they arrived, if their request took long.
-func TestWatch(t *testing.T) {
+// TestWatch_ReceivesTimeOfWrite checks the time for a request that takes long after its arrival.
+func TestWatch_ReceivesTimeOfWrite(t *testing.T) {
 	var told []time.Time
 	w := newWorld(func(o *router.Options) {
 		o.Watch = func(_ context.Context, now time.Time, readings []varve.Reading, _ []varve.Verdict) error {
@@ -129,9 +126,9 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestBounds promises the exact times between which a reading is taken, and a
-// message that names the bound.
-func TestBounds(t *testing.T) {
+// TestWrite_ChecksBoundsOfTime checks the exact range of accepted event times, and the bound in
+// the message.
+func TestWrite_ChecksBoundsOfTime(t *testing.T) {
 	future := 24 * time.Hour
 	rows := []struct {
 		at         time.Time
@@ -159,9 +156,9 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestMonthTurns promises that all readings of a request belong to the month in
-// which it arrived, however long it takes, and those of the next to the next.
-func TestMonthTurns(t *testing.T) {
+// TestWrite_UsesArrivalMonthOfRequest checks that a request that lasts into the next month uses
+// the month of its arrival.
+func TestWrite_UsesArrivalMonthOfRequest(t *testing.T) {
 	w := newWorld()
 	turn := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	w.now = turn.Add(-time.Nanosecond)
@@ -184,8 +181,7 @@ func TestMonthTurns(t *testing.T) {
 	q.Done()
 	before, after := w.name("varve", turn, turn.Add(-1)), w.name("varve", turn, turn)
 	w.expect(t, map[string]int{before: 3})
-	// A reading that is sent again after the turn is another month's: the read
-	// side removes the copy.
+	// A retry in the next month is stored in another table. Queries remove the copy.
 	if got := words(w.send(t, reading("weather", turn, 0), reading("weather", turn, 9))); got != "stored stored" {
 		t.Error(got)
 	}

@@ -7,18 +7,18 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// DamageError says what cannot be read because the data on disk is damaged. It
-// is an [ErrDamaged] and a failure of kind [varve.Damaged].
+// DamageError reports a read that damaged data on disk makes impossible. It wraps [ErrDamaged]
+// and has the kind [varve.Damaged].
 type DamageError struct {
-	Table    string       // its name; empty for entries of the registry, and for the catalog
-	Series   varve.Series // the series that was asked for; zero if none was
+	Table    string       // the name; empty for the registry and for the catalog
+	Series   varve.Series // the requested series; zero if the read was not for a series
 	From, To time.Time    // the event times that may be lost; zero if unknown
 	File     string       // the damaged file, for the operator; empty if unknown
 	Err      error        // the cause, for the operator
 }
 
-// Error names the table and the series, and how to repair them. It shows
-// neither keys nor files: clients see it.
+// Error returns the table, the series and the commands for a repair. It contains no keys and no
+// file names, because clients see it.
 func (e *DamageError) Error() string {
 	var b strings.Builder
 	switch {
@@ -37,7 +37,7 @@ func (e *DamageError) Error() string {
 	return b.String()
 }
 
-// Unwrap makes it an ErrDamaged and gives it its kind.
+// Unwrap returns ErrDamaged, an error of kind Damaged, and the cause.
 func (e *DamageError) Unwrap() []error {
 	return []error{ErrDamaged, &varve.Error{Failure: varve.Damaged, Message: ErrDamaged.Error()}, e.Err}
 }

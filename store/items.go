@@ -7,12 +7,12 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Key is the key of an item: a partition and a place in its order.
+// Key is the primary key of an item: a partition key and a sort key.
 type Key struct {
 	PK, SK string
 }
 
-// Compare orders keys by partition, then sort key, byte by byte.
+// Compare orders keys by partition key, then by sort key, byte by byte.
 func (k Key) Compare(l Key) int {
 	switch {
 	case k.PK != l.PK && k.PK < l.PK, k.PK == l.PK && k.SK < l.SK:
@@ -27,17 +27,18 @@ func (k Key) Compare(l Key) int {
 // IsZero reports whether the key is empty.
 func (k Key) IsZero() bool { return k == Key{} }
 
-// Item is one entry of the registry. On DynamoDB the registry is one table
-// with the attributes pk, sk, gsi1pk, gsi1sk, gsi2pk, gsi2sk, ttl and one for
-// each of Attrs.
+// Item is one entry of the registry.
+//
+// On DynamoDB the registry is one table with the attributes pk, sk, gsi1pk, gsi1sk, gsi2pk,
+// gsi2sk and ttl, and one attribute for each of Attrs.
 type Item struct {
 	Key
-	GSI1, GSI2 Key       // places in the two secondary indexes; zero: in none
-	Expires    time.Time // to the second; zero: never
+	GSI1, GSI2 Key       // keys in the two secondary indexes; zero if the item is not in the index
+	Expires    time.Time // in seconds; the zero time means never
 	Attrs      map[string]varve.Value
 }
 
-// Index names an order of the items.
+// Index selects an order of the items.
 type Index uint8
 
 // The indexes.
@@ -47,7 +48,7 @@ const (
 	GSI2
 )
 
-// In returns the item's key in an index.
+// In returns the key of the item in an index.
 func (it *Item) In(ix Index) Key {
 	switch ix {
 	case GSI1:
@@ -59,18 +60,18 @@ func (it *Item) In(ix Index) Key {
 	}
 }
 
-// Cond is a condition on the item as it is stored before a write. All
-// conditions of a write must hold.
+// Cond is a condition on the stored item, checked before a write. All conditions of a write must
+// hold.
 type Cond struct {
-	Attr  string      // the attribute compared; "" for IfAbsent, IfExists
+	Attr  string      // the attribute; "" for IfAbsent and IfExists
 	Op    CondOp      //
-	Value varve.Value // what it is compared with
+	Value varve.Value // the operand of the comparison
 }
 
 // CondOp is the kind of a condition.
 type CondOp uint8
 
-// The kinds of condition; see IfAbsent, IfExists, IfEquals and IfLess.
+// The kinds of condition. IfAbsent, IfExists, IfEquals and IfLess construct them.
 const (
 	Absent CondOp = iota + 1
 	Exists
@@ -78,21 +79,22 @@ const (
 	Less
 )
 
-// IfAbsent holds if there is no such item.
+// IfAbsent returns a condition that holds if the item does not exist.
 func IfAbsent() Cond { return Cond{Op: Absent} }
 
-// IfExists holds if there is such an item.
+// IfExists returns a condition that holds if the item exists.
 func IfExists() Cond { return Cond{Op: Exists} }
 
-// IfEquals holds if the item has the attribute with that value.
+// IfEquals returns a condition that holds if an attribute has the given value.
 func IfEquals(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Equals, Value: v} }
 
-// IfLess holds if the item has the attribute, a number or string less than v,
-// which is of the same kind.
+// IfLess returns a condition that holds if an attribute is less than v.
+//
+// The attribute and v must both be numbers, or both be strings.
 func IfLess(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Less, Value: v} }
 
-// Holds reports whether the condition holds for an item; nil is no item.
-// Stores that evaluate conditions themselves use it.
+// Holds reports whether the condition holds for an item, or for a missing one if it is nil.
+// Stores without conditional writes use it.
 func (c Cond) Holds(it *Item) bool {
 	switch {
 	case c.Op == Absent:
@@ -119,70 +121,73 @@ func (c Cond) Holds(it *Item) bool {
 	}
 }
 
-// ItemQuery asks for the items of one partition of an index.
+// ItemQuery selects the items of one partition of an index.
 type ItemQuery struct {
 	Index Index
 	PK    string
-	// From and To bound the sort key in that index: From <= key < To. Empty:
-	// unbounded.
+	// From and To bound the sort key in the index: From <= key < To. An empty bound has no
+	// effect.
 	From, To string
 	Order    varve.Order
-	// After continues behind an item of an earlier page; nil: from the start.
+	// After continues after the last item of an earlier page. If nil, the query starts at the
+	// beginning.
 	After *Item
-	Limit int // at most so many; 0: as many as the store likes
-	// Consistent: see every write acknowledged before. Secondary indexes may
-	// lag behind all the same.
+	Limit int // maximum number of items; 0 means that the store chooses
+	// Consistent includes every acknowledged write. Secondary indexes may still lack the latest
+	// ones.
 	Consistent bool
 }
 
-// ItemPage is a run of items.
+// ItemPage is a part of the result of a query.
 type ItemPage struct {
 	Items []Item
 	More  bool // items may follow the last one
 	Cost  Cost
 }
 
-// Items is the registry: small keyed items in order, with two secondary
-// indexes. An item whose time has come is as good as absent, in reads and in
-// conditions.
+// Items is the registry: small items with a key, in order, with two secondary indexes. Reads and
+// conditions treat an expired item as absent.
 type Items interface {
-	// Get returns the items with the given keys that exist, in any order.
+	// Get returns the existing items of the given keys, in any order.
 	Get(ctx context.Context, keys []Key, consistent bool) ([]Item, error)
-	// Put writes an item whole, durably. It fails with ErrCondition.
+	// Put writes a whole item, durably. It fails with ErrCondition.
 	Put(ctx context.Context, it Item, conds ...Cond) error
-	// Delete removes an item, durably; it is no error if it is absent and no
-	// condition says otherwise. It fails with ErrCondition.
+	// Delete removes an item, durably. A missing item is not an error, unless a condition
+	// requires it. Delete fails with ErrCondition.
 	Delete(ctx context.Context, k Key, conds ...Cond) error
-	// PutAll writes items whole, without conditions. When it returns nil, all of
-	// them are durable; after an error, any of them may be. Of items with one
-	// key, the last one stays. Many cost less than as many Puts.
+	// PutAll writes whole items without conditions. If it returns nil, all of them are durable.
+	//
+	// After an error, any subset may be durable. If a key occurs twice, the last item remains.
+	// PutAll costs less than single Puts.
 	PutAll(ctx context.Context, items []Item) error
-	// PutAbsent writes those of the items whose keys are absent, durably, and
-	// returns for each whether it was written. An item that exists stays as it is,
-	// whoever writes it, also at the same time. Of items with one key, only the
-	// first can be written. After an error, any of them may be. Many cost less than
-	// as many Puts.
+	// PutAbsent writes the items whose keys are absent, durably, and reports which ones it
+	// wrote.
+	//
+	// An existing item never changes, also under concurrent writes. If a key occurs twice, only
+	// the first item can be written. After an error, any subset may be durable. PutAbsent costs
+	// less than single Puts.
 	PutAbsent(ctx context.Context, items []Item) (written []bool, err error)
-	// DeleteAll removes items in the same way; it is no error if some are absent.
+	// DeleteAll removes items as PutAll writes them. Missing items are not an error.
 	DeleteAll(ctx context.Context, keys []Key) error
-	// Query returns the items of one partition in the order of their sort key
-	// in the index. Ties, which only secondary indexes have, are in an order of
-	// the store's own, the same on every page.
+	// Query returns the items of one partition, ordered by their sort key in the index.
+	//
+	// Only secondary indexes have equal sort keys. Their order depends on the store, but is the
+	// same on every page.
 	Query(ctx context.Context, q ItemQuery) (ItemPage, error)
 }
 
-// Reserver is an extra power of stores that refuse writes while they can still
-// clean up.
+// Reserver is the optional contract of stores that accept cleanup while they refuse other
+// writes.
 type Reserver interface {
-	// Reserve returns the registry for what makes room: rotation, and the roll-ups
-	// that tables wait for before they are dropped. Its writes are taken also while
-	// others are refused.
+	// Reserve returns a registry for writes that free space: rotation, and roll-ups before a
+	// table is dropped. It accepts writes even if the store refuses others.
 	Reserve() Items
 }
 
-// PrefixEnd returns the smallest string greater than every string that begins
-// with prefix, for use as ItemQuery.To: the prefix with its last byte that is
-// not 0xff incremented. "" if there is none.
+// PrefixEnd returns the smallest string that is greater than all strings with the prefix.
+//
+// It increments the last byte that is not 0xff, and is meant for ItemQuery.To. It returns "" if
+// no such string exists.
 func PrefixEnd(prefix string) string {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xff {
@@ -194,18 +199,17 @@ func PrefixEnd(prefix string) string {
 	return ""
 }
 
-// Change is one write of several, under conditions on what is stored.
+// Change is one write of a set, with conditions on the stored item.
 type Change struct {
-	Item   Item // written whole
-	Delete bool // Item, of which only the key matters, is removed instead
+	Item   Item // the whole new item
+	Delete bool // if true, the item with the key of Item is removed instead
 	Conds  []Cond
 }
 
-// AtomicItems is a registry of which this process is the only writer, and that
-// carries out several writes as one.
+// AtomicItems is a registry with transactions. This process is its only writer.
 type AtomicItems interface {
 	Items
-	// Apply makes all changes, durably, or none. No two are of one key. It fails
-	// with ErrCondition if a condition of any does not hold.
+	// Apply makes all changes or none, durably. Each key occurs at most once. Apply fails with
+	// ErrCondition if a condition does not hold.
 	Apply(ctx context.Context, changes []Change) error
 }

@@ -7,42 +7,43 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Layout says how a stream's readings lie in a store that puts several of them
-// into a row. Other stores ignore it. The zero Layout is rows of a millisecond,
-// one key for each series, and no expiry by the store itself.
+// Layout determines the rows of a series in a store that puts several readings into one row.
 //
-// What was written with one layout is found with any that is at least as wide:
-// RowWindow a multiple, Shards no fewer.
+// Only the store on DynamoDB uses it; other stores ignore it. The zero Layout has rows of one
+// millisecond, one key per series, and no expiry by the store. A read finds all readings if its
+// layout is at least as wide as the layout of their write: RowWindow is a multiple, and Shards
+// is not smaller.
 type Layout struct {
-	// RowWindow is how much time a row holds: a part of [MaxRowWindow] without
-	// remainder, in whole milliseconds. 0 is a millisecond.
+	// RowWindow is the time that a row covers: whole milliseconds that divide [MaxRowWindow]. 0
+	// means one millisecond.
 	RowWindow time.Duration
-	// Shards is over how many keys a series is spread; 0 is 1.
+	// Shards is the number of keys over which a series is spread. 0 means 1.
 	Shards int
-	// Expect, for writes, is what rows are mostly found to be.
+	// Expect predicts, for writes, whether most rows exist already.
 	Expect Expect
-	// Keep, for writes, is how long the store must keep readings at the least
-	// after both their event time and arrival, before it may delete them by
-	// itself. 0 is for ever.
+	// Keep is the minimum time for which the store must keep written readings.
+	//
+	// It counts from the later of event time and arrival. After that, the store may delete them
+	// by itself. 0 means no expiry.
 	Keep time.Duration
 }
 
-// Survey is what tables themselves say of a stream in them.
+// Survey is the layout of a stream according to its tables.
 type Survey struct {
 	Tenant   string
 	Stream   string
-	Prefixes []string       // of the tables that have or had readings of it, sorted
-	Window   time.Duration  // finds its rows in all of them; 0 if there are none
-	Shards   map[string]int // by device, of those that are spread
+	Prefixes []string       // of the tables that hold or held its readings, sorted
+	Window   time.Duration  // the row window that finds its rows in all tables; 0 if it has none
+	Shards   map[string]int // by device; only spread devices
 }
 
-// Surveyor is a store whose tables say how the streams in them lie, so that a
-// registry that lost a stream can be mended.
+// Surveyor is the optional contract of stores whose tables record the layout of streams. It
+// allows the repair of a registry that lost a stream.
 type Surveyor interface {
-	// Survey returns what all tables of this deployment say of a stream. It may
-	// be a minute old.
+	// Survey returns the layout of a stream in all tables of this deployment. The result may be
+	// a minute old.
 	Survey(ctx context.Context, tenant, stream string) (Survey, error)
-	// SurveyAll returns what all tables say now of all streams, by tenant and name.
+	// SurveyAll returns the current layout of all streams, ordered by tenant and name.
 	SurveyAll(ctx context.Context) ([]Survey, error)
 }
 
@@ -52,19 +53,19 @@ const (
 	MaxShards    = 64
 )
 
-// Expect is what a write expects of a row. Expecting the other costs a request
-// more, and is never wrong.
+// Expect is the expected state of a row before a write. A wrong expectation costs a request, but
+// the result is the same.
 type Expect uint8
 
-// What can be expected.
+// The expectations.
 const (
-	ExpectAuto     Expect = iota // what was found of the series last
-	ExpectNew                    // that it is not there yet
-	ExpectExisting               // that it is there
+	ExpectAuto     Expect = iota // the state of the last written row of the series
+	ExpectNew                    // the row is missing
+	ExpectExisting               // the row exists
 )
 
-// Validate returns what is wrong with a layout, as an Invalid error with the
-// parameter row_window or shards.
+// Validate returns an Invalid error with the parameter row_window or shards if a value is out of
+// range.
 func (l Layout) Validate() error {
 	switch w := l.RowWindow; {
 	case w == 0:
@@ -77,10 +78,10 @@ func (l Layout) Validate() error {
 	return nil
 }
 
-// Window returns RowWindow, with its default.
+// Window returns RowWindow or its default.
 func (l Layout) Window() time.Duration { return max(l.RowWindow, time.Millisecond) }
 
-// Widen returns a layout that finds what was written with either.
+// Widen returns the narrowest layout that finds the readings of both layouts.
 func (l Layout) Widen(other Layout) Layout {
 	a, b := l.Window().Milliseconds(), other.Window().Milliseconds()
 	l.RowWindow = time.Duration(a/gcd(a, b)*b) * time.Millisecond

@@ -11,16 +11,18 @@ import (
 )
 
 const (
-	// maxStored is how many bytes varve.Verdict.Stored has at most.
+	// maxStored limits varve.Verdict.Stored, in bytes.
 	maxStored = 1 << 10
-	// maxShown is from how many bytes on a message leaves off the fields of a
-	// reading that do not differ, and maxMember is how much it shows of one.
+	// maxShown limits the fields in a message, in bytes. Above it, the message omits
+	// fields that do not differ. maxMember limits each field.
 	maxShown  = 160
 	maxMember = 60
 )
 
-// Repeat returns the verdict on a reading whose series, time and id are stored.
-// It is a duplicate, or a conflict if its own id is stored with other values.
+// Repeat returns the verdict on a reading whose series, time and id are stored already.
+//
+// A content id always gives a duplicate. An id of the client gives a conflict if the values
+// differ.
 func Repeat(sent, stored *varve.Reading) varve.Verdict {
 	if sent.SameFields(stored) || !sent.HasOwnID() {
 		return varve.Verdict{Outcome: varve.Duplicate}
@@ -33,8 +35,8 @@ func Repeat(sent, stored *varve.Reading) varve.Verdict {
 	return v
 }
 
-// appendFields appends fields as a JSON object; if it gets longer than most, it
-// is broken off.
+// appendFields appends fields as a JSON object. It stops early once the object is longer than
+// most.
 func appendFields(dst []byte, fields []varve.Field, most int) []byte {
 	dst = append(dst, '{')
 	for i, f := range fields {
@@ -57,8 +59,8 @@ func appendMember(dst []byte, f varve.Field) []byte {
 	return append(dst, f.Value.String()...)
 }
 
-// showFields returns the fields of a reading for a message; of a long reading,
-// those that the other one does not have alike, and … for the rest.
+// showFields returns the fields of a reading for a message. For a long reading, it returns the
+// fields in which the other reading differs, and … for the rest.
 func showFields(r, other *varve.Reading) string {
 	if all := appendFields(nil, r.Fields, maxShown); len(all) <= maxShown {
 		return string(all)
@@ -75,7 +77,7 @@ func showFields(r, other *varve.Reading) string {
 	return "{" + strings.TrimPrefix(string(out)+rest, ",") + "}"
 }
 
-// appendCut appends a text of which no more is shown than maxMember bytes.
+// appendCut appends at most maxMember bytes of a text.
 func appendCut(dst, text []byte) []byte {
 	if len(text) <= maxMember {
 		return append(dst, text...)

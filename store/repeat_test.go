@@ -93,9 +93,9 @@ func TestRepeat_ComparesReadingsWithOwnIDs(t *testing.T) {
 	}
 }
 
-// Two readings whose contents have the same hash cannot be told apart, and
-// nobody chose the id.
-func TestRepeat_TakesContentIDsForDuplicates(t *testing.T) {
+// TestRepeat_TreatsContentIDsAsDuplicates checks two readings whose contents have the same hash.
+// They cannot be distinguished, and the client did not choose the id.
+func TestRepeat_TreatsContentIDsAsDuplicates(t *testing.T) {
 	sent := sample(t, "", `{"v":20}`)
 	stored := sample(t, "m1", `{"v":999}`)
 	stored.ID = sent.ID

@@ -10,26 +10,25 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// Errors that every store returns alike; compare with errors.Is.
+// Errors of all stores. Compare them with errors.Is.
 var (
-	// ErrNoTable: the table does not exist, or is being deleted.
+	// ErrNoTable means that the table does not exist or is being deleted.
 	ErrNoTable = errors.New("table does not exist")
-	// ErrForeign: a table of that name exists and is not Varve's.
+	// ErrForeign means that a table of that name exists but does not belong to Varve.
 	ErrForeign = errors.New("table is not Varve's")
-	// ErrRefused: the table is not in a state in which it may be retired, or
-	// dropped.
+	// ErrRefused means that the state of the table does not allow it to be retired or dropped.
 	ErrRefused = errors.New("refused")
-	// ErrCondition: an item's condition did not hold; nothing was written.
+	// ErrCondition means that a condition did not hold and nothing was written.
 	ErrCondition = errors.New("condition does not hold")
-	// ErrDamaged: stored data is missing, or cannot be read as it was written; see
-	// DamageError and DamagedRow.
+	// ErrDamaged means that stored data is missing or cannot be decoded; see DamageError and
+	// DamagedRow.
 	ErrDamaged = errors.New("data is damaged")
-	// ErrClosed: the store has been closed.
+	// ErrClosed means that the store has been closed.
 	ErrClosed = errors.New("store is closed")
 )
 
-// Store is everything a store can do. All methods are safe for concurrent use.
-// No method asks for the time except to tell expired items.
+// Store combines all contracts of a store. All methods are safe for concurrent use. The clock is
+// only used to recognize expired items.
 type Store interface {
 	Writer
 	Reader
@@ -37,20 +36,19 @@ type Store interface {
 	Creator
 	Lifecycle
 	Items
-	// Close waits for what is under way and releases the store. Afterwards
-	// every method returns ErrClosed.
+	// Close waits for running calls and releases the store. Later calls return ErrClosed.
 	io.Closer
 }
 
-// Batch is the readings of one write that go to one table.
+// Batch holds the readings of one write for one table.
 type Batch struct {
 	Table    grid.Table
 	Readings []varve.Reading // normalized, in any order
-	// Layout returns how a series' readings are to lie; nil: by the zero Layout.
+	// Layout returns the layout of a series. If nil, the zero Layout applies.
 	Layout func(varve.Series) Layout
 }
 
-// LayoutOf returns how a series' readings are to lie.
+// LayoutOf returns the layout of a series.
 func (b *Batch) LayoutOf(s varve.Series) Layout {
 	if b.Layout == nil {
 		return Layout{}
@@ -58,35 +56,39 @@ func (b *Batch) LayoutOf(s varve.Series) Layout {
 	return b.Layout(s)
 }
 
-// Result is what became of a Batch.
+// Result is the outcome of one Batch.
 type Result struct {
-	// Verdicts holds one verdict per reading, in order, if Err is nil.
+	// Verdicts holds one verdict per reading, in the same order, if Err is nil.
 	Verdicts []varve.Verdict
-	// Err means that nothing of the batch was written: ErrNoTable, or a
-	// failure of the store.
+	// Err is set if nothing of the batch was written: ErrNoTable, or a failure of the store.
 	Err error
 }
 
 // Writer stores readings.
 type Writer interface {
-	// Write stores batches and returns a result for each, in order. Per
-	// reading: Stored if it is new in its table, what store.Repeat says if the
-	// table holds a reading of the same identity (whose values and arrival stay),
-	// Rejected with a retryable code if it could not be stored. A reading that
-	// occurs twice in one call is Stored once; the second one is a repeat of it.
+	// Write stores batches and returns one result per batch, in the same order.
 	//
-	// What is Stored or Duplicate is durable when Write returns, and seen by
-	// every later consistent read. A reading is stored whole or not at all.
-	// The readings' event times must lie in the table's range; arrivals should
-	// lie in its write month. A reading that was written with another layout may
-	// be Stored again; reads show it once, as it arrived first.
+	// Each reading gets one verdict:
 	//
-	// The store keeps no reference to the batches after it returns.
+	//   - Stored, if it is new in its table.
+	//   - The verdict of [Repeat], if the table holds a reading of the same identity. The
+	//     stored values and arrival do not change.
+	//   - Rejected with a retryable code, if it could not be stored.
+	//
+	// If a reading occurs twice in one call, the second one is a repeat of the first. A reading
+	// that is Stored or Duplicate is durable when Write returns, and every later consistent read
+	// returns it. A reading is stored whole or not at all.
+	//
+	// The event times must be in the range of the table, and the arrivals should be in its
+	// arrival month. A reading that was written with another layout may be Stored a second time.
+	// Reads return it once, with its first arrival.
+	//
+	// The store does not retain the batches after Write returns.
 	Write(ctx context.Context, batches []Batch) []Result
 }
 
-// Cost is what a read took, in the store's own units: on DynamoDB, requests
-// and read request units.
+// Cost is the cost of a read in units of the store. On DynamoDB, these are requests and read
+// request units.
 type Cost struct {
 	Requests int
 	Units    float64
@@ -98,53 +100,50 @@ func (c *Cost) Add(d Cost) {
 	c.Units += d.Units
 }
 
-// Range asks for readings of one series in one table.
+// Range selects readings of one series in one table.
 type Range struct {
 	Table      grid.Table
 	Series     varve.Series
 	Window     varve.Window
 	Order      varve.Order
-	After      *varve.Position // only readings beyond it, in Order; nil: from the start
-	Limit      int             // at most so many; 0: as many as the store likes
-	Consistent bool            // see every reading acknowledged before
-	Layout     Layout          // as wide as any that the series was written with
-	// Damaged, if not nil, is called with each damaged row, which is skipped.
-	// Otherwise reading fails with it. Several goroutines may call it at once.
+	After      *varve.Position // if set, only readings after it in Order
+	Limit      int             // maximum number of readings; 0 means that the store chooses
+	Consistent bool            // includes every acknowledged reading
+	Layout     Layout          // at least as wide as any layout with which the series was written
+	// Damaged, if not nil, is called for each damaged row, which is then skipped. If it is nil,
+	// the read fails with the row. Concurrent calls are possible.
 	Damaged func(*DamagedRow)
 }
 
-// Page is a run of readings in the order asked for.
+// Page is a part of a range, in its order.
 type Page struct {
 	Readings []varve.Reading
-	// More means that readings may follow the last one; ask again with After
-	// set to its position. A page with More has at least one reading.
+	// More means that readings may follow. The caller continues with After set to the last
+	// position. A page with More has at least one reading.
 	More bool
 	Cost Cost
 }
 
-// Latest asks for the latest reading of one series in one table.
+// Latest selects the latest reading of one series in one table.
 type Latest struct {
 	Table  grid.Table
 	Series varve.Series
 	By     varve.By
-	// Cutoff excludes expired readings: those with neither event time nor
-	// arrival after it.
+	// Cutoff excludes expired readings, whose event time and arrival are both at or before it.
 	Cutoff     time.Time
 	Consistent bool
-	Layout     Layout            // as wide as any that the series was written with
+	Layout     Layout            // at least as wide as any layout with which the series was written
 	Damaged    func(*DamagedRow) // as in Range
 }
 
-// Reader reads one series in one table at a time.
+// Reader reads one series of one table at a time.
 type Reader interface {
-	// Read returns the next page. It fails with ErrNoTable if the table is
-	// not there. Readings and their slices belong to the caller; dst, if not
-	// nil, is reused for them.
+	// Read returns the next page. It fails with ErrNoTable if the table is missing. The caller
+	// owns the readings and their slices. If dst is not nil, its memory is reused.
 	Read(ctx context.Context, r Range, dst []varve.Reading) (Page, error)
-	// Latest returns the latest live reading in the sense of By.Later; false if
-	// there is none. It fails with ErrNoTable.
+	// Latest returns the latest live reading as defined by By.Later, or false if none exists. It
+	// fails with ErrNoTable.
 	Latest(ctx context.Context, l Latest) (varve.Reading, bool, Cost, error)
-	// Estimate returns what reading a range to its end would cost, without
-	// reading it.
+	// Estimate returns the approximate cost of reading a range to its end, without reading it.
 	Estimate(ctx context.Context, r Range) (Cost, error)
 }

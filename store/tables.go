@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// Tier is how much a table is expected to be used; stores that can, tune it.
+// Tier is the expected use of a table. Stores may tune the table for it.
 type Tier uint8
 
 // The tiers.
-const (
-	Hot  Tier = iota + 1 // this month's readings of about now
-	Warm                 // may still be written to
+const ( // holds current readings of this month
+	Hot  Tier = iota + 1 // may still receive readings
+	Warm                 // sealed: read only
 	Cold                 // sealed: read only
 )
 
@@ -32,7 +32,7 @@ func (t Tier) String() string {
 	}
 }
 
-// Status is what a table can be used for.
+// Status is the state of a table.
 type Status uint8
 
 // The statuses.
@@ -40,7 +40,7 @@ const (
 	Active Status = iota + 1
 	Creating
 	Deleting
-	Gone // somebody deleted it
+	Gone // deleted by another program
 )
 
 func (s Status) String() string {
@@ -58,104 +58,101 @@ func (s Status) String() string {
 	}
 }
 
-// Info describes a table. Fields marked (detail) are set only if details were
-// asked for.
+// Info describes a table. Fields with the mark (detail) are set only if Filter.Details is set.
 type Info struct {
 	grid.Table
 	Status  Status
-	Retired time.Time // when it was retired; zero if it is not
-	Owned   bool      // it is this deployment's: its readings may be read
-	Lost    time.Time // since when readings are lost with the table, which somebody deleted; zero if none are
+	Retired time.Time // the time at which it was retired; zero if it is not
+	Owned   bool      // the table carries the owner tag, so its readings may be read
+	Lost    time.Time // the time since which readings are lost because another program deleted the table; otherwise zero
 
 	Tier     Tier      // (detail)
 	Created  time.Time // (detail)
-	Hold     string    // (detail) why it must be kept; "" if it need not
-	Readings int64     // (detail) distinct readings in it; may lag behind
-	Bytes    int64     // (detail) approximately, on disk or billed
+	Hold     string    // (detail) the reason of the hold; "" if it is not on hold
+	Readings int64     // (detail) distinct readings; may be out of date
+	Bytes    int64     // (detail) approximate size, on disk or billed
 }
 
 // Filter selects tables.
 type Filter struct {
-	// Prefixes: only tables whose name parses and has one of them.
+	// Prefixes selects tables whose name parses and has one of the prefixes.
 	Prefixes []string
-	// Any: besides these, all tables of this deployment, whatever their
-	// prefix: those that carry its owner tag.
+	// Any also selects all tables with the owner tag of this deployment, with any prefix.
 	Any bool
-	// Window: only tables whose range overlaps it.
+	// Window selects tables whose range overlaps it.
 	Window varve.Window
-	// Details asks for the fields of Info marked so.
+	// Details sets the fields of Info that are marked as details.
 	Details bool
-	// SkipEmpty allows leaving out tables known to hold no reading.
+	// SkipEmpty permits the catalog to omit tables that are known to be empty.
 	SkipEmpty bool
-	// Fresh: a table is listed even if another process made it just now.
+	// Fresh includes tables that another process created a moment ago.
 	Fresh bool
-	// Lost: also tables that somebody deleted with their readings, of status Gone.
+	// Lost includes tables that another program deleted with their readings. Their status is
+	// Gone.
 	Lost bool
-	// Version: the list is at least as new as this version of a [Versioned]
-	// catalog. "" asks for no version.
+	// Version requires a list at least as new as this version of a [Versioned] catalog. "" has
+	// no effect.
 	Version string
 }
 
 // Catalog lists tables.
 type Catalog interface {
-	// Tables returns the selected tables ordered by name. Foreign names are
-	// never among them.
+	// Tables returns the selected tables ordered by name. It never returns foreign names.
 	Tables(ctx context.Context, f Filter) ([]Info, error)
 }
 
-// Versioned is a Catalog whose lists may lack tables that other processes use
-// for the first time.
+// Versioned is the optional contract of a Catalog whose lists may lack tables that other
+// processes created recently.
 type Versioned interface {
 	Catalog
-	// VersionKey returns the key of the item with the catalog's version, in
-	// [VersionAttr]. The version changes before the first reading of a table is
-	// written. Without the item, it is [NoVersion].
+	// VersionKey returns the key of the item that stores the version of the catalog in
+	// [VersionAttr].
+	//
+	// The version changes before the first reading of a table is written. If the item is
+	// missing, the version is [NoVersion].
 	VersionKey() Key
 }
 
-// The catalog's version in its item, and without one.
+// The attribute of the version, and the version of a catalog without the item.
 const (
 	VersionAttr = "tables"
 	NoVersion   = "none"
 )
 
-// Creator makes tables.
+// Creator creates tables.
 type Creator interface {
-	// Create makes a table of a tier and returns when it can be used. It is
-	// no error if the table is there; ErrForeign if it is there and not
-	// Varve's.
+	// Create creates a table of a tier and returns when it is usable. An existing table is not
+	// an error, unless it belongs to another program: ErrForeign.
 	Create(ctx context.Context, t grid.Table, tier Tier) error
 }
 
-// Lifecycle changes and drops tables. Its methods fail with ErrNoTable if the
-// table is not there.
+// Lifecycle changes and drops tables. Its methods fail with ErrNoTable if the table is missing.
 type Lifecycle interface {
 	// Tune sets the table's tier.
 	Tune(ctx context.Context, t grid.Table, tier Tier) error
-	// Retire marks the table as one that is to be dropped. It stays readable
-	// until then. It fails with a HoldError if the table is on hold.
+	// Retire marks the table as due for deletion. It stays readable. Retire fails with a
+	// HoldError if the table is on hold.
 	Retire(ctx context.Context, t grid.Table, at time.Time) error
-	// Restore takes a retired table back.
+	// Restore reverts Retire.
 	Restore(ctx context.Context, t grid.Table) error
-	// Hold keeps a table from being retired and dropped, for a reason; "" lifts
-	// the hold.
+	// Hold prevents that a table is retired or dropped, for a reason. The reason "" releases the
+	// hold.
 	Hold(ctx context.Context, t grid.Table, reason string) error
-	// Drop deletes a table with all of its readings. It fails with ErrRefused
-	// unless the table is retired, owned and not on hold; a HoldError in the
-	// last case.
+	// Drop deletes a table and all of its readings. It fails with ErrRefused unless the table is
+	// owned, retired and not on hold. A hold gives a HoldError.
 	Drop(ctx context.Context, t grid.Table) error
 }
 
-// HoldError is the ErrRefused of a table that is on hold.
-type HoldError struct{ Reason string } // of the hold
+// HoldError is the ErrRefused for a table that is on hold.
+type HoldError struct{ Reason string } // the reason of the hold
 
 func (e *HoldError) Error() string { return "refused: it is on hold: " + e.Reason }
 
-// Unwrap makes it an ErrRefused.
+// Unwrap returns ErrRefused.
 func (e *HoldError) Unwrap() error { return ErrRefused }
 
-// Retirable returns why a table may not be retired, a HoldError; nil if it may.
-// Stores call it in Retire, whoever else has checked before.
+// Retirable returns a HoldError if a table must not be retired, otherwise nil. Every store calls
+// it in Retire.
 func Retirable(in *Info) error {
 	if in.Hold != "" {
 		return fmt.Errorf("retire %s: %w", in.Table, &HoldError{in.Hold})
@@ -163,8 +160,8 @@ func Retirable(in *Info) error {
 	return nil
 }
 
-// Droppable returns why a table may not be dropped, wrapping ErrRefused; nil
-// if it may. Stores call it in Drop, whoever else has checked before.
+// Droppable returns an error that wraps ErrRefused if a table must not be dropped, otherwise
+// nil. Every store calls it in Drop.
 func Droppable(in *Info) error {
 	switch {
 	case !in.Owned:

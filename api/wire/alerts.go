@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// RulePost is an alert rule as it is sent.
+// RulePost is the body of a request to create an alert rule.
 type RulePost struct {
-	ID         string          `json:"id,omitempty" doc:"optional: 1 to 64 of letters, digits, . _ -; without one, it is made of the content"`
-	Kind       string          `json:"kind,omitempty" enum:"value,deadman" doc:"value: of a field; deadman: that no reading arrives; default value"`
+	ID         string          `json:"id,omitempty" doc:"optional: 1 to 64 of letters, digits, . _ -; default: computed from the content"`
+	Kind       string          `json:"kind,omitempty" enum:"value,deadman" doc:"value: compares a field; deadman: no reading arrives; default value"`
 	Stream     string          `json:"stream,omitempty" doc:"only readings of this stream"`
-	Device     string          `json:"device,omitempty" doc:"only readings of this device; a rule names a stream, a device or both, save a deadman rule about all active devices"`
+	Device     string          `json:"device,omitempty" doc:"only readings of this device; a rule names a stream, a device or both, except a deadman rule for all active devices"`
 	Field      string          `json:"field,omitempty" doc:"value: the field that is compared"`
 	Comparison string          `json:"comparison,omitempty" enum:">,>=,<,<=,==,!=" doc:"value: how; strings and booleans are == or != only"`
 	Threshold  json.RawMessage `json:"threshold,omitempty" doc:"value: the number, string or boolean to compare with"`
@@ -22,10 +22,10 @@ type RulePost struct {
 // RuleBody is an alert rule.
 type RuleBody struct {
 	RulePost
-	GapMeasured bool       `json:"gapMeasured,omitempty" doc:"gap was not given, but measured"`
+	GapMeasured bool       `json:"gapMeasured,omitempty" doc:"gap was measured, not given"`
 	CreatedAt   time.Time  `json:"createdAt"`
 	UpdatedAt   *time.Time `json:"updatedAt,omitempty" doc:"absent if it was never edited"`
-	MutedUntil  *time.Time `json:"mutedUntil,omitempty" doc:"its alerts are muted until then; absent if they are not"`
+	MutedUntil  *time.Time `json:"mutedUntil,omitempty" doc:"the end of the mute of its alerts; absent if they are not muted"`
 }
 
 // Mute sets the end of a mute. One of the two fields is set.
@@ -36,11 +36,11 @@ type Mute struct {
 
 // Acknowledgement names the person who acknowledges an alert.
 type Acknowledgement struct {
-	By   string `json:"by,omitempty" doc:"who; default: the id of the API key"`
+	By   string `json:"by,omitempty" doc:"the person; default: the id of the API key"`
 	Note string `json:"note,omitempty" doc:"at most 1024 bytes"`
 }
 
-// AcknowledgedBody is an acknowledgement that was recorded.
+// AcknowledgedBody is a recorded acknowledgement.
 type AcknowledgedBody struct {
 	Acknowledgement
 	At time.Time `json:"at"`
@@ -54,8 +54,8 @@ type AlertChoice struct {
 	Device   string   `json:"device,omitempty" doc:"alerts of this device"`
 	Severity string   `json:"severity,omitempty" enum:"info,warning,critical" doc:"alerts of this severity"`
 	All      bool     `json:"all,omitempty" doc:"all alerts"`
-	Limit    int      `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"at most so many at a time; default 100"`
-	Cursor   string   `json:"cursor,omitempty" doc:"next of the answer before; the other parameters must be the same"`
+	Limit    int      `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"maximum number of alerts per request; default 100"`
+	Cursor   string   `json:"cursor,omitempty" doc:"next of the previous answer, with the same other parameters"`
 }
 
 // ResolvedAlerts is the answer to an AlertChoice.
@@ -71,7 +71,7 @@ type RuleAnswer struct {
 	Rule    RuleBody `json:"rule"`
 }
 
-// RuleList is the rules of a tenant, in the order of their ids.
+// RuleList lists the rules of a tenant, ordered by id.
 type RuleList struct {
 	Rules []RuleBody `json:"rules"`
 }
@@ -96,8 +96,8 @@ type AlertBody struct {
 	MutedUntil   *time.Time        `json:"mutedUntil,omitempty" doc:"it is muted until then; absent if it is not. Its rule may be muted, too"`
 }
 
-// AlertList is a page of alerts, the newest first.
+// AlertList is a page of alerts, newest first.
 type AlertList struct {
 	Alerts []AlertBody `json:"alerts"`
-	Next   string      `json:"next,omitempty" doc:"send it as cursor for the next page; absent at the end"`
+	Next   string      `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
 }

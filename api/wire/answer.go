@@ -7,13 +7,13 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// AnswerReader takes readings out of an answer in NDJSON, as a client does.
+// AnswerReader reads the readings of an NDJSON answer, for clients.
 type AnswerReader struct {
 	mem Memory
 	in  *ndjson
 }
 
-// NewAnswerReader returns a reader of an answer about one series.
+// NewAnswerReader returns a reader for an answer about one series.
 func NewAnswerReader(body io.Reader, s varve.Series) *AnswerReader {
 	a := new(AnswerReader)
 	a.mem.object = object{Defaults: Defaults{Tenant: s.Tenant, Stream: s.Stream, Device: s.Device}, answers: true}
@@ -21,8 +21,7 @@ func NewAnswerReader(body io.Reader, s varve.Series) *AnswerReader {
 	return a
 }
 
-// Read adds readings to the batch until it is full or the answer ends; then the
-// error is io.EOF.
+// Read adds readings to the batch until it is full. At the end of the answer it returns io.EOF.
 func (a *AnswerReader) Read(b *Batch) error {
 	from := b.Len()
 	err := a.in.Read(b)
@@ -34,7 +33,7 @@ func (a *AnswerReader) Read(b *Batch) error {
 	return err
 }
 
-// ParseAnswer reads one reading of an answer.
+// ParseAnswer parses one reading of an answer.
 func ParseAnswer(text []byte, s varve.Series) (varve.Reading, error) {
 	o := object{Defaults: Defaults{Tenant: s.Tenant, Stream: s.Stream, Device: s.Device}, answers: true}
 	var b Batch

@@ -7,12 +7,11 @@ import (
 	"io"
 )
 
-// maxElement is the length of the longest element of an array: with its
-// newline, it is a line of NDJSON.
+// maxElement is the maximum length of an element. With its newline, it is the longest line of
+// NDJSON.
 const maxElement = maxLine - 1
 
-// brokenError means that JSON breaks off in a way that hides where the next
-// element begins.
+// brokenError reports broken JSON in which the start of the next element is unknown.
 type brokenError string
 
 func (e brokenError) Error() string { return string(e) }
@@ -24,15 +23,15 @@ const (
 	errLineBreak brokenError = "a string has a line break in it"
 )
 
-// element finds the end of a JSON value by its brackets and quotes alone, so
-// that a value that is wrong inside can be told from those around it.
+// element finds the end of a JSON value by brackets and quotes only. So an invalid value does
+// not affect its neighbors.
 type element struct {
 	depth           int
 	quoted, escaped bool
 }
 
-// scan looks at more of the value. It returns how much of text belongs to it,
-// and whether it ends there.
+// scan examines further text of the value. It returns the length that belongs to the value, and
+// whether the value is complete.
 func (e *element) scan(text []byte) (n int, done bool, err error) {
 	for i, c := range text {
 		switch {
@@ -71,17 +70,17 @@ func (e *element) scan(text []byte) (n int, done bool, err error) {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// array takes a JSON array apart into its elements without looking into them.
-// What is in the window begins behind the opening bracket.
+// array splits a JSON array into its elements without parsing them. The window begins after the
+// opening bracket.
 type array struct {
 	window *window
-	n      int64 // elements so far
-	size   int   // of the last one, which is still in the window
+	n      int64 // number of elements so far
+	size   int   // of the last element, which is still in the window
 }
 
-// next returns the next element, which is good until the following call. At the
-// end the error is io.EOF. errLineTooLong: one element was too long, and the
-// next can be asked for. A brokenError: the array cannot be read on.
+// next returns the next element, which is valid until the following call. It returns io.EOF at
+// the end, and errLineTooLong for an element that is too long. After a brokenError, the rest of
+// the array is unreadable.
 func (a *array) next() ([]byte, error) {
 	a.window.take(a.size)
 	a.size = 0
@@ -100,10 +99,10 @@ func (a *array) next() ([]byte, error) {
 			return nil, err
 		}
 	default:
-		return nil, brokenf("there is %q where a comma should be", c)
+		return nil, brokenf("%q in place of a comma", c)
 	}
 	if bytes.IndexByte([]byte("]},:"), c) >= 0 {
-		return nil, brokenf("there is %q where a reading should be", c)
+		return nil, brokenf("%q in place of a reading", c)
 	}
 	return a.element()
 }
@@ -130,7 +129,7 @@ func (a *array) peek() (byte, error) {
 	}
 }
 
-// end checks that nothing follows the array.
+// end checks that only blanks follow the array.
 func (a *array) end() error {
 	c, err := a.peek()
 	if errors.Is(err, errEndsEarly) {

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// badObject is an object that is JSON but no reading that can be stored.
+// badObject is valid JSON that is not a valid reading.
 type badObject struct {
 	why    string
 	object string
@@ -78,7 +78,7 @@ var badObjects = []badObject{
 	{"fields twice", `{"device":"d1","time":1475001526000,"fields":{"a":1},"fields":{"a":1}}`, varve.CodeMalformed, "twice"},
 }
 
-// manyFields is an object of n fields.
+// manyFields returns an object of n fields.
 func manyFields(n int) string {
 	var parts []string
 	for i := range n {
@@ -87,9 +87,9 @@ func manyFields(n int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// TestBadObjects promises a verdict with the right code and place for each bad
-// reading, in every form of JSON, and that its neighbours do not feel it.
-func TestBadObjects(t *testing.T) {
+// TestReader_RejectsBadObjects checks code and place of the verdict for each invalid reading, in
+// both forms of JSON. The neighbors are accepted.
+func TestReader_RejectsBadObjects(t *testing.T) {
 	for _, bad := range badObjects {
 		word := string(bad.code)
 		forms := []struct {
@@ -117,8 +117,8 @@ func TestBadObjects(t *testing.T) {
 	}
 }
 
-// TestGoodObjects promises that what is unusual but right is taken.
-func TestGoodObjects(t *testing.T) {
+// TestReader_AcceptsUnusualObjects checks unusual but valid readings.
+func TestReader_AcceptsUnusualObjects(t *testing.T) {
 	rows := []struct{ why, object, fields string }{
 		{"a null field among others", object(`{"a":1,"b":null}`), "a=number(1)"},
 		{"arrived is skipped, whatever it is", `{"device":"d1","time":1475001526000,"arrived":[1],"fields":{"a":1}}`, "a=number(1)"},
@@ -143,9 +143,9 @@ func TestGoodObjects(t *testing.T) {
 	}
 }
 
-// TestDeviceOfAllReadings promises that the device of the request serves those
-// readings that name none, and no others.
-func TestDeviceOfAllReadings(t *testing.T) {
+// TestReader_AppliesDefaultDevice checks that the device of the request applies only to readings
+// without a device.
+func TestReader_AppliesDefaultDevice(t *testing.T) {
 	d := defaults()
 	d.Device = "all"
 	body := `{"time":1475001526000,"fields":{"a":1}}` + "\n" + good + "\n" + `{"device":"","time":1475001526000,"fields":{"a":1}}`

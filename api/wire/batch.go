@@ -6,33 +6,32 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Batch is a run of readings taken from a body, with the verdicts of those
-// that are wrong already. Its memory is used again for the next run.
+// Batch holds readings of a body, and the verdicts of the readings that are invalid. Reset keeps
+// its memory for the next readings.
 type Batch struct {
 	Readings []varve.Reading
-	Verdicts []varve.Verdict // zero: nothing is wrong so far
-	Lines    []int           // on which each begins, from 1; 0 in JSON
+	Verdicts []varve.Verdict // zero for a reading that is valid so far
+	Lines    []int           // number of the first line of each reading, from 1; 0 in JSON
 
-	fields []varve.Field // memory of the readings' fields
+	fields []varve.Field // memory of all fields
 	names  interner
-	size   int // of the readings, as they lie in memory
+	size   int // bytes of memory
 	share  share
 }
 
-// A batch takes readings up to a number and up to a size, and at least one.
+// Limits of a batch. It accepts at least one reading.
 const (
 	BatchReadings = 5000
 	BatchBytes    = 4 << 20
 )
 
-// fieldBytes is what a field counts towards BatchBytes, beside its name and
-// text.
+// fieldBytes is the assumed size of a field in BatchBytes, without its name and text.
 const fieldBytes = 32
 
 // Len returns the number of readings.
 func (b *Batch) Len() int { return len(b.Readings) }
 
-// Full reports whether the batch takes no more.
+// Full reports whether the batch accepts no further readings.
 func (b *Batch) Full() bool {
 	return len(b.Readings) >= BatchReadings || b.size > b.share.most && !b.share.covers(b.size)
 }
@@ -46,7 +45,7 @@ func (b *Batch) Reset() {
 	b.Readings, b.Verdicts, b.Lines, b.fields = b.Readings[:0], b.Verdicts[:0], b.Lines[:0], b.fields[:0]
 }
 
-// add adds an empty reading and returns it.
+// add appends an empty reading and returns it.
 func (b *Batch) add(line int) *varve.Reading {
 	b.Lines = append(b.Lines, line)
 	b.Readings = append(b.Readings, varve.Reading{})
@@ -54,10 +53,10 @@ func (b *Batch) add(line int) *varve.Reading {
 	return &b.Readings[len(b.Readings)-1]
 }
 
-// reject sets the verdict of the reading added last.
+// reject sets the verdict of the last reading.
 func (b *Batch) reject(v varve.Verdict) { b.Verdicts[len(b.Verdicts)-1] = v }
 
-// begin begins the fields of the reading added last; end gives them to it.
+// begin starts the fields of the last reading. end assigns them.
 func (b *Batch) begin() int { return len(b.fields) }
 
 func (b *Batch) field(name string, v varve.Value) {
@@ -65,7 +64,7 @@ func (b *Batch) field(name string, v varve.Value) {
 	b.fields = append(b.fields, varve.Field{Name: name, Value: v})
 }
 
-// device returns the name of a device, which is kept if it may be one.
+// device returns the name of a device, interned if it may be valid.
 func (b *Batch) device(name []byte) string {
 	if len(name) > varve.MaxDeviceBytes {
 		b.size += len(name)
@@ -77,15 +76,15 @@ func (b *Batch) end(from int, r *varve.Reading) {
 	r.Fields = b.fields[from:len(b.fields):len(b.fields)]
 }
 
-// interner keeps one copy of names that come again and again.
+// interner keeps one copy of each repeated name.
 type interner struct{ names map[string]string }
 
-// maxNames bounds an interner; a body with ever new names starts it afresh.
+// maxNames limits an interner. When it is full, it starts empty.
 const maxNames = 16 << 10
 
 func (in *interner) get(b []byte) string {
 	if len(b) > varve.MaxDeviceBytes {
-		return string(b) // it will be rejected, and need not be kept
+		return string(b) // too long for a valid name, so it is not kept
 	}
 	if s, ok := in.names[string(b)]; ok {
 		return s

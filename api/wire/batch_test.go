@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// large is a body of n readings of about a size in a form.
+// large returns a body of n readings of about the given size.
 func large(f wire.Format, n, size int) string {
 	var b strings.Builder
 	text := repeat("x", size)
@@ -57,9 +57,9 @@ func batchSizes(t *testing.T, f wire.Format, body string, b *wire.Batch) (sizes 
 	}
 }
 
-// TestBatchesAreBounded promises that a batch is full at about 4 MiB in every
-// form, and at 5,000 readings if they are small.
-func TestBatchesAreBounded(t *testing.T) {
+// TestBatch_IsBounded checks that a batch is full at about 4 MiB in each format, or at 5,000
+// small readings.
+func TestBatch_IsBounded(t *testing.T) {
 	const size, n = 50 << 10, 200
 	most := wire.BatchBytes/size + 1
 	for _, f := range []wire.Format{wire.JSON, wire.NDJSON, wire.CSV} {
@@ -77,21 +77,21 @@ func TestBatchesAreBounded(t *testing.T) {
 			t.Errorf("%s: batches of %v", f, got)
 		}
 	}
-	// Many fields of little text take memory, too.
+	// Many fields with little text need memory, too.
 	fields := object("{" + strings.TrimSuffix(repeat(`"a":1,`, 250), ",") + "}")
 	if got := batchSizes(t, wire.NDJSON, repeat(fields+"\n", 1000), new(wire.Batch)); got[0] > 600 {
 		t.Errorf("batches of %v", got)
 	}
-	// So do devices that are none.
+	// Invalid device names need memory, too.
 	device := `{"device":"` + repeat("d", 50<<10) + `","time":1475001526000,"fields":{"a":1}}`
 	if got := batchSizes(t, wire.NDJSON, repeat(device+"\n", n), new(wire.Batch)); got[0] > most {
 		t.Errorf("batches of %v", got)
 	}
 }
 
-// TestBudget promises that batches which share a budget hold little when it is
-// used up, one reading at least, and that what one gives back another finds.
-func TestBudget(t *testing.T) {
+// TestBudget_LimitsBatches checks that batches hold little when their shared budget is used up,
+// but at least one reading. Released memory is available to other batches.
+func TestBudget_LimitsBatches(t *testing.T) {
 	const size, n = 50 << 10, 100
 	budget := wire.NewBudget(2 << 20)
 	body := large(wire.NDJSON, n, size)
@@ -114,9 +114,9 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestLongObjects promises that one object beyond all limits is one reading
-// that is too large, and that lines behind a line beyond all limits are read.
-func TestLongObjects(t *testing.T) {
+// TestReader_RejectsLongObjects checks that an object above all limits is one rejected reading,
+// and that later lines are read.
+func TestReader_RejectsLongObjects(t *testing.T) {
 	long := object(`{"a":"` + repeat("x", 1<<20) + `"}`)
 	wide := "{\n" + repeat(" ", 1<<20) + long[1:]
 	for body, want := range map[string]string{

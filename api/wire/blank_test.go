@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// endless repeats a text, and counts what was read of it.
+// endless repeats a text and counts the bytes that were read.
 type endless struct {
 	text string
 	n    int64
@@ -20,8 +20,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBlankBodies_GivenUp promises that a body which is hardly anything but blank
-// is not read to its end, in whatever form.
+// TestBlankBodies_GivenUp checks that reading ends early if a body consists mostly of blanks, in
+// each format.
 func TestBlankBodies_GivenUp(t *testing.T) {
 	const most = 40 << 20
 	for _, c := range []struct {
@@ -61,8 +61,8 @@ func TestBlankBodies_GivenUp(t *testing.T) {
 	}
 }
 
-// TestBlankLines_KeepPlaces promises that blank lines, however many, change
-// neither what is read nor the lines on which it is said to be.
+// TestBlankLines_KeepPlaces checks that any number of blank lines changes neither the readings
+// nor their line numbers.
 func TestBlankLines_KeepPlaces(t *testing.T) {
 	const row = `{"device":"d","time":1795000000000,"fields":{"a":1}}`
 	for _, c := range []struct {

@@ -18,8 +18,8 @@ type ReadingBody struct {
 // ReadingsBody is a page of readings.
 type ReadingsBody struct {
 	Readings []ReadingBody  `json:"readings"`
-	Next     string         `json:"next,omitempty" doc:"send it as cursor for the next page; absent at the end"`
-	Coverage query.Coverage `json:"coverage,omitzero" doc:"which tables the answer rests on; only for keys of the tenant default"`
+	Next     string         `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
+	Coverage query.Coverage `json:"coverage,omitzero" doc:"the tables on which the answer rests; only for keys of the tenant default"`
 }
 
 // LatestBody is the latest reading of a device.
@@ -28,21 +28,21 @@ type LatestBody struct {
 	Coverage query.Coverage `json:"coverage,omitzero"`
 }
 
-// LatestOfManyBody is the latest readings of many devices, in the order asked.
+// LatestOfManyBody holds the latest readings of several devices, in the order of the request.
 type LatestOfManyBody struct {
 	Latest []LatestOfOne `json:"latest"`
 }
 
-// LatestOfOne is the latest reading of one of them.
+// LatestOfOne is the latest reading of one device.
 type LatestOfOne struct {
 	Device   string         `json:"device"`
-	Reading  *ReadingBody   `json:"reading" doc:"null: the device has none that is alive"`
+	Reading  *ReadingBody   `json:"reading" doc:"null if the device has no live reading"`
 	Coverage query.Coverage `json:"coverage,omitzero"`
 }
 
-// SubmittedReading is a reading as it is sent.
+// SubmittedReading is a reading in a request.
 type SubmittedReading struct {
-	Device string         `json:"device,omitempty" doc:"1 to 256 bytes; may be left out if the parameter device is given"`
+	Device string         `json:"device,omitempty" doc:"1 to 256 bytes; optional if the parameter device is given"`
 	Time   any            `json:"time" doc:"RFC 3339, or a number since 1970 in the precision"`
 	ID     string         `json:"id,omitempty" doc:"optional; without one, the same values at the same time are the same reading"`
 	Fields map[string]any `json:"fields" doc:"1 to 256 values; null equals absent"`
@@ -54,38 +54,38 @@ type WriteAnswer struct {
 	Duplicates int64    `json:"duplicates"`
 	Rejected   int64    `json:"rejected"`
 	Rejects    []Reject `json:"rejects"`
-	Truncated  bool     `json:"truncated,omitempty" doc:"more were rejected than are listed"`
+	Truncated  bool     `json:"truncated,omitempty" doc:"the list is incomplete"`
 }
 
 // Reject is a reading that was rejected.
 type Reject struct {
 	Index   int64  `json:"index" doc:"of the reading in the body, from 0"`
-	Line    int64  `json:"line,omitempty" doc:"on which it begins, in NDJSON and CSV"`
+	Line    int64  `json:"line,omitempty" doc:"the first line of the reading, in NDJSON and CSV"`
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Stored is the fields of the reading that is stored under the id.
-	Stored json.RawMessage `json:"stored,omitempty" doc:"of a conflict: the fields that are stored, if they are not longer than 1 KiB"`
+	// Stored holds the fields of the reading that is stored under the same id.
+	Stored json.RawMessage `json:"stored,omitempty" doc:"of a conflict: the stored fields, if they have at most 1 KiB"`
 }
 
-// TableInfo is a table as the API shows it.
+// TableInfo describes a table.
 type TableInfo struct {
 	Name       string     `json:"name"`
 	Class      string     `json:"class,omitempty" doc:"retention class; empty if none is configured for the prefix"`
 	From       time.Time  `json:"from" doc:"beginning of its event range"`
-	To         time.Time  `json:"to" doc:"end of its event range, not in it"`
+	To         time.Time  `json:"to" doc:"end of its event range, exclusive"`
 	WriteMonth string     `json:"write_month" doc:"month in which its readings arrived"`
 	State      string     `json:"state" enum:"ahead,open,sealed,retired"`
 	Tier       string     `json:"tier" enum:"hot,warm,cold,none"`
 	Readings   int64      `json:"readings"`
 	Bytes      int64      `json:"bytes" doc:"approximately, on disk or billed"`
-	Hold       string     `json:"hold,omitempty" doc:"why it must not be dropped"`
+	Hold       string     `json:"hold,omitempty" doc:"the reason for which it must not be dropped"`
 	Seals      time.Time  `json:"seals"`
 	Retires    *time.Time `json:"retires" doc:"when all its readings have expired and it is marked for deletion; null means never"`
 	Drops      *time.Time `json:"drops" doc:"when it is dropped; null means never"`
 	Why        string     `json:"why" doc:"why it is dropped then, or not"`
 }
 
-// TableList is the grid.
+// TableList lists the tables of the grid.
 type TableList struct {
 	Tables []TableInfo `json:"tables"`
 	Bound  *int        `json:"bound" doc:"maximum number of tables under this policy, if no run is missed for 20 days; null means no limit, because tables are not dropped"`
@@ -101,7 +101,7 @@ type PlanAction struct {
 	Bytes    int64  `json:"bytes"`
 }
 
-// PlanKept is a table that is left alone.
+// PlanKept is a table that the plan does not change.
 type PlanKept struct {
 	Table    string `json:"table"`
 	Reason   string `json:"reason"`
@@ -113,13 +113,13 @@ type PlanKept struct {
 type PlanBody struct {
 	At      time.Time    `json:"at"`
 	Actions []PlanAction `json:"actions"`
-	Kept    []PlanKept   `json:"kept" doc:"tables that one might expect to be acted on, and why they are not"`
+	Kept    []PlanKept   `json:"kept" doc:"tables without an action although one may be expected, and the reason"`
 	Tables  int          `json:"tables"`
 	Ready   int          `json:"ready" doc:"number of existing tables of the next month"`
 	Needed  int          `json:"needed" doc:"number of required tables of the next month"`
 }
 
-// StreamInfo is a stream as the API shows it.
+// StreamInfo describes a stream.
 type StreamInfo struct {
 	Name    string   `json:"name"`
 	Class   string   `json:"class" doc:"retention class into whose tables it is written"`
@@ -129,19 +129,19 @@ type StreamInfo struct {
 	Shards    map[string]int `json:"shards,omitempty" doc:"on DynamoDB: devices whose readings are spread, and over how many keys"`
 }
 
-// StreamList is the streams of a tenant.
+// StreamList lists the streams of a tenant.
 type StreamList struct {
 	Streams []StreamInfo `json:"streams"`
 }
 
 // Explained is the explanation of a query.
 type Explained struct {
-	Tables   []ExplainedTable `json:"tables" doc:"in the order in which the query meets them"`
-	Requests int              `json:"requests" doc:"requests to the store, if it is read to its end"`
+	Tables   []ExplainedTable `json:"tables" doc:"in the order in which the query reads them"`
+	Requests int              `json:"requests" doc:"requests to the store, if the query is read to its end"`
 	Units    float64          `json:"units" doc:"read units; on the embedded store, chunks"`
 }
 
-// ExplainedTable is one table in it.
+// ExplainedTable describes one table of an Explained.
 type ExplainedTable struct {
 	query.PlannedTable
 	WriteMonth string  `json:"write_month"`
@@ -159,12 +159,13 @@ type Ready struct {
 // Readiness is the full answer of /readyz.
 type Readiness struct {
 	Ready bool `json:"ready"`
-	// Why it is not.
+	// Why is the reason for which the service is not ready.
 	Why string `json:"why,omitempty"`
-	// TablesReadyAhead and TablesNeededAhead count the next month's tables.
+	// TablesReadyAhead counts the existing tables of the next month, TablesNeededAhead the
+	// required ones.
 	TablesReadyAhead  int `json:"tables_ready_ahead"`
 	TablesNeededAhead int `json:"tables_needed_ahead"`
-	// LastRotation is when the rotator last succeeded; null: not yet.
+	// LastRotation is the end of the last successful rotation. If nil, none has succeeded yet.
 	LastRotation  *time.Time `json:"last_rotation"`
 	RotationError string     `json:"rotation_error,omitempty"`
 	Version       string     `json:"version"`
@@ -172,7 +173,7 @@ type Readiness struct {
 	Conditions []Condition `json:"conditions"`
 }
 
-// Condition is something that keeps the service from its work, or will.
+// Condition is a state that impairs the service.
 type Condition struct {
 	Name    string    `json:"name"`
 	Since   time.Time `json:"since"`

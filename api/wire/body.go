@@ -10,14 +10,14 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// jsonBody reads an object or an array of objects. Lines of objects, which many
-// a client sends without saying so, it reads as NDJSON.
+// jsonBody reads a JSON object or an array of objects. If the body consists of lines of objects,
+// it reads them as NDJSON, because many clients send them as JSON.
 type jsonBody struct {
 	mem    *Memory
 	body   io.Reader
 	begun  bool
-	object bool  // it is one
-	array  array // if it is not
+	object bool  // the body is one object
+	array  array // used if the body is an array
 	lines  *ndjson
 }
 
@@ -43,7 +43,7 @@ func (j *jsonBody) Read(b *Batch) error {
 	return nil
 }
 
-// begin sees what the body is.
+// begin determines the kind of the body.
 func (j *jsonBody) begin() error {
 	w := &j.mem.window
 	w.reset(j.body)
@@ -77,7 +77,7 @@ func (j *jsonBody) begin() error {
 	return nil
 }
 
-// one reads the object that is the body.
+// one reads the only object of the body.
 func (j *jsonBody) one(b *Batch) error {
 	w := &j.mem.window
 	if w.err == nil {
@@ -115,7 +115,7 @@ func (j *jsonBody) several(text []byte) bool {
 			d.ResetBytes(line)
 			return d.Next() == jx.Object && d.Skip() == nil && errors.Is(d.Skip(), io.EOF)
 		}
-		second = true // text begins with the first
+		second = true // the text begins with the first line
 	}
 	return false
 }

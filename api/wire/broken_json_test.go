@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// brokenLines are no JSON objects.
+// brokenLines are not JSON objects.
 var brokenLines = []struct {
 	why, line string
 	code      varve.Code
@@ -46,9 +46,9 @@ var brokenLines = []struct {
 	{"NaN, and a string that begins so", object(`{"a":NaN,"b":"NaN"}`), varve.CodeFieldInvalid, "NaN"},
 }
 
-// TestBrokenLines promises that a line that is no object is one rejected
-// reading, and that the next line is read as if nothing had been.
-func TestBrokenLines(t *testing.T) {
+// TestNDJSON_RejectsBrokenLines checks that a broken line is one rejected reading, and that the
+// next line is read.
+func TestNDJSON_RejectsBrokenLines(t *testing.T) {
 	for _, broken := range brokenLines {
 		all := mustRead(t, wire.NDJSON, good+"\n"+broken.line+"\n"+good+"\n")
 		checkMessages(t, all)
@@ -60,9 +60,9 @@ func TestBrokenLines(t *testing.T) {
 	}
 }
 
-// TestNotANumberInAnArray promises that NaN, which many programs write into
-// their JSON, costs the reading that has it and no other.
-func TestNotANumberInAnArray(t *testing.T) {
+// TestJSON_RejectsNaN checks that NaN in an array costs only its own reading. Many programs
+// write it.
+func TestJSON_RejectsNaN(t *testing.T) {
 	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
 		all := mustRead(t, wire.JSON, "["+good+","+object(`{"a":`+word+`}`)+","+good+"]")
 		if got := codes(all); got != "0:ok 0:field_invalid 0:ok" {
@@ -75,9 +75,9 @@ func TestNotANumberInAnArray(t *testing.T) {
 	}
 }
 
-// TestBrokenArray promises that what came before the place where an array
-// breaks off is good, and that the rest is one malformed reading.
-func TestBrokenArray(t *testing.T) {
+// TestJSON_KeepsReadingsBeforeBreak checks that the elements before the break are valid, and
+// that the rest is one malformed reading.
+func TestJSON_KeepsReadingsBeforeBreak(t *testing.T) {
 	rows := []struct{ why, body, want string }{
 		{"ends in the second reading", "[" + good + "," + good[:30], "0:ok 0:malformed"},
 		{"ends behind a comma", "[" + good + ",", "0:ok 0:malformed"},
@@ -105,9 +105,8 @@ func TestBrokenArray(t *testing.T) {
 	}
 }
 
-// TestUnreadableBodies promises an error that is about the body for bodies of
-// which nothing can be read.
-func TestUnreadableBodies(t *testing.T) {
+// TestReader_ReturnsBodyError checks the error for bodies that contain no readable reading.
+func TestReader_ReturnsBodyError(t *testing.T) {
 	rows := []struct {
 		why    string
 		format wire.Format
@@ -143,9 +142,9 @@ func TestUnreadableBodies(t *testing.T) {
 	}
 }
 
-// TestLinesSentAsJSON promises that lines of objects are told from one object
-// whatever their type says, and keep their line numbers.
-func TestLinesSentAsJSON(t *testing.T) {
+// TestJSON_ReadsLinesOfObjects checks that lines of objects are recognized under the media type
+// of JSON, and keep their line numbers.
+func TestJSON_ReadsLinesOfObjects(t *testing.T) {
 	rows := []struct{ why, body, want string }{
 		{"two", good + "\n" + good + "\n", "1:ok 2:ok"},
 		{"a bad one later", good + "\n" + good + "\nx\n" + good, "1:ok 2:ok 3:malformed 4:ok"},

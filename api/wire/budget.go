@@ -2,12 +2,11 @@ package wire
 
 import "sync/atomic"
 
-// Budget is memory that many batches share. A batch that finds none left is
-// full early: it is written as small as it is, and waits for nobody. A Budget
-// is safe for concurrent use.
+// Budget is memory that several batches share. If it is used up, a batch is full early and is
+// written with few readings, without waiting. A Budget is safe for concurrent use.
 type Budget struct{ left atomic.Int64 }
 
-// NewBudget returns a budget of so many bytes.
+// NewBudget returns a budget of the given size in bytes.
 func NewBudget(size int64) *Budget {
 	b := new(Budget)
 	b.left.Store(size)
@@ -22,24 +21,22 @@ func (b *Budget) take(n int64) bool {
 	return false
 }
 
-// shareStep is what a batch may hold of its own, and how much more it takes
-// from the budget at a time.
+// shareStep is the free share of each batch, and the amount that it acquires at a time.
 const shareStep = 256 << 10
 
-// share is a batch's part of a budget.
+// share is the part of a budget that a batch holds.
 type share struct {
 	of   *Budget
-	most int // bytes that the batch may hold without asking
+	most int // bytes that the batch may hold at present
 }
 
-// Share makes the batch take its memory from a budget; nil is one of its own.
-// The batch is empty.
+// Share attaches an empty batch to a budget. If nil, the batch has no budget.
 func (b *Batch) Share(of *Budget) {
 	b.share.giveBack()
 	b.share = share{of: of}
 }
 
-// covers reports whether a batch of a size may take more.
+// covers reports whether a batch of the given size may grow. It acquires more memory if needed.
 func (s *share) covers(size int) bool {
 	for {
 		switch {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyLine draws a line of NDJSON, right or wrong.
+// anyLine draws a valid or invalid line of NDJSON.
 func anyLine(t *rapid.T) string {
 	switch rapid.IntRange(0, 9).Draw(t, "kind of line") {
 	case 0:
@@ -27,7 +27,7 @@ func anyLine(t *rapid.T) string {
 	}
 }
 
-// anyRow draws a row below header, right or wrong.
+// anyRow draws a valid or invalid row for header.
 func anyRow(t *rapid.T) string {
 	if rapid.Bool().Draw(t, "good") {
 		return "1475001526000,d1," + rapid.StringMatching(`[0-9a-z .+-]{1,12}|"([a-z,\n]|""){0,8}"`).Draw(t, "cell")
@@ -38,7 +38,7 @@ func anyRow(t *rapid.T) string {
 	return rapid.SampledFrom(csvRows[:20]).Draw(t, "bad").rows
 }
 
-// anyBody draws a body in a form.
+// anyBody draws a body in a format.
 func anyBody(t *rapid.T, f wire.Format) string {
 	mark := rapid.SampledFrom([]string{"", "", "\ufeff"}).Draw(t, "mark")
 	end := rapid.SampledFrom([]string{"", "\n", "\r\n", "\n\n"}).Draw(t, "end")
@@ -55,7 +55,7 @@ func anyBody(t *rapid.T, f wire.Format) string {
 	}
 }
 
-// piecewise gives a body out in the pieces that it is told.
+// piecewise returns a body in given pieces.
 type piecewise struct {
 	text  string
 	sizes func() int
@@ -70,7 +70,7 @@ func (p *piecewise) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// message is an error's text, or "".
+// message returns the text of an error, or "".
 func message(err error) string {
 	if err == nil {
 		return ""
@@ -78,8 +78,8 @@ func message(err error) string {
 	return err.Error()
 }
 
-// checkChunks promises that readings and verdicts do not depend on the pieces
-// in which a body comes in, nor on what the memory was used for before.
+// checkChunks checks that readings and verdicts depend neither on the pieces in which a body
+// arrives, nor on the earlier use of the memory.
 func checkChunks(t tester, f wire.Format, body string, readers map[string]io.Reader, mem *wire.Memory, b *wire.Batch) {
 	t.Helper()
 	want, wantErr := read(f, body)
@@ -95,7 +95,7 @@ func checkChunks(t tester, f wire.Format, body string, readers map[string]io.Rea
 	}
 }
 
-func TestChunks(t *testing.T) {
+func TestReader_IgnoresPieces(t *testing.T) {
 	mem, b := new(wire.Memory), new(wire.Batch)
 	rapid.Check(t, func(t *rapid.T) {
 		for _, f := range []wire.Format{wire.JSON, wire.NDJSON, wire.CSV} {
@@ -112,10 +112,10 @@ func TestChunks(t *testing.T) {
 	})
 }
 
-// TestLongLinesInChunks promises that a line at the limit of its length is
-// taken or rejected alike in whatever pieces it comes in.
-func TestLongLinesInChunks(t *testing.T) {
-	const limit = 256 << 10 // with its newline
+// TestReader_LimitsLinesInAnyPieces checks that a line at the limit has the same verdict in any
+// pieces.
+func TestReader_LimitsLinesInAnyPieces(t *testing.T) {
+	const limit = 256 << 10 // including its newline
 	for _, over := range []int{-1, 0, 1, 4 << 10} {
 		long := good + repeat(" ", limit-1+over-len(good))
 		for _, end := range []string{"\n" + good, "\n", ""} {
@@ -141,9 +141,9 @@ func TestLongLinesInChunks(t *testing.T) {
 
 var errGone = errors.New("the client has gone")
 
-// TestCutOff promises that a body that is cut off gives out what came whole
-// before, takes no half reading for one, and says why it ended.
-func TestCutOff(t *testing.T) {
+// TestReader_ReturnsReadingsBeforeCut checks that a truncated body gives its complete readings,
+// no partial reading, and the cause.
+func TestReader_ReturnsReadingsBeforeCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.SampledFrom([]wire.Format{wire.NDJSON, wire.CSV}).Draw(t, "format")
 		body := anyBody(t, f)
@@ -158,7 +158,7 @@ func TestCutOff(t *testing.T) {
 		if !errors.Is(err, cause) {
 			t.Fatalf("error %v, want %v", err, cause)
 		}
-		// An open quote before the cut may hide that rows went on behind it.
+		// With an open quote before the cut, the number of rows is unknown.
 		if f == wire.NDJSON || !strings.Contains(body, `"`) {
 			if lines := strings.Count(body[:cut], "\n"); len(got) > len(want) || len(got) > lines {
 				t.Fatalf("%d readings of %d whole lines", len(got), lines)
@@ -172,9 +172,9 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// TestCutOffJSON promises that an array that is cut off gives out the elements
-// that came whole, and says why it ended.
-func TestCutOffJSON(t *testing.T) {
+// TestJSON_ReturnsElementsBeforeCut checks that a truncated array gives its complete elements
+// and the cause.
+func TestJSON_ReturnsElementsBeforeCut(t *testing.T) {
 	body := "[" + good + "," + good + "]"
 	for cut := range body {
 		r := io.MultiReader(strings.NewReader(body[:cut]), iotest.ErrReader(errGone))

@@ -15,26 +15,27 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// Columns says what the columns of a CSV body are.
+// Columns defines the meaning of the columns of a CSV body.
 type Columns struct {
-	// Names are the columns' names if there is no header; else it is the
-	// first row.
+	// Names holds the names of the columns. If empty, the first row is the header.
 	Names []string
-	// Time, Device and ID name the columns that hold these; one that is named
-	// must be there. "" is "time" or, if there is none, "timestamp"; "device";
-	// "id". The time may be in capitals, and the device, if none is given for all
-	// rows. All other columns are fields, save "arrived", which answers have;
-	// "fields.time" is the field time, and so on.
+	// Time, Device and ID name the columns of the time, the device and the id.
+	//
+	// A column that is named must exist. The defaults are "time", or "timestamp" if it is
+	// missing, then "device" and "id". The name of the time column may have capitals. So may the
+	// name of the device column, unless a device is given for all rows. All other columns are
+	// fields, except "arrived", which occurs in answers. The prefix "fields." makes any name a
+	// field: "fields.time" is the field time.
 	Time, Device, ID string
-	// Kinds fixes the kind of fields, by column; one that is named must be
-	// there. The cells of others are what they look like: a number, true or
-	// false, a JSON object or array, else a string.
+	// Kinds sets the kind of fields, by column. A column that is named must exist. Without a
+	// kind, the text of a cell determines it: a number, true or false, a JSON object or array,
+	// or else a string.
 	Kinds map[string]varve.Kind
-	// Delimiter separates columns; 0 is a comma.
+	// Delimiter separates columns. 0 means a comma.
 	Delimiter rune
 }
 
-// ParseKind reads the name of a kind of value.
+// ParseKind parses the name of a kind of value.
 func ParseKind(s string) (varve.Kind, error) {
 	for _, k := range []varve.Kind{varve.KindNumber, varve.KindString, varve.KindBool, varve.KindJSON} {
 		if strings.EqualFold(k.String(), s) {
@@ -44,7 +45,7 @@ func ParseKind(s string) (varve.Kind, error) {
 	return 0, fmt.Errorf("kind %q is unknown: use number, string, boolean or json", s)
 }
 
-// csvReader reads a row a reading. An empty cell is no value.
+// csvReader reads one reading per row. An empty cell means that the field is absent.
 type csvReader struct {
 	Defaults
 	Columns
@@ -53,11 +54,11 @@ type csvReader struct {
 	begun bool
 }
 
-// role is what a column is for.
+// role is the meaning of a column.
 type role struct {
 	use  use
 	name string
-	kind varve.Kind // 0: what the cell looks like
+	kind varve.Kind // 0 if the text of the cell determines the kind
 }
 
 type use uint8
@@ -108,7 +109,7 @@ func (c *csvReader) Read(b *Batch) error {
 	return nil
 }
 
-// begin reads the header and gives the columns their roles.
+// begin reads the header and assigns the roles.
 func (c *csvReader) begin() error {
 	c.begun = true
 	if len(c.Names) > 0 {
@@ -135,7 +136,7 @@ func (c *csvReader) assign(names []string) error {
 	device, id := c.DeviceColumn(names, c.Defaults.Device != ""), orDefault(c.Columns.ID, "id")
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return bodyErrorf("column %q is there twice", name)
+			return bodyErrorf("column %q occurs twice", name)
 		}
 		r := role{name: name, kind: c.Kinds[name]}
 		switch name {
@@ -148,7 +149,7 @@ func (c *csvReader) assign(names []string) error {
 		case "arrived":
 			r.use = useNothing
 		default:
-			if reserved(name) { // as an answer names it
+			if reserved(name) { // the name of such a field in an answer
 				r.name = strings.TrimPrefix(name, fieldPrefix)
 			}
 		}
@@ -181,7 +182,7 @@ func (c *csvReader) named(names []string) error {
 	return nil
 }
 
-// list lists columns; quoted, if a terminal could take offence.
+// list returns names of columns as text. It quotes names that a terminal cannot print.
 func list(names []string) string {
 	shown := make([]string, len(names))
 	for i, name := range names {
@@ -192,8 +193,10 @@ func list(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// DeviceColumn returns the one of some columns that holds the device, if any does.
-// In capitals it is one only if no device is given for all rows: it may be a field.
+// DeviceColumn returns the name of the device column, or "device" if none exists.
+//
+// A name with capitals counts only if no device is given for all rows. Otherwise the column may
+// be a field.
 func (c *Columns) DeviceColumn(names []string, given bool) string {
 	switch {
 	case c.Device != "":
@@ -205,8 +208,8 @@ func (c *Columns) DeviceColumn(names []string, given bool) string {
 	}
 }
 
-// among returns how some columns write the first of the words that is among them:
-// as it is, or in capitals. If none is, it is the first word.
+// among returns the first of several words that is the name of a column, as the column spells
+// it. It returns the first word if none is.
 func among(names []string, words ...string) string {
 	for _, word := range words {
 		if slices.Contains(names, word) {
@@ -255,7 +258,7 @@ func (c *csvReader) row(b *Batch, cells [][]byte, line int) {
 	b.reject(verdict)
 }
 
-// cell takes one cell into the reading.
+// cell adds one cell to the reading.
 func (c *csvReader) cell(b *Batch, r *varve.Reading, role *role, cell []byte) (v varve.Verdict) {
 	switch {
 	case role.use == useTime:
@@ -278,8 +281,7 @@ func (c *csvReader) cell(b *Batch, r *varve.Reading, role *role, cell []byte) (v
 	return v
 }
 
-// cellValue returns the value of a cell of a kind, or of the kind that it looks
-// like.
+// cellValue returns the value of a cell. Without a kind, the text determines it.
 func cellValue(cell []byte, kind varve.Kind) (varve.Value, error) {
 	switch kind {
 	case varve.KindNumber:
@@ -326,8 +328,8 @@ func guess(cell []byte) (varve.Value, error) {
 	return textValue(s)
 }
 
-// cellNumber reads a number more freely than JSON has them: +5, .5 and 5. are
-// numbers too. 007 is not: what begins so is a name.
+// cellNumber parses a number in a wider syntax than JSON, which includes +5, .5 and 5. It
+// rejects 007, because such text is a name.
 func cellNumber(cell []byte) (varve.Number, error) {
 	n, err := decimal.Parse(cell)
 	if !errors.Is(err, decimal.ErrSyntax) {
@@ -349,8 +351,7 @@ func cellNumber(cell []byte) (varve.Number, error) {
 	return decimal.Parse(sign + strings.TrimSuffix(s, "."))
 }
 
-// isNaN reports whether a cell is one of the words that programs write for what
-// is no number.
+// isNaN reports whether a cell is a common spelling of an undefined or infinite number.
 func isNaN(cell string) bool {
 	switch strings.ToLower(strings.TrimLeft(cell, "+-")) {
 	case "nan", "inf", "infinity":

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// csvRows are rows below header, between two good ones. Line 1 is the header,
-// and the row begins on line 3.
+// csvRows are rows for header, between two valid rows. The header is line 1, and the row begins
+// on line 3.
 var csvRows = []struct {
 	why, rows, want string
 	says            string
@@ -43,9 +43,9 @@ var csvRows = []struct {
 	{"a quote before a line of 300 KiB", "1475001526000,d1,\"a\n" + repeat("x", 300<<10), "2:ok 3:malformed 4:too_large 5:ok", "not closed"},
 }
 
-// TestRows promises a verdict with the right code and line for each row, and
-// that its neighbours do not feel it, whatever ends a line.
-func TestRows(t *testing.T) {
+// TestCSV_RejectsBadRows checks code and line of the verdict for each row, with any line ending.
+// The neighbors are accepted.
+func TestCSV_RejectsBadRows(t *testing.T) {
 	for _, row := range csvRows {
 		body := header + goodRow + "\n" + row.rows + "\n" + goodRow
 		for name, body := range map[string]string{"LF": body + "\n", "no end": body, "CRLF": strings.ReplaceAll(body, "\n", "\r\n")} {
@@ -67,8 +67,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestCells promises what the cells of a column without a kind are taken for.
-func TestCells(t *testing.T) {
+// TestCSV_GuessesKindOfCells checks the values of cells in a column without a kind.
+func TestCSV_GuessesKindOfCells(t *testing.T) {
 	rows := []struct{ cell, want string }{
 		{"1", "number(1)"}, {"-1.50", "number(-1.50)"}, {"+5", "number(5)"}, {".5", "number(0.5)"}, {"5.", "number(5)"}, {"-.5", "number(-0.5)"},
 		{"1e3", "number(1000)"}, {"007", "string(007)"}, {"1.2.3", "string(1.2.3)"}, {"-", "string(-)"}, {"+-5", "string(+-5)"}, {".", "string(.)"},
@@ -86,8 +86,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestKinds promises that a column's kind is kept to, or the cell rejected.
-func TestKinds(t *testing.T) {
+// TestCSV_AppliesKinds checks that a cell has the kind of its column or is rejected.
+func TestCSV_AppliesKinds(t *testing.T) {
 	rows := []struct {
 		kind       varve.Kind
 		cell, want string
@@ -118,9 +118,9 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestHeaders promises what a header means, and that one without a time or a
-// device is an error of the body that names the columns.
-func TestHeaders(t *testing.T) {
+// TestCSV_AssignsColumnsOfHeader checks the roles of columns. A header without a time or a
+// device is an error of the body that lists the columns.
+func TestCSV_AssignsColumnsOfHeader(t *testing.T) {
 	rows := []struct {
 		why, body string
 		columns   wire.Columns
@@ -177,9 +177,9 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestCapitalDevice: a column Device is the device of its rows only if none is
-// given for all of them.
-func TestCapitalDevice(t *testing.T) {
+// TestCSV_UsesCapitalDeviceColumn checks that a column Device is the device column only if no
+// device is given for all rows.
+func TestCSV_UsesCapitalDeviceColumn(t *testing.T) {
 	const body = "Time,Device,a\n1475001526000,d7,1\n"
 	for device, want := range map[string]string{"": "d7 a=number(1)", "d1": "d1 Device=string(d7) a=number(1)"} {
 		d := defaults()

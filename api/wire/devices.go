@@ -21,18 +21,18 @@ type DevicePut struct {
 type DeviceBody struct {
 	Device string `json:"device"`
 	DevicePut
-	CreatedAt  time.Time  `json:"createdAt" doc:"when it was registered: by hand, or by its first reading"`
-	UpdatedAt  time.Time  `json:"updatedAt" doc:"when it was last changed by hand"`
-	LastSeenAt *time.Time `json:"lastSeenAt" doc:"when a reading arrived; it may lie up to a minute before the last arrival; null: none yet"`
+	CreatedAt  time.Time  `json:"createdAt" doc:"when it was registered: by a request, or by its first reading"`
+	UpdatedAt  time.Time  `json:"updatedAt" doc:"when it was last changed by a request"`
+	LastSeenAt *time.Time `json:"lastSeenAt" doc:"when a reading arrived, to the minute; null if none has arrived"`
 }
 
 // DeviceList is a page of devices.
 type DeviceList struct {
 	Devices []DeviceBody `json:"devices"`
-	Next    string       `json:"next,omitempty" doc:"send it as cursor for the next page; absent at the end"`
+	Next    string       `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
 }
 
-// Deleted names what was deleted.
+// Deleted names the deleted object.
 type Deleted struct {
 	Deleted string `json:"deleted"`
 }

@@ -8,27 +8,28 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// AppendReading appends a reading of a known series as a JSON object:
-// {"time":…,"id":…,"arrived":…,"fields":{…}}.
+// AppendReading appends a reading of a known series as a JSON object.
+//
+// The object is {"time":…,"id":…,"arrived":…,"fields":{…}}.
 func AppendReading(dst []byte, r *varve.Reading) []byte {
 	var w Writer
 	return w.AppendReading(dst, r)
 }
 
-// Writer writes readings one after another, faster than AppendReading. The zero
-// Writer is ready.
+// Writer writes a sequence of readings faster than AppendReading. The zero Writer is ready to
+// use.
 type Writer struct {
 	time, arrived Clock
-	keys          []key // of the fields of the reading before
+	keys          []key // of the fields of the previous reading
 }
 
-// key is a field's name and how it is written.
+// key is the name of a field and its JSON text.
 type key struct {
 	name string
 	text []byte // "name":
 }
 
-// AppendReading appends a reading as the function of that name does.
+// AppendReading appends a reading as the function AppendReading does.
 func (w *Writer) AppendReading(dst []byte, r *varve.Reading) []byte {
 	dst = append(dst, `{"time":"`...)
 	dst = w.time.Append(dst, r.Time)
@@ -53,7 +54,7 @@ func (w *Writer) AppendReading(dst []byte, r *varve.Reading) []byte {
 	return append(dst, '}', '}')
 }
 
-// key returns the name of the i-th field as it is written.
+// key returns the JSON text of the name of the i-th field.
 func (w *Writer) key(i int, name string) []byte {
 	if i == len(w.keys) {
 		w.keys = append(w.keys, key{})
@@ -87,8 +88,7 @@ func AppendValue(dst []byte, v varve.Value) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends a string as JSON, escaping what JSON must have escaped.
-// What is not UTF-8 becomes U+FFFD.
+// AppendString appends a string as JSON with the least escaping. Invalid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0
@@ -134,8 +134,8 @@ type Table struct {
 	Writer
 }
 
-// AppendHeader appends the header: time, id, arrived and the fields. A field of
-// such a name is fields.time and so on, so that no two columns share one.
+// AppendHeader appends the header: time, id, arrived and the fields. A field with one of these
+// names gets the prefix "fields.", so that names are unique.
 func (t *Table) AppendHeader(dst []byte) []byte {
 	dst = append(dst, "time,id,arrived"...)
 	for _, f := range t.Fields {
@@ -150,9 +150,9 @@ func (t *Table) AppendHeader(dst []byte) []byte {
 
 const fieldPrefix = "fields."
 
-// reserved reports whether a column of a field must be named otherwise: as a
-// column that every answer has, or that would be taken for the device's when it
-// is read again, or as the way out of that.
+// reserved reports whether the column of a field needs the prefix. It does if its name belongs
+// to another column, or could be mistaken for the device column, or begins with the prefix
+// itself.
 func reserved(name string) bool {
 	for strings.HasPrefix(name, fieldPrefix) {
 		name = name[len(fieldPrefix):]
@@ -160,9 +160,9 @@ func reserved(name string) bool {
 	return name == "time" || name == "id" || name == "arrived" || strings.EqualFold(name, "device")
 }
 
-// AppendRow appends a reading; a field that it has not is an empty cell. It
-// returns the name of a field that the table has no column for, if there is
-// one.
+// AppendRow appends a reading as a row. A missing field is an empty cell.
+//
+// It returns the name of a field without a column, if the reading has one.
 func (t *Table) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
 	dst = t.time.Append(dst, r.Time)
 	dst = appendCell(append(dst, ','), r.ID.String())
@@ -192,7 +192,7 @@ func appendCellValue(dst []byte, v varve.Value) []byte {
 	return appendCell(dst, v.String())
 }
 
-// appendCell appends a cell, quoted if it must be.
+// appendCell appends a cell, with quotes if needed.
 func appendCell(dst []byte, s string) []byte {
 	if !strings.ContainsAny(s, "\",\r\n") && strings.TrimSpace(s) == s {
 		return append(dst, s...)
@@ -202,7 +202,7 @@ func appendCell(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// FieldSet gathers the names of the fields of readings.
+// FieldSet collects the names of the fields of readings.
 type FieldSet struct {
 	names map[string]bool
 }
@@ -219,7 +219,7 @@ func (s *FieldSet) Add(r *varve.Reading) {
 	}
 }
 
-// Sorted returns the names in order.
+// Sorted returns the collected names in order.
 func (s *FieldSet) Sorted() []string {
 	names := make([]string, 0, len(s.names))
 	for name := range s.names {
@@ -229,8 +229,8 @@ func (s *FieldSet) Sorted() []string {
 	return names
 }
 
-// AppendSubmission appends a reading as it is sent to a stream: with its
-// device, and with its id if it has one.
+// AppendSubmission appends a reading as the JSON object of a request, with its device and its
+// id.
 func AppendSubmission(dst []byte, r *varve.Reading) []byte {
 	dst = AppendString(append(dst, `{"device":`...), r.Device)
 	dst = append(dst, `,"time":"`...)

@@ -41,7 +41,7 @@ func anyValue(t *rapid.T) varve.Value {
 	}
 }
 
-// anyReading draws a reading of acme/weather/d1 as it comes out of a store.
+// anyReading draws a reading of acme/weather/d1 in its stored form.
 func anyReading(t *rapid.T) varve.Reading {
 	r := varve.Reading{
 		Series:  varve.Series{Tenant: "acme", Stream: "weather", Device: "d1"},
@@ -67,9 +67,9 @@ func anyReading(t *rapid.T) varve.Reading {
 	return r
 }
 
-// TestAnswersComeBack promises that an answer, read by a client or sent to a
-// stream again, is the same readings, digit for digit.
-func TestAnswersComeBack(t *testing.T) {
+// TestAnswers_RoundTrip checks that an answer gives the same readings to a client, and to a
+// stream that receives them. Digits are equal.
+func TestAnswers_RoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := rapid.SliceOfN(rapid.Custom(anyReading), 1, 5).Draw(t, "readings")
 		var w wire.Writer
@@ -100,10 +100,9 @@ func TestAnswersComeBack(t *testing.T) {
 	})
 }
 
-// TestTablesComeBack promises the same of CSV whose columns have their kinds.
-// Left out here are empty texts, which are empty cells there, and so no values,
-// and fields that are named as the columns which every table has.
-func TestTablesComeBack(t *testing.T) {
+// TestTables_RoundTrip checks the same for CSV with kinds of columns. It omits empty texts,
+// which are absent values in CSV, and fields with reserved names.
+func TestTables_RoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := rapid.SliceOfN(rapid.Custom(anyReading), 1, 5).Draw(t, "readings")
 		var set wire.FieldSet
@@ -144,9 +143,8 @@ func TestTablesComeBack(t *testing.T) {
 	})
 }
 
-// TestMissingColumn promises that a table says which field it has no column
-// for, wherever the field stands.
-func TestMissingColumn(t *testing.T) {
+// TestTable_ReportsMissingColumn checks the name of a field without a column, at any position.
+func TestTable_ReportsMissingColumn(t *testing.T) {
 	r := varve.Reading{Fields: []varve.Field{{Name: "b", Value: varve.IntValue(1)}, {Name: "d", Value: varve.IntValue(2)}}}
 	rows := []struct{ columns, missing, cells string }{
 		{"b d", "", ",1,2"}, {"a b c d e", "", ",,1,,2,"}, {"b", "d", ",1"}, {"d", "b", ",2"}, {"c", "d", ","}, {"", "b", ""}, {"e", "d", ","},
@@ -161,9 +159,9 @@ func TestMissingColumn(t *testing.T) {
 	}
 }
 
-// TestStrings promises strings that any JSON parser reads as they are, and that
-// what is not UTF-8 does not spoil an answer.
-func TestStrings(t *testing.T) {
+// TestAppendString_WritesValidJSON checks that JSON parsers restore any string, and that invalid
+// UTF-8 does not break an answer.
+func TestAppendString_WritesValidJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))
 		if rapid.Bool().Draw(t, "text") {
@@ -183,8 +181,8 @@ func TestStrings(t *testing.T) {
 	})
 }
 
-// TestBadAnswers promises an error for an answer that is not one.
-func TestBadAnswers(t *testing.T) {
+// TestAnswerReader_RejectsOtherBodies checks the error for a body that is not an answer.
+func TestAnswerReader_RejectsOtherBodies(t *testing.T) {
 	series := varve.Series{Tenant: "acme", Stream: "weather", Device: "d1"}
 	for _, text := range []string{"", "null", "{", `{"time":1}`, `{"time":"2026-01-01T00:00:00Z","arrived":7,"fields":{}}`, `{"time":"x"}`} {
 		if r, err := wire.ParseAnswer([]byte(text), series); err == nil {
@@ -198,9 +196,9 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-// TestFieldsNamedAsColumns promises that no two columns of an answer share a
-// name, and that fields come back under their own.
-func TestFieldsNamedAsColumns(t *testing.T) {
+// TestTable_RenamesReservedFields checks that column names are unique, and that fields regain
+// their names.
+func TestTable_RenamesReservedFields(t *testing.T) {
 	names := []string{"arrived", "fields.id", "fields.x", "id", "time", "times"}
 	table := wire.Table{Fields: names}
 	out := string(table.AppendHeader(nil))

@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestFormatOf promises which types are readings and that parameters and case
-// do not matter; what clients send when they are told nothing is JSON.
-func TestFormatOf(t *testing.T) {
+// TestFormatOf_RecognizesMediaTypes checks the media types of readings, without regard to
+// parameters and case. The default types of HTTP clients mean JSON.
+func TestFormatOf_RecognizesMediaTypes(t *testing.T) {
 	rows := map[string]wire.Format{
 		"": wire.JSON, "application/json": wire.JSON, "Application/JSON; charset=utf-8": wire.JSON, "text/plain": wire.JSON,
 		"application/x-www-form-urlencoded": wire.JSON, "application/octet-stream": wire.JSON,
@@ -35,9 +35,9 @@ func TestFormatOf(t *testing.T) {
 	}
 }
 
-// TestStatuses promises that a client finds the kind of failure that the server
-// had, and a way to tell what may be tried again.
-func TestStatuses(t *testing.T) {
+// TestStatusOf_PreservesFailure checks that a client finds the kind of the server's failure, and
+// whether a retry is useful.
+func TestStatusOf_PreservesFailure(t *testing.T) {
 	for _, f := range []varve.Failure{varve.Internal, varve.Invalid, varve.NotFound, varve.Conflict, varve.Busy, varve.Unavailable} {
 		if got := wire.FailureOfStatus(wire.StatusOf(f)); got != f {
 			t.Errorf("failure %d is status %d, which is failure %d", f, wire.StatusOf(f), got)
@@ -54,9 +54,9 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestManyBatches promises that a body longer than a batch comes out whole, with
-// the lines counted on.
-func TestManyBatches(t *testing.T) {
+// TestReader_CountsLinesAcrossBatches checks that a body longer than a batch is complete, with
+// continuous line numbers.
+func TestReader_CountsLinesAcrossBatches(t *testing.T) {
 	n := 2*wire.BatchReadings + 7
 	bodies := map[wire.Format]string{
 		wire.NDJSON: strings.Repeat(good+"\n", n), wire.CSV: header + strings.Repeat(goodRow+"\n", n), wire.JSON: "[" + strings.Repeat(good+",", n-1) + good + "]",
@@ -75,9 +75,9 @@ func TestManyBatches(t *testing.T) {
 	}
 }
 
-// TestNamesAreKeptBriefly promises that readings with ever new or over-long
-// names are told apart all the same, batch after batch.
-func TestNamesAreKeptBriefly(t *testing.T) {
+// TestReader_SeparatesManyNames checks that readings with many distinct or very long names stay
+// distinct, batch after batch.
+func TestReader_SeparatesManyNames(t *testing.T) {
 	var body strings.Builder
 	n := 20_000
 	for i := range n {
@@ -102,9 +102,9 @@ func TestNamesAreKeptBriefly(t *testing.T) {
 	}
 }
 
-// TestLongNamesAreNotKept promises that names which are rejected for their length
-// leave nothing in the memory that serves body after body.
-func TestLongNamesAreNotKept(t *testing.T) {
+// TestReader_ReleasesLongNames checks that names that are too long are not kept in reused
+// memory.
+func TestReader_ReleasesLongNames(t *testing.T) {
 	mem, b := new(wire.Memory), new(wire.Batch)
 	heap := func() uint64 {
 		runtime.GC()

@@ -11,13 +11,11 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// fuzzLimit bounds inputs: what is longer is slow to read byte by byte, and
-// finds nothing else.
+// fuzzLimit bounds inputs. Longer ones are slow to read byte by byte, and find nothing else.
 const fuzzLimit = 4 << 10
 
-// checkBody promises of any body: verdicts that can be shown, the same ones in
-// whatever pieces it comes or is cut into, and that each reading which is
-// accepted can be sent and answered again, and is the same.
+// checkBody checks any body in any pieces. Its verdicts are printable and do not depend on the
+// pieces. An accepted reading can be sent and answered without a change.
 func checkBody(t tester, f wire.Format, body string, c wire.Columns) {
 	t.Helper()
 	drained := func(r io.Reader) ([]outcome, error) {
@@ -40,7 +38,7 @@ func checkBody(t tester, f wire.Format, body string, c wire.Columns) {
 	}
 }
 
-// checkAccepted promises that a reading comes back from what is written of it.
+// checkAccepted checks that the written forms of a reading restore it.
 func checkAccepted(t tester, r *varve.Reading) {
 	t.Helper()
 	sent := mustRead(t, wire.JSON, string(wire.AppendSubmission(nil, r)))
@@ -91,8 +89,7 @@ func FuzzNDJSON(f *testing.F) {
 	})
 }
 
-// FuzzCSV has two flags besides: whether the columns are named, and which kind
-// column a has.
+// FuzzCSV has two further arguments: whether the columns are named, and the kind of column a.
 func FuzzCSV(f *testing.F) {
 	for i, row := range csvRows {
 		rows := row.rows[:min(len(row.rows), 300)]
@@ -116,9 +113,8 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// FuzzTime promises that a time which is accepted is one that can be, is read
-// alike as a text and inside a reading, and comes back from what is written of
-// it.
+// FuzzTime checks that an accepted time is valid, has the same value as a text and in a reading,
+// and is restored from its written form.
 func FuzzTime(f *testing.F) {
 	for _, row := range times {
 		f.Add(row.text, int64(row.format.Precision), row.format.Location != nil)

@@ -11,15 +11,14 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// tester is what a test, a fuzz target and a property have in common.
+// tester is the part that a test, a fuzz target and a property share.
 type tester interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// good is a reading that nothing is wrong with, as an object and as a row below
-// header.
+// good is a valid reading, as an object and as a row for header.
 const (
 	good    = `{"device":"d1","time":1475001526000,"fields":{"a":1}}`
 	header  = "time,device,a\n"
@@ -28,16 +27,14 @@ const (
 
 func defaults() wire.Defaults { return wire.Defaults{Tenant: "acme", Stream: "weather"} }
 
-// outcome is what became of one reading of a body, once it was brought into
-// its normal form.
+// outcome is the result for one normalized reading of a body.
 type outcome struct {
 	line    int
 	reading varve.Reading
 	verdict varve.Verdict
 }
 
-// String shows everything about a reading that is good, and the code of one
-// that is not.
+// String returns all parts of a valid reading, or the code of an invalid one.
 func (o outcome) String() string {
 	if o.verdict.Outcome == varve.Rejected {
 		return string(o.verdict.Code)
@@ -45,7 +42,7 @@ func (o outcome) String() string {
 	return show(&o.reading)
 }
 
-// show writes a reading out whole, digits included.
+// show returns a reading as text, with the scale of numbers.
 func show(r *varve.Reading) string {
 	s := fmt.Sprintf("%s %d #%s", r.Series, r.Time.UnixNano(), r.ID)
 	if !r.Arrived.IsZero() {
@@ -57,7 +54,7 @@ func show(r *varve.Reading) string {
 	return s
 }
 
-// batchOutcomes takes the outcomes out of a batch, whose memory is used again.
+// batchOutcomes copies the outcomes of a batch, whose memory is reused.
 func batchOutcomes(b *wire.Batch) []outcome {
 	var all []outcome
 	for i := range b.Readings {
@@ -70,7 +67,7 @@ func batchOutcomes(b *wire.Batch) []outcome {
 	return all
 }
 
-// drain reads a body to its end with memory and a batch of the caller's.
+// drain reads a body to its end with the given memory and batch.
 func drain(mem *wire.Memory, b *wire.Batch, f wire.Format, body io.Reader, d wire.Defaults, c wire.Columns) ([]outcome, error) {
 	r, err := wire.NewReader(mem, f, body, d, c)
 	if err != nil {
@@ -95,7 +92,7 @@ func read(f wire.Format, body string) ([]outcome, error) {
 	return drain(new(wire.Memory), new(wire.Batch), f, strings.NewReader(body), defaults(), wire.Columns{})
 }
 
-// mustRead is read of a body that can be read to its end.
+// mustRead reads a body that must not fail.
 func mustRead(t tester, f wire.Format, body string) []outcome {
 	t.Helper()
 	all, err := read(f, body)
@@ -105,7 +102,7 @@ func mustRead(t tester, f wire.Format, body string) []outcome {
 	return all
 }
 
-// readCSV reads a CSV body with columns of its own.
+// readCSV reads a CSV body with the given columns.
 func readCSV(t tester, body string, d wire.Defaults, c wire.Columns) []outcome {
 	t.Helper()
 	all, err := drain(new(wire.Memory), new(wire.Batch), wire.CSV, strings.NewReader(body), d, c)
@@ -115,7 +112,7 @@ func readCSV(t tester, body string, d wire.Defaults, c wire.Columns) []outcome {
 	return all
 }
 
-// codes sums outcomes up: line:ok or line:code for each.
+// codes returns line:ok or line:code for each outcome.
 func codes(all []outcome) string {
 	var parts []string
 	for _, o := range all {
@@ -128,7 +125,7 @@ func codes(all []outcome) string {
 	return strings.Join(parts, " ")
 }
 
-// texts shows outcomes one by one, without their lines.
+// texts returns outcomes as texts without line numbers.
 func texts(all []outcome) []string {
 	var list []string
 	for _, o := range all {
@@ -137,7 +134,7 @@ func texts(all []outcome) []string {
 	return list
 }
 
-// sameTexts compares what was read with what should be, one by one.
+// sameTexts compares two lists of texts.
 func sameTexts(t tester, got, want []string) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {
@@ -150,7 +147,7 @@ func sameTexts(t tester, got, want []string) {
 	}
 }
 
-// fields shows the fields of a reading: a=number(1) b=string(x).
+// fields returns the fields of a reading as text: a=number(1) b=string(x).
 func fields(r *varve.Reading) string {
 	var parts []string
 	for _, f := range r.Fields {
@@ -159,11 +156,10 @@ func fields(r *varve.Reading) string {
 	return strings.Join(parts, " ")
 }
 
-// maxMessage bounds what a verdict says: thousands of them stand in one answer.
+// maxMessage bounds the message of a verdict, because an answer may contain thousands.
 const maxMessage = 400
 
-// checkMessages fails if a verdict says nothing, or too much, or what no
-// terminal can show.
+// checkMessages fails if the message of a verdict is empty, too long or not printable.
 func checkMessages(t tester, all []outcome) {
 	t.Helper()
 	for i, o := range all {
@@ -177,10 +173,10 @@ func checkMessages(t tester, all []outcome) {
 	}
 }
 
-// repeat is strings.Repeat, shorter to read in tables.
+// repeat is a short name of strings.Repeat, for tables.
 func repeat(s string, n int) string { return strings.Repeat(s, n) }
 
-// object is a reading of device d1 with the given fields.
+// object returns a reading of device d1 with the given fields.
 func object(fields string) string {
 	return `{"device":"d1","time":1475001526000,"fields":` + fields + `}`
 }

@@ -15,33 +15,32 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// Defaults are what a reading gets that does not say otherwise.
+// Defaults holds the values for readings that have none of their own.
 type Defaults struct {
 	Tenant, Stream string
-	Device         string // of readings without a device; "": they must have one
+	Device         string // of readings without a device; if empty, each reading must have one
 	Time           TimeFormat
 }
 
-// object reads readings that are JSON objects:
+// object parses readings that are JSON objects:
 //
 //	{"device": "sensor_01", "time": "2026-04-20T14:00:00Z", "id": "…", "fields": {"temperature": 22.4}}
 //
-// The id is optional. A member "arrived", which answers have, is skipped: when
-// a reading arrived is for the server to say. A field that is null is as good
-// as absent.
+// The id is optional. A member "arrived", as in answers, is skipped, because the server sets the
+// arrival. A field that is null is absent.
 type object struct {
 	Defaults
 	dec      jx.Decoder
 	seen     memberSet
-	unpaired bool // half a surrogate pair is somewhere in it
-	answers  bool // take the arrival from the object: it is an answer, not a request
+	unpaired bool // the text contains half of a surrogate pair
+	answers  bool // reads the arrival, because the object belongs to an answer
 }
 
-// memberSet tells which members an object has had.
+// memberSet records which members of an object were read.
 type memberSet struct{ device, time, id, fields bool }
 
-// into reads one object into the batch, as a new reading. It returns false if
-// the object is not even JSON; then the batch has its verdict as well.
+// into parses one object as a new reading of the batch. It returns false if the text is not
+// JSON; the reading has its verdict then, too.
 func (o *object) into(b *Batch, text []byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
@@ -64,10 +63,10 @@ func (o *object) into(b *Batch, text []byte, line int) bool {
 		return false
 	}
 	if !o.seen.time {
-		note(varve.Reject(varve.CodeTimeMissing, `there is no "time"`))
+		note(varve.Reject(varve.CodeTimeMissing, `"time" is missing`))
 	}
 	if r.Device == "" && verdict.Code != varve.CodeDeviceInvalid {
-		note(varve.Reject(varve.CodeDeviceInvalid, `there is no "device"`))
+		note(varve.Reject(varve.CodeDeviceInvalid, `"device" is missing`))
 	}
 	if o.unpaired {
 		note(varve.Reject(varve.CodeMalformed, "not a JSON object: %s", errSurrogate))
@@ -76,11 +75,11 @@ func (o *object) into(b *Batch, text []byte, line int) bool {
 	return true
 }
 
-// member reads one member of the object.
+// member parses one member of the object.
 func (o *object) member(b *Batch, r *varve.Reading, d *jx.Decoder, key []byte, note func(varve.Verdict)) error {
 	twice := func(seen *bool) {
 		if *seen {
-			note(varve.Reject(varve.CodeMalformed, "%q is there twice", key))
+			note(varve.Reject(varve.CodeMalformed, "%q occurs twice", key))
 		}
 		*seen = true
 	}
@@ -212,8 +211,8 @@ func (o *object) fields(b *Batch, d *jx.Decoder, note func(varve.Verdict)) error
 	})
 }
 
-// jsonValue reads a field's value; none for null. err means that the text is
-// not JSON, wrong that the value cannot be stored.
+// jsonValue parses the value of a field. It returns the zero Value for null. If err is set, the
+// text is not JSON; if wrong is set, the value cannot be stored.
 func jsonValue(d *jx.Decoder) (v varve.Value, err, wrong error) {
 	switch d.Next() {
 	case jx.Number:
@@ -246,14 +245,14 @@ func jsonValue(d *jx.Decoder) (v varve.Value, err, wrong error) {
 		v, wrong = metadata(raw)
 		return v, nil, wrong
 	default:
-		return v, d.Skip(), nil // says what is wrong, and where
+		return v, d.Skip(), nil // returns the error of the decoder
 	}
 }
 
 var errNotUTF8 = errors.New("not valid UTF-8")
 
-// textValue returns a text as a value. What is not UTF-8 could not be given back
-// as it came.
+// textValue returns a text as a value. It rejects invalid UTF-8, which could not be returned
+// unchanged.
 func textValue(s string) (varve.Value, error) {
 	if !utf8.ValidString(s) {
 		return varve.Value{}, errNotUTF8
@@ -272,7 +271,7 @@ func metadata(text []byte) (varve.Value, error) {
 	return varve.JSONValue(text)
 }
 
-// malformed says why a text is not a reading.
+// malformed returns the verdict on a text that is not a reading.
 func malformed(text []byte, err error) varve.Verdict {
 	for _, word := range []string{"NaN", "Infinity", "Inf"} {
 		if at, ok := place(err); ok && at <= len(text) && bytes.HasPrefix(text[at:], []byte(word)) {
@@ -282,7 +281,7 @@ func malformed(text []byte, err error) varve.Verdict {
 	return varve.Reject(varve.CodeMalformed, "not a JSON object: %s", tidy(err))
 }
 
-// innermost returns the first of a chain of errors, which says what is wrong.
+// innermost returns the first error of a chain.
 func innermost(err error) error {
 	for {
 		inner := errors.Unwrap(err)
@@ -293,7 +292,7 @@ func innermost(err error) error {
 	}
 }
 
-// place returns where in the text the decoder stopped, if it says so.
+// place returns the offset at which the decoder stopped, if its error contains one.
 func place(err error) (int, bool) {
 	msg := innermost(err).Error()
 	i := strings.LastIndex(msg, " at ")
@@ -304,7 +303,7 @@ func place(err error) (int, bool) {
 	return at, err == nil && at >= 0
 }
 
-// tidy shortens the decoder's messages to what is wrong.
+// tidy returns the problem in an error of the decoder.
 func tidy(err error) string {
 	if err = innermost(err); errors.Is(err, io.ErrUnexpectedEOF) {
 		return "it ends too early (unexpected EOF)"

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// KeyDraft is an API key that is to be made.
+// KeyDraft is the body of a request to create an API key.
 type KeyDraft struct {
 	Name              string     `json:"name,omitempty" maxLength:"100" doc:"for people"`
 	Tenant            string     `json:"tenant,omitempty" doc:"tenant of the key; default: the tenant of the key that creates it"`
@@ -12,7 +12,7 @@ type KeyDraft struct {
 	ReadingsPerSecond float64    `json:"readings_per_second,omitempty" doc:"submitted, at most so many, in each process; default: no bound"`
 }
 
-// KeyInfo is an API key as it is listed.
+// KeyInfo describes an API key without its secret.
 type KeyInfo struct {
 	ID                string     `json:"id"`
 	Tenant            string     `json:"tenant"`
@@ -22,17 +22,17 @@ type KeyInfo struct {
 	RequestsPerSecond float64    `json:"requests_per_second,omitempty"`
 	ReadingsPerSecond float64    `json:"readings_per_second,omitempty"`
 	Created           time.Time  `json:"created"`
-	Expires           *time.Time `json:"expires" doc:"null: never"`
-	Revoked           *time.Time `json:"revoked" doc:"null: it is not"`
+	Expires           *time.Time `json:"expires" doc:"null means never"`
+	Revoked           *time.Time `json:"revoked" doc:"null if it is not revoked"`
 }
 
-// NewKey is an API key that was just made.
+// NewKey is an API key with its secret, in the answer to its creation.
 type NewKey struct {
 	KeyInfo
-	Key string `json:"key" doc:"the key itself: it is shown this once, and kept nowhere"`
+	Key string `json:"key" doc:"the secret: it is shown only once, and never stored"`
 }
 
-// KeyList is the API keys.
+// KeyList lists API keys.
 type KeyList struct {
 	Keys []KeyInfo `json:"keys"`
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// LogPost is an entry of a device's log as it is sent.
+// LogPost is the body of a request to add an entry to a device log.
 type LogPost struct {
 	Time        json.RawMessage `json:"time" doc:"RFC 3339, or a number of milliseconds since 1970"`
 	ID          string          `json:"id,omitempty" doc:"optional; without one, the same content at the same time is the same entry, and with one, other content is a conflict"`
@@ -16,7 +16,7 @@ type LogPost struct {
 	Attributes  json.RawMessage `json:"attributes,omitempty" doc:"a JSON object of anything else, up to 8 KiB"`
 }
 
-// LogBody is an entry of a device's log.
+// LogBody is an entry of a device log.
 type LogBody struct {
 	Device      string          `json:"device"`
 	Time        time.Time       `json:"time"`
@@ -33,12 +33,12 @@ type LogBody struct {
 type LogAnswer struct {
 	Verdict string   `json:"verdict" enum:"stored,duplicate,conflict" doc:"duplicate: the entry existed already; conflict: its id is stored with other content"`
 	Message string   `json:"message,omitempty" doc:"of a conflict: both contents, and the remedy"`
-	Log     LogBody  `json:"log" doc:"the entry that is stored"`
-	Sent    *LogBody `json:"sent,omitempty" doc:"of a conflict: the entry that was sent, and is not stored"`
+	Log     LogBody  `json:"log" doc:"the stored entry"`
+	Sent    *LogBody `json:"sent,omitempty" doc:"of a conflict: the submitted entry, which is not stored"`
 }
 
 // LogList is a page of entries.
 type LogList struct {
 	Logs []LogBody `json:"logs"`
-	Next string    `json:"next,omitempty" doc:"send it as cursor for the next page; absent at the end"`
+	Next string    `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// ndjson reads an object a line. A line that is no object is one malformed
-// reading, and the next line is read as if nothing had been.
+// ndjson parses one object per line. A line that is not an object is one malformed reading, and
+// the next line is read.
 type ndjson struct {
 	window *window
 	object *object
@@ -31,7 +31,7 @@ func (n *ndjson) Read(b *Batch) error {
 			}
 			continue
 		case err != nil && !errors.Is(err, io.EOF):
-			return err // and what there is of the line may be half a reading
+			return err // the rest of the line may be a partial reading
 		}
 		if object := trimBlanks(text); len(object) > 0 {
 			n.object.into(b, object, line)

@@ -11,7 +11,7 @@ type Problem struct {
 	Title  string          `json:"title"`
 	Status int             `json:"status"`
 	Detail string          `json:"detail"`
-	Code   string          `json:"code,omitempty"` // damaged; else none
+	Code   string          `json:"code,omitempty"` // damaged, or empty
 	Errors []ProblemDetail `json:"errors,omitempty"`
 	// Tally counts the verdicts before a write failed.
 	*varve.Tally
@@ -23,7 +23,7 @@ type ProblemDetail struct {
 	Message  string `json:"message"`
 }
 
-// statuses maps kinds of failure to HTTP, and FailureOfStatus maps them back.
+// statuses maps kinds of failure to HTTP statuses. FailureOfStatus reverses it.
 var statuses = map[varve.Failure]int{
 	varve.Internal:    http.StatusInternalServerError,
 	varve.Invalid:     http.StatusBadRequest,
@@ -37,7 +37,7 @@ var statuses = map[varve.Failure]int{
 // CodeDamaged is the code of failures because of damaged data.
 const CodeDamaged = "damaged"
 
-// StatusOf returns the status of a kind of failure.
+// StatusOf returns the HTTP status of a kind of failure.
 func StatusOf(f varve.Failure) int {
 	if f == varve.Damaged {
 		return http.StatusInternalServerError
@@ -45,7 +45,7 @@ func StatusOf(f varve.Failure) int {
 	return statuses[f]
 }
 
-// FailureOfStatus maps a status back to the kind of failure that it was.
+// FailureOfStatus returns the kind of failure for an HTTP status.
 func FailureOfStatus(status int) varve.Failure {
 	switch status {
 	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,

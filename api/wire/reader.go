@@ -8,14 +8,14 @@ import (
 	"github.com/go-faster/jx"
 )
 
-// Format is a form of readings.
+// Format is a format of readings.
 type Format uint8
 
-// The forms.
+// The formats.
 const (
 	JSON   Format = iota + 1 // an object or an array of objects
-	NDJSON                   // an object a line
-	CSV                      // a row a reading, below a header
+	NDJSON                   // one object per line
+	CSV                      // one reading per row, after a header
 )
 
 func (f Format) String() string {
@@ -31,7 +31,7 @@ func (f Format) String() string {
 	}
 }
 
-// MediaType returns the media type of the form.
+// MediaType returns the media type of the format.
 func (f Format) MediaType() string {
 	switch f {
 	case NDJSON:
@@ -76,7 +76,7 @@ func bodyErrorf(format string, args ...any) error {
 	return &BodyError{Message: fmt.Sprintf(format, args...)}
 }
 
-// Reader takes readings out of a body.
+// Reader reads the readings of a body.
 type Reader interface {
 	// Read adds readings to the batch until it is full. At the end of the body the
 	// error is io.EOF. Any other error, a BodyError or an error of the body, ends
@@ -94,8 +94,8 @@ type Memory struct {
 	second jx.Decoder
 }
 
-// NewReader returns a reader of a body in a form, which works in mem until it
-// is used no more. Columns is for CSV.
+// NewReader returns a reader of a body in a format. The reader uses mem until its last call.
+// Columns applies to CSV.
 func NewReader(mem *Memory, f Format, body io.Reader, d Defaults, columns Columns) (Reader, error) {
 	mem.object.Defaults = d
 	switch f {

@@ -24,7 +24,7 @@ type RollupField struct {
 	Last  RollupPoint     `json:"last" doc:"by event time"`
 }
 
-// RollupPoint is one of the readings, and its number.
+// RollupPoint is one reading with its number.
 type RollupPoint struct {
 	Time  string          `json:"time" format:"date-time"`
 	ID    string          `json:"id"`
@@ -43,7 +43,7 @@ type Rebuilt struct {
 	Left  int `json:"left" doc:"unchanged hours: readings are gone that are needed to recount them"`
 }
 
-// AppendRollups appends a page as JSON.
+// AppendRollups appends a page of roll-ups as JSON.
 func AppendRollups(dst []byte, p *rollup.Page) []byte {
 	dst = append(dst, `{"rollups":[`...)
 	for i := range p.Rollups {

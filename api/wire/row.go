@@ -6,27 +6,28 @@ import (
 	"io"
 )
 
-// Why a line is no row of CSV.
+// Reasons for which a line is not a row of CSV.
 var (
 	errOpenQuote  = errors.New("a quote is not closed")
 	errStrayQuote = errors.New("a quote stands inside a cell: double it and quote the whole cell")
 )
 
-// rowReader splits a CSV body into rows. A quoted cell may span lines; but if
-// taking it so makes no row, its first line alone is at fault, and reading goes
-// on with the next: a quote that somebody forgot costs one row, not all that
-// follow.
+// rowReader splits a CSV body into rows. A quoted cell may span lines.
+//
+// If the lines do not form a row, only the first one is invalid, and the next line begins a row.
+// So an unclosed quote costs one row, not the rest of the body.
 type rowReader struct {
 	window *window
 	comma  []byte
 	cells  [][]byte
-	spare  []byte // unescaped cells
+	spare  []byte // memory of unescaped cells
 }
 
-// next returns the cells of the next row that is not blank, and the line on
-// which it begins; they are good until the next call. Columns is how many there
-// should be, or 0. bad says why the line is no row. At the end of the body err
-// is io.EOF, and there is no row.
+// next returns the cells of the next row that is not blank, and its first line. They are valid
+// until the next call.
+//
+// Columns is the expected number of cells, or 0. If bad is set, it is the reason for which the
+// line is not a row. At the end of the body, err is io.EOF.
 func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error) {
 	for {
 		if err := r.window.skipBlankLines(); err != nil {
@@ -76,7 +77,7 @@ func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 		}
 		break
 	}
-	// The window may have moved; the line is still its beginning.
+	// The window may have moved, but it still begins with the line.
 	return len(first), errOpenQuote
 }
 
@@ -113,7 +114,7 @@ func (r *rowReader) split(text []byte) error {
 	}
 }
 
-// quoted reads a cell up to its closing quote, and returns what follows.
+// quoted reads a cell up to its closing quote, and returns the rest of the text.
 func (r *rowReader) quoted(text []byte) (cell, rest []byte, err error) {
 	from := len(r.spare)
 	for {

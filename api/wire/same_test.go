@@ -8,9 +8,9 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestOneReadingInEveryForm promises that identity does not depend on the form
-// in which a reading came, or on the order of its fields.
-func TestOneReadingInEveryForm(t *testing.T) {
+// TestContentID_IsEqualInAllFormats checks that identity depends neither on the format of a
+// reading nor on the order of its fields.
+func TestContentID_IsEqualInAllFormats(t *testing.T) {
 	object := `{"device":"d1","time":1475001526000,"fields":{"temperature":22.40,"ok":true,"note":"a,\"b\"\n","meta":{"z":1.0,"a":[1,2]}}}`
 	turned := `{"fields":{"meta":{"a":[1,2.0],"z":1},"note":"a,\u0022b\u0022\n","ok":true,"temperature":22.4},"time":"2016-09-27T20:38:46+02:00","device":"d1"}`
 	forms := []struct {
@@ -50,9 +50,9 @@ func TestOneReadingInEveryForm(t *testing.T) {
 	}
 }
 
-// TestDifferentReadingsDiffer promises that what looks alike when it is strung
-// together has different ids.
-func TestDifferentReadingsDiffer(t *testing.T) {
+// TestContentID_SeparatesSimilarReadings checks readings that are equal if their parts are
+// joined.
+func TestContentID_SeparatesSimilarReadings(t *testing.T) {
 	bodies := []string{
 		`{"a":"1","b":"23"}`, `{"a":"12","b":"3"}`, `{"a":1,"b":"23"}`, `{"ab":"123"}`, `{"a":"1"}`, `{"a":1}`,
 		`{"a":true}`, `{"a":"true"}`, `{"a":[]}`, `{"a":"[]"}`, `{"a":{}}`, `{"a":""}`, `{"a":0}`, `{"a":false}`,
@@ -72,9 +72,9 @@ func TestDifferentReadingsDiffer(t *testing.T) {
 	}
 }
 
-// TestNumbersKeepTheirDigits promises that no number passes through a float,
-// and that its spelling does not make another reading of it.
-func TestNumbersKeepTheirDigits(t *testing.T) {
+// TestReader_KeepsDigitsOfNumbers checks that numbers do not pass through a float, and that
+// their notation does not change identity.
+func TestReader_KeepsDigitsOfNumbers(t *testing.T) {
 	rows := []struct{ sent, kept, same string }{
 		{"22.40", "22.40", "22.4"},
 		{"0.1", "0.1", "1e-1"},
@@ -100,9 +100,9 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 	}
 }
 
-// TestClientIDs promises that an id that was sent is kept, and that an id of an
-// answer stands for the very same reading when it is sent again.
-func TestClientIDs(t *testing.T) {
+// TestReader_KeepsClientIDs checks that an id is kept, and that the id of an answer restores the
+// identity of its reading.
+func TestReader_KeepsClientIDs(t *testing.T) {
 	hashed := mustRead(t, wire.NDJSON, good)[0].reading.ID
 	rows := []struct {
 		why, json, csv string

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Piece is a part of a file that can be sent as a body of its own.
+// Piece is a part of a file that can be sent as a separate body.
 type Piece struct {
 	Data     []byte
 	Ends     []int // of each reading in Data
@@ -19,22 +19,22 @@ type Piece struct {
 	LineNext int64 // on which the reading after the last begins
 	Rejects  []PieceReject
 
-	places []readingPlace // in the file, of each reading, if this is some of another piece
+	places []readingPlace // set if the piece contains selected readings of another piece
 }
 
-// readingPlace is where a reading is in its file.
+// readingPlace is the position of a reading in its file.
 type readingPlace struct{ index, line int64 }
 
-// PieceReject is a reading that cannot be sent at all.
+// PieceReject is a reading that cannot be sent.
 type PieceReject struct {
 	Index, Line int64 // in the file
 	Verdict     varve.Verdict
 }
 
-// Len returns the number of readings in the piece that can be sent.
+// Len returns the number of readings in the piece.
 func (p *Piece) Len() int { return len(p.Ends) }
 
-// span is where a reading is in Data, with the blank lines before it.
+// span returns the range of a reading in Data, including blank lines before it.
 func (p *Piece) span(i int) (from, to int) {
 	if i == 0 {
 		return p.Begin, p.Ends[0]
@@ -42,14 +42,13 @@ func (p *Piece) span(i int) (from, to int) {
 	return p.Ends[i-1], p.Ends[i]
 }
 
-// Text returns a reading as it stands in the file.
+// Text returns the text of a reading in the file.
 func (p *Piece) Text(i int) []byte {
 	from, to := p.span(i)
 	return bytes.Trim(p.Data[from:to], "\r\n")
 }
 
-// Where returns a reading's index in the file, and the line on which it begins;
-// 0 in JSON.
+// Where returns the index of a reading in the file and its first line. The line is 0 in JSON.
 func (p *Piece) Where(i int) (index, line int64) {
 	if p.places != nil {
 		return p.places[i].index, p.places[i].line
@@ -62,8 +61,7 @@ func (p *Piece) Where(i int) (index, line int64) {
 	return index, p.Line + int64(bytes.Count(p.Data[p.Begin:begin], []byte{'\n'}))
 }
 
-// Only returns a piece with some of the readings, by their place in this one.
-// Where they are in the file stays known.
+// Only returns a piece with the selected readings. Their places in the file are kept.
 func (p *Piece) Only(which []int) Piece {
 	q := Piece{Data: bytes.Clone(p.Data[:p.Begin]), Begin: p.Begin, First: p.First, Line: p.Line}
 	for _, i := range which {
@@ -74,21 +72,21 @@ func (p *Piece) Only(which []int) Piece {
 	return q
 }
 
-// Place is where in a file to begin.
+// Place is a position in a file from which a Splitter continues.
 type Place struct{ Offset, Line, Readings int64 }
 
 // Splitter cuts a file of readings into pieces. A JSON file becomes pieces of NDJSON.
 // All pieces together have the readings of the file.
 type Splitter struct {
-	most     int // readings in a piece
-	bytes    int // in a piece, about
+	most     int // maximum number of readings in a piece
+	bytes    int // approximate size of a piece
 	format   Format
 	rows     rowReader
 	array    array
-	header   []byte // of CSV, with its newline; none if the columns are named otherwise
+	header   []byte // header of CSV with its newline; empty if the columns are named separately
 	names    []string
-	readings int64 // so far
-	err      error // comes after the piece that was given out
+	readings int64 // number so far
+	err      error // error after the last piece
 }
 
 // NewSplitter cuts a file from its start, or from another place after Skip. Columns
@@ -110,7 +108,7 @@ func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, 
 	}
 }
 
-// beginCSV takes the header.
+// beginCSV reads the header.
 func (s *Splitter) beginCSV(c Columns) error {
 	if len(c.Names) > 0 {
 		s.names = c.Names
@@ -142,7 +140,7 @@ func (s *Splitter) beginCSV(c Columns) error {
 	}
 }
 
-// beginJSON takes the opening bracket.
+// beginJSON reads the opening bracket.
 func (s *Splitter) beginJSON() error {
 	s.rows.window.skipMark()
 	c, err := s.array.peek()
@@ -158,7 +156,7 @@ func (s *Splitter) beginJSON() error {
 	return nil
 }
 
-// Names returns the columns of a CSV file.
+// Names returns the names of the columns of a CSV file.
 func (s *Splitter) Names() []string { return s.names }
 
 // Skip continues at a place of an earlier Splitter of the same file. It seeks if it
@@ -207,7 +205,7 @@ func (s *Splitter) At() Place {
 	return Place{Offset: s.rows.window.offset + int64(s.array.size), Line: s.line(), Readings: s.readings}
 }
 
-// line returns the line on which the next reading begins; 0 in JSON.
+// line returns the line on which the next reading begins. It is 0 in JSON.
 func (s *Splitter) line() int64 {
 	if s.format == JSON {
 		return 0
@@ -215,13 +213,12 @@ func (s *Splitter) line() int64 {
 	return int64(s.rows.window.line)
 }
 
-// Next returns the next piece. At the end the error is io.EOF.
+// Next returns the next piece. At the end it returns io.EOF.
 func (s *Splitter) Next() (Piece, error) {
 	p := Piece{First: s.readings, Line: s.line()}
 	p.Data = append(p.Data, s.header...)
 	p.Begin = len(p.Data)
-	// A reading that is left out ends its piece, so that the places of all
-	// others in it are known.
+	// An omitted reading ends its piece, so that the places of all other readings are known.
 	for s.err == nil && len(p.Ends) < s.most && len(p.Data)-p.Begin < s.bytes && len(p.Rejects) == 0 {
 		if s.format == JSON {
 			s.err = s.addElement(&p)
@@ -237,13 +234,13 @@ func (s *Splitter) Next() (Piece, error) {
 	return p, nil
 }
 
-// leaveOut adds a reading to the piece that cannot be sent.
+// leaveOut adds a reading that cannot be sent to the piece.
 func (s *Splitter) leaveOut(p *Piece, v varve.Verdict) {
 	p.Rejects = append(p.Rejects, PieceReject{Index: s.readings, Line: s.line(), Verdict: v})
 	s.readings++
 }
 
-// addLine adds the next line, or row, to the piece.
+// addLine adds the next line or row to the piece.
 func (s *Splitter) addLine(p *Piece) error {
 	w := s.rows.window
 	text, err := w.first()
@@ -264,7 +261,7 @@ func (s *Splitter) addLine(p *Piece) error {
 	if len(trimBlanks(text)) == 0 {
 		w.take(n)
 		if begun {
-			p.Data = append(p.Data, '\n') // lines count alike in the piece and in the file
+			p.Data = append(p.Data, '\n') // keeps line numbers equal in piece and file
 		}
 		return nil
 	}
@@ -308,7 +305,7 @@ func (s *Splitter) addElement(p *Piece) error {
 	from := len(p.Data)
 	p.add(text)
 	for line := p.Data[from : len(p.Data)-1]; ; {
-		i := bytes.IndexByte(line, '\n') // never in a string: there the array breaks off
+		i := bytes.IndexByte(line, '\n') // never in a string, where the array breaks off
 		if i < 0 {
 			break
 		}

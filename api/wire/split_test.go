@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pieces cuts a file into pieces, from a place on or from its beginning.
+// pieces cuts a file into pieces, from a place or from its beginning.
 func pieces(in io.Reader, f wire.Format, c wire.Columns, most, size int, from *wire.Place) ([]wire.Piece, error) {
 	s, err := wire.NewSplitter(f, in, c, most, size)
 	if err != nil {
@@ -36,9 +36,8 @@ func pieces(in io.Reader, f wire.Format, c wire.Columns, most, size int, from *w
 	}
 }
 
-// readPieces reads pieces as a server does and puts the outcomes behind those
-// that were got before: those of the readings that were left out are in their
-// places, and lines are those of the file.
+// readPieces reads pieces as a server does, and appends the outcomes to got. Rejected readings
+// are at their places, and lines are lines of the file.
 func readPieces(t tester, f wire.Format, c wire.Columns, got []outcome, all []wire.Piece) []outcome {
 	t.Helper()
 	for _, p := range all {
@@ -73,13 +72,12 @@ func readPieces(t tester, f wire.Format, c wire.Columns, got []outcome, all []wi
 	return got
 }
 
-// checkPieces promises that the pieces of a file hold what a reader of the
-// whole file finds, however they are cut.
+// checkPieces checks that the pieces of a file give the same outcomes as the whole file.
 func checkPieces(t tester, f wire.Format, body string, c wire.Columns, most, size int) {
 	t.Helper()
 	want, err := drain(new(wire.Memory), new(wire.Batch), f, strings.NewReader(body), defaults(), c)
 	if err != nil {
-		return // there is nothing to agree with
+		return // the whole file has no outcome to compare
 	}
 	all, err := pieces(iotest.HalfReader(strings.NewReader(body)), f, c, most, size, nil)
 	if err != nil {
@@ -94,7 +92,7 @@ func checkPieces(t tester, f wire.Format, body string, c wire.Columns, most, siz
 
 var splitFormats = []wire.Format{wire.JSON, wire.NDJSON, wire.CSV}
 
-func TestPiecesAgreeWithTheWhole(t *testing.T) {
+func TestSplitter_AgreesWithWholeFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most, size := rapid.IntRange(1, 5).Draw(t, "most"), rapid.IntRange(1, 500).Draw(t, "size")
 		for _, f := range splitFormats {
@@ -103,8 +101,8 @@ func TestPiecesAgreeWithTheWhole(t *testing.T) {
 	})
 }
 
-// TestPiecesOfOddFiles promises the same of files that chance does not find.
-func TestPiecesOfOddFiles(t *testing.T) {
+// TestSplitter_HandlesOddFiles checks the same for files that are unlikely at random.
+func TestSplitter_HandlesOddFiles(t *testing.T) {
 	long := object(`{"a":"` + repeat("x", 300<<10) + `"}`)
 	rows := []struct {
 		format wire.Format
@@ -129,12 +127,12 @@ func TestPiecesOfOddFiles(t *testing.T) {
 	checkPieces(t, wire.CSV, "1475001526000;d1;1\n1475001526000;d1;2,5\n\n1475001526000;d1\n", names, 1, 1<<20)
 }
 
-// notSeeker hides that a file can be sought in.
+// notSeeker hides the Seek method of a file.
 type notSeeker struct{ io.Reader }
 
-// TestSkip promises that sending goes on behind any piece with the reading that
-// follows it, in the same place, also with pieces of another size.
-func TestSkip(t *testing.T) {
+// TestSplitter_SkipsToPlace checks that a splitter continues after any piece with the next
+// reading at the same place, also with another size of pieces.
+func TestSplitter_SkipsToPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.SampledFrom(splitFormats).Draw(t, "format")
 		body := anyBody(t, f)
@@ -162,9 +160,8 @@ func TestSkip(t *testing.T) {
 	})
 }
 
-// TestOnly promises that a piece of some readings holds just these, as they
-// stand in the file.
-func TestOnly(t *testing.T) {
+// TestPiece_OnlySelectsReadings checks the readings of a selection and their texts.
+func TestPiece_OnlySelectsReadings(t *testing.T) {
 	body := "time,device,a\r\n" + "1475001526000,d1,1\r\n\r\n1475001526000,d1,\"2\n3\"\r\n1475001526000,d1,4"
 	all, err := pieces(strings.NewReader(body), wire.CSV, wire.Columns{}, 10, 1<<20, nil)
 	if err != nil || len(all) != 1 || all[0].Len() != 3 {
@@ -191,9 +188,9 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-// TestSplitterErrors promises that a file that cannot be cut says why, and that
-// what came whole before a fault is given out first.
-func TestSplitterErrors(t *testing.T) {
+// TestSplitter_ReportsErrors checks the error for a file that cannot be cut. The readings before
+// a fault are returned first.
+func TestSplitter_ReportsErrors(t *testing.T) {
 	rows := []struct {
 		format     wire.Format
 		body, says string

@@ -7,12 +7,11 @@ import (
 	"unicode/utf16"
 )
 
-// errSurrogate: half a character is no text. The decoder puts U+FFFD in its
-// place, and two different readings would become one.
-var errSurrogate = errors.New(`half of a surrogate pair, as in "\ud800" alone, is no character`)
+// errSurrogate rejects half of a surrogate pair. The decoder replaces it with U+FFFD, so two
+// distinct readings would become equal.
+var errSurrogate = errors.New(`half of a surrogate pair, as in "\ud800" alone, is not a character`)
 
-// unpaired reports whether a JSON text has a string with an escaped surrogate
-// that is not half of a pair.
+// unpaired reports whether a JSON text contains an escaped surrogate without its other half.
 func unpaired(text []byte) bool {
 	for {
 		i := bytes.IndexByte(text, '\\')
@@ -36,7 +35,7 @@ func unpaired(text []byte) bool {
 	}
 }
 
-// escaped reads what a text begins with if that is \uXXXX.
+// escaped parses an escape \uXXXX at the beginning of a text.
 func escaped(text []byte) (rune, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
@@ -45,6 +44,5 @@ func escaped(text []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// spoilt reports whether a string of an object came out of it other than it
-// was sent.
+// spoilt reports whether the decoder may have replaced a surrogate in a string of the object.
 func (o *object) spoilt(s []byte) bool { return o.unpaired && bytes.Contains(s, []byte("\ufffd")) }

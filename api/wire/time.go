@@ -30,7 +30,7 @@ var precisions = []struct {
 	unit Precision
 }{{"s", "seconds", Seconds}, {"ms", "milliseconds", Milliseconds}, {"us", "microseconds", Microseconds}, {"ns", "nanoseconds", Nanoseconds}}
 
-// ParsePrecision reads s, ms, us or ns; "" is ms.
+// ParsePrecision parses s, ms, us or ns. The default for "" is ms.
 func ParsePrecision(s string) (Precision, error) {
 	if s == "" {
 		return Milliseconds, nil
@@ -52,19 +52,20 @@ func (p Precision) String() string {
 	return strconv.FormatInt(int64(p), 10) + "ns"
 }
 
-// TimeFormat says how times are to be read.
+// TimeFormat defines the interpretation of times.
 type TimeFormat struct {
-	Precision Precision      // of numbers; 0 is Milliseconds
-	Location  *time.Location // of times without a zone; nil is UTC
+	Precision Precision      // of numbers; 0 means Milliseconds
+	Location  *time.Location // of times without a zone; nil means UTC
 }
 
-// Numeric times are taken for measured ones from 1973-03-03 on: 10^8 seconds.
-// Every earlier number is a slip of the unit, or a clock that was never set.
+// firstNumeric is the earliest valid numeric time: 10^8 seconds, 1973-03-03. Earlier numbers
+// have a wrong unit, or come from a clock that was never set.
 const firstNumeric = 1e8 * int64(time.Second)
 
-// Parse reads a time: a number since 1970 in the format's precision, RFC 3339,
-// or a date and time without a zone, as in 2015-08-31 18:22:00. The verdict is
-// a rejection if it cannot, else zero.
+// Parse parses a time. If it cannot, the verdict is a rejection, otherwise zero.
+//
+// A time is a number since 1970 in the precision of the format, RFC 3339, or a date and time
+// without a zone, as in 2015-08-31 18:22:00.
 func (f TimeFormat) Parse(text string) (time.Time, varve.Verdict) {
 	if text == "" {
 		return time.Time{}, varve.Reject(varve.CodeTimeMissing, "the time is empty")
@@ -75,7 +76,7 @@ func (f TimeFormat) Parse(text string) (time.Time, varve.Verdict) {
 	return f.parseText(text)
 }
 
-// looksNumeric tells 1475001526 and 1.4750015e9 from 2015-08-31.
+// looksNumeric reports whether a time is a number, as 1475001526 or 1.4750015e9, and not a date.
 func looksNumeric(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -107,7 +108,8 @@ func (f TimeFormat) parseNumber(text string) (time.Time, varve.Verdict) {
 	return time.Time{}, wrongUnit(text, n, p)
 }
 
-// wrongUnit says which unit a number that is no plausible time looks like.
+// wrongUnit returns the verdict on an implausible number. It names the unit in which the number
+// is plausible.
 func wrongUnit(text string, n varve.Number, p Precision) varve.Verdict {
 	for _, q := range precisions {
 		ns, err := scale(n, q.unit)
@@ -127,7 +129,7 @@ func wrongUnit(text string, n varve.Number, p Precision) varve.Verdict {
 	return varve.Reject(code, "time %s in %s is not between 1973 and 2262: if it is meant, send it as RFC 3339", clip(text), p)
 }
 
-// lastPlausible bounds guesses at a unit: the year 2100.
+// lastPlausible is the upper limit for the detection of a unit: the year 2100.
 const lastPlausible = 4_102_444_800 * int64(time.Second)
 
 var (
@@ -158,7 +160,7 @@ func scale(n varve.Number, unit Precision) (int64, error) {
 	return coefficient, nil
 }
 
-// zoneless are the forms of a time without a zone.
+// zoneless lists the layouts of a time without a zone.
 var zoneless = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
 
 func (f TimeFormat) parseText(text string) (time.Time, varve.Verdict) {
@@ -206,7 +208,7 @@ func fractionDigits(text string) int {
 	return n
 }
 
-// clip quotes text for a message, except a short number.
+// clip returns a text for a message, in quotes unless it is a short number.
 func clip(s string) string {
 	if len(s) <= quote.Max && looksNumeric(s) {
 		return s
@@ -214,16 +216,16 @@ func clip(s string) string {
 	return quote.Text(s)
 }
 
-// AppendTime appends t, in UTC, as RFC 3339 with as many decimals as it needs.
+// AppendTime appends t, in UTC, as RFC 3339 with the necessary decimals.
 func AppendTime(dst []byte, t time.Time) []byte {
 	var c Clock
 	return c.Append(dst, t)
 }
 
-// Clock writes times one after another, faster than AppendTime if they are of
-// the same day. The zero Clock is ready.
+// Clock formats a sequence of times. It is faster than AppendTime for times of the same day. The
+// zero Clock is ready to use.
 type Clock struct {
-	day  int64    // that text is about, in days since 1970, + 1
+	day  int64    // the day of text, in days since 1970, plus 1
 	text [11]byte // 2026-04-20T
 }
 
@@ -246,14 +248,14 @@ func (c *Clock) Append(dst []byte, t time.Time) []byte {
 	return append(dst, 'Z')
 }
 
-// pairs are the numbers from 00 to 59.
+// pairs holds the numbers from 00 to 59.
 const pairs = "000102030405060708091011121314151617181920212223242526272829" +
 	"303132333435363738394041424344454647484950515253545556575859"
 
 // appendDecimals appends the nanoseconds of a second without trailing zeros.
 func appendDecimals(dst []byte, ns int) []byte {
 	digits := 9
-	if ms := ns / 1e6; ms*1e6 == ns { // as is usual
+	if ms := ns / 1e6; ms*1e6 == ns { // the most common precision
 		ns, digits = ms, 3
 	}
 	for ns%10 == 0 {
@@ -268,9 +270,8 @@ func appendDecimals(dst []byte, ns int) []byte {
 	return dst
 }
 
-// appendDate appends the date that is days after 1970-01-01. The calendar is
-// Howard Hinnant's days_from_civil turned round ("chrono-Compatible Low-Level
-// Date Algorithms").
+// appendDate appends the date of a day, counted from 1970-01-01. It inverts days_from_civil of
+// Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms").
 func appendDate(dst []byte, days int64) []byte {
 	z := days + 719468
 	era := floorDiv(z, 146097)
@@ -303,7 +304,7 @@ func floorDiv(a, b int64) int64 {
 
 func append2(dst []byte, v int) []byte { return append(dst, byte('0'+v/10), byte('0'+v%10)) }
 
-// parseBytes is Parse of a text that the caller goes on to overwrite.
+// parseBytes parses a time in a buffer that the caller reuses.
 func (f TimeFormat) parseBytes(text []byte) (time.Time, varve.Verdict) {
 	if t, ok := f.quick(text); ok {
 		return t, varve.Verdict{}
@@ -311,9 +312,8 @@ func (f TimeFormat) parseBytes(text []byte) (time.Time, varve.Verdict) {
 	return f.Parse(string(text))
 }
 
-// quick reads the usual forms: a whole number of 13 digits or so, and RFC 3339
-// in UTC to the second. Anything else, and anything doubtful, is not its
-// business.
+// quick parses the most common forms: a whole number, and RFC 3339 in UTC to the second. It
+// returns false for all other texts and for doubtful ones.
 func (f TimeFormat) quick(text []byte) (time.Time, bool) {
 	if n := len(text); n == 20 && text[10] == 'T' && text[19] == 'Z' {
 		t, err := time.Parse(time.RFC3339, string(text))

@@ -20,8 +20,8 @@ var berlin = func() *time.Location {
 	return l
 }()
 
-// times are texts, how they are read, and what they mean: a time in UTC, or a
-// code and part of the message.
+// times holds texts with the settings to parse them and the expected results: a time in UTC, or
+// a code and part of the message.
 var times = []struct {
 	text   string
 	format wire.TimeFormat
@@ -84,10 +84,9 @@ var times = []struct {
 	{repeat("x", 500), wire.TimeFormat{}, "time_invalid …"},
 }
 
-// TestTimes promises what each form of a time means, and a verdict that says
-// what to send instead of each that cannot be read; a slip of the unit is never
-// taken for a time in 1970.
-func TestTimes(t *testing.T) {
+// TestParse_AcceptsDocumentedForms checks the time of each form. The verdict on other texts
+// contains a remedy. A number with a wrong unit is never a time in 1970.
+func TestParse_AcceptsDocumentedForms(t *testing.T) {
 	for _, row := range times {
 		at, v := row.format.Parse(row.text)
 		got := string(wire.AppendTime(nil, at))
@@ -104,9 +103,9 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestNumericTimes promises that every numeric time from 1973 on is read to the
-// nanosecond, in every precision, with and without a fraction.
-func TestNumericTimes(t *testing.T) {
+// TestParse_KeepsNanoseconds checks numeric times from 1973 on in every precision, with and
+// without a fraction.
+func TestParse_KeepsNanoseconds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ns := rapid.Int64Range(1e17, varve.MaxTime-1).Draw(t, "ns")
 		for _, p := range []wire.Precision{wire.Seconds, wire.Milliseconds, wire.Microseconds, wire.Nanoseconds} {
@@ -129,9 +128,9 @@ func TestNumericTimes(t *testing.T) {
 	})
 }
 
-// TestClock promises that times are written as RFC 3339 has it, with no more
-// decimals than they need, whatever was written before.
-func TestClock(t *testing.T) {
+// TestClock_FormatsLikeRFC3339 checks the format and the number of decimals, after any other
+// time.
+func TestClock_FormatsLikeRFC3339(t *testing.T) {
 	var c wire.Clock
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.Unix(0, rapid.Int64Range(0, varve.MaxTime-1).Draw(t, "ns"))
@@ -151,7 +150,7 @@ func TestClock(t *testing.T) {
 	})
 }
 
-func TestPrecisions(t *testing.T) {
+func TestParsePrecision_KnowsUnits(t *testing.T) {
 	for text, want := range map[string]wire.Precision{"": wire.Milliseconds, "s": wire.Seconds, "ms": wire.Milliseconds, "us": wire.Microseconds, "ns": wire.Nanoseconds} {
 		if p, err := wire.ParsePrecision(text); p != want || err != nil || text != "" && p.String() != text {
 			t.Errorf("%q: %s, %v", text, p, err)

@@ -8,30 +8,30 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// maxLine is the length of the longest line: four times the largest reading,
-// for escapes and blanks.
+// maxLine is the maximum length of a line: four times the largest reading, for escapes and
+// blanks.
 const maxLine = 4 * varve.MaxReadingBytes
 
 var errLineTooLong = errors.New("the line is too long")
 
-// window is the part of a body that is being looked at. Lines are looked at
-// before they are taken, so that a row that spans lines can be tried.
+// window is the buffered part of a body. Text is examined before it is consumed, so that a row
+// over several lines can be tried.
 type window struct {
 	r        io.Reader
 	buf      []byte
-	from, to int // of what was read and not taken
+	from, to int // bounds of the text that is not consumed
 	err      error
-	line     int   // the number of the first line in the window, from 1
-	offset   int64 // of the window in the body: what was taken
-	skipped  int64 // of that, what gave no reading
-	bounded  bool  // that must not be most of the body
+	line     int   // line number of the first line in the window, from 1
+	offset   int64 // offset of the window in the body: the consumed bytes
+	skipped  int64 // consumed bytes that gave no reading
+	bounded  bool  // skipped bytes must not be most of the body
 }
 
-// maxSkipped is how much of a bounded body may be blank or too long, beyond as
-// much as its readings are.
+// maxSkipped limits the skipped bytes of a bounded body, in addition to the bytes of its
+// readings.
 const maxSkipped = 16 << 20
 
-// reset begins a body. The window keeps its memory.
+// reset begins a body and keeps the memory of the window.
 func (w *window) reset(r io.Reader) {
 	*w = window{r: r, buf: w.buf[:0], line: 1}
 }
@@ -42,10 +42,11 @@ func newWindow(r io.Reader) *window {
 	return w
 }
 
-// peek returns the line that begins at an offset in the window, with its
-// newline. At the body's end there may be none; err is then the body's, and
-// the line may be cut short. It fails with errLineTooLong if the line and what
-// is before it in the window exceed maxLine, however the body comes in.
+// peek returns the line at an offset of the window, with its newline.
+//
+// At the end of the body the line may be empty or incomplete, and err is the error of the body.
+// peek fails with errLineTooLong if the line, with the text before it, is longer than maxLine.
+// The pieces in which the body arrives make no difference.
 func (w *window) peek(at int) ([]byte, error) {
 	seen := at
 	for {
@@ -66,14 +67,13 @@ func (w *window) peek(at int) ([]byte, error) {
 	}
 }
 
-// A window begins small. It need never hold more than what tells that a line
-// is too long.
+// Sizes of a window. It begins small, and holds little more than the longest line.
 const (
 	firstWindow = 16 << 10
 	maxWindow   = maxLine + 64<<10
 )
 
-// fill reads more of the body, making room for it.
+// fill reads more of the body, and makes room for it.
 func (w *window) fill() {
 	if w.from > 0 && w.to == cap(w.buf) {
 		copy(w.buf[:cap(w.buf)], w.buf[w.from:w.to])
@@ -104,15 +104,14 @@ func (w *window) fill() {
 	}
 }
 
-// take takes n bytes, which were peeked at, out of the window.
+// take consumes n bytes of the window.
 func (w *window) take(n int) {
 	w.line += bytes.Count(w.buf[w.from:w.from+n], []byte{'\n'})
 	w.from += n
 	w.offset += int64(n)
 }
 
-// skip takes n bytes out of the window that give no reading. It fails if the
-// body has too many of them.
+// skip consumes n bytes that give no reading. It fails if the body has too many of them.
 func (w *window) skip(n int) error {
 	w.take(n)
 	w.skipped += int64(n)
@@ -122,7 +121,7 @@ func (w *window) skip(n int) error {
 	return nil
 }
 
-// skipBlankLines takes the blank lines that the window begins with out of it.
+// skipBlankLines consumes the blank lines at the start of the window.
 func (w *window) skipBlankLines() error {
 	for {
 		text := w.buf[w.from:w.to]
@@ -137,18 +136,17 @@ func (w *window) skipBlankLines() error {
 			return nil
 		}
 		if w.err != nil {
-			return nil //nolint:nilerr // who takes the rest of the body meets its error
+			return nil //nolint:nilerr // the next read returns the error
 		}
 		w.fill()
 	}
 }
 
-// byteOrderMark is what some programs begin a text with. Where such texts were
-// put together, it is before later lines, too.
+// byteOrderMark is a prefix that some programs write. In concatenated texts, it also occurs
+// before later lines.
 var byteOrderMark = []byte("\ufeff")
 
-// first returns the window's first line as peek does, without a byte order
-// mark.
+// first returns the first line of the window as peek does, without a byte order mark.
 func (w *window) first() ([]byte, error) {
 	line, err := w.peek(0)
 	if err != nil && !errors.Is(err, io.EOF) || !bytes.HasPrefix(line, byteOrderMark) {
@@ -158,7 +156,7 @@ func (w *window) first() ([]byte, error) {
 	return w.peek(0)
 }
 
-// trimBlanks returns a line without the blanks around it.
+// trimBlanks returns a line without outer blanks.
 func trimBlanks(line []byte) []byte {
 	for len(line) > 0 && isBlank(line[0]) {
 		line = line[1:]
@@ -169,7 +167,7 @@ func trimBlanks(line []byte) []byte {
 	return line
 }
 
-// skipMark takes a byte order mark at the body's beginning out of the window.
+// skipMark consumes a byte order mark at the beginning of the body.
 func (w *window) skipMark() {
 	if w.offset > 0 {
 		return
@@ -182,7 +180,7 @@ func (w *window) skipMark() {
 	}
 }
 
-// skipLine takes the first line out of the window, however long it is.
+// skipLine consumes the first line, with any length.
 func (w *window) skipLine() error {
 	for {
 		if i := bytes.IndexByte(w.buf[w.from:w.to], '\n'); i >= 0 {

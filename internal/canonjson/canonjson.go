@@ -1,5 +1,7 @@
-// Package canonjson writes JSON in canonical form: no white space, members
-// sorted by name, numbers without superfluous zeros.
+// Package canonjson formats JSON in a canonical form, so that equal values have equal texts.
+//
+// The form has no white space, members sorted by name, and numbers without superfluous zeros.
+// [Format] fails for text that is not a JSON object or array, and changes nothing else.
 package canonjson
 
 import (
@@ -16,14 +18,15 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// MaxDepth is how deep objects and arrays may be nested.
+// MaxDepth is the maximum nesting of objects and arrays.
 const MaxDepth = 16
 
-// Format returns the canonical form of the JSON object or array in text. It
-// fails on any other text, invalid UTF-8, a member that occurs twice, a number
-// that a [decimal.Number] cannot hold, and nesting deeper than MaxDepth.
+// Format returns the canonical form of a JSON object or array.
+//
+// It fails for other text, invalid UTF-8, a member that occurs twice, a number that a
+// [decimal.Number] cannot hold, and nesting deeper than MaxDepth.
 func Format(text []byte) (string, error) {
-	if !utf8.Valid(text) { // the decoder would replace it with U+FFFD
+	if !utf8.Valid(text) { // the decoder would replace invalid bytes with U+FFFD
 		return "", errors.New("the JSON value is not valid UTF-8")
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -44,7 +47,7 @@ func Format(text []byte) (string, error) {
 
 type canonicalizer struct{ dec *json.Decoder }
 
-// value appends the next value's canonical form to dst.
+// value appends the canonical form of the next value to dst.
 func (c canonicalizer) value(dst []byte, depth int) ([]byte, error) {
 	tok, err := c.token()
 	if err != nil {
@@ -77,7 +80,7 @@ func (c canonicalizer) value(dst []byte, depth int) ([]byte, error) {
 	}
 }
 
-// token is the decoder's next token; the end of the text is an error.
+// token returns the next token of the decoder. The end of the text is an error.
 func (c canonicalizer) token() (json.Token, error) {
 	tok, err := c.dec.Token()
 	if errors.Is(err, io.EOF) {
@@ -118,7 +121,7 @@ func (c canonicalizer) object(dst []byte, depth int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Between members, the decoder yields names and nothing else.
+		// Between members, the decoder returns only names.
 		members = append(members, member{tok.(string), form})
 	}
 	if _, err := c.token(); err != nil { // the closing brace
@@ -129,7 +132,7 @@ func (c canonicalizer) object(dst []byte, depth int) ([]byte, error) {
 	for i, m := range members {
 		if i > 0 {
 			if members[i-1].name == m.name {
-				return nil, fmt.Errorf("member %s is there twice", quote.Text(m.name))
+				return nil, fmt.Errorf("member %s occurs twice", quote.Text(m.name))
 			}
 			dst = append(dst, ',')
 		}
@@ -138,12 +141,12 @@ func (c canonicalizer) object(dst []byte, depth int) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// AppendString appends s quoted as JSON, escaping only what JSON must have escaped
-// (and U+2028, U+2029, as encoding/json always does).
+// AppendString appends s as a JSON string with the least escaping. It escapes U+2028 and U+2029,
+// as encoding/json does.
 func AppendString(dst []byte, s string) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string in a buffer: it cannot fail
+	_ = enc.Encode(s) // encoding a string to a buffer cannot fail
 	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }

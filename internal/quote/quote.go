@@ -1,4 +1,4 @@
-// Package quote shortens and quotes text that clients sent, for messages.
+// Package quote shortens and quotes text from clients for messages.
 package quote
 
 import (
@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Max is how many bytes [Text] shows.
+// Max is the number of bytes that [Text] shows.
 const Max = 40
 
-// Text quotes s as a Go string, cut after Max bytes at most, between characters.
+// Text returns s as a quoted Go string of at most Max bytes, cut between characters.
 func Text(s string) string {
 	if len(s) <= Max {
 		return strconv.Quote(s)

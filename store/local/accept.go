@@ -12,11 +12,12 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// AcceptLosses makes the store serve what is left, and returns what it had refused.
-// Items in a lost range are deleted: what is left of them may be older than it was,
-// as a key that was revoked. Each of restore whose key was in a lost range is put in
-// their place. What was set aside is kept. Roll-ups that were among the items are to
-// be recounted: see Unrecounted.
+// AcceptLosses accepts all losses, so that the store serves the remaining data. It returns the
+// accepted losses.
+//
+// Items in a lost range are deleted, because the remaining copies may be out of date, such as a
+// revoked API key. Each item of restore whose key is in a lost range replaces them. Files that
+// were set aside are kept. Lost roll-ups must be recounted: see Unrecounted.
 func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) (accepted []Loss, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -27,24 +28,24 @@ func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) (accept
 	}
 	accepted = s.Losses()
 	ranges := slices.Clone(s.ledger.all())
-	// Damage that is met on the way is set aside, and stays refused.
+	// New damage is set aside, and stays refused.
 	if err := s.afterDamage(func() error { return s.mend(ctx, ranges, restore) }); err != nil {
 		return nil, err
 	}
-	// What is forgotten now must not come back.
+	// The discarded data must not reappear after a crash.
 	if err := s.makeDurable(ctx); err != nil {
 		return nil, err
 	}
 	err = s.ledger.change(func(rec *lostRecord) {
 		rec.Pending = append(rec.Pending, itemRanges(ranges, rec.Rebuilt)...)
 		rec.Rebuilt = time.Time{}
-		// Those that were found meanwhile stay.
+		// Ranges that were found meanwhile stay.
 		rec.Ranges = slices.DeleteFunc(rec.Ranges, func(l lost) bool { return slices.ContainsFunc(ranges, l.same) })
 	})
 	return accepted, errors.Join(err, s.rewritePairs())
 }
 
-// mend makes what is left of lost ranges fit to be served.
+// mend repairs the remaining data of lost ranges, so that it can be served.
 func (s *Store) mend(ctx context.Context, ranges []lost, restore []store.Item) error {
 	items := !s.ledger.rebuiltAt().IsZero()
 	for i := range ranges {
@@ -65,7 +66,7 @@ func (s *Store) mend(ctx context.Context, ranges []lost, restore []store.Item) e
 	return s.recount(ranges)
 }
 
-// each calls do with the keys from <= key < to and their values.
+// each calls do for the keys from <= key < to, with their values.
 func (s *Store) each(ctx context.Context, from, to []byte, do func(key, value []byte) error) (err error) {
 	iter, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *Store) each(ctx context.Context, from, to []byte, do func(key, value []
 	return iter.Error()
 }
 
-// bounded returns the part of a range in a space; false if there is none.
+// bounded returns the part of a range in a key space, or false if it is empty.
 func (l *lost) bounded(space byte) (from, to []byte, ok bool) {
 	from, to = []byte{space}, []byte{space + 1}
 	if bytes.Compare(l.From, from) > 0 {
@@ -99,8 +100,8 @@ func (l *lost) bounded(space byte) (from, to []byte, ok bool) {
 	return from, to, bytes.Compare(from, to) < 0
 }
 
-// dropOldItems deletes what is left of the items in a lost range. Nobody changes
-// them: that is refused.
+// dropOldItems deletes the remaining items in a lost range. No writer can change them meanwhile,
+// because writes are refused.
 func (s *Store) dropOldItems(ctx context.Context, l *lost, restore []store.Item) (err error) {
 	from, to, ok := l.bounded(spaceItem)
 	if !ok {
@@ -122,7 +123,7 @@ func (s *Store) dropOldItems(ctx context.Context, l *lost, restore []store.Item)
 	return err
 }
 
-// mendIndexes makes the secondary indexes what the items say.
+// mendIndexes repairs the secondary indexes from the items.
 func (s *Store) mendIndexes(ctx context.Context) error {
 	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
 		space := indexSpace(ix)
@@ -146,7 +147,7 @@ func (s *Store) mendIndexes(ctx context.Context) error {
 	})
 }
 
-// entryOf reads the item's key in an entry of a secondary index.
+// entryOf parses the key of the item in an entry of a secondary index.
 func entryOf(key []byte) (k store.Key, ok bool) {
 	rest := key[1:]
 	for range 2 {
@@ -157,7 +158,7 @@ func entryOf(key []byte) (k store.Key, ok bool) {
 	return cutKey(rest)
 }
 
-// mendEntry deletes an entry of an index that its item does not have.
+// mendEntry deletes an entry of an index if it does not match its item.
 func (s *Store) mendEntry(ctx context.Context, key []byte, ix store.Index, k store.Key) error {
 	held := s.items.lock([]store.Key{k})
 	defer s.items.unlock(held)
@@ -184,7 +185,7 @@ func (s *Store) mendEntry(ctx context.Context, key []byte, ix store.Index, k sto
 	return s.commitItems(ctx, held, nil, batch)
 }
 
-// mendPlaces puts an item into its indexes if it is missing there.
+// mendPlaces adds missing index entries of an item.
 func (s *Store) mendPlaces(ctx context.Context, k store.Key) error {
 	held := s.items.lock([]store.Key{k})
 	defer s.items.unlock(held)
@@ -219,22 +220,24 @@ func (s *Store) mendPlaces(ctx context.Context, k store.Key) error {
 	return s.commitItems(ctx, held, nil, batch)
 }
 
-// mendChunks makes chunks of level 1 disjoint again in the series of a lost range.
-// If the deletion of a chunk was lost that had been merged into others, it is back;
-// in level 0 its copies of readings do no harm.
+// mendChunks restores the rule that chunks of level 1 are disjoint, in the series of a lost
+// range.
+//
+// If the deletion of a merged chunk was lost, the chunk reappears. In level 0, its copies of
+// readings are harmless.
 func (s *Store) mendChunks(ctx context.Context, l *lost) (err error) {
 	from, to, ok := l.bounded(spaceChunk)
 	if !ok {
 		return nil
 	}
-	// All of the series at its ends, too.
+	// Includes the whole series at both ends of the range.
 	if k, ok := parseChunkKey(from); ok {
 		from = appendSeriesSpace(nil, k.number, k.series)
 	}
 	if k, ok := parseChunkKey(to); ok {
 		to = after(appendSeriesSpace(nil, k.number, k.series))
 	}
-	s.catalog.Lock() // nobody merges meanwhile
+	s.catalog.Lock() // prevents merges meanwhile
 	defer s.catalog.Unlock()
 	batch := s.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
@@ -244,7 +247,7 @@ func (s *Store) mendChunks(ctx context.Context, l *lost) (err error) {
 		k, ok := parseChunkKey(key)
 		h, err := chunk.ReadHeader(value)
 		if !ok || err != nil || k.level != levelMain {
-			return nil //nolint:nilerr // whoever reads it will say so
+			return nil //nolint:nilerr // a read of the chunk reports the damage
 		}
 		if own := key[:len(key)-chunkKeySuffix]; !bytes.Equal(own, space) {
 			space, reach = slices.Clone(own), -1
@@ -263,7 +266,7 @@ func (s *Store) mendChunks(ctx context.Context, l *lost) (err error) {
 	return s.apply(batch)
 }
 
-// recount counts the readings of the tables that lost some.
+// recount recounts the readings of tables with losses.
 func (s *Store) recount(ranges []lost) (err error) {
 	s.catalog.Lock()
 	defer s.catalog.Unlock()

@@ -2,6 +2,6 @@
 
 package local
 
-// writable would return why files cannot be made in a folder. It is not known here
-// before one is.
+// writable returns nil. On this system, only the creation of a file shows whether a folder is
+// writable.
 func writable(string) error { return nil }

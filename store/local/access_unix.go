@@ -4,5 +4,5 @@ package local
 
 import "golang.org/x/sys/unix"
 
-// writable returns why files cannot be made in a folder; nil: they can.
+// writable returns an error if files cannot be created in a folder.
 func writable(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }

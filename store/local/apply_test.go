@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestApply: all changes are made, in the indexes too, or none.
-func TestApply(t *testing.T) {
+// TestApply_IsAtomic checks that all changes are made, in the indexes too, or none.
+func TestApply_IsAtomic(t *testing.T) {
 	s := open(t, local.Options{Dir: t.TempDir()})
 	item := func(sk, index string, version int64) store.Item {
 		return store.Item{

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestFlush_BacksOff: a flush that fails is retried after a second and then twice as
-// long each time, however many writes ask for one; when it succeeds, writes go on.
+// TestFlush_BacksOff checks that a failed flush is retried after a second, then after twice as
+// long each time, independent of the number of writes. Writes continue after it succeeds.
 func TestFlush_BacksOff(t *testing.T) {
 	var sick atomic.Bool
 	var failures atomic.Int64
@@ -46,7 +46,7 @@ func TestFlush_BacksOff(t *testing.T) {
 	begin := time.Now()
 	eventually(t, "writes are refused", func() bool { return varve.FailureOf(send()) == varve.Unavailable })
 	for range 200 {
-		_ = send() // refused, and each would ask for a flush
+		_ = send() // refused, and each would request a flush
 	}
 	most := int64(2 + time.Since(begin)/time.Second)
 	if got := failures.Load(); got == 0 || got > most {

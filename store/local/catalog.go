@@ -8,28 +8,27 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// The catalog is the tables with their holds and marks, and the counters. It is in
-// Pebble, and whole in a pair of files besides: a hold must outlive damage of
-// either. A change is acknowledged when both have it. Each change makes a new
-// generation; the newer of the two counts when they differ.
+// The catalog consists of the tables, with their holds and states, and the counters. Pebble
+// stores it, and so does a pair of files: a hold must survive damage of either. A change is
+// acknowledged when both have it. Each change has a new generation. If the two differ, the newer
+// generation counts.
 
-// catalogFile names the pair of files.
+// catalogFile is the name of the pair of files.
 const catalogFile = "CATALOG"
 
-// catalogRecord is what the pair holds.
+// catalogRecord is the content of the pair of files.
 type catalogRecord struct {
 	Tables    map[string]tableRecord `json:"tables"`
 	NextTable uint32                 `json:"next_table"`
 	NextChunk uint64                 `json:"next_chunk"`
 }
 
-// chunksLost is by how far the chunks' counter jumps when it was lost. A number
-// that was used for a chunk is never used again.
+// chunksLost is added to the counter of chunks after it was lost, because chunk numbers must
+// never be reused.
 const chunksLost = 1 << 40
 
-// loadCatalog reads tables and counters, from the copy if Pebble has lost them or
-// has older ones. The changes in the journal are in Pebble; replay applies them
-// again, to a copy that is older.
+// loadCatalog reads tables and counters. It uses the copy if Pebble has lost them or has an
+// older generation. Replay applies the changes of the journal to an older copy.
 func (s *Store) loadCatalog(replay func() error) error {
 	found, err := s.readCatalog()
 	if err != nil {
@@ -42,7 +41,7 @@ func (s *Store) loadCatalog(replay func() error) error {
 	s.generation = max(generation, found.generation, 1)
 	switch {
 	case generation == 0 && found.lost:
-		return s.mendStats() // both are lost: what depends on them is refused
+		return s.mendStats() // both are lost: dependent data is refused
 	case found.lost || generation > found.generation:
 		if err := s.adoptCatalog(body, found); err != nil {
 			return err
@@ -62,13 +61,13 @@ func (s *Store) loadCatalog(replay func() error) error {
 	return errors.Join(err, s.mendStats())
 }
 
-// foundCatalog is what Pebble has of the catalog.
+// foundCatalog is the part of the catalog that Pebble has.
 type foundCatalog struct {
 	generation uint64
-	lost       bool // some of it
+	lost       bool // part of the catalog is lost
 }
 
-// readCatalog reads what Pebble has.
+// readCatalog reads the catalog in Pebble.
 func (s *Store) readCatalog() (found foundCatalog, err error) {
 	err = s.afterDamage(func() error {
 		var err error
@@ -95,7 +94,7 @@ func (s *Store) readCatalog() (found foundCatalog, err error) {
 	return found, err
 }
 
-// afterDamage calls do, and again as long as it meets damage that can be set
+// afterDamage calls do, and repeats it as long as it fails because of damage that can be set
 // aside.
 func (s *Store) afterDamage(do func() error) error {
 	const most, mostAside = 100, 10
@@ -105,7 +104,7 @@ func (s *Store) afterDamage(do func() error) error {
 			return err
 		}
 		before := len(s.ledger.all())
-		// To set one file aside may meet damage of another, which is next then.
+		// Setting a file aside may reveal damage of another file, which is next then.
 		aside := s.setAsideAll(s.background)
 		if aside != nil && (!isDamage(aside) || try >= mostAside) {
 			return errors.Join(err, aside)
@@ -116,7 +115,7 @@ func (s *Store) afterDamage(do func() error) error {
 	}
 }
 
-// adoptCatalog makes the copy the catalog.
+// adoptCatalog replaces the catalog by its copy.
 func (s *Store) adoptCatalog(body string, found foundCatalog) (err error) {
 	var rec catalogRecord
 	if err := json.Unmarshal([]byte(body), &rec); err != nil {
@@ -164,11 +163,11 @@ func (s *Store) adoptCatalog(body string, found foundCatalog) (err error) {
 	return nil
 }
 
-// adoptTable returns a table of the copy, with what it has in chunks.
+// adoptTable returns a table of the copy with the statistics of its chunks.
 func (s *Store) adoptTable(name string, tr tableRecord) (*table, error) {
 	parsed, ok := grid.Parse(name)
 	if !ok {
-		return nil, fmt.Errorf("%s has a table %q, which is no table's name", s.folder.path(catalogFile), name)
+		return nil, fmt.Errorf("%s has a table %q, which is not a valid name", s.folder.path(catalogFile), name)
 	}
 	t := newTable(parsed)
 	t.number, t.record = tr.Number, tr
@@ -178,7 +177,7 @@ func (s *Store) adoptTable(name string, tr tableRecord) (*table, error) {
 	})
 }
 
-// saveCatalog writes the copy. The catalog is locked.
+// saveCatalog writes the copy. The caller holds the lock of the catalog.
 func (s *Store) saveCatalog() error {
 	rec := catalogRecord{Tables: map[string]tableRecord{}, NextTable: s.nextTable, NextChunk: s.nextChunk.Load()}
 	s.mu.RLock()
@@ -197,7 +196,7 @@ func (s *Store) saveCatalog() error {
 	return nil
 }
 
-// mendStats counts what those tables have in chunks whose count was lost.
+// mendStats recounts the chunks of tables whose statistics were lost.
 func (s *Store) mendStats() (err error) {
 	stats := []byte{spaceStats}
 	if s.ledger.find(stats, after(stats)) == nil {

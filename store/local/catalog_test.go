@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestCatalog_ReportsFailedSave fails the writes of CATALOG or of its copy: changes of
-// tables are refused for now, readings and items go on, and a change that was begun is
-// in both places when the disk is well again.
+// TestCatalog_ReportsFailedSave fails the writes of CATALOG or of its copy. Changes of tables
+// are refused, and writes of readings and items succeed. A change that had begun is in both
+// places once the disk works.
 func TestCatalog_ReportsFailedSave(t *testing.T) {
 	for _, file := range []string{"CATALOG.tmp", "CATALOG.copy.tmp"} {
 		t.Run(file, func(t *testing.T) {
@@ -50,7 +50,7 @@ func testFailedSave(t *testing.T, file string) {
 	}
 	write(t, s, week(t, 0), readings(t, week(t, 0), "d", 50), varve.Stored)
 	putItem(t, s, "x")
-	// The hold was appended, and may be there after a power cut; nothing else may.
+	// The hold was appended, so it may survive a power cut. No other change may.
 	checkSaved(t, mem.CrashClone(vfs.CrashCloneCfg{}), []string{"", "evidence"}, 1)
 
 	sick.Store(false)
@@ -62,8 +62,8 @@ func testFailedSave(t *testing.T, file string) {
 	checkSaved(t, mem.CrashClone(vfs.CrashCloneCfg{}), []string{"evidence"}, 2)
 }
 
-// checkSaved opens a disk after a power cut: it has the readings and the item, one of
-// some holds on the first table, and a number of tables.
+// checkSaved opens a disk after a power cut. It checks the readings, the item, the hold of the
+// first table and the number of tables.
 func checkSaved(t *testing.T, disk *vfs.MemFS, holds []string, tables int) {
 	t.Helper()
 	var failed []string

@@ -12,34 +12,34 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// changes is the way of changes to items and tables: into the journal, and
-// into Pebble once they are durable there.
+// changes carries changes of items and tables into the journal, and then into Pebble when they
+// are durable.
 type changes struct {
-	// barrier is held for reading from the append of a change to its
-	// application, and for writing while the journal begins a segment. So a
-	// flush follows every change of the segments that it makes obsolete.
+	// barrier is read-locked from the append of a change until its application, and write-locked
+	// while the journal begins a segment. So a flush contains every change of the segments that
+	// it makes obsolete.
 	barrier sync.RWMutex
 
 	mu        sync.Mutex
 	unapplied []*change // in the order of the journal
 }
 
-// change is a batch that is in the journal and that nobody waits for any more:
-// the wait failed, or its caller gave up. It may become durable all the same,
-// and is applied then.
+// change is a batch in the journal without a waiting caller: the wait failed or the caller gave
+// up. It may still become durable, and is applied then.
 type change struct {
 	commit *journal.Commit
 	batch  *pebble.Batch
-	then   func() // changes what memory has of it; may be nil
+	then   func() // updates the memory; may be nil
 
 	mu      sync.Mutex
 	applied bool
 }
 
-// commitChange makes a batch durable, applies it and calls then, which may be
-// nil. If it returns a change, the outcome is open: whoever is next to change
-// the same must resolve it first. commitChange closes the batch. It fails if
-// damage took one of the items with the keys since they were read.
+// commitChange makes a batch durable, applies it and calls then, which may be nil.
+//
+// If it returns a change, the outcome is open, and the next change of the same data must resolve
+// it first. commitChange closes the batch. It fails if an item of the keys was damaged since it
+// was read.
 func (s *Store) commitChange(ctx context.Context, batch *pebble.Batch, keys []store.Key, then func()) (*change, error) {
 	if batch.Empty() {
 		return nil, batch.Close()
@@ -70,7 +70,7 @@ func (s *Store) commitChange(ctx context.Context, batch *pebble.Batch, keys []st
 	return nil, c.apply(s.db)
 }
 
-// apply applies a durable change, once. Nothing is set aside meanwhile.
+// apply applies a durable change once. No file is set aside meanwhile.
 func (c *change) apply(db *pebble.DB) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +87,8 @@ func (c *change) apply(db *pebble.DB) error {
 	return c.batch.Close()
 }
 
-// resolve waits until an open change, which may be nil, is durable, and applies
-// it. It fails while the journal cannot be written.
+// resolve waits until an open change is durable, and applies it. The change may be nil. resolve
+// fails while the journal cannot be written.
 func (s *Store) resolve(ctx context.Context, c *change) error {
 	if c == nil {
 		return nil
@@ -108,8 +108,8 @@ func (s *Store) resolve(ctx context.Context, c *change) error {
 	}
 }
 
-// applyDurable applies the open changes that have become durable. The catalog
-// is locked.
+// applyDurable applies open changes that are durable now. The caller holds the lock of the
+// catalog.
 func (s *Store) applyDurable() error {
 	s.repair.RLock()
 	defer s.repair.RUnlock()
@@ -127,7 +127,7 @@ func (s *Store) applyDurable() error {
 	return errors.Join(errs...)
 }
 
-// lockCatalog locks the catalog, when the change before has an outcome.
+// lockCatalog locks the catalog after the outcome of the previous change is known.
 func (s *Store) lockCatalog(ctx context.Context) (unlock func(), err error) {
 	s.catalog.Lock()
 	if err := s.resolve(ctx, s.catalogChange); err != nil {
@@ -144,9 +144,11 @@ func (s *Store) lockCatalog(ctx context.Context) (unlock func(), err error) {
 	return s.catalog.Unlock, nil
 }
 
-// commitCatalog commits a change to tables, as the next generation of the
-// catalog. When it succeeds, Pebble and CATALOG have it. If only Pebble has it, the
-// change is unavailable, and the next change saves CATALOG first. The catalog is locked.
+// commitCatalog commits a change of tables as the next generation of the catalog.
+//
+// After success, Pebble and CATALOG have it. If only Pebble has it, the change is reported as
+// unavailable, and the next change saves CATALOG first. The caller holds the lock of the
+// catalog.
 func (s *Store) commitCatalog(ctx context.Context, batch *pebble.Batch, then func()) (err error) {
 	if err := putGeneration(batch, s.generation+1); err != nil {
 		return closing(err, batch)

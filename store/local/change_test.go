@@ -21,7 +21,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// sickDisk fails writes to the journal while it is sick.
+// sickDisk fails writes to the journal while it is set to be sick.
 type sickDisk struct {
 	sick atomic.Bool
 	mem  *vfs.MemFS
@@ -41,9 +41,9 @@ func newSickDisk() (*sickDisk, vfs.FS) {
 	return d, errorfs.Wrap(d.mem, d)
 }
 
-// TestPut_UnavailableWhileJournalFails: changes are refused for now while the
-// journal cannot be written, are not seen before they are durable, and what had
-// been appended is applied, once, when the disk is well again.
+// TestPut_UnavailableWhileJournalFails checks that changes are refused while the journal cannot
+// be written. A change is visible only when it is durable. An appended change is applied once
+// after the disk recovers.
 func TestPut_UnavailableWhileJournalFails(t *testing.T) {
 	disk, fs := newSickDisk()
 	s := open(t, local.Options{FS: fs, MinFree: -1})
@@ -61,7 +61,7 @@ func TestPut_UnavailableWhileJournalFails(t *testing.T) {
 		"Create":    func() error { return s.Create(t.Context(), week(t, 1), store.Hot) },
 		"Hold":      func() error { return s.Hold(t.Context(), tb, "a reason") },
 	}
-	// The first is appended, and fails with the write; the others are refused.
+	// The first one is appended and fails with the write. The others are refused.
 	for _, name := range []string{"Put", "Delete", "PutAll", "DeleteAll", "Create", "Hold"} {
 		for range 2 {
 			if err := calls[name](); varve.FailureOf(err) != varve.Unavailable {
@@ -89,9 +89,8 @@ func TestPut_UnavailableWhileJournalFails(t *testing.T) {
 	}
 }
 
-// TestPut_OpenOutcomeIsApplied: a change whose caller gave up waiting is applied
-// when it is durable; the next change of the item builds on it, so that no
-// index keeps an entry that no item has.
+// TestPut_OpenOutcomeIsApplied checks that a change is applied when it is durable, even if its
+// caller gave up. The next change of the item builds on it, so no index keeps an obsolete entry.
 func TestPut_OpenOutcomeIsApplied(t *testing.T) {
 	gate := make(chan struct{})
 	var slow atomic.Bool
@@ -129,8 +128,8 @@ func TestPut_OpenOutcomeIsApplied(t *testing.T) {
 	}
 }
 
-// TestJournal_RotatesOnItems: changes alone end a segment of the journal, so
-// that it does not grow for ever.
+// TestJournal_RotatesOnItems checks that changes without readings end a segment of the journal,
+// which limits its size.
 func TestJournal_RotatesOnItems(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, local.Options{Dir: dir, JournalBytes: 4096})
@@ -147,9 +146,8 @@ func TestJournal_RotatesOnItems(t *testing.T) {
 	}
 }
 
-// TestOpen_RebuildsPebbleWithoutItsLastRecords: a manifest that was cut short makes
-// Pebble forget what was flushed. That is noticed before Pebble deletes the files
-// that it forgot, and all of them are used.
+// TestOpen_RebuildsPebbleWithoutItsLastRecords truncates a manifest, so that Pebble forgets
+// flushed files. The store notices it before Pebble deletes these files, and uses all of them.
 func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 	dir := t.TempDir()
 	var flushed atomic.Int64
@@ -178,7 +176,7 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 			SetAside: func(string, []local.Loss) { rebuilt++ },
 		}})
 		if err == nil {
-			// Before anything is accepted, readings are there or refused.
+			// Before the losses are accepted, readings are returned or refused.
 			losses, refusedNow := again.Losses(), 0
 			for i := range 3 {
 				list, err := readAll(t, again, tb, device(i))
@@ -190,7 +188,7 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 				}
 			}
 			refusals += min(refusedNow, 1)
-			// No file was harmed but the list of them: what is refused is there, too.
+			// Only the list of files was damaged, so the refused data exists, too.
 			if _, err := again.AcceptLosses(t.Context()); err != nil {
 				t.Errorf("manifest cut by %d bytes: %v", cut, err)
 			}
@@ -214,9 +212,9 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 	t.Logf("rebuilt after %d cuts; readings were refused after %d", rebuilt, refusals)
 }
 
-// TestOpen_RefusesPebbleRolledBack: a Pebble of an earlier time is refused, each
-// time, and nothing is changed. To be salvaged, it opens with what it has, and
-// reports the rest.
+// TestOpen_RefusesPebbleRolledBack checks that an earlier state of Pebble is refused each time,
+// without a change on disk. With Salvage, the store opens with this state and reports the
+// losses.
 func TestOpen_RefusesPebbleRolledBack(t *testing.T) {
 	dir := t.TempDir()
 	tb := week(t, 0)

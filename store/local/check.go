@@ -24,18 +24,19 @@ type Problem struct {
 	Harmless bool
 }
 
-// Pace says how fast a check reads.
+// Pace limits the speed of a check.
 type Pace struct {
-	// Rate is how many bytes a second it may read; 0 means no limit.
+	// Rate is the maximum number of bytes per second; 0 means no limit.
 	Rate int64
-	// Read is called with the bytes read so far, after each file and key, and often
-	// while the check waits. If nil, nobody is told.
+	// Read is called with the number of bytes read so far.
+	//
+	// It is called after each file and key, and regularly while the check waits. If nil,
+	// it is not called.
 	Read func(bytes int64)
 }
 
-// Verify reads every file of the store while it is open. What it finds damaged is
-// set aside in the background. Damage that was found before and is still refused
-// is reported, too.
+// Verify reads every file of an open store, and reports all damage. New damage is set aside in
+// the background. Earlier damage that is still refused is reported, too.
 func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -90,8 +91,10 @@ func (s *Store) reportLosses(report func(Problem)) {
 	}
 }
 
-// CheckPebble reads every file of Pebble's in a data folder that no process has
-// open, at most so many bytes a second; 0 means no limit. It changes nothing.
+// CheckPebble reads all files of Pebble in a data folder, and reports damage.
+//
+// No process may have the folder open. The rate is in bytes per second; 0 means no limit.
+// CheckPebble changes nothing.
 func CheckPebble(ctx context.Context, dir string, rate int64, report func(Problem)) error {
 	return checkPebble(ctx, dir, rate, false, report)
 }
@@ -111,7 +114,7 @@ func checkPebble(ctx context.Context, dir string, rate int64, quick bool, report
 		return fmt.Errorf("data folder %s: %w", dir, plain(err))
 	}
 	if listing.manifest == "" && len(listing.tables) == 0 {
-		return nil // nothing was written yet
+		return nil // the store is still empty
 	}
 	ro := s.pebble.Clone()
 	ro.ReadOnly = true
@@ -149,8 +152,7 @@ type checker struct {
 	Pace
 	begun time.Time
 	read  int64
-	// merged reports whether a file was merged into others meanwhile. If nil, no
-	// file is.
+	// merged reports whether a file was merged into others meanwhile. If nil, no file can be.
 	merged func(number uint64) (bool, error)
 }
 
@@ -164,7 +166,7 @@ func (c *checker) check(ctx context.Context, list []part) error {
 		if err := c.checkPart(ctx, r, &r.parts[i]); err != nil {
 			return errors.Join(err, r.close())
 		}
-		// One file is open at a time.
+		// Only one file is open at a time.
 		if i+1 == len(r.parts) || r.parts[i+1].number != r.parts[i].number {
 			if err := r.close(); err != nil {
 				return err
@@ -175,9 +177,9 @@ func (c *checker) check(ctx context.Context, list []part) error {
 	return nil
 }
 
-// checkPart reads the blocks of a file, and then what they hold.
+// checkPart reads the blocks of a file, and then decodes its entries.
 func (c *checker) checkPart(ctx context.Context, r *repairer, p *part) error {
-	if r.files[p.number] == nil { // it is read whole, and then key by key
+	if r.files[p.number] == nil { // the file is read twice: as a whole, and key by key
 		if err := c.pace(ctx, int64(p.size)); err != nil {
 			return err
 		}
@@ -233,7 +235,7 @@ func (c *checker) decodeAll(ctx context.Context, file *sst.File, p *part) error 
 	}
 }
 
-// decodeEntry returns what keeps an entry from being decoded.
+// decodeEntry returns an error if an entry cannot be decoded.
 func decodeEntry(e *sst.Entry) error {
 	if !e.Live || len(e.Key) == 0 {
 		return nil
@@ -256,10 +258,10 @@ func decodeEntry(e *sst.Entry) error {
 	return nil
 }
 
-// tellEvery is how often a check tells how much it has read while it waits.
+// tellEvery is the interval at which a waiting check reports its progress.
 const tellEvery = 100 * time.Millisecond
 
-// pace waits until so many more bytes may be read.
+// pace waits until n further bytes may be read.
 func (c *checker) pace(ctx context.Context, n int64) error {
 	c.read += n
 	for {
@@ -280,7 +282,7 @@ func (c *checker) pace(ctx context.Context, n int64) error {
 	}
 }
 
-// pause waits for a while, unless the context ends.
+// pause waits for a duration or until the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

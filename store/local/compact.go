@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// mergeTails merges the chunks of level 0 of those tails that have too many.
+// mergeTails merges the chunks of level 0 for series buffers that have too many of them.
 func (s *Store) mergeTails(ctx context.Context, done []made) error {
 	for _, m := range done {
 		s.mu.RLock()
@@ -27,7 +27,7 @@ func (s *Store) mergeTails(ctx context.Context, done []made) error {
 			return err
 		}
 		if err := s.mergeSeries(m.tail.table, m.tail.series); isDamage(err) {
-			continue // what is left of it is merged when the damage is set aside and accepted
+			continue // the rest is merged after the damage is accepted
 		} else if err != nil {
 			return fmt.Errorf("merge chunks of %s in %s: %w", m.tail.series, m.tail.table.Table, err)
 		}
@@ -35,7 +35,7 @@ func (s *Store) mergeTails(ctx context.Context, done []made) error {
 	return nil
 }
 
-// pack merges all chunks of level 0 of a table.
+// pack merges all chunks of level 0 in a table.
 func (s *Store) pack(ctx context.Context, t grid.Table) error {
 	s.mu.RLock()
 	tb := s.tables.byName[t]
@@ -60,7 +60,7 @@ func (s *Store) pack(ctx context.Context, t grid.Table) error {
 	return nil
 }
 
-// smallSeries lists the series that have chunks of level 0 in a table.
+// smallSeries lists the series with chunks of level 0 in a table.
 func (s *Store) smallSeries(t *table) (found []varve.Series, err error) {
 	space := chunkSpace(t.number)
 	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
@@ -83,9 +83,8 @@ func (s *Store) smallSeries(t *table) (found []varve.Series, err error) {
 	return found, iter.Error()
 }
 
-// mergeSeries merges the chunks of level 0 of a series in a table into level
-// 1: each of their readings into the chunk that it follows there, or into the
-// first.
+// mergeSeries merges the chunks of level 0 of a series and table into level 1. Each reading is
+// added to the chunk of level 1 that it follows, or to the first one.
 func (s *Store) mergeSeries(t *table, series varve.Series) (err error) {
 	f, err := newFinder(s)
 	if err != nil {
@@ -114,8 +113,8 @@ func (s *Store) mergeSeries(t *table, series varve.Series) (err error) {
 	return s.commitMerge(t, series, m.batch, m.bytes-m.removed)
 }
 
-// commitMerge commits a merge, unless the table was dropped meanwhile. It need
-// not be durable at once: until it is, the chunks are as they were.
+// commitMerge commits a merge, unless the table was dropped meanwhile. The merge need not be
+// durable at once, because the old chunks remain until then.
 func (s *Store) commitMerge(t *table, series varve.Series, batch *pebble.Batch, grown int64) error {
 	s.catalog.Lock()
 	defer s.catalog.Unlock()
@@ -143,16 +142,16 @@ func (s *Store) commitMerge(t *table, series varve.Series, batch *pebble.Batch, 
 type merger struct {
 	*finder
 	cutter
-	removed int64 // bytes of the chunks that were merged
+	removed int64 // bytes of the merged chunks
 }
 
-// remove deletes the chunk that the iterator is at, in the batch.
+// remove adds the deletion of the current chunk to the batch.
 func (m *merger) remove(data []byte) error {
 	m.removed += int64(len(m.iter.Key()) + len(data))
 	return m.batch.Delete(m.iter.Key(), nil)
 }
 
-// loadSmalls decodes the chunks of level 0, and deletes them in the batch.
+// loadSmalls decodes the chunks of level 0, and adds their deletion to the batch.
 func (m *merger) loadSmalls() error {
 	return m.eachSmall(func(_ chunk.Header, data []byte) error {
 		c := new(chunk.Chunk)
@@ -164,7 +163,7 @@ func (m *merger) loadSmalls() error {
 	})
 }
 
-// firstFrom returns the first event time in level 0 from a time on, or -1.
+// firstFrom returns the first event time in level 0 at or after a time, or -1.
 func (m *merger) firstFrom(from int64) int64 {
 	first := int64(-1)
 	for _, c := range m.smalls {
@@ -176,9 +175,9 @@ func (m *merger) firstFrom(from int64) int64 {
 	return first
 }
 
-// mergeUnit rewrites the chunks of level 1 into which the readings of level 0
-// from a time on fall, and returns the time at which the next ones begin. The
-// chunks are one, or several that share event times.
+// mergeUnit rewrites the chunks of level 1 that receive the readings of level 0 from a time on.
+// A unit is one chunk, or several chunks that share event times. mergeUnit returns the start of
+// the next unit.
 func (m *merger) mergeUnit(from int64) (end int64, err error) {
 	unit, end, err := m.unit(from)
 	if err != nil {
@@ -213,16 +212,16 @@ func (m *merger) mergeUnit(from int64) (end int64, err error) {
 	}
 }
 
-// unit returns the chunks of level 1 that a reading of an event time belongs
-// to, deleted in the batch, and the event time with which the next begins.
+// unit returns the chunks of level 1 for readings of an event time, and the start of the next
+// unit. It adds their deletion to the batch.
 func (m *merger) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
-	// It belongs to the last chunk that begins at its time or before; else to
-	// the first.
+	// The unit begins with the last chunk that starts at or before the time, or else with the
+	// first chunk.
 	ok := m.iter.SeekLT(appendChunkKey(nil, m.finder.space, levelMain, from+1, 0)) && m.at(levelMain)
 	if !ok && m.iter.Error() == nil {
 		ok = m.seekMainFirst() && m.at(levelMain)
 	}
-	// Go back to the first of those that share event times.
+	// Moves back to the first of several chunks that share event times.
 	for ok {
 		h, err := m.header()
 		if err != nil {
@@ -264,7 +263,7 @@ func (m *merger) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
 	return unit, math.MaxInt64, m.iter.Error()
 }
 
-// seekMainFirst goes to the first chunk of level 1 of the series.
+// seekMainFirst moves to the first chunk of level 1 of the series.
 func (m *merger) seekMainFirst() bool {
 	return m.iter.SeekGE(appendChunkKey(nil, m.finder.space, levelMain, 0, 0))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestCheckFolder_ReportsMissingPebble: a lost folder is damage to report, and an
-// empty data folder is no store that verifies.
+// TestCheckFolder_ReportsMissingPebble checks that a missing folder is damage, and that an empty
+// data folder is not a valid store.
 func TestCheckFolder_ReportsMissingPebble(t *testing.T) {
 	dir := filled(t, 1, 100)
 	if err := os.RemoveAll(filepath.Join(dir, "pebble")); err != nil {
@@ -32,7 +32,7 @@ func TestCheckFolder_ReportsMissingPebble(t *testing.T) {
 	}
 }
 
-// TestOpen_LeavesForeignFolderAlone: nothing is made in a folder of others.
+// TestOpen_LeavesForeignFolderAlone checks that Open creates no file in a foreign folder.
 func TestOpen_LeavesForeignFolderAlone(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "photo.jpg"), []byte("x"), 0o600); err != nil {
@@ -49,7 +49,7 @@ func TestOpen_LeavesForeignFolderAlone(t *testing.T) {
 	}
 }
 
-// fullAside is a disk that has no room for whole copies of damaged files.
+// fullAside is a disk without room for whole copies of damaged files.
 type fullAside struct{ vfs.FS }
 
 func (f fullAside) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -70,7 +70,8 @@ func (h halfWritten) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestSetAside_RemovesPartialCopies: attempts on a full disk do not fill it more.
+// TestSetAside_RemovesPartialCopies checks that failed attempts on a full disk do not use more
+// space.
 func TestSetAside_RemovesPartialCopies(t *testing.T) {
 	dir := filled(t, 2, 30000)
 	path := ssts(t, dir)[0]

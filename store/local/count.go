@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// countChunks counts the readings in a table's chunks, by their headers. Chunks
-// that cannot be read are not counted.
+// countChunks counts the readings in the chunks of a table by their headers. It skips unreadable
+// chunks.
 func (s *Store) countChunks(number uint32) (n tableStats, err error) {
 	space := chunkSpace(number)
 	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})

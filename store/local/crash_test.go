@@ -16,11 +16,11 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// account is what one writer was told: the value of each of its items, and how
-// many of its readings are stored. A change under way may have happened or not.
+// account records acknowledged data of one writer: the value of each item, and the number of
+// stored readings. A pending change may or may not have happened.
 type account struct {
-	items   map[string]int64 // no value: deleted, or never put
-	pending map[string]int64 // -1: being deleted
+	items   map[string]int64 // no value means deleted or never put
+	pending map[string]int64 // -1 means a pending deletion
 	stored  int
 	sending int
 	hold    string
@@ -38,23 +38,22 @@ func (a *account) clone() account {
 	return c
 }
 
-// cut is a disk after a power cut, and what was acknowledged before.
+// cut is a disk after a power cut, with the data that was acknowledged before.
 type cut struct {
 	fs       *vfs.MemFS
 	accounts []account
 }
 
-// crashes cuts the power at random moments of a store's life, before writes and
-// syncs.
+// crashes simulates power cuts at random moments of a store's life, before writes and syncs.
 type crashes struct {
 	mu       sync.Mutex
 	rng      *rand.Rand
 	mem      *vfs.MemFS
 	accounts []*account
 	cuts     []cut
-	share    float64 // of the operations
+	share    float64 // share of the operations
 	most     int
-	whole    bool // all that was not synced is there, or nothing of it
+	whole    bool // either all unsynced data survives, or none of it
 }
 
 func (c *crashes) MaybeError(op errorfs.Op) error {
@@ -87,16 +86,16 @@ func (c *crashes) taken() []cut {
 	return slices.Clone(c.cuts)
 }
 
-// note changes what a writer is told.
+// note changes an account.
 func (c *crashes) note(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change()
 }
 
-// TestCrash_KeepsItems writes items, readings and table records from several
-// goroutines, cuts the power at random moments, and expects in every cut all
-// that was acknowledged, and nothing that was deleted.
+// TestCrash_KeepsItems writes items, readings and tables from several goroutines, and simulates
+// power cuts at random moments. After each cut, all acknowledged data exists, and no deleted
+// item.
 func TestCrash_KeepsItems(t *testing.T) {
 	const cutsOfSeed = 40
 	over, total := soakEnds(), 0
@@ -165,7 +164,7 @@ func (c *crashes) change(t *testing.T, s *local.Store, writer int, a *account, r
 			sk := fmt.Sprint(rng.IntN(10))
 			k := store.Key{PK: fmt.Sprint("w", writer), SK: sk}
 			keys = append(keys, k)
-			// The index moves with the value.
+			// The index entry moves with the value.
 			items = append(items, store.Item{
 				Key: k, GSI1: store.Key{PK: fmt.Sprint("g", writer), SK: fmt.Sprint(n)},
 				Attrs: map[string]varve.Value{"n": varve.IntValue(n)},
@@ -201,7 +200,7 @@ func (c *crashes) change(t *testing.T, s *local.Store, writer int, a *account, r
 	})
 }
 
-// checkCut opens the disk as the power cut left it, twice, and compares.
+// checkCut opens the disk after a power cut twice, and compares it with the accounts.
 func checkCut(t *testing.T, name string, c *cut) {
 	t.Helper()
 	for range 2 {

@@ -23,15 +23,15 @@ type rows interface {
 	Fill(i int, r *varve.Reading, arena *chunk.Arena) error
 }
 
-// span is what a range asks of a series: times from first to last, both
-// inclusive, beyond a position, in an order.
+// span is the range of a series that a read requests: inclusive times, a position to continue
+// after, and an order.
 type span struct {
 	first, last int64
 	after       *varve.Position
 	desc        bool
 }
 
-// spanOf returns the span of a range; false if it is empty.
+// spanOf returns the span of a range, or false if it is empty.
 func spanOf(r *store.Range) (span, bool) {
 	all := varve.AllTime()
 	from, to := r.Window.From, r.Window.To
@@ -53,7 +53,7 @@ func spanOf(r *store.Range) (span, bool) {
 	return sp, sp.first <= sp.last
 }
 
-// bounds returns which of rows are in the span: [from, to).
+// bounds returns the range [from, to) of rows in the span.
 func (sp *span) bounds(rs rows) (from, to int) {
 	n := rs.Len()
 	from = sort.Search(n, func(i int) bool { return rs.Time(i) >= sp.first })
@@ -61,7 +61,7 @@ func (sp *span) bounds(rs rows) (from, to int) {
 	if sp.after == nil {
 		return from, to
 	}
-	// Those that are not before After, and whether the first of them is it.
+	// The position itself is excluded if it exists.
 	at := from + sort.Search(to-from, func(i int) bool { return comparePosition(rs, from+i, *sp.after) >= 0 })
 	switch {
 	case sp.desc:
@@ -80,8 +80,8 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 	return rs.ID(i).Compare(p.ID)
 }
 
-// rowsOf returns copies of a run's rows in the span, at most so many of those
-// that come first in its order.
+// rowsOf returns copies of the rows of a run in the span, limited to the first most in its
+// order.
 func (sp *span) rowsOf(r *run, most int) []row {
 	from, to := r.seek(varve.Position{Time: sp.first}), r.end()
 	if sp.last < math.MaxInt64 {
@@ -105,7 +105,7 @@ func (sp *span) rowsOf(r *run, most int) []row {
 	return r.first(most, from, to)
 }
 
-// cursor is a place in rows. When they end, more may yield further ones.
+// cursor is a position in rows. When the rows end, more may return further ones.
 type cursor struct {
 	rows rows
 	i    int
@@ -114,7 +114,7 @@ type cursor struct {
 	more func() (rows, error)
 }
 
-// newCursor returns a cursor over those of rows that are in the span.
+// newCursor returns a cursor over the rows in the span.
 func newCursor(rs rows, sp *span) cursor {
 	c := cursor{}
 	c.turn(rs, sp)
@@ -134,7 +134,7 @@ func (c *cursor) next() {
 	c.left--
 }
 
-// fillUp makes sure that the cursor is at a reading if there is one.
+// fillUp moves the cursor to its next reading, if it has one.
 func (c *cursor) fillUp(sp *span) error {
 	for c.left == 0 && c.more != nil {
 		rs, err := c.more()
@@ -150,17 +150,17 @@ func (c *cursor) fillUp(sp *span) error {
 	return nil
 }
 
-// merge yields the readings of several cursors in order, each once.
+// merge returns the readings of several cursors in order, without repeats.
 type merge struct {
 	span
 	cursors []cursor
-	iter    *pebble.Iterator // of the chunks, if any were asked
+	iter    *pebble.Iterator // of the chunks; nil if no chunks are read
 	cost    store.Cost
 
-	borrowed []*chunk.Chunk // from the pool
+	borrowed []*chunk.Chunk // returned to the pool by Close
 }
 
-// Close gives back what the merge holds; it can be used no more.
+// Close releases the memory of the merge, which must not be used afterwards.
 func (m *merge) Close() error {
 	for _, c := range m.borrowed {
 		chunks.Put(c)
@@ -172,8 +172,8 @@ func (m *merge) Close() error {
 	return m.iter.Close()
 }
 
-// first returns the cursor whose reading is next; nil: there is none. Copies
-// of that reading in other cursors are skipped.
+// first returns the cursor with the next reading, or nil at the end. It skips copies of that
+// reading in other cursors.
 func (m *merge) first() (*cursor, error) {
 	var best *cursor
 	for i := range m.cursors {
@@ -201,7 +201,7 @@ func (m *merge) first() (*cursor, error) {
 	return best, nil
 }
 
-// compare orders the readings of two cursors in the order of the span.
+// compare orders the readings of two cursors by the order of the span.
 func (m *merge) compare(a, b *cursor) int {
 	order := cmp.Compare(a.rows.Time(a.i), b.rows.Time(b.i))
 	if order == 0 {
@@ -213,7 +213,7 @@ func (m *merge) compare(a, b *cursor) int {
 	return order
 }
 
-// fill appends up to want readings to dst; more says whether any are left.
+// fill appends up to want readings to dst. It reports whether more readings remain.
 func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int) (_ []varve.Reading, more bool, err error) {
 	var arena chunk.Arena
 	for {
@@ -227,14 +227,14 @@ func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int) (_ []va
 		if len(dst)&0xff == 0 && ctx.Err() != nil {
 			return dst, false, context.Cause(ctx)
 		}
-		// One cursor alone, as is usual, needs no comparing.
+		// The common case of a single cursor needs no comparison.
 		n := 1
 		if m.alone(c) {
 			n = min(c.left, want-len(dst))
 		}
 		for range n {
 			if len(dst) < cap(dst) {
-				dst = dst[:len(dst)+1] // with the fields it had
+				dst = dst[:len(dst)+1] // reuses the memory of its fields
 			} else {
 				dst = append(dst, varve.Reading{})
 			}

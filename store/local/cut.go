@@ -7,16 +7,15 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// chunkBytes is the size of readings, before packing, that a chunk is cut at
-// even if it has fewer than Options.ChunkReadings.
+// chunkBytes limits the uncompressed size of a chunk, even if it has fewer readings than
+// Options.ChunkReadings.
 const chunkBytes = 128 << 10
 
-// forced is by how much a chunk may grow beyond its target before it is cut
-// between readings of one event time.
+// forced is the factor by which a chunk may exceed its target before readings of one event time
+// are split.
 const forced = 4
 
-// cutter cuts a run of readings of one series into chunks and puts them into a
-// batch.
+// cutter splits the readings of a series into chunks, and adds them to a batch.
 type cutter struct {
 	s       *Store
 	batch   *pebble.Batch
@@ -32,14 +31,14 @@ type cutter struct {
 	data    []byte
 }
 
-// begin begins a run.
+// begin starts a run.
 func (c *cutter) begin(space []byte, level byte, target int) {
 	c.space, c.level, c.target, c.chunks = space, level, target, 0
 	c.builder.Reset()
 }
 
-// add adds the next reading of the run. Readings of one event time are kept in
-// one chunk as far as possible, so that chunks of level 1 rarely touch.
+// add adds the next reading of the run. It keeps readings of one event time in one chunk if
+// possible, so that chunks of level 1 rarely share event times.
 func (c *cutter) add(r *varve.Reading) error {
 	at := r.Time.UnixNano()
 	n := c.builder.Len()
@@ -57,7 +56,7 @@ func (c *cutter) add(r *varve.Reading) error {
 	return nil
 }
 
-// cut ends the chunk; the last of a run is cut by the caller.
+// cut ends the current chunk. The caller calls it at the end of a run.
 func (c *cutter) cut() error {
 	if c.builder.Len() == 0 {
 		return nil

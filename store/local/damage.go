@@ -14,13 +14,13 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// isDamage reports whether an error is of data that does not check, or cannot be
+// isDamage reports whether an error is caused by data that fails its checksum or cannot be
 // decoded.
 func isDamage(err error) bool {
 	return err != nil && (errors.Is(err, store.ErrDamaged) || pebble.IsCorruptionError(err) || errors.Is(err, chunk.ErrDamaged))
 }
 
-// damaged makes an error that is of damage a DamageError of a series in a table.
+// damaged converts an error of damage to a DamageError for a series and table.
 func damaged(err error, t grid.Table, series varve.Series) error {
 	var known *store.DamageError
 	if !isDamage(err) || errors.As(err, &known) && known.Table != "" {
@@ -33,7 +33,7 @@ func damaged(err error, t grid.Table, series varve.Series) error {
 	return d
 }
 
-// damagedItem makes an error that is of damage a DamageError of the registry.
+// damagedItem converts an error of damage to a DamageError for the registry.
 func damagedItem(err error) error {
 	var known *store.DamageError
 	if !isDamage(err) || errors.As(err, &known) {
@@ -42,7 +42,7 @@ func damagedItem(err error) error {
 	return &store.DamageError{Err: err}
 }
 
-// errLost is the error of keys in a lost range.
+// err returns the DamageError for keys in a lost range, or nil without a range.
 func (l *lost) err() error {
 	if l == nil {
 		return nil
@@ -51,8 +51,8 @@ func (l *lost) err() error {
 	return &store.DamageError{From: from, To: to, File: l.File, Err: errors.New(l.Reason)}
 }
 
-// times returns the event times that a range can hold, if it lies among the
-// chunks of level 1 of one series; else zero.
+// times returns the event times of a range within level 1 of one series. For other ranges, it
+// returns zero times.
 func (l *lost) times() (from, to time.Time) {
 	a, ok1 := parseChunkKey(l.From)
 	b, ok2 := parseChunkKey(l.To)
@@ -62,7 +62,7 @@ func (l *lost) times() (from, to time.Time) {
 	return time.Unix(0, a.first).UTC(), time.Unix(0, b.first).UTC()
 }
 
-// chunkKey is what a chunk's key says.
+// chunkKey is the parsed key of a chunk.
 type chunkKey struct {
 	number uint32
 	series varve.Series
@@ -70,12 +70,12 @@ type chunkKey struct {
 	first  int64
 }
 
-// parseChunkKey reads a chunk's key, or a key made of one by next.
+// parseChunkKey parses the key of a chunk, or a key that next returned for one.
 func parseChunkKey(key []byte) (k chunkKey, ok bool) {
 	if len(key) < 5+3+chunkKeySuffix || key[0] != spaceChunk {
 		return k, false
 	}
-	// A series' space ends with the third zero byte; the suffix has a fixed length.
+	// The part of the series ends with the third zero byte. The suffix has a fixed length.
 	end := 5
 	for range 3 {
 		i := bytes.IndexByte(key[end:], 0)

@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// damageBlock flips a bit in the block of a file of Pebble's that holds a key, if
-// the file holds it. The blocks are tried one after the other on copies.
+// damageBlock flips a bit in the block of a Pebble file that holds a key, if the file holds it.
+// It tries the blocks in turn on copies.
 func damageBlock(t *testing.T, path string, key []byte) bool {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -30,7 +30,7 @@ func damageBlock(t *testing.T, path string, key []byte) bool {
 	if !holdsKey(t, data, key) {
 		return false
 	}
-	for at := len(data) - 1; at > 0; at -= 50 { // items are behind the chunks
+	for at := len(data) - 1; at > 0; at -= 50 { // items follow the chunks
 		damaged := bytes.Clone(data)
 		damaged[at] ^= 1
 		if !holdsKey(t, damaged, key) && holdsKey(t, damaged, nil) {
@@ -42,7 +42,7 @@ func damageBlock(t *testing.T, path string, key []byte) bool {
 	return false
 }
 
-// holdsKey reports whether a key can be read in a file; nil is any key.
+// holdsKey reports whether a key can be read in a file. If nil, any key counts.
 func holdsKey(t *testing.T, data, key []byte) bool {
 	t.Helper()
 	fs := vfs.NewMem()
@@ -72,14 +72,14 @@ func holdsKey(t *testing.T, data, key []byte) bool {
 	return ok && (key == nil || bytes.Equal(scan.Entry().Key, key))
 }
 
-// TestDamage_ItemsFailClosed: items in a lost range are refused, in every way to
-// ask for them or to change them, until the loss is accepted; then they are gone,
-// and do not come back as they were before.
+// TestDamage_ItemsFailClosed checks that every read and write of items in a lost range is
+// refused until the loss is accepted. Afterwards the items are absent, and no older version
+// reappears.
 func TestDamage_ItemsFailClosed(t *testing.T) {
 	t.Parallel()
 	const devices, n = 4, 2500
 	dir := filled(t, devices, n)
-	// The items change, in a newer file: the older one holds what they were.
+	// The items change in a newer file. The older one has the previous versions.
 	s := open(t, small(local.Options{Dir: dir}))
 	for i := range devices {
 		if err := s.Put(t.Context(), item(i, 2)); err != nil {
@@ -151,9 +151,8 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 	}
 }
 
-// TestDamage_WritesAreRefusedOneByOne: a reading that may be a duplicate of a lost
-// one is refused; others of the same write are stored. After the loss is accepted,
-// lost readings can be written again, and the count is right.
+// TestDamage_WritesAreRefusedOneByOne checks that only readings that may repeat lost ones are
+// refused. After the loss is accepted, lost readings can be rewritten, and the count is correct.
 func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 	t.Parallel()
 	const devices, n = 6, 5000
@@ -192,7 +191,7 @@ func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 	if refused == 0 || refused > 1500 || duplicates+refused != n {
 		t.Errorf("%d were refused, %d are duplicates", refused, duplicates)
 	}
-	// A reading of now is after all that was lost.
+	// A current reading is after all lost ones.
 	later := readings(t, week(t, 0), device(bad), n+5)[n:]
 	write(t, s, week(t, 0), later, varve.Stored)
 	if _, err := s.AcceptLosses(t.Context()); err != nil {
@@ -225,9 +224,9 @@ func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 	}
 }
 
-// TestDamage_Compaction: a compaction that meets damage sets it aside and goes on;
-// the store writes as before.
-func TestDamage_Compaction(t *testing.T) {
+// TestDamage_CompactionContinues checks that a compaction sets damage aside and continues, and
+// that the store accepts writes.
+func TestDamage_CompactionContinues(t *testing.T) {
 	t.Parallel()
 	const n = 4000
 	dir := filled(t, 3, n)
@@ -260,9 +259,9 @@ func TestDamage_Compaction(t *testing.T) {
 	survey(t, s, 3, n)
 }
 
-// TestVerify: both ways of checking name what is damaged, and say nothing of a
-// folder that is whole.
-func TestVerify(t *testing.T) {
+// TestVerify_NamesDamage checks that both kinds of verification report the damaged files, and
+// nothing for an intact folder.
+func TestVerify_NamesDamage(t *testing.T) {
 	t.Parallel()
 	dir := filled(t, 4, 4000)
 	check := func(dir string) (found []local.Problem) {
@@ -300,7 +299,7 @@ func TestVerify(t *testing.T) {
 		eventually(t, "what was found is set aside", func() bool {
 			found = nil
 			err := s.Verify(t.Context(), local.Pace{}, func(p local.Problem) { found = append(found, p) })
-			return err == nil && len(found) == len(s.Losses()) // which are refused until they are accepted
+			return err == nil && len(found) == len(s.Losses()) // losses are refused until they are accepted
 		})
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -308,8 +307,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerify_PassesOverMergedFiles: files that are merged into others while a store
-// is verified are not damage.
+// TestVerify_PassesOverMergedFiles checks that files that are merged during a verification are
+// not damage.
 func TestVerify_PassesOverMergedFiles(t *testing.T) {
 	var r reports
 	s := open(t, local.Options{Dir: filled(t, 2, 3000), MinFree: -1, Events: r.events(t)})

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestDamage_MergedChunksComeBack: if the deletions of chunks are lost, readings
-// are still served once, and counted by what is there.
+// TestDamage_MergedChunksComeBack checks that readings are served and counted once if the
+// deletions of chunks are lost.
 func TestDamage_MergedChunksComeBack(t *testing.T) {
 	t.Parallel()
 	s := open(t, small(local.Options{Dir: t.TempDir(), TailBytes: 128 << 10}))
@@ -43,10 +43,10 @@ func TestDamage_MergedChunksComeBack(t *testing.T) {
 	}
 }
 
-// TestDamage_RebuildWithOldFiles: without a list of files, a rebuild also finds
-// files that were merged into others. Readings are served once, an item that is as
-// it was before is told of, and the table on hold is still on hold.
-func TestDamage_RebuildWithOldFiles(t *testing.T) {
+// TestDamage_RebuildWithOldFiles rebuilds a store without its list of files, so that merged
+// files are found, too. Readings are served once, an item in an old version is reported, and the
+// table stays on hold.
+func TestDamage_RebuildWithOldFiles(t *testing.T) { // between existing ones, so that chunks are merged
 	t.Parallel()
 	const devices, n = 3, 2500
 	dir := filled(t, devices, n)
@@ -57,7 +57,7 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	s := open(t, small(local.Options{Dir: dir, TailBytes: 128 << 10, MaxSmalls: 1}))
 	for i := range devices {
 		list := readings(t, week(t, 0), device(i), n)
-		for j := range list { // between those that are there, so chunks are merged
+		for j := range list { // between existing ones, so that chunks are merged
 			list[j].Time, list[j].ID = list[j].Time.Add(time.Second/2), varve.ID{}
 			if v := list[j].Normalize(); v.Outcome == varve.Rejected {
 				t.Fatal(v)
@@ -68,7 +68,7 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil { // what is in memory is merged
+	if err := s.Close(); err != nil { // flushes the memtable
 		t.Fatal(err)
 	}
 	s = open(t, small(local.Options{Dir: dir}))

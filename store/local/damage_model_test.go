@@ -17,14 +17,14 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// world is a store with what was written to it.
+// world is a store with a record of everything that was written to it.
 type world struct {
 	t        *testing.T
 	rng      *rand.Rand
 	fs       *vfs.MemFS
 	s        *local.Store
-	readings map[string]map[int]int64 // of a device, by second: its value
-	items    map[int]int              // versions, by number
+	readings map[string]map[int]int64 // values of each device, by second
+	items    map[int]int              // versions by number
 	version  int
 }
 
@@ -49,7 +49,7 @@ func (w *world) open() {
 	}
 }
 
-// act writes something.
+// act makes a random write.
 func (w *world) act() {
 	w.t.Helper()
 	if w.rng.IntN(3) == 0 {
@@ -115,7 +115,7 @@ func (w *world) actItem() {
 	}
 }
 
-// check reads everything: it is right, or refused. It returns whether anything was
+// check reads everything. All data must be correct or refused. It reports whether anything was
 // refused.
 func (w *world) check() (refused bool) {
 	w.t.Helper()
@@ -138,7 +138,7 @@ func (w *world) check() (refused bool) {
 	return w.checkQueries() || refused
 }
 
-// windows are windows of event time: all of it, and some narrower.
+// windows returns windows of event time: the whole range, and narrower ones.
 func (w *world) windows() []varve.Window {
 	tb := week(w.t, 0)
 	list := []varve.Window{tb.Window()}
@@ -263,7 +263,7 @@ func (w *world) accept() {
 	}
 }
 
-// harm damages some files of Pebble's.
+// harm damages some files of Pebble.
 func (w *world) harm() (what string) {
 	w.t.Helper()
 	names, err := w.fs.List("data/pebble")
@@ -315,9 +315,8 @@ func (w *world) harm() (what string) {
 	return what
 }
 
-// TestDamage_Model writes, damages, and compares with what was written, over and
-// over: what is served is right, what is not right is refused, and nothing is
-// silently absent.
+// TestDamage_Model alternates writes, damage and comparisons with a model. Served data is
+// correct, incorrect data is refused, and no data is silently absent.
 func TestDamage_Model(t *testing.T) {
 	const damagesOfSeed = 4
 	over, total := soakEnds(), 0

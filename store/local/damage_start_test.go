@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// reports gathers what a store reports of damage.
+// reports collects the damage that a store reports.
 type reports struct {
 	mu      sync.Mutex
 	damaged []string
@@ -47,7 +47,7 @@ func (r *reports) any() bool {
 	return len(r.damaged) > 0
 }
 
-// filled makes a closed store with some devices, items and a table on hold.
+// filled returns a closed store with some devices, items and a table on hold.
 func filled(t *testing.T, devices, n int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -76,11 +76,10 @@ func item(i, version int) store.Item {
 	}
 }
 
-// state is how much of a store can be read: every device and item, right or
-// refused.
+// state counts the readable and refused devices and items of a store.
 type state struct{ devices, refused, items, refusedItems int }
 
-// survey reads everything, and fails if anything is wrong or silently absent.
+// survey reads everything. It fails if data is incorrect or silently absent.
 func survey(t *testing.T, s *local.Store, devices, n int) (st state) {
 	t.Helper()
 	tb := week(t, 0)
@@ -126,7 +125,7 @@ func survey(t *testing.T, s *local.Store, devices, n int) (st state) {
 	return st
 }
 
-// holds reports the hold of the second table, which must never be lost.
+// holds checks the hold of the second table, which must never be lost.
 func holds(t *testing.T, s *local.Store) {
 	t.Helper()
 	infos, err := s.Tables(t.Context(), store.Filter{Any: true, Window: varve.AllTime(), Details: true})
@@ -142,8 +141,8 @@ func holds(t *testing.T, s *local.Store) {
 	}
 }
 
-// TestDamage_SmallStoreStarts flips a bit anywhere in the only file. The store
-// starts, serves what is right and refuses the rest, now and after a restart.
+// TestDamage_SmallStoreStarts flips a bit anywhere in the only file. The store opens, serves
+// correct data and refuses the rest, also after a restart.
 func TestDamage_SmallStoreStarts(t *testing.T) {
 	t.Parallel()
 	const devices, n = 5, 800
@@ -185,12 +184,12 @@ func TestDamage_SmallStoreStarts(t *testing.T) {
 	}
 }
 
-// TestDamage_AnyFile damages each kind of file in each way. The store starts.
-func TestDamage_AnyFile(t *testing.T) {
+// TestDamage_AnyFileLetsStoreOpen damages each kind of file in each way. The store opens.
+func TestDamage_AnyFileLetsStoreOpen(t *testing.T) {
 	t.Parallel()
 	const devices, n = 6, 5600
 	dir := filled(t, devices, n)
-	// A second life makes files of its own.
+	// A second run of the store writes separate files.
 	s := open(t, small(local.Options{Dir: dir}))
 	noisy(t, s, "other", 250)
 	if err := s.Close(); err != nil {
@@ -237,10 +236,10 @@ func TestDamage_AnyFile(t *testing.T) {
 		}
 	}
 	tests := []struct {
-		name, glob string // no glob: the file of Pebble's with this place by size
+		name, glob string // if the glob is empty, the Pebble file with this rank by size
 		at         int
 		do         func(t *testing.T, path string)
-		all        bool // nothing is lost
+		all        bool // no data is lost
 	}{
 		{name: "sst truncated", at: largest, do: truncate},
 		{name: "sst zeroed", at: largest, do: zero},

@@ -13,8 +13,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// noisy returns n readings of a device that do not pack well, so that they fill
-// several blocks.
+// noisy returns n readings of a device that compress badly, so that they fill several blocks.
 func noisy(t *testing.T, s *local.Store, device string, n int) []varve.Reading {
 	t.Helper()
 	list := readings(t, week(t, 0), device, n)
@@ -31,7 +30,7 @@ func noisy(t *testing.T, s *local.Store, device string, n int) []varve.Reading {
 	return list
 }
 
-// ssts returns the files of Pebble's in a data folder, the largest first.
+// ssts returns the Pebble files of a data folder, largest first.
 func ssts(t *testing.T, dir string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
@@ -73,7 +72,7 @@ func flip(t *testing.T, path string, at int64) {
 	}
 }
 
-// within returns a place inside of what one of six devices has in the largest file.
+// within returns an offset inside the data of one of six devices in the largest file.
 func within(t *testing.T, path string) int64 {
 	t.Helper()
 	return sizeOf(t, path) * 3 / 8
@@ -88,9 +87,8 @@ func sizeOf(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-// TestDamage_OneBlockOfOneFile: a flipped bit ends nothing. The device in that
-// block is refused by name, for the times that it lost and no others; the rest is
-// served, also after a restart.
+// TestDamage_OneBlockOfOneFile checks that a flipped bit affects only the device in its block,
+// for the lost times. Other data is served, also after a restart.
 func TestDamage_OneBlockOfOneFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -149,7 +147,7 @@ func TestDamage_OneBlockOfOneFile(t *testing.T) {
 	}
 }
 
-// around reads a damaged device before and after what it lost.
+// around reads a damaged device before and after its loss.
 func around(t *testing.T, s *local.Store, loss local.Loss, device string, n int) {
 	t.Helper()
 	tb := week(t, 0)

@@ -7,7 +7,8 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// Estimate implements store.Reader: one request, and the chunks to be read.
+// Estimate implements store.Reader. The cost is one request, and the number of chunks in the
+// range.
 func (s *Store) Estimate(ctx context.Context, r store.Range) (cost store.Cost, err error) {
 	if err := s.enter(ctx); err != nil {
 		return cost, err

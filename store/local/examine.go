@@ -13,17 +13,17 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Folder is what Examine finds of a data folder.
+// Folder is the result of Examine for a data folder.
 type Folder struct {
-	Dir   string // its path; absolute
+	Dir   string // absolute path
 	There bool
-	New   bool   // nothing is stored in it yet
-	Held  error  // says which process has it open; nil: none
-	Disk  string // a folder on its disk that is there
+	New   bool   // the store is still empty
+	Held  error  // names the process that has the folder open; nil if no process has it
+	Disk  string // an existing folder on the same disk
 }
 
-// Examine looks at a data folder and changes nothing. Its error says why Open
-// would fail; that another process has the folder is none.
+// Examine examines a data folder without changing it. It returns the error with which Open would
+// fail, except for a folder that is in use.
 func Examine(dir string) (Folder, error) {
 	f := Folder{Dir: dir}
 	abs, err := filepath.Abs(dir)
@@ -46,7 +46,7 @@ func Examine(dir string) (Folder, error) {
 		return f, err
 	}
 	if _, err := os.Stat(in.path("LOCK")); errors.Is(err, fs.ErrNotExist) {
-		return f, nil // and to lock it would make it
+		return f, nil // locking would create the folder
 	}
 	lock, err := in.fs.Lock(in.path("LOCK"))
 	if err != nil {
@@ -58,7 +58,7 @@ func Examine(dir string) (Folder, error) {
 	return f, lock.Close()
 }
 
-// nearest returns a folder, or the nearest above it that is there.
+// nearest returns a folder, or the nearest existing folder above it.
 func nearest(dir string) (string, error) {
 	for at := dir; ; {
 		info, err := os.Stat(at)

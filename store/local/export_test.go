@@ -7,14 +7,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// WithBlockBytes returns options with another size of Pebble's blocks.
+// WithBlockBytes returns options with another size of Pebble blocks.
 func (o Options) WithBlockBytes(n int) Options {
 	o.blockBytes = n
 	return o
 }
 
-// RestoreMerged puts a copy of each chunk of level 1 beside it, as if deletions had
-// been lost, and records a loss of all chunks.
+// RestoreMerged adds a copy of each chunk of level 1, as if deletions had been lost, and records
+// a loss of all chunks.
 func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 	batch := s.db.NewBatch()
 	err = s.each(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key, value []byte) error {
@@ -24,7 +24,7 @@ func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 		}
 		n++
 		key = slices.Clone(key)
-		key[len(key)-8] ^= 0x40 // another number
+		key[len(key)-8] ^= 0x40 // a different number
 		return batch.Set(key, value, nil)
 	})
 	if err == nil {
@@ -36,7 +36,7 @@ func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Compact writes what is in chunks to files, and merges all files.
+// Compact flushes the memtables, and merges all files of Pebble.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.db.Flush(); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Store) Compact(ctx context.Context) error {
 // Dir returns the data folder.
 func (s *Store) Dir() string { return s.folder.dir }
 
-// Rewrite writes one key more, so that Compact merges every file with another.
+// Rewrite writes one more key, so that Compact merges every file with another.
 func (s *Store) Rewrite(ctx context.Context) error {
 	for _, key := range [][]byte{{0}, {0xfe}} {
 		if err := s.db.Set(key, nil, pebble.NoSync); err != nil {
@@ -57,5 +57,5 @@ func (s *Store) Rewrite(ctx context.Context) error {
 	return s.Compact(ctx)
 }
 
-// SetAside sets aside what was found damaged.
+// SetAside sets aside all files that were found damaged.
 func (s *Store) SetAside(ctx context.Context) error { return s.setAsideAll(ctx) }

@@ -14,17 +14,17 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// finder looks single readings up in chunks, as they were when it was made.
+// finder looks up single readings in a snapshot of the chunks.
 type finder struct {
 	s      *Store
 	iter   *pebble.Iterator
 	series varve.Series
 	space  []byte
-	smalls []*chunk.Chunk // level 0 of the series, as far as decoded
-	main   chunk.Chunk    // the last chunk of level 1 that was decoded
-	key    []byte         // its key
+	smalls []*chunk.Chunk // decoded chunks of level 0 of the series
+	main   chunk.Chunk    // the chunk of level 1 that was decoded last
+	key    []byte         // key of main
 
-	lenient bool // finds what is left of lost ranges, instead of refusing them
+	lenient bool // includes the remaining data of lost ranges instead of refusing them
 }
 
 func newFinder(s *Store) (*finder, error) {
@@ -36,15 +36,15 @@ func newFinder(s *Store) (*finder, error) {
 	return &finder{s: s, iter: iter}, nil
 }
 
-// turn turns to a series of a table.
+// turn selects a series of a table.
 func (f *finder) turn(t *table, series varve.Series) {
 	f.series = series
 	f.space = appendSeriesSpace(f.space[:0], t.number, series)
 	f.smalls, f.key = nil, nil
 }
 
-// edge returns the last event time of the series in chunks, and how many
-// chunks of level 0 it has.
+// edge returns the last event time of the series in chunks, and the number of its chunks in
+// level 0.
 func (f *finder) edge() (edge int64, smalls int, err error) {
 	edge = noTime
 	err = f.eachSmall(func(h chunk.Header, _ []byte) error {
@@ -71,7 +71,7 @@ func (f *finder) edge() (edge int64, smalls int, err error) {
 	return edge, smalls, f.intact(last, end)
 }
 
-// at reports whether the iterator is at a chunk of the series of a level.
+// at reports whether the iterator is at a chunk of the series in a level.
 func (f *finder) at(level byte) bool {
 	key := f.iter.Key()
 	if len(key) != len(f.space)+chunkKeySuffix || !bytes.HasPrefix(key, f.space) {
@@ -111,8 +111,7 @@ func (f *finder) eachSmall(do func(h chunk.Header, data []byte) error) error {
 	return f.iter.Error()
 }
 
-// load decodes those chunks of level 0 that overlap the times from first to
-// last, for contains to look into.
+// load decodes the chunks of level 0 that overlap the times from first to last.
 func (f *finder) load(first, last int64) error {
 	return f.eachSmall(func(h chunk.Header, data []byte) error {
 		if h.MaxTime < first || h.MinTime > last {
@@ -124,14 +123,13 @@ func (f *finder) load(first, last int64) error {
 	})
 }
 
-// eachMain calls do for every chunk of level 1 that can have a reading of a
-// time.
+// eachMain calls do for every chunk of level 1 that may hold a reading of a time.
 func (f *finder) eachMain(at int64, do func(c *chunk.Chunk)) error {
 	if at == math.MaxInt64 {
 		return nil
 	}
-	// Level 1 is disjoint: the reading can be in the last chunk that begins at
-	// its time or before, and in those before it that reach up to its time.
+	// Level 1 is disjoint. So the reading can only be in the last chunk that starts at or before
+	// its time, and in earlier chunks that end at its time.
 	seek := appendChunkKey(nil, f.space, levelMain, at+1, 0)
 	behind := seek
 	for ok := f.iter.SeekLT(seek); ; ok = f.iter.Prev() {
@@ -174,7 +172,7 @@ func (f *finder) decodeMain() error {
 	return nil
 }
 
-// find returns where a chunk has a reading at a position.
+// find returns the index of a position in a chunk.
 func find(c *chunk.Chunk, p varve.Position) (int, bool) {
 	compare := func(i int) int {
 		if t := c.Time(i); t != p.Time {
@@ -185,14 +183,14 @@ func find(c *chunk.Chunk, p varve.Position) (int, bool) {
 	return sort.Find(c.Len(), compare)
 }
 
-// askChunks asks chunks for the late readings of a write, series by series.
+// askChunks looks up the late readings of a write in chunks, series by series.
 func (w *writer) askChunks() (err error) {
 	f, err := newFinder(w.s)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		// The iterator repeats damage, for which readings were refused.
+		// The iterator repeats the damage for which readings were refused.
 		if closed := f.iter.Close(); !isDamage(closed) {
 			err = errors.Join(err, closed)
 		}
@@ -219,12 +217,12 @@ func (w *writer) askChunks() (err error) {
 	return nil
 }
 
-// askSeries asks for readings of one tail, in the order of their positions.
+// askSeries looks up readings of one series buffer, in the order of their positions.
 func (w *writer) askSeries(f *finder, late []*entry) error {
 	t := late[0].tail
 	f.turn(t.table, t.series)
 	if err := w.s.learn(f, t, late[0].cleared); err != nil && !isDamage(err) {
-		return err // without an edge, chunks are asked for every reading
+		return err // without an edge, every reading is looked up in chunks
 	}
 	first, last := late[0].reading.Time.UnixNano(), late[len(late)-1].reading.Time.UnixNano()
 	if err := f.load(first, last); err != nil {
@@ -243,9 +241,8 @@ func (w *writer) askSeries(f *finder, late []*entry) error {
 	return nil
 }
 
-// ask finds out which of the readings of one time chunks have. They are in the
-// order of their ids, so that each chunk of that time is decoded once, and only
-// asked for those ids that it can have.
+// ask looks up readings of one event time in chunks. They are ordered by id, so that each chunk
+// is decoded once and only searched for ids in its range.
 func (f *finder) ask(late []*entry) error {
 	for _, e := range late {
 		e.asked, e.inChunk = true, varve.Verdict{}
@@ -269,8 +266,8 @@ func positionIn(c *chunk.Chunk, i int) varve.Position {
 	return varve.Position{Time: c.Time(i), ID: c.ID(i)}
 }
 
-// learn finds out a tail's edge if it is not known. What was read is out of
-// date if a run of the tail has become a chunk since cleared was read.
+// learn sets the edge of a series buffer if it is unknown. The result is out of date if a run of
+// the buffer was flushed since cleared was read.
 func (s *Store) learn(f *finder, t *tail, cleared uint64) error {
 	s.mu.RLock()
 	known := t.known

@@ -12,8 +12,8 @@ var (
 	withinFlag  = flag.Duration("within", 0, "time after which no further case begins; 0 means no limit")
 )
 
-// seedsFor returns the number of seeds that make n cases of some for each; 0
-// means the usual number of seeds, or short with -short.
+// seedsFor returns the number of seeds for n cases in total. If n is 0, it is the usual number,
+// or short with -short.
 func seedsFor(n, each int, usual, short uint64) uint64 {
 	switch {
 	case n > 0:
@@ -25,7 +25,7 @@ func seedsFor(n, each int, usual, short uint64) uint64 {
 	}
 }
 
-// soakEnds returns a report whether the time of -within has passed since.
+// soakEnds returns a function that reports whether the time of -within has passed.
 func soakEnds() func() bool {
 	begin := time.Now()
 	return func() bool { return *withinFlag > 0 && time.Since(begin) > *withinFlag }

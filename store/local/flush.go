@@ -14,26 +14,24 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// A failed flush is retried after a second, and after twice as long each time
-// that it fails again, up to half a minute.
+// Bounds of the delay before a failed flush is retried. The delay doubles with each failure.
 const (
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
 )
 
-// flushLoop turns tails into chunks when they have grown large, and packs
-// tables that are not written to any more.
+// flushLoop flushes memtables that are full, and packs tables that are no longer written to.
 func (s *Store) flushLoop() {
 	retry := time.NewTimer(0)
 	<-retry.C
-	pause := time.Duration(0) // until the next try; 0: the last one succeeded
+	pause := time.Duration(0) // delay before the next attempt; 0 after a success
 	for {
 		tried, err := false, error(nil)
 		select {
 		case <-s.background.Done():
 			return
 		case <-s.work:
-			if pause == 0 { // else the retry does it: every write asks for one
+			if pause == 0 { // otherwise the timer retries, because every write requests a flush
 				tried, err = true, s.flushIfFull()
 			}
 		case <-retry.C:
@@ -66,8 +64,8 @@ func (s *Store) flushIfFull() error {
 	return s.flush(s.background)
 }
 
-// flush turns all tails into chunks: those that an earlier flush failed to, and
-// then the active ones. Only one goroutine may flush at a time.
+// flush flushes all memtables: the frozen one of a failed flush, and then the active one. Only
+// one goroutine may flush at a time.
 func (s *Store) flush(ctx context.Context) error {
 	err := s.flushFrozen(ctx)
 	if err == nil {
@@ -82,9 +80,8 @@ func (s *Store) flush(ctx context.Context) error {
 	return err
 }
 
-// freeze makes the active head the frozen one and begins a new segment of the
-// journal, if there is anything in this one. No change is between its append
-// and its application then.
+// freeze makes the active memtable immutable and begins a new segment, unless the current
+// segment is empty. No change is between its append and its application at that time.
 func (s *Store) freeze() error {
 	if s.journal.Size() == 0 {
 		return nil
@@ -102,15 +99,15 @@ func (s *Store) freeze() error {
 	return nil
 }
 
-// made is what a flush made of one tail.
+// made is the result of a flush for one series buffer.
 type made struct {
 	tail   *tail
 	last   int64 // event time
-	smalls int   // chunks of level 0
+	smalls int   // number of chunks of level 0
 	bytes  int64
 }
 
-// flushFrozen turns the frozen head, if there is one, into chunks.
+// flushFrozen converts the immutable memtable, if one exists, into chunks.
 func (s *Store) flushFrozen(ctx context.Context) (err error) {
 	begin := time.Now()
 	h := s.frozen
@@ -124,9 +121,9 @@ func (s *Store) flushFrozen(ctx context.Context) (err error) {
 		return err
 	}
 	bytes := int64(batch.Len())
-	// What is in chunks is seen before they are durable. So it must be durable
-	// in the journal by then: a duplicate of it is answered at once.
-	if s.journal != nil { // while the store is opened, there is none
+	// Readers see chunks before these are durable. So the readings must be durable in the
+	// journal first, because a duplicate is acknowledged at once.
+	if s.journal != nil { // nil while the store is opened
 		if err := s.journal.Sync(ctx); err != nil {
 			return err
 		}
@@ -153,8 +150,7 @@ func (s *Store) flushFrozen(ctx context.Context) (err error) {
 	return nil
 }
 
-// build encodes the runs of a frozen head, which nobody changes any more, into
-// a batch.
+// build encodes the runs of an immutable memtable into a batch.
 func (s *Store) build(ctx context.Context, h *head, batch *pebble.Batch) ([]made, error) {
 	slices.SortFunc(h.tails, func(a, b *tail) int {
 		if c := a.table.Table.Compare(b.table.Table); c != 0 {
@@ -182,7 +178,7 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 	frozen := &t.runs[h.parity]
 	v := view{series: t.series, base: t.table.base(), shapes: h.shapes, rows: frozen.first(frozen.n, spot{}, frozen.end()), data: frozen.data}
 	n := v.Len()
-	// A quarter of a chunk is not worth merging.
+	// A chunk below a quarter of the target is not worth a merge.
 	main := t.known && n >= s.opts.ChunkReadings/4 && v.Time(0) > t.edge
 	s.mu.RUnlock()
 	level := byte(levelSmall)
@@ -190,7 +186,7 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 		level = levelMain
 	}
 	before := c.bytes
-	// Chunks of one size rather than a small one at the end.
+	// Chunks of equal size, without a small one at the end.
 	pieces := (n + s.opts.ChunkReadings - 1) / s.opts.ChunkReadings
 	c.begin(appendSeriesSpace(nil, t.table.number, t.series), level, (n+pieces-1)/pieces)
 	var r varve.Reading
@@ -213,8 +209,8 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 	return m, nil
 }
 
-// commitFlush applies the chunks together with the number of the segment that
-// they hold, after the changes of that segment.
+// commitFlush applies the chunks with the number of the segment that they cover, after the
+// changes of that segment.
 func (s *Store) commitFlush(h *head, done []made, batch *pebble.Batch) error {
 	s.catalog.Lock()
 	defer s.catalog.Unlock()
@@ -250,8 +246,8 @@ func (s *Store) commitFlush(h *head, done []made, batch *pebble.Batch) error {
 	return nil
 }
 
-// statsAfter returns what the tables of a head will have in chunks when it is in
-// chunks. The catalog is locked.
+// statsAfter returns the statistics of the tables after the flush of a memtable. The caller
+// holds the lock of the catalog.
 func (s *Store) statsAfter(h *head, done []made) map[*table]tableStats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -269,7 +265,7 @@ func (s *Store) statsAfter(h *head, done []made) map[*table]tableStats {
 	return stats
 }
 
-// makeDurable waits until all that was applied to Pebble is in its tables.
+// makeDurable waits until everything that was applied to Pebble is in its tables.
 func (s *Store) makeDurable(ctx context.Context) error {
 	flushed, err := s.db.AsyncFlush()
 	if err != nil {
@@ -283,10 +279,10 @@ func (s *Store) makeDurable(ctx context.Context) error {
 	}
 }
 
-// thawAtOnce is how many tails are cleared under one lock.
+// thawAtOnce is the number of series buffers that are cleared under one lock.
 const thawAtOnce = 1000
 
-// thaw clears the runs that have become chunks.
+// thaw clears the runs that were flushed into chunks.
 func (s *Store) thaw(h *head, done []made) {
 	for len(done) > 0 {
 		n := min(len(done), thawAtOnce)

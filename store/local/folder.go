@@ -15,22 +15,22 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
-// folder is the store's folder, locked.
+// folder is the locked folder of the store.
 type folder struct {
 	fs      vfs.FS
 	dir     string
-	salvage bool // go on where something can be replaced
+	salvage bool // continue if a missing part can be replaced
 	lock    io.Closer
 
 	now func() time.Time
 
 	id     meta.ID
 	state  folderState
-	losses []Loss // what was missing, and replaced
+	losses []Loss // missing parts that were replaced
 }
 
-// openFolder makes the folder if it is missing, locks it, and checks that it
-// holds a store or nothing.
+// openFolder creates the folder if it is missing, locks it, and checks that it holds a store or
+// is empty.
 func openFolder(o Options) (*folder, error) {
 	fs, dir := o.FS, o.Dir
 	f := &folder{fs: fs, dir: dir, salvage: o.Salvage, now: o.Now}
@@ -50,8 +50,7 @@ func openFolder(o Options) (*folder, error) {
 	return f, nil
 }
 
-// checkUnlocked refuses a folder that is not Varve's before the lock makes a file
-// in it.
+// checkUnlocked refuses a foreign folder before the lock creates a file in it.
 func (f *folder) checkUnlocked() error {
 	if _, err := f.fs.Stat(f.path("LOCK")); !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -63,9 +62,9 @@ func (f *folder) checkUnlocked() error {
 	return nil
 }
 
-// makeFolder makes a folder and those above it that are not there, durably.
+// makeFolder creates a folder and all missing folders above it, durably.
 func makeFolder(fs vfs.FS, dir string) error {
-	var above []string // folders that get a new entry
+	var above []string // folders that receive a new entry
 	for at := dir; ; {
 		if _, err := fs.Stat(at); err == nil {
 			break
@@ -92,8 +91,8 @@ func (f *folder) path(elem ...string) string {
 	return f.fs.PathJoin(append([]string{f.dir}, elem...)...)
 }
 
-// lockError tells another process that has the folder from a folder that
-// cannot be written to.
+// lockError distinguishes a folder that another process has open from a folder that is not
+// writable.
 func (f *folder) lockError(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("data folder %s: %w", f.dir, plain(err))
@@ -115,7 +114,7 @@ func (f *folder) write(name, text string) error {
 	return nil
 }
 
-// failed says which folder an error is about.
+// failed adds the folder to an error.
 func (f *folder) failed(err error) error {
 	return fmt.Errorf("data folder %s: %w", f.dir, plain(err))
 }
@@ -124,8 +123,8 @@ func (f *folder) close() error {
 	return errors.Join(f.fs.Remove(f.path("PID")), f.lock.Close())
 }
 
-// plain strips an error of the operating system of the operation and path,
-// which the message around it names better.
+// plain removes the operation and the path from an error of the operating system, because the
+// message names both.
 func plain(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

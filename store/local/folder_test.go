@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// refused opens a folder that cannot be used, and returns what is said.
+// refused opens a folder that cannot be used, and returns the error.
 func refused(t *testing.T, o local.Options) error {
 	t.Helper()
 	s, err := local.Open(o)
@@ -33,9 +33,9 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// TestFolderInUse: one process has the folder; the other is told which, and the
-// folder can be opened again afterwards.
-func TestFolderInUse(t *testing.T) {
+// TestOpen_RefusesFolderInUse checks that the error names the process that has the folder open,
+// and that the folder can be opened afterwards.
+func TestOpen_RefusesFolderInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, local.Options{Dir: dir})
 	err := refused(t, local.Options{Dir: dir})
@@ -48,9 +48,9 @@ func TestFolderInUse(t *testing.T) {
 	open(t, local.Options{Dir: dir})
 }
 
-// TestFolderRefused: what cannot be a store is said in one line, and left as it
-// is.
-func TestFolderRefused(t *testing.T) {
+// TestOpen_RefusesUnusableFolder checks that the error has one line, and that the folder is
+// unchanged.
+func TestOpen_RefusesUnusableFolder(t *testing.T) {
 	dir := t.TempDir()
 	tests := []struct{ name, file, text, want string }{
 		{"foreign", "photo.jpg", "x", "not empty and not Varve's (it has photo.jpg in it)"},
@@ -80,8 +80,8 @@ func TestFolderRefused(t *testing.T) {
 	}
 }
 
-// TestFolderReadOnly: no file can be made.
-func TestFolderReadOnly(t *testing.T) {
+// TestOpen_RefusesReadOnlyFolder checks the error if no file can be created.
+func TestOpen_RefusesReadOnlyFolder(t *testing.T) {
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 			return os.ErrPermission
@@ -93,9 +93,9 @@ func TestFolderReadOnly(t *testing.T) {
 	}
 }
 
-// TestFolderDamaged: a store that was written over is reported, as an error or as
-// damage, never an empty store, and never a panic.
-func TestFolderDamaged(t *testing.T) {
+// TestOpen_ReportsOverwrittenFiles checks that overwritten files give an error or damage, but
+// never an empty store or a panic.
+func TestOpen_ReportsOverwrittenFiles(t *testing.T) {
 	tests := []struct{ name, glob string }{
 		{"Pebble's manifest", "pebble/MANIFEST-*"},
 		{"the journal", "journal/*"},
@@ -108,7 +108,7 @@ func TestFolderDamaged(t *testing.T) {
 			create(t, s, tb)
 			write(t, s, tb, readings(t, tb, "d", 1000), varve.Stored)
 			if tt.glob != "journal/*" {
-				if err := s.Close(); err != nil { // what is in the journal goes into chunks
+				if err := s.Close(); err != nil { // flushes the memtable
 					t.Fatal(err)
 				}
 				s = open(t, local.Options{Dir: dir})
@@ -118,7 +118,7 @@ func TestFolderDamaged(t *testing.T) {
 			} else {
 				write(t, s, tb, readings(t, tb, "e", 1000), varve.Stored)
 			}
-			copied := t.TempDir() // as after a kill: a store that closes empties its journal
+			copied := t.TempDir() // as after a kill: Close empties the journal
 			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestFolderDamaged(t *testing.T) {
 				}
 				return
 			}
-			defer func() { _ = damaged.Close() }() // it is damaged
+			defer func() { _ = damaged.Close() }() // the error is expected, because the store is damaged
 			if list, err := readAll(t, damaged, tb, "d"); err == nil && (!reported || len(list) != 1000) {
 				t.Errorf("%s was written over: %d readings, reported: %v", tt.name, len(list), reported)
 			}
@@ -163,8 +163,8 @@ func damage(t *testing.T, glob string) {
 	}
 }
 
-// TestOpen_UsesMountedFolders: a new store is made in folders that are there and
-// empty, as disks that were just mounted.
+// TestOpen_UsesMountedFolders checks that a new store is created in existing empty folders, such
+// as disks that were just mounted.
 func TestOpen_UsesMountedFolders(t *testing.T) {
 	dir := t.TempDir()
 	for _, part := range []string{"journal/lost+found", "pebble"} {

@@ -14,10 +14,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestForgetTails: what is kept in memory of series that are not written to is
-// bounded, and a reading of a forgotten series is a duplicate all the same, also
-// while others write.
-func TestForgetTails(t *testing.T) {
+// TestTails_AreEvicted checks that memory of idle series is bounded. A repeat in an evicted
+// series is still a duplicate, also under concurrent writes.
+func TestTails_AreEvicted(t *testing.T) {
 	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), TailBytes: 64 << 10, Events: Events{
 		Failed: func(what string, err error) { t.Errorf("%s: %v", what, err) },
 	}})
@@ -80,7 +79,7 @@ func readingOf(device int, at time.Time) varve.Reading {
 	return r
 }
 
-// crowdLeaves waits until no more than so many tails are kept.
+// crowdLeaves waits until at most so many series buffers are in memory.
 func crowdLeaves(s *Store, most int) (kept, there int) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -13,7 +13,7 @@ import (
 
 var arrived = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// week returns the table of a week that is some weeks before arrived.
+// week returns the table of a week, counted back from the arrival.
 func week(t *testing.T, back int) grid.Table {
 	t.Helper()
 	month := grid.MonthOf(arrived)
@@ -24,8 +24,7 @@ func week(t *testing.T, back int) grid.Table {
 	return grid.Table{Prefix: "t", Range: r, Month: month}
 }
 
-// readings returns n readings of a device, a second apart from the beginning of
-// a table's range on.
+// readings returns n readings of a device, one per second from the beginning of a table's range.
 func readings(t *testing.T, in grid.Table, device string, n int) []varve.Reading {
 	t.Helper()
 	list := make([]varve.Reading, n)
@@ -43,16 +42,16 @@ func readings(t *testing.T, in grid.Table, device string, n int) []varve.Reading
 	return list
 }
 
-// small returns options with chunks and blocks an eighth of the usual size: a store
-// that is an eighth as large has as many of both. Pebble searches a damaged block for
-// a flipped bit in the square of the block's size, which costs seconds otherwise.
+// small returns options with chunks and blocks of an eighth of the usual size, so that a small
+// store has many of both. Pebble searches a damaged block for a flipped bit in quadratic time,
+// which would cost seconds otherwise.
 func small(o local.Options) local.Options {
 	o.MinFree = -1
 	o.ChunkReadings = 128
 	return o.WithBlockBytes(4 << 10)
 }
 
-// write writes readings to a table and expects one outcome for all of them.
+// write writes readings to a table, and expects the same outcome for all of them.
 func write(t *testing.T, s *local.Store, in grid.Table, list []varve.Reading, want varve.Outcome) {
 	t.Helper()
 	result := s.Write(t.Context(), []store.Batch{{Table: in, Readings: list}})[0]
@@ -66,7 +65,7 @@ func write(t *testing.T, s *local.Store, in grid.Table, list []varve.Reading, wa
 	}
 }
 
-// all reads a device's readings of a table.
+// all reads the readings of a device in a table.
 func all(t *testing.T, s *local.Store, in grid.Table, device string) []varve.Reading {
 	t.Helper()
 	list, err := readAll(t, s, in, device)
@@ -105,12 +104,12 @@ func create(t *testing.T, s *local.Store, tables ...grid.Table) {
 	}
 }
 
-// eventually waits for something that happens in the background.
+// eventually waits for an event in the background.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for range 24_000 { // two minutes, for a machine that is very busy
+	for range 24_000 { // two minutes, for a very busy machine
 		if is() {
 			return
 		}

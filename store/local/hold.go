@@ -9,17 +9,17 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// holding is a file system on which a write that finds no room waits until there
-// is some, together with all that are begun meanwhile. Pebble retries a failed
-// flush at once and without end, and does not survive a failed write of its log.
-// Files are removed all the same: that makes room.
+// holding is a file system on which writes without room wait until the disk has room.
+//
+// Pebble retries a failed flush at once and without end, and does not survive a failed write of
+// its log. Removal of files never waits, because it frees space.
 type holding struct {
 	vfs.FS
 	remover vfs.FS
 }
 
-// hold returns the file system of the data folder for Pebble. When ctx has ended,
-// writes wait no longer than a second.
+// hold returns the file system of the data folder for Pebble. After ctx has ended, writes wait
+// at most a second.
 func (s *space) hold(ctx context.Context, fs vfs.FS) vfs.FS {
 	return holding{FS: vfs.OnDiskFull(fs, func() { s.awaitRoom(ctx) }), remover: fs}
 }
@@ -30,7 +30,7 @@ func (h holding) Remove(name string) error { return h.remover.Remove(name) }
 // RemoveAll implements vfs.FS.
 func (h holding) RemoveAll(name string) error { return h.remover.RemoveAll(name) }
 
-// Unwrap returns the file system below.
+// Unwrap returns the underlying file system.
 func (h holding) Unwrap() vfs.FS { return h.remover }
 
 // foundFull records that a write found no room.

@@ -17,26 +17,25 @@ import (
 const (
 	// format1 is all of the VARVE file of a folder of format 1.
 	format1 = "varve embedded store, format 1\n"
-	// format2 is the VARVE file of a folder, before its checksum. The same file
-	// is in pebble/.
+	// format2 is the VARVE file of a folder, without its checksum. pebble/ holds a copy.
 	format2 = "varve embedded store, format 2\nstore %s\n"
-	// fileMaking is the VARVE file while a new store is being made: it becomes
-	// VARVE when everything else exists.
+	// fileMaking is the name of the VARVE file during the creation of a store. It is renamed
+	// when everything else exists.
 	fileMaking = "VARVE.new"
 )
 
-// folderState is how far a folder has come.
+// folderState is the progress of a folder's creation or upgrade.
 type folderState int
 
 const (
-	folderNew     folderState = iota // empty, or the making of a store was cut short
+	folderNew     folderState = iota // empty, or the creation of the store was interrupted
 	folderFormat1                    // a store of format 1
 	folderReady
 )
 
 func identityText(id meta.ID) string { return meta.Seal(fmt.Sprintf(format2, id)) }
 
-// parseIdentity reads a VARVE file of format 2.
+// parseIdentity parses a VARVE file of format 2.
 func parseIdentity(sealed string) (id meta.ID, err error) {
 	text, err := meta.Unseal(sealed)
 	if err != nil {
@@ -49,8 +48,8 @@ func parseIdentity(sealed string) (id meta.ID, err error) {
 	return meta.ParseID(hex)
 }
 
-// identify reads what the folder is. It changes nothing, and fails unless the
-// folder holds a whole store, or is new.
+// identify determines the kind of folder. It changes nothing, and fails unless the folder holds
+// a whole store or is new.
 func (f *folder) identify() error {
 	text, err := f.read("VARVE")
 	switch {
@@ -66,7 +65,7 @@ func (f *folder) identify() error {
 		line, _, _ := strings.Cut(text, "\n")
 		number, ok := strings.CutPrefix(line, "varve embedded store, format ")
 		if n, notNumber := strconv.Atoi(number); ok && notNumber == nil && n > 2 {
-			return fmt.Errorf("data folder %s: VARVE says %q: this program reads formats 1 and 2: use the program that wrote it", f.dir, line)
+			return fmt.Errorf("data folder %s: VARVE contains %q: this program reads formats 1 and 2: use the program that wrote it", f.dir, line)
 		}
 		return f.replaceIdentity("VARVE is damaged: restore it from a backup")
 	}
@@ -74,7 +73,7 @@ func (f *folder) identify() error {
 	return f.checkParts()
 }
 
-// identifyUnnamed looks at a folder without a VARVE file.
+// identifyUnnamed examines a folder without a VARVE file.
 func (f *folder) identifyUnnamed() error {
 	names, err := f.fs.List(f.dir)
 	if err != nil {
@@ -102,24 +101,23 @@ func (f *folder) identifyUnnamed() error {
 	}
 	if text, err := f.read(fileMaking); err == nil {
 		if f.id, err = parseIdentity(text); err == nil {
-			return nil // its making goes on
+			return nil // the creation of the store continues
 		}
 	}
 	if parts > 0 {
-		return f.replaceIdentity("VARVE is missing and a store is there: restore it from a backup")
+		return f.replaceIdentity("VARVE is missing, but a store exists: restore it from a backup")
 	}
 	f.id = meta.NewID()
 	return nil
 }
 
-// isEmpty reports whether a folder in the store's has nothing in it, as a disk
-// that was just mounted there.
+// isEmpty reports whether a part of the data folder is empty, such as the mount of a new disk.
 func (f *folder) isEmpty(name string) (bool, error) {
 	names, err := f.fs.List(f.path(name))
 	return len(names) == 0 || len(names) == 1 && names[0] == "lost+found", err
 }
 
-// replaceIdentity takes the store's id from its other files, if it may.
+// replaceIdentity restores the id of the store from its other files, if permitted.
 func (f *folder) replaceIdentity(problem string) error {
 	if !f.salvage {
 		return f.damaged(problem)
@@ -140,7 +138,7 @@ func (f *folder) replaceIdentity(problem string) error {
 	case !chain.Store.IsZero():
 		f.id, f.state = chain.Store, folderReady
 	default:
-		f.state = folderFormat1 // which had no other names
+		f.state = folderFormat1 // format 1 has no other copies of the id
 	}
 	f.losses = append(f.losses, Loss{File: "VARVE", Reason: "VARVE was missing or damaged, and is written again", Harmless: true})
 	return f.checkParts()
@@ -177,7 +175,7 @@ func (f *folder) checkParts() error {
 	return f.checkPebbleName()
 }
 
-// checkPebbleName checks whose Pebble is in the folder.
+// checkPebbleName checks that the Pebble in the folder belongs to this store.
 func (f *folder) checkPebbleName() error {
 	text, err := f.read("pebble/VARVE")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -197,18 +195,18 @@ func (f *folder) checkPebbleName() error {
 	return nil
 }
 
-// damaged says that the store is damaged, and what to do.
+// damaged returns an error of damage with the remedy.
 func (f *folder) damaged(problem string) error {
 	return f.failed(withRemedy(f.dir, fmt.Errorf("%s: %w", problem, store.ErrDamaged)))
 }
 
-// withRemedy adds to an error of damage what can be done.
+// withRemedy adds the remedies to an error of damage.
 func withRemedy(dir string, err error) error {
 	return fmt.Errorf("%w: varve verify --data %s lists what is damaged, varve repair --data %s saves the rest", err, dir, dir)
 }
 
-// begin identifies the folder and makes what a store needs. Each step leaves a
-// folder that the next begin completes: VARVE comes last, see finish.
+// begin identifies the folder and creates the parts of a store. After a crash at any step, the
+// next begin completes it. VARVE is written last; see finish.
 func (f *folder) begin() error {
 	if err := f.identify(); err != nil {
 		return err
@@ -244,8 +242,8 @@ func (f *folder) begin() error {
 	return f.write("PID", strconv.Itoa(os.Getpid())+"\n")
 }
 
-// beginUpgrade finds the id of a store of format 1: the one that an upgrade
-// that was cut short chose, or a new one.
+// beginUpgrade returns the id for a store of format 1: the id of an interrupted upgrade, or a
+// new one.
 func (f *folder) beginUpgrade() error {
 	text, err := f.read("pebble/VARVE")
 	if err == nil {
@@ -261,7 +259,7 @@ func (f *folder) beginUpgrade() error {
 	return nil
 }
 
-// finish makes the folder a whole store: everything else in it is durable.
+// finish marks the folder as a whole store, after all other parts are durable.
 func (f *folder) finish() error {
 	switch {
 	case f.state == folderNew:

@@ -11,12 +11,11 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// What follows looks at lost ranges after an iterator was made. A range is
-// recorded before it is replaced, so either the iterator meets the damage itself,
-// or the range is in the list.
+// These functions check lost ranges after the creation of an iterator. A range is recorded
+// before its file is replaced. So the iterator meets the damage itself, or the range is in the
+// list.
 
-// intact returns a DamageError if chunks of the series with the keys from <= key
-// < to may be lost.
+// intact returns a DamageError if chunks of the series with keys from <= key < to may be lost.
 func (f *finder) intact(from, to []byte) error {
 	if f.lenient {
 		return nil
@@ -24,10 +23,10 @@ func (f *finder) intact(from, to []byte) error {
 	return f.s.ledger.find(from, to).err()
 }
 
-// mainStart is the first key of level 1 of the series.
+// mainStart returns the first key of level 1 of the series.
 func (f *finder) mainStart() []byte { return appendChunkKey(nil, f.space, levelMain, 0, 0) }
 
-// broken reports the chunk that the iterator is at, if decoding it failed.
+// broken reports the current chunk if it cannot be decoded.
 func (f *finder) broken(err error) error {
 	if errors.Is(err, chunk.ErrDamaged) {
 		f.s.watcher.addChunk(slices.Clone(f.iter.Key()), err)
@@ -35,8 +34,7 @@ func (f *finder) broken(err error) error {
 	return err
 }
 
-// refuse marks the readings that damage keeps from being told from duplicates.
-// It returns any other error.
+// refuse rejects readings that may be duplicates of damaged ones. It returns all other errors.
 func refuse(late []*entry, err error) error {
 	if !isDamage(err) {
 		return err
@@ -47,13 +45,12 @@ func refuse(late []*entry, err error) error {
 	return nil
 }
 
-// intactBetween returns a DamageError if chunks of level 1 may be lost between
-// the chunk before, whose key is seen, and the one that the iterator is at; or, if
-// there is none, the end of the span.
+// intactBetween returns a DamageError if chunks of level 1 may be lost between the previous
+// chunk and the current one. Without a current chunk, the end of the span applies.
 func (f *finder) intactBetween(seen *[]byte, ok bool, sp *span) error {
 	from, to := *seen, *seen
 	if sp.desc && f.isBefore(*seen, sp.first) {
-		return nil // what comes before a chunk that begins before the span ends before it
+		return nil // earlier chunks end before this chunk, and so before the span
 	}
 	switch {
 	case ok && sp.desc:
@@ -62,7 +59,7 @@ func (f *finder) intactBetween(seen *[]byte, ok bool, sp *span) error {
 	case ok:
 		to = next(f.iter.Key())
 		*seen = to
-		// A chunk that begins behind the span is not needed, nor what is before it.
+		// A chunk after the span is not needed, nor is the gap before it.
 		if end := f.spanEnd(sp); bytes.Compare(end, to) < 0 {
 			to = end
 		}
@@ -82,13 +79,12 @@ func (f *finder) isBefore(key []byte, at int64) bool {
 	return bytes.Compare(key, appendChunkKey(nil, f.space, levelMain, at, 0)) < 0
 }
 
-// spanEnd is the first key of level 1 behind all that begin in the span.
+// spanEnd returns the first key of level 1 after all chunks that begin in the span.
 func (f *finder) spanEnd(sp *span) []byte {
 	return next(appendChunkKey(nil, f.space, levelMain, sp.last, ^uint64(0)))
 }
 
-// hasChunks reports whether a table has chunks, or may have lost all of them. The
-// lock is held.
+// hasChunks reports whether a table has chunks or may have lost them. The caller holds the lock.
 func (s *Store) hasChunks(t *table) bool {
 	if t.stats.readings > 0 {
 		return true
@@ -100,20 +96,20 @@ func (s *Store) hasChunks(t *table) bool {
 	return s.ledger.find(space, after(space)) != nil
 }
 
-// catalogIntact returns a DamageError while the names of some tables, or their
-// holds, may be lost. What depends on them is refused.
+// catalogIntact returns a DamageError while names or holds of tables may be lost. Dependent
+// operations are refused.
 func (s *Store) catalogIntact() error {
 	return s.ledger.find([]byte{spaceTable}, []byte{spaceTable + 1}).err()
 }
 
-// apply applies a batch while nothing is set aside.
+// apply applies a batch while no file is set aside.
 func (s *Store) apply(b *pebble.Batch) error {
 	s.repair.RLock()
 	defer s.repair.RUnlock()
 	return s.db.Apply(b, pebble.NoSync)
 }
 
-// itemsIntact returns a DamageError if one of some items may be lost.
+// itemsIntact returns a DamageError if one of the items may be lost.
 func (s *Store) itemsIntact(keys []store.Key) error {
 	if len(s.ledger.all()) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestItem_KeepsTextsOfAllKinds writes texts that JSON escapes into every part of
-// an item, and reads them back.
+// TestItem_KeepsTextsOfAllKinds writes texts that JSON escapes into every part of an item, and
+// reads them.
 func TestItem_KeepsTextsOfAllKinds(t *testing.T) {
 	s := open(t, local.Options{Dir: t.TempDir()})
 	texts := []string{"", "plain", `a "quoted" \ text`, "line\nbreak\x00and\x01\x00zero", "größer – 测试", "\x00", "ends in \x00"}

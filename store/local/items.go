@@ -18,27 +18,27 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// itemLocks makes conditions and writes of items one step.
+// itemLocks makes the check of conditions and the write of items one step.
 type itemLocks struct {
 	locks [itemSlots]itemLock
 }
 
 const itemSlots = 64
 
-// itemLock guards the items whose keys fall into one slot.
+// itemLock guards the items of one slot.
 type itemLock struct {
 	sync.Mutex
 	open *change // the last change, if its outcome is open
 }
 
-// heldItems are the slots that a writer has locked.
+// heldItems is the set of slots that a writer has locked.
 type heldItems [itemSlots]bool
 
 var itemSeed = maphash.MakeSeed()
 
 func itemSlot(k store.Key) int { return int(maphash.Comparable(itemSeed, k) % itemSlots) }
 
-// lock locks the items with the keys, in one order for everybody.
+// lock locks the items of the keys in a fixed order.
 func (l *itemLocks) lock(keys []store.Key) (held heldItems) {
 	for _, k := range keys {
 		held[itemSlot(k)] = true
@@ -63,12 +63,12 @@ func itemKey(k store.Key) []byte {
 	return appendKey(keyOf(spaceItem, k), k)
 }
 
-// indexKey is the key of an item's entry in a secondary index.
+// indexKey returns the key of an item's entry in a secondary index.
 func indexKey(ix store.Index, in, k store.Key) []byte {
 	return appendKey(appendKey(keyOf(indexSpace(ix), in, k), in), k)
 }
 
-// keyOf returns the first byte of a key, with room for the keys of items.
+// keyOf returns the first byte of a key, with capacity for the keys of items.
 func keyOf(space byte, keys ...store.Key) []byte {
 	size := 1
 	for _, k := range keys {
@@ -86,10 +86,11 @@ func indexSpace(ix store.Index) byte {
 	return spaceGSI2
 }
 
-// appendItem appends the value that Pebble holds of an item, as JSON: gsi1, gsi2,
-// expires in unix seconds, and attrs, each a value's text under the first letter of
-// its kind. Alerts and roll-ups write many items at once, so it does without an
-// encoder.
+// appendItem appends the JSON that Pebble stores for an item.
+//
+// The members are gsi1, gsi2, expires in Unix seconds, and attrs. An attribute is a text under
+// the first letter of its kind. It uses no encoder, because alerts and roll-ups write many items
+// at once.
 func appendItem(dst []byte, it *store.Item) (_ []byte, err error) {
 	dst = append(dst, '{')
 	if !it.GSI1.IsZero() {
@@ -153,8 +154,8 @@ func appendJSON(dst []byte, text string) []byte {
 	return append(append(append(dst, '"'), text...), '"')
 }
 
-// decodeItem reads what appendItem wrote. Roll-ups read many items at once, so it
-// does without reflection.
+// decodeItem parses the JSON of appendItem. It uses no reflection, because roll-ups read many
+// items at once.
 func decodeItem(k store.Key, data []byte) (*store.Item, error) {
 	it := &store.Item{Key: k, Attrs: map[string]varve.Value{}}
 	err := jx.DecodeBytes(data).ObjBytes(func(d *jx.Decoder, member []byte) (err error) {
@@ -199,7 +200,7 @@ func decodeKey(d *jx.Decoder) (k store.Key, err error) {
 	return k, err
 }
 
-// decodeAttr reads a value by the letter of its kind.
+// decodeAttr parses a value by the letter of its kind.
 func decodeAttr(d *jx.Decoder) (v varve.Value, err error) {
 	err = d.ObjBytes(func(d *jx.Decoder, kind []byte) error {
 		if string(kind) == "b" {
@@ -229,7 +230,7 @@ func decodeAttr(d *jx.Decoder) (v varve.Value, err error) {
 	return v, err
 }
 
-// load returns an item as it is stored; nil if there is none.
+// load returns the stored item, or nil if it is missing.
 func (s *Store) load(k store.Key) (*store.Item, error) {
 	key := itemKey(k)
 	data, err := get(s.db, key)
@@ -242,7 +243,7 @@ func (s *Store) load(k store.Key) (*store.Item, error) {
 	return decodeItem(k, data)
 }
 
-// live returns the item, or nil if its time has come.
+// live returns the item, or nil if it has expired.
 func (s *Store) live(it *store.Item) *store.Item {
 	if it == nil || !it.Expires.IsZero() && !s.opts.Now().Before(it.Expires) {
 		return nil
@@ -278,7 +279,7 @@ func (s *Store) putItem(ctx context.Context, room func() error, it store.Item, c
 	return s.writeItems(ctx, room, []store.Key{it.Key}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []int) error { return putItem(b, &it) })
 }
 
-// putItem adds an item, and its places in the indexes, to a batch.
+// putItem adds an item and its index entries to a batch.
 func putItem(b *pebble.Batch, it *store.Item) error {
 	if err := errors.Join(putEntry(b, store.GSI1, it), putEntry(b, store.GSI2, it)); err != nil {
 		return err
@@ -286,7 +287,7 @@ func putItem(b *pebble.Batch, it *store.Item) error {
 	return putValue(b, it)
 }
 
-// putEntry adds an item's place in a secondary index, if any, to a batch.
+// putEntry adds the entry of an item in a secondary index, if it has one, to a batch.
 func putEntry(b *pebble.Batch, ix store.Index, it *store.Item) error {
 	in := it.In(ix)
 	if in.IsZero() {
@@ -297,7 +298,7 @@ func putEntry(b *pebble.Batch, ix store.Index, it *store.Item) error {
 
 var itemBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// putValue adds an item without its places in the indexes to a batch.
+// putValue adds an item without its index entries to a batch.
 func putValue(b *pebble.Batch, it *store.Item) error {
 	buf := itemBuffers.Get().(*[]byte)
 	defer itemBuffers.Put(buf)
@@ -314,7 +315,7 @@ func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) er
 	return s.writeItems(ctx, s.space.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []int) error { return b.Delete(itemKey(k), nil) })
 }
 
-// leaveIndexes takes an item, which may be nil, out of the indexes.
+// leaveIndexes adds the deletion of an item's index entries to a batch. The item may be nil.
 func leaveIndexes(b *pebble.Batch, it *store.Item) error {
 	if it == nil {
 		return nil

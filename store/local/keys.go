@@ -12,27 +12,27 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Pebble's keys begin with the byte of what they hold:
+// A key of Pebble begins with a byte for its contents:
 //
 //	f                                        the last journal segment that is in Pebble, 8 bytes
 //	g                                        the generation of the catalog, 8 bytes
 //	n                                        the next table's number, 4 bytes
 //	q                                        the next chunk's number, 8 bytes
 //	t name                                   a table; see tableRecord
-//	s number                                 what it has in chunks: readings and bytes, 8 bytes each
+//	s number                                 its statistics in chunks: readings and bytes, 8 bytes each
 //	c number tenant 0 stream 0 device 0 …    a chunk
-//	    … level first sequence               1, 8 and 8 bytes: 0 or 1, its first event time, what tells it apart
+//	    … level first sequence               1, 8 and 8 bytes: 0 or 1, first event time, unique number
 //	i pk sk                                  an item, both parts escaped
-//	1 pk sk ipk isk                          an item's place in the first index: no value
+//	1 pk sk ipk isk                          an item's entry in the first index: no value
 //	2 …                                      and in the second
 //
-// Integers are big-endian, so keys sort as numbers. Tables have numbers so that
-// one made again after a drop shares nothing with the one before.
+// Integers are big-endian, so keys sort as numbers. Tables have numbers, so that a table that is
+// recreated after a drop shares nothing with the old one.
 //
-// Changes that are in the journal write g, n, t, i, 1, 2, and when a table is
-// dropped delete s and c. Flushes and merges, which are not, write f, q, s and
-// c. No key but those of a dropped table is written by both: replaying the
-// journal over a Pebble that is ahead of it restores every key.
+// Changes in the journal write g, n, t, i, 1 and 2, and a drop also deletes c and s keys.
+// Flushes and merges are not in the journal, and write f, q, s and c keys. Only keys of a
+// dropped table are written by both. So a replay of the journal over a newer Pebble restores
+// every key.
 const (
 	spaceFlushed    = 'f'
 	spaceGeneration = 'g'
@@ -55,7 +55,7 @@ var (
 
 // The levels of chunks.
 const (
-	levelSmall = 0 // may overlap anything
+	levelSmall = 0 // may overlap any chunk
 	levelMain  = 1 // disjoint
 )
 
@@ -65,13 +65,13 @@ func statsKey(number uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{spaceStats}, number)
 }
 
-// chunkSpace is the beginning of the keys of all chunks of a table.
+// chunkSpace returns the prefix of the keys of a table's chunks.
 func chunkSpace(number uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{spaceChunk}, number)
 }
 
-// appendSeriesSpace appends the beginning of the keys of a series' chunks in a
-// table. No part of a series has a zero byte in it.
+// appendSeriesSpace appends the prefix of the keys of a series' chunks in a table. No part of a
+// series contains a zero byte.
 func appendSeriesSpace(dst []byte, number uint32, s varve.Series) []byte {
 	dst = append(dst, spaceChunk)
 	dst = binary.BigEndian.AppendUint32(dst, number)
@@ -80,7 +80,7 @@ func appendSeriesSpace(dst []byte, number uint32, s varve.Series) []byte {
 	return append(append(dst, s.Device...), 0)
 }
 
-// chunkKeySuffix is the length of what follows a series' space.
+// chunkKeySuffix is the length of a chunk's key after the prefix of its series.
 const chunkKeySuffix = 17
 
 func appendChunkKey(dst, space []byte, level byte, first int64, sequence uint64) []byte {
@@ -89,10 +89,10 @@ func appendChunkKey(dst, space []byte, level byte, first int64, sequence uint64)
 	return binary.BigEndian.AppendUint64(dst, sequence)
 }
 
-// levelOf reads the level of a chunk's key.
+// levelOf returns the level in the key of a chunk.
 func levelOf(key, space []byte) byte { return key[len(space)] }
 
-// seriesOf reads the series of a chunk's key.
+// seriesOf parses the series in the key of a chunk.
 func seriesOf(key []byte) (varve.Series, error) {
 	var parts [3]string
 	rest := key[5 : len(key)-chunkKeySuffix]
@@ -112,11 +112,11 @@ func seriesOf(key []byte) (varve.Series, error) {
 	return varve.Series{Tenant: parts[0], Stream: parts[1], Device: parts[2]}, nil
 }
 
-// after returns the first key behind all that begin with space.
+// after returns the first key after all keys with a prefix.
 func after(space []byte) []byte { return []byte(store.PrefixEnd(string(space))) }
 
-// appendPart appends a string so that the order of keys is that of their
-// parts: zero bytes escaped, the end marked by 0 1.
+// appendPart appends a string so that keys sort as their parts do. Zero bytes are escaped, and 0
+// 1 marks the end.
 func appendPart(dst []byte, s string) []byte {
 	for {
 		before, rest, found := strings.Cut(s, "\x00")
@@ -128,9 +128,9 @@ func appendPart(dst []byte, s string) []byte {
 	}
 }
 
-// cutPart reads what appendPart wrote and returns what follows it.
+// cutPart parses a string of appendPart, and returns the rest of the key.
 func cutPart(key []byte) (s string, rest []byte, ok bool) {
-	var part []byte // up to the last zero byte that was found
+	var part []byte // up to the last zero byte
 	for {
 		i := bytes.IndexByte(key, 0)
 		if i < 0 || i+1 == len(key) {

@@ -25,7 +25,7 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 		space := chunkSpace(number)
 		bytes, err := s.db.EstimateDiskUsage(space, after(space))
 		if isDamage(err) {
-			bytes, err = 0, nil // what was packed is about as much
+			bytes, err = 0, nil // its uncompacted size is a good estimate
 		}
 		if err != nil {
 			return nil, err
@@ -33,7 +33,7 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 		if bytes > 0 {
 			infos[i].Bytes += int64(bytes)
 		} else {
-			infos[i].Bytes += packed[i] // not written to its place yet
+			infos[i].Bytes += packed[i] // not compacted yet
 		}
 	}
 	return infos, nil
@@ -101,7 +101,7 @@ func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error
 	return s.commitCatalog(ctx, batch, func() { s.tables.add(tb) })
 }
 
-// change changes a table's record, durably, unless do fails.
+// change changes the record of a table, durably, unless do fails.
 func (s *Store) change(ctx context.Context, t grid.Table, do func(*tableRecord) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -132,8 +132,7 @@ func (s *Store) change(ctx context.Context, t grid.Table, do func(*tableRecord) 
 	return s.commitCatalog(ctx, batch, func() { tb.record = changed })
 }
 
-// Tune implements store.Lifecycle. A table that has become cold is packed, in the
-// background.
+// Tune implements store.Lifecycle. A table that becomes cold is packed in the background.
 func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	if err := s.change(ctx, t, func(r *tableRecord) error { r.Tier = tier; return nil }); err != nil {
 		return err
@@ -170,8 +169,7 @@ func (s *Store) Hold(ctx context.Context, t grid.Table, reason string) error {
 	return s.change(ctx, t, func(r *tableRecord) error { r.Hold = reason; return nil })
 }
 
-// Drop implements store.Lifecycle. When it returns, the table is gone; its disk is
-// given back soon after.
+// Drop implements store.Lifecycle. Its disk space is released soon after it returns.
 func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -184,7 +182,7 @@ func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 	select {
 	case s.reclaim <- number:
 	case <-ctx.Done():
-		// The table is dropped; its disk is given back in time all the same.
+		// The table is dropped. Its disk space is released later in any case.
 	case <-s.background.Done():
 	}
 	return nil
@@ -219,11 +217,11 @@ func (s *Store) drop(ctx context.Context, t grid.Table) (number uint32, err erro
 	if err != nil {
 		return 0, err
 	}
-	// The losses of a dropped table no longer matter.
+	// The losses of a dropped table are irrelevant.
 	return tb.number, s.ledger.remove(space, after(space))
 }
 
-// reclaimLoop gives back the disk of dropped tables.
+// reclaimLoop releases the disk space of dropped tables.
 func (s *Store) reclaimLoop() {
 	for {
 		select {

@@ -10,10 +10,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// itemBytes is about how much a batch takes for an item and its index entries.
+// itemBytes is the approximate size of an item and its index entries in a batch.
 const itemBytes = 512
 
-// itemBatch returns a batch with room for a number of items.
+// itemBatch returns a batch with capacity for a number of items.
 func (s *Store) itemBatch(items int) *pebble.Batch { return s.db.NewBatchWithSize(items * itemBytes) }
 
 // keyAt is the encoded key of one of several items.
@@ -22,8 +22,8 @@ type keyAt struct {
 	i   int
 }
 
-// loadEach calls yield for each key with the item that is stored; nil if the item
-// is missing. Keys come in ascending order, equal ones in the order of keys.
+// loadEach calls yield for each key with the stored item, or nil if it is missing. Keys are in
+// ascending order, and equal ones in the order of keys.
 func (s *Store) loadEach(keys []store.Key, yield func(i int, it *store.Item) error) error {
 	if len(keys) == 1 {
 		it, err := s.load(keys[0])
@@ -39,7 +39,7 @@ func (s *Store) loadEach(keys []store.Key, yield func(i int, it *store.Item) err
 	slices.SortStableFunc(sorted, func(a, b keyAt) int { return bytes.Compare(a.key, b.key) })
 	items, err := s.loadSorted(keys, sorted)
 	if isDamage(err) {
-		items, err = s.loadOneByOne(keys, sorted) // the damage may lie between the keys
+		items, err = s.loadOneByOne(keys, sorted) // the damage may be between the keys
 	}
 	if err != nil {
 		return err
@@ -52,9 +52,8 @@ func (s *Store) loadEach(keys []store.Key, yield func(i int, it *store.Item) err
 	return nil
 }
 
-// loadSorted returns the items that are stored under sorted keys, or nil for each
-// one that is missing. One iterator passes over all of them, so that a run of
-// missing items costs one seek.
+// loadSorted returns the items of sorted keys, with nil for missing ones. It uses one iterator,
+// so that a run of missing items costs one seek.
 func (s *Store) loadSorted(keys []store.Key, sorted []keyAt) (items []*store.Item, err error) {
 	items = make([]*store.Item, len(sorted))
 	if len(sorted) == 0 {
@@ -91,8 +90,8 @@ func (s *Store) loadSorted(keys []store.Key, sorted []keyAt) (items []*store.Ite
 	return items, nil
 }
 
-// loadOneByOne is loadSorted without an iterator, which also meets damage that
-// lies between the keys.
+// loadOneByOne loads like loadSorted, but without an iterator, which would also read damaged
+// data between the keys.
 func (s *Store) loadOneByOne(keys []store.Key, sorted []keyAt) (items []*store.Item, err error) {
 	items = make([]*store.Item, len(sorted))
 	for at, k := range sorted {

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// lostFile names the pair of files that hold the lost key ranges.
+// lostFile is the name of the pair of files with the lost key ranges.
 const lostFile = "DAMAGE"
 
-// The messages of the condition data_damaged, and of a list that cannot be read.
+// Messages of the condition data_damaged, and of an unreadable list.
 const (
 	sayRefused     = "%d ranges of data are lost and refused: list them with varve verify, accept them with varve repair"
 	sayOutdated    = "items may be older than they were: check API keys, rules and holds, then run varve repair"
 	sayUnrecounted = "roll-ups are lost and not recounted: run varve repair --apply"
-	sayLedger      = "the list of what damage took cannot be read, so nothing may be served: put back %s from a backup"
+	sayLedger      = "the list of lost data cannot be read, so no data may be served: restore %s from a backup"
 )
 
 // lost is a range of keys that damage may have taken: From <= key < To.
 type lost struct {
 	From    []byte    `json:"from"`
 	To      []byte    `json:"to"`
-	File    string    `json:"file"`              // that held them
+	File    string    `json:"file"`              // the file that held them
 	Found   time.Time `json:"found"`             //
 	Reason  string    `json:"reason"`            //
-	Rebuilt bool      `json:"rebuilt,omitempty"` // found when all was rebuilt, so what is left in the range may be old
+	Rebuilt bool      `json:"rebuilt,omitempty"` // found during a rebuild, so the remaining data may be out of date
 }
 
 func (l *lost) overlaps(from, to []byte) bool {
@@ -38,24 +38,24 @@ func (l *lost) overlaps(from, to []byte) bool {
 
 func (l *lost) same(m lost) bool { return bytes.Equal(l.From, m.From) && bytes.Equal(l.To, m.To) }
 
-// ledger is the list of lost key ranges, in memory and on disk. An empty one
-// costs a read of one pointer.
+// ledger is the list of lost key ranges, in memory and on disk. A check of an empty list reads
+// one pointer.
 type ledger struct {
 	folder     *folder
 	conditions *health.Conditions // receives health.DataDamaged
 	list       atomic.Pointer[[]lost]
 
-	mu         sync.Mutex // of changes
+	mu         sync.Mutex // guards changes
 	generation uint64
 	rebuilt    time.Time
 	pending    []lost
 }
 
-// lostRecord is what the file holds.
+// lostRecord is the content of the file.
 type lostRecord struct {
-	Rebuilt time.Time `json:"rebuilt,omitzero"` // when all was rebuilt; items may be older than they were
+	Rebuilt time.Time `json:"rebuilt,omitzero"` // time of a rebuild; items may be out of date since
 	Ranges  []lost    `json:"ranges"`
-	// Pending is the accepted ranges of items of which roll-ups are not recounted.
+	// Pending holds accepted ranges of items whose roll-ups are not recounted yet.
 	Pending []lost `json:"pending,omitempty"`
 }
 
@@ -77,15 +77,14 @@ func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
 	return l, nil
 }
 
-// rebuiltAt returns when all was rebuilt; zero if it was not, or that is accepted.
+// rebuiltAt returns the time of a rebuild that is not accepted yet, or zero.
 func (l *ledger) rebuiltAt() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.rebuilt
 }
 
-// unrecounted returns the accepted ranges of items of which roll-ups are not
-// recounted yet.
+// unrecounted returns the accepted ranges of items whose roll-ups are not recounted yet.
 func (l *ledger) unrecounted() []lost {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +111,7 @@ func (l *ledger) show(rec *lostRecord) {
 	l.list.Store(&list)
 }
 
-// all returns the ranges; the slice must not be changed.
+// all returns the ranges. The caller must not change the slice.
 func (l *ledger) all() []lost {
 	if p := l.list.Load(); p != nil {
 		return *p
@@ -120,7 +119,7 @@ func (l *ledger) all() []lost {
 	return nil
 }
 
-// find returns a range that overlaps the keys from <= key < to; nil if none does.
+// find returns a range that overlaps the keys from <= key < to, or nil.
 func (l *ledger) find(from, to []byte) *lost {
 	list := l.all()
 	for i := range list {
@@ -131,7 +130,7 @@ func (l *ledger) find(from, to []byte) *lost {
 	return nil
 }
 
-// findKey returns a range that has a key; nil if none has.
+// findKey returns a range that contains a key, or nil.
 func (l *ledger) findKey(key []byte) *lost {
 	list := l.all()
 	for i := range list {
@@ -175,7 +174,7 @@ func (l *ledger) add(more []lost) error {
 	})
 }
 
-// remove takes the keys from <= key < to out of all ranges, durably.
+// remove removes the keys from <= key < to from all ranges, durably.
 func (l *ledger) remove(from, to []byte) error {
 	if l.find(from, to) == nil {
 		return nil
@@ -189,7 +188,7 @@ func (l *ledger) remove(from, to []byte) error {
 	})
 }
 
-// without returns what is left of a range without the keys from <= key < to.
+// without returns the rest of a range without the keys from <= key < to.
 func (l *lost) without(from, to []byte) []lost {
 	if !l.overlaps(from, to) {
 		return []lost{*l}
@@ -208,5 +207,5 @@ func (l *lost) without(from, to []byte) []lost {
 	return left
 }
 
-// next returns the first key behind a key.
+// next returns the first key after a key.
 func next(key []byte) []byte { return append(slices.Clone(key), 0) }

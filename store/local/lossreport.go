@@ -9,17 +9,18 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Loss is what damage may have taken: readings of some series of a table, or
-// items, or entries of the catalog. It is refused until it is accepted.
+// Loss is a range of data that damage may have taken, and that is refused until accepted.
+//
+// The data is readings of some series of a table, or items, or entries of the catalog.
 type Loss struct {
-	Table       string       // its name; empty if the name is lost, or for Items and Catalog
-	Number      uint32       // its number; 0 for Items and Catalog
-	First, Last varve.Series // the first and last series; zero: of the table
-	From, To    time.Time    // the event times; zero: unknown
-	Items       bool         // items of the registry, or their places in its indexes
-	FirstItem   store.Key    // of them; zero: unknown
+	Table       string       // the name; empty if it is lost, or for Items and Catalog
+	Number      uint32       // the number of the table; 0 for Items and Catalog
+	First, Last varve.Series // the first and last series; zero means all series of the table
+	From, To    time.Time    // the event times; zero if unknown
+	Items       bool         // items of the registry, or their index entries
+	FirstItem   store.Key    // the first of the items; zero if unknown
 	LastItem    store.Key
-	Index       bool // places in indexes only, which are written again
+	Index       bool // only index entries, which are rewritten
 	Catalog     bool // tables and counters
 	File        string
 	Found       time.Time
@@ -31,7 +32,7 @@ type Loss struct {
 	Rebuilt     bool   // what is left in the range may be older than it was
 }
 
-// Losses returns what is refused because of damage.
+// Losses returns the data that is refused because of damage.
 func (s *Store) Losses() []Loss {
 	losses := s.describe(s.ledger.all())
 	if at := s.ledger.rebuiltAt(); !at.IsZero() {
@@ -43,11 +44,10 @@ func (s *Store) Losses() []Loss {
 	return losses
 }
 
-// DamagedFiles returns how many files were found damaged since the store was
-// opened.
+// DamagedFiles returns the number of files that were found damaged since the store was opened.
 func (s *Store) DamagedFiles() int { return s.watcher.count() }
 
-// describe names what key ranges hold.
+// describe returns the losses for key ranges.
 func (s *Store) describe(list []lost) []Loss {
 	var losses []Loss
 	for i := range list {
@@ -79,7 +79,7 @@ func (s *Store) describeOne(l *lost) []Loss {
 
 func (l *lost) overlapsSpace(space byte) bool { return l.overlaps([]byte{space}, []byte{space + 1}) }
 
-// describeChunks names the readings that a range of chunks holds, table by table.
+// describeChunks returns the losses for a range of chunks, table by table.
 func (s *Store) describeChunks(l *lost, base Loss) []Loss {
 	first, last := tableNumberOf(l.From, 0), tableNumberOf(l.To, ^uint32(0))
 	a, inA := parseChunkKey(l.From)
@@ -112,8 +112,8 @@ func (s *Store) describeChunks(l *lost, base Loss) []Loss {
 	return losses
 }
 
-// tableNumberOf reads the table's number in a key of the chunks, or returns
-// another if it has none.
+// tableNumberOf returns the number of the table in the key of a chunk. For other keys, it
+// returns other.
 func tableNumberOf(key []byte, other uint32) uint32 {
 	if len(key) < 5 || key[0] != spaceChunk {
 		return other
@@ -121,7 +121,7 @@ func tableNumberOf(key []byte, other uint32) uint32 {
 	return binary.BigEndian.Uint32(key[1:])
 }
 
-// itemOf reads the item's key in a key of Pebble's; zero if it has none.
+// itemOf returns the key of an item in a key of Pebble, or zero for other keys.
 func itemOf(key []byte) store.Key {
 	if !bytes.HasPrefix(key, []byte{spaceItem}) {
 		return store.Key{}

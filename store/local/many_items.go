@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// PutAll implements store.Items: one batch, one sync.
+// PutAll implements store.Items with one batch and one sync.
 func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
 	return s.putAll(ctx, s.space.checkSpare, items)
 }
@@ -25,8 +25,8 @@ func (s *Store) putAll(ctx context.Context, room func() error, items []store.Ite
 	})
 }
 
-// putItems adds items to a batch, in the order of their keys, and their places in
-// each index together: Pebble inserts keys that ascend at less cost.
+// putItems adds items to a batch in the order of their keys, and the entries of each index
+// together. Pebble inserts ascending keys faster.
 func putItems(b *pebble.Batch, order []int, item func(i int) *store.Item) error {
 	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
 		for _, i := range order {
@@ -43,8 +43,8 @@ func putItems(b *pebble.Batch, order []int, item func(i int) *store.Item) error 
 	return nil
 }
 
-// PutAbsent implements store.Items: one batch, one sync; none of either if all
-// items exist.
+// PutAbsent implements store.Items with one batch and one sync. If all items exist, it needs
+// neither.
 func (s *Store) PutAbsent(ctx context.Context, items []store.Item) (written []bool, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *Store) PutAbsent(ctx context.Context, items []store.Item) (written []bo
 	return written, s.commitItems(ctx, held, keysOf(items), batch)
 }
 
-// addAbsent adds the items that are absent to a batch. Their keys are locked.
+// addAbsent adds the absent items to a batch. Their keys are locked.
 func (s *Store) addAbsent(batch *pebble.Batch, items []store.Item) (added []bool, err error) {
 	added = make([]bool, len(items))
 	inBatch := map[store.Key]bool{}
@@ -105,7 +105,7 @@ func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
 	})
 }
 
-// Apply implements store.AtomicItems: one batch, one sync.
+// Apply implements store.AtomicItems with one batch and one sync.
 func (s *Store) Apply(ctx context.Context, changes []store.Change) error {
 	keys := make([]store.Key, len(changes))
 	for i := range changes {
@@ -125,9 +125,10 @@ func (s *Store) Apply(ctx context.Context, changes []store.Change) error {
 	})
 }
 
-// writeItems checks the room and the conditions on each item, takes the items
-// that have the keys out of the indexes, and lets do add the rest. order has the
-// places of the keys as they ascend. If conds is nil, there are no conditions.
+// writeItems replaces the items of some keys, if the disk has room and all conditions hold.
+//
+// It removes the index entries of the old items, and do adds the new ones. The argument order
+// has the indexes of the keys in ascending order. If conds is nil, no conditions apply.
 func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, order []int) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -148,7 +149,7 @@ func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.
 	return s.commitItems(ctx, held, keys, batch)
 }
 
-// resolveItems waits for the outcome of the changes before.
+// resolveItems waits for the outcome of earlier changes of the items.
 func (s *Store) resolveItems(ctx context.Context, held heldItems) error {
 	for i := range held {
 		if !held[i] {
@@ -180,8 +181,7 @@ func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i
 	return do(batch, order)
 }
 
-// checkConds returns an ErrCondition unless all conditions hold for an item,
-// which may be nil.
+// checkConds returns an ErrCondition unless all conditions hold for an item, which may be nil.
 func (s *Store) checkConds(it *store.Item, k store.Key, conds []store.Cond) error {
 	for _, c := range conds {
 		if !c.Holds(s.live(it)) {
@@ -191,7 +191,7 @@ func (s *Store) checkConds(it *store.Item, k store.Key, conds []store.Cond) erro
 	return nil
 }
 
-// commitItems commits a change of items that are locked.
+// commitItems commits a change of locked items.
 func (s *Store) commitItems(ctx context.Context, held heldItems, keys []store.Key, batch *pebble.Batch) error {
 	open, err := s.commitChange(ctx, batch, keys, nil)
 	if open != nil {

@@ -11,22 +11,21 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Readings are for nobody else on the machine: what the store makes can be read
-// by its own user alone.
+// Permissions of files and folders. Only the user of the process can read them.
 const (
 	folderMode fs.FileMode = 0o700
 	others     fs.FileMode = 0o077
 )
 
-// privateFS is the operating system's file system, with files and folders that
-// only their owner can read, whatever the umask.
+// privateFS is the file system of the operating system. Its files and folders are readable by
+// their owner only, with any umask.
 type privateFS struct{ vfs.FS }
 
 // Unwrap implements vfs.FS.
 func (p privateFS) Unwrap() vfs.FS { return p.FS }
 
-// Create implements vfs.FS. Nobody reaches the file before its mode is set: its
-// folder is closed.
+// Create implements vfs.FS. Other users cannot open the file before its mode is set, because
+// they cannot enter its folder.
 func (p privateFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return ownFile(name)(p.FS.Create(name, c))
 }
@@ -67,11 +66,11 @@ func ownFile(name string) func(vfs.File, error) (vfs.File, error) {
 	}
 }
 
-// restrict takes the rights of others off a file or folder, and reports whether
-// there were any. What belongs to another user stays as its owner has it.
+// restrict removes the permissions of other users, and reports whether they had any. It leaves
+// files of other owners unchanged.
 func restrict(name string) (changed bool, err error) {
 	if runtime.GOOS == "windows" {
-		return false, nil // which has no such rights
+		return false, nil // has no such permissions
 	}
 	info, err := os.Lstat(name)
 	if err != nil || info.Mode().Perm()&others == 0 || info.Mode()&fs.ModeSymlink != 0 {
@@ -84,8 +83,8 @@ func restrict(name string) (changed bool, err error) {
 	return err == nil, err
 }
 
-// restrict takes the rights of others off a data folder and what the store
-// made in it, and returns how many of these had any.
+// restrict removes the permissions of other users from the data folder and the files of the
+// store. It returns the number of changed files.
 func (f *folder) restrict() (changed int, err error) {
 	if _, private := f.fs.(privateFS); !private {
 		return 0, nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// readable returns what in a folder others can read.
+// readable returns the files in a folder that other users can read.
 func readable(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -30,9 +30,9 @@ func readable(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestFolder_IsPrivate promises that nobody else can read a data folder, whatever
-// the umask; that one that others could read is closed to them, which is told of
-// once; and that what is not the store's stays as it is.
+// TestFolder_IsPrivate checks that other users cannot read a data folder, with any umask. A
+// folder that they could read is restricted, which is reported once. Foreign files stay
+// unchanged.
 func TestFolder_IsPrivate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := filepath.Join(t.TempDir(), "new", "data")
@@ -67,7 +67,7 @@ func TestFolder_IsPrivate(t *testing.T) {
 	}
 	use()
 	use()
-	if told != files && told != files-1 { // LOCK may be closed when it is taken
+	if told != files && told != files-1 { // LOCK may be restricted before
 		t.Errorf("told of %d, want %d", told, files)
 	}
 	foreign := filepath.Join(dir, "lost+found")

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// subject is a store whose disk is in memory, so that it can lose its power.
+// subject is a store on a disk in memory, so that power cuts can be simulated.
 type subject struct {
 	*local.Store
 	t     *rapid.T
@@ -21,8 +21,8 @@ type subject struct {
 	crash bool
 }
 
-// Reopen closes the store, or cuts its power: then what was not synced may be
-// there or not, block by block.
+// Reopen closes the store, or cuts its power. Then each block that was not synced may be lost or
+// not.
 func (s *subject) Reopen() error {
 	if s.crash {
 		seed := rapid.Uint64().Draw(s.t, "seed")
@@ -37,10 +37,9 @@ func (s *subject) Reopen() error {
 	return err
 }
 
-// TestModel compares the store with the model: with tails that never become
-// chunks by themselves, with some that do now and then, and with all that do
-// at once; across orderly ends and cuts of power.
-func TestModel(t *testing.T) {
+// TestStore_AgreesWithModel compares the store with the model: with flushes never, sometimes and
+// always; after orderly ends and power cuts.
+func TestStore_AgreesWithModel(t *testing.T) {
 	for name, tail := range map[string]int64{"tails": 1 << 30, "some chunks": 4 << 10, "chunks": 1} {
 		for _, crash := range []bool{false, true} {
 			if crash {

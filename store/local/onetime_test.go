@@ -9,9 +9,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestOneTimeInChunks: readings of one timestamp are told from those of it that
-// many chunks have, however many there are.
-func TestOneTimeInChunks(t *testing.T) {
+// TestWrite_FindsRepeatsOfOneTime checks repeats of one event time in many chunks.
+func TestWrite_FindsRepeatsOfOneTime(t *testing.T) {
 	const n = 20_000
 	tb := week(t, 0)
 	list := readings(t, tb, "d", n)

@@ -8,31 +8,35 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Options configures a store. The zero value of each field but Dir is useful.
+// Options configures a store. The zero value of each field except Dir is useful.
 type Options struct {
-	// Dir is the store's folder; it is made if it is not there.
+	// Dir is the folder of the store. It is created if it is missing.
 	Dir string
-	// FS is the file system; nil is the operating system's, where only the user
-	// that runs the process can read what it makes.
+	// FS is the file system. If nil, it is the file system of the operating system.
+	//
+	// Then only the user of the process can read the files of the store.
 	FS vfs.FS
-	// Now tells expired items; nil is time.Now.
+	// Now is the clock for expired items. If nil, it is time.Now.
 	Now func() time.Time
-	// TailBytes is how much memory readings may take before they are turned
-	// into chunks; up to twice as much while that goes on. 0 is 64 MiB.
+	// TailBytes limits the memory of readings that are not in chunks yet.
+	//
+	// During a flush, up to twice as much is used. 0 means 64 MiB.
 	TailBytes int64
-	// CacheBytes is the size of the cache of chunks. 0 is 64 MiB.
+	// CacheBytes is the size of the cache of chunks. 0 means 64 MiB.
 	CacheBytes int64
-	// ChunkReadings is about how many readings a chunk holds. 0 is 1024.
+	// ChunkReadings is the approximate number of readings in a chunk. 0 means 1024.
 	ChunkReadings int
-	// MaxSmalls is how many small or late chunks a series may have in a table
-	// before they are merged with the others. 0 is 8.
+	// MaxSmalls limits the chunks of level 0 of a series in a table.
+	//
+	// Above it, they are merged into level 1. 0 means 8.
 	MaxSmalls int
-	// JournalBytes is how long a journal segment may grow before what it holds is
-	// made durable elsewhere, even if it holds few readings. 0 is four times
-	// TailBytes, and at least 64 MiB.
+	// JournalBytes limits a segment of the journal, even if it holds few readings.
+	//
+	// 0 means four times TailBytes, but at least 64 MiB.
 	JournalBytes int64
-	// Salvage opens a store whose journal or VARVE file is damaged: it recovers
-	// what it can, and reports the rest to Events.Lost.
+	// Salvage opens a store whose journal or VARVE file is damaged.
+	//
+	// The store recovers as much as possible, and reports the rest to Events.Lost.
 	Salvage bool
 	// Guarded are items that count as lost if they are missing after damage to the
 	// journal. It may have held them.
@@ -41,36 +45,35 @@ type Options struct {
 	// items are taken down to half of it, and what makes room always is.
 	// 0 is 256 MiB, negative is none.
 	MinFree int64
-	// Conditions receives health.DiskLow; nil is nobody.
+	// Conditions receives health.DiskLow. It may be nil.
 	Conditions *health.Conditions
-	// Events are told of what goes on.
+	// Events receives the events of the store.
 	Events Events
 
 	blockBytes int // of Pebble; 0 means defaultBlockBytes
 }
 
-// Events are called as things happen, from the goroutine in which they do;
-// they must not call the store. Nil ones are skipped.
+// Events holds callbacks. They run in the goroutine of the event, and must not call the store. A
+// nil callback is skipped.
 type Events struct {
-	// Recovered: the journal was read when the store was opened.
+	// Recovered is called after Open has read the journal.
 	Recovered func(Recovery)
-	// Lost: a damaged store was opened with Options.Salvage, and this could not
-	// be recovered.
+	// Lost is called with unrecoverable data after a damaged store was opened with
+	// Options.Salvage.
 	Lost func([]Loss)
-	// Restricted: so many files and folders of the store could be read by other
-	// users, and cannot any more.
+	// Restricted is called with the number of files and folders that other users could read
+	// before.
 	Restricted func(files int)
-	// Flushed: tails became chunks.
+	// Flushed is called after a memtable was flushed into chunks.
 	Flushed func(readings int64, bytes int64, took time.Duration)
-	// Failed: work in the background failed; it will be tried again.
+	// Failed is called if background work failed. The store retries it.
 	Failed func(what string, err error)
-	// Damaged: a file does not check. It is set aside in the background.
+	// Damaged is called if a file fails its checks. It is set aside in the background.
 	Damaged func(file string, err error)
-	// SetAside: a damaged file was set aside; lost is what it took with it. It
-	// may be nothing.
+	// SetAside is called after a damaged file was set aside, with its losses, if any.
 	SetAside func(file string, lost []Loss)
-	// Fatal: the store cannot go on. The process should say why and end; if
-	// Fatal returns, the store panics.
+	// Fatal is called if the store cannot continue. The process should log the message and end.
+	// If Fatal returns, the store panics.
 	Fatal func(msg string)
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestAnyOrder: readings come back in order in whatever order they came, also
-// many of one timestamp, and page by page.
-func TestAnyOrder(t *testing.T) {
+// TestRead_ReturnsAnyArrivalInOrder checks that readings are returned in order after any order
+// of arrival, also with equal event times, and page by page.
+func TestRead_ReturnsAnyArrivalInOrder(t *testing.T) {
 	const n = 5000
 	tb := week(t, 0)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -56,7 +56,7 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// benchTable is where benchmarks write.
+// benchTable is the table of the benchmarks.
 var benchTable = func() grid.Table {
 	month := grid.MonthOf(arrived)
 	r, _ := grid.DefaultPolicy().Locate(arrived, month)
@@ -96,8 +96,7 @@ func writeBench(b *testing.B, s *local.Store, part []varve.Reading) {
 	}
 }
 
-// BenchmarkOrder writes a device's readings in batches of 5,000, in several
-// orders, until there are 100,000.
+// BenchmarkOrder writes 100,000 readings of a device in batches of 5,000, in several orders.
 func BenchmarkOrder(b *testing.B) {
 	for _, order := range []string{"ascending", "descending", "shuffled", "same"} {
 		b.Run(order, func(b *testing.B) {

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// A pair is a small file of the data folder that is kept twice, with a checksum
-// and a generation in its first line. The second copy is written when the first
-// is durable, so one of them is whole whenever the process dies, and one of them
-// may be damaged.
+// A pair is a small file of the data folder in two copies, with a checksum and a generation in
+// the first line. The second copy is written when the first one is durable. So one of them is
+// whole after any crash, and one of them may be damaged.
 
-// pairTable checks the copies.
+// pairTable is the table for the checksums of copies.
 var pairTable = crc32.MakeTable(crc32.Castagnoli)
 
 func copyOf(name string) string { return name + ".copy" }
@@ -28,8 +27,8 @@ func (f *folder) writePair(name string, generation uint64, body string) error {
 	return f.write(copyOf(name), text)
 }
 
-// readPair returns the newest copy that is whole. It returns generation 0 if
-// there is neither, and fails if there are copies and none is whole.
+// readPair returns the newest whole copy. It returns generation 0 if both are missing, and fails
+// if copies exist but none is whole.
 func (f *folder) readPair(name string) (generation uint64, body string, err error) {
 	var errs []error
 	for _, copied := range []string{name, copyOf(name)} {

@@ -7,25 +7,25 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// part is what one file contributes to the current version of Pebble's: the keys
-// from first to last, both included.
+// part is the contribution of one file to the current version of Pebble: the keys from first to
+// last, inclusive.
 type part struct {
-	number      uint64 // of the file on disk
+	number      uint64 // number of the file on disk
 	level       int
 	first, last []byte
-	end         []byte // the first key behind it
-	seq         uint64 // of all entries; 0: their own
+	end         []byte // the first key after the part
+	seq         uint64 // the sequence number of all entries; 0 means that each has its own
 	oldest      uint64 // the lowest sequence number
-	newest      uint64 // and the highest
+	newest      uint64 // the highest sequence number
 	size        uint64
-	virtual     bool // it is a part of the file
+	virtual     bool // the part is not the whole file
 }
 
 func (p *part) overlaps(first, last []byte) bool {
 	return bytes.Compare(p.first, last) <= 0 && bytes.Compare(first, p.last) <= 0
 }
 
-// liveParts lists what the current version of an open database consists of.
+// liveParts returns the parts of the current version of an open database.
 func liveParts(db *pebble.DB) (list []part, err error) {
 	levels, err := db.SSTables()
 	if err != nil {
@@ -40,8 +40,8 @@ func liveParts(db *pebble.DB) (list []part, err error) {
 	return list, nil
 }
 
-// storedParts lists the same of a database that was opened read-only, of which
-// files may be missing. Its version does not change.
+// storedParts returns the parts of a database that was opened read-only. Files may be missing.
+// Its version does not change.
 func storedParts(db *pebble.DB) (list []part) {
 	version := db.DebugCurrentVersion()
 	for level := range version.Levels {
@@ -63,14 +63,14 @@ func makePart(level int, t *pebble.TableInfo, number uint64, virtual bool) part 
 	if !t.Largest.IsExclusiveSentinel() {
 		p.end = next(p.last)
 	}
-	if p.oldest == p.newest { // it was ingested, or it makes no difference
+	if p.oldest == p.newest { // it was ingested, or the difference is irrelevant
 		p.seq = p.newest
 	}
 	return p
 }
 
-// newerThan reports whether all entries of a part are newer than any of a file
-// for the same key.
+// newerThan reports whether all entries of a part are newer than all entries of a file for the
+// same key.
 func (p *part) newerThan(file string, all []part) bool {
 	for i := range all {
 		q := &all[i]

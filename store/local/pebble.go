@@ -7,8 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// openPebble opens the database for writing. Its files are written only while the
-// disk has room.
+// openPebble opens the database for writing. Writes of its files wait while the disk is full.
 func (s *Store) openPebble() (err error) {
 	opts := s.pebble.Clone()
 	opts.FS = s.space.hold(s.background, shortFS{s.opts.FS})
@@ -19,14 +18,14 @@ func (s *Store) openPebble() (err error) {
 	return err
 }
 
-// defaultBlockBytes is the size of Pebble's blocks: one damaged bit loses a block.
+// defaultBlockBytes is the size of Pebble's blocks. A damaged bit costs one block.
 const defaultBlockBytes = 32 << 10
 
-// blocksOfFile is how many blocks a file of level 0 has at most, about.
+// blocksOfFile is the approximate maximum number of blocks in a file of level 0.
 const blocksOfFile = 64
 
-// pebbleOptions returns the options of the database, without its cache. It has no
-// log of its own: changes that are not in its files yet are in the journal.
+// pebbleOptions returns the options of the database without its cache. It has no log, because
+// the journal holds all changes that are not in its files yet.
 func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	opts := &pebble.Options{
 		FS:                          o.FS,
@@ -39,22 +38,22 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 		L0StopWritesThreshold:       100,
 		MaxOpenFiles:                1000,
 	}
-	// Chunks are packed already; what is left pays for the best compression
-	// where data stays, and none of it on the way there.
+	// Chunks are compressed already. The strongest compression pays for the rest in the last
+	// level, and no compression pays above it.
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionGood })
 	for i := range opts.Levels {
 		opts.Levels[i].BlockSize = o.blockBytes
 	}
 	opts.TargetFileSizes[0] = int64(o.blockBytes) * blocksOfFile
-	// A file that is missing or has another size is set aside like one that is
-	// damaged, instead of keeping the store from opening.
+	// A file that is missing or has another size is set aside as damaged. It does not prevent
+	// the opening of the store.
 	opts.DisableConsistencyCheck = true
-	// What replaces a damaged range must be in place when that is reported done.
+	// The replacement of a damaged range must be in place when it is reported as done.
 	opts.Experimental.DisableIngestAsFlushable = func() bool { return true }
 	opts.EventListener = &pebble.EventListener{
-		DataCorruption: w.corrupted, // by default, it ends the process
+		DataCorruption: w.corrupted, // the default ends the process
 		BackgroundError: func(err error) {
-			if !pebble.IsCorruptionError(err) { // that is reported already
+			if !pebble.IsCorruptionError(err) { // corruption is reported already
 				o.Events.Failed("pebble", err)
 			}
 		},
@@ -63,8 +62,7 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	return opts
 }
 
-// logger passes on what Pebble cannot survive and drops its reports of
-// ordinary work.
+// logger reports failures that Pebble cannot survive, and drops its other messages.
 type logger struct{ events Events }
 
 func (logger) Infof(string, ...any) {}
@@ -74,7 +72,7 @@ func (l logger) Errorf(format string, args ...any) {
 }
 
 func (l logger) Fatalf(format string, args ...any) {
-	// The first line says what is wrong; stack traces follow.
+	// The first line has the problem, and stack traces follow.
 	msg, _, _ := strings.Cut(fmt.Sprintf(format, args...), "\n")
 	l.events.Fatal(msg)
 	panic(msg)

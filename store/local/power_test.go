@@ -14,14 +14,14 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// beforeRemoval copies the disk right before a flushed segment leaves the journal:
-// what it holds is in the journal and in Pebble.
+// beforeRemoval copies the disk just before a flushed segment is removed, while its contents are
+// in the journal and in Pebble.
 type beforeRemoval struct {
 	mem *vfs.MemFS
 
 	mu    sync.Mutex
 	last  *vfs.MemFS // before the chain of segments changed
-	taken *vfs.MemFS // before the change that a removal followed
+	taken *vfs.MemFS // before a change that a removal followed
 }
 
 func (b *beforeRemoval) MaybeError(op errorfs.Op) error {
@@ -47,8 +47,8 @@ func (b *beforeRemoval) disk() *vfs.MemFS {
 
 const inBothDevices, inBothReadings = 4, 1000
 
-// inBoth returns a disk on which the readings of some devices, and an item of each,
-// are in the journal and in several files of Pebble.
+// inBoth returns a disk with the readings of some devices, and an item of each. All of them are
+// in the journal and in several files of Pebble.
 func inBoth(t *testing.T) *vfs.MemFS {
 	t.Helper()
 	b := &beforeRemoval{mem: vfs.NewCrashableMem()}
@@ -105,8 +105,8 @@ func overwrite(t *testing.T, fs vfs.FS, path string, data []byte) {
 	}
 }
 
-// TestOpen_SurvivesLostSync loses a file that the disk reported as synced, while
-// its content is in the journal and in chunks: nothing is lost, and nothing doubled.
+// TestOpen_SurvivesLostSync loses a file that the disk reported as synced, while its content is
+// in the journal and in chunks. No data is lost or duplicated.
 func TestOpen_SurvivesLostSync(t *testing.T) {
 	t.Parallel()
 	disk := inBoth(t)
@@ -127,7 +127,7 @@ func TestOpen_SurvivesLostSync(t *testing.T) {
 		},
 	}
 	for way, lose := range ways {
-		// The last segment has nothing in it that is in Pebble.
+		// No content of the last segment is in Pebble.
 		for _, path := range append(slices.Clone(tables), segments[:len(segments)-1]...) {
 			t.Run(disk.PathBase(path)+" "+way, func(t *testing.T) {
 				t.Parallel()
@@ -141,7 +141,7 @@ func TestOpen_SurvivesLostSync(t *testing.T) {
 					if err != nil {
 						t.Fatalf("life %d: %v", life, err)
 					}
-					// A file may have held more than the journal has, so its range is refused.
+					// A file may have held more than the journal, so its range is refused.
 					survey(t, s, inBothDevices, inBothReadings)
 					if _, err := s.AcceptLosses(t.Context()); err != nil {
 						t.Fatal(err)
@@ -164,9 +164,8 @@ func TestOpen_SurvivesLostSync(t *testing.T) {
 	}
 }
 
-// TestRebuild_SurvivesPowerCuts cuts the power at each step of a rebuild, also
-// between the marker REBUILT and each rename: nothing is lost, and the next start
-// completes the rebuild.
+// TestRebuild_SurvivesPowerCuts cuts the power at each step of a rebuild, also between the
+// marker REBUILT and each rename. No data is lost, and the next start completes the rebuild.
 func TestRebuild_SurvivesPowerCuts(t *testing.T) {
 	const devices, n = 2, 300
 	mem := vfs.NewCrashableMem()
@@ -228,7 +227,7 @@ func TestRebuild_SurvivesPowerCuts(t *testing.T) {
 	}
 }
 
-// rebuildStep returns how far a rebuild has come.
+// rebuildStep returns the progress of a rebuild.
 func rebuildStep(fs vfs.FS) string {
 	exists := func(name string) bool {
 		_, err := fs.Stat("data/" + name)
@@ -248,7 +247,7 @@ func rebuildStep(fs vfs.FS) string {
 	}
 }
 
-// checkRebuilt expects a store that lacks nothing and refuses nothing.
+// checkRebuilt expects a store without losses.
 func checkRebuilt(t *testing.T, s *local.Store, devices, n int) {
 	t.Helper()
 	if got, want := survey(t, s, devices, n), (state{devices: devices, items: devices}); got != want {
@@ -257,8 +256,8 @@ func checkRebuilt(t *testing.T, s *local.Store, devices, n int) {
 	holds(t, s)
 }
 
-// TestOpen_SurvivesPowerCuts cuts the power at each step of an ordinary start after
-// a kill: nothing is lost, and each of them starts.
+// TestOpen_SurvivesPowerCuts cuts the power at each step of a start after a kill. No data is
+// lost, and each of the disks can be opened.
 func TestOpen_SurvivesPowerCuts(t *testing.T) {
 	t.Parallel()
 	const devices, n = 2, 300

@@ -20,7 +20,7 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPa
 	defer s.leave()
 	defer func() { err = damagedItem(err) }()
 	page.Cost.Requests = 1
-	// A snapshot, so that an index and its items belong together.
+	// A snapshot keeps an index consistent with its items.
 	snap := s.db.NewSnapshot()
 	defer func() { err = closing(err, snap) }()
 	bounds := itemBounds(&q)
@@ -43,7 +43,7 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPa
 		}
 		if q.Limit > 0 && len(page.Items) == q.Limit {
 			page.More = true
-			// What lies beyond is for the next page.
+			// Further entries belong to the next page.
 			if q.Order == varve.Descending {
 				bounds.LowerBound = slices.Clone(iter.Key())
 			} else {
@@ -62,7 +62,7 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (page store.ItemPa
 	return page, nil
 }
 
-// itemBounds returns the bounds of the keys that a query is about.
+// itemBounds returns the bounds of the keys of a query.
 func itemBounds(q *store.ItemQuery) *pebble.IterOptions {
 	space := byte(spaceItem)
 	if q.Index != store.Primary {
@@ -91,11 +91,10 @@ func itemBounds(q *store.ItemQuery) *pebble.IterOptions {
 	return bounds
 }
 
-// withoutEnd cuts off the mark of a part's end: what is left is the first key
-// whose part is not less.
+// withoutEnd removes the end mark of a part. The result is the first key whose part is not less.
 func withoutEnd(key []byte) []byte { return key[:len(key)-2] }
 
-// itemAt returns the item that an iterator over an index is at.
+// itemAt returns the item for the current entry of an iterator over an index.
 func (s *Store) itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.Index) (*store.Item, error) {
 	k, ok := cutKey(iter.Key()[1:])
 	if ix != store.Primary {
@@ -122,13 +121,13 @@ func (s *Store) itemAt(snap *pebble.Snapshot, iter *pebble.Iterator, ix store.In
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("item %s %s, which an index names: %w", k.PK, k.SK, err)
+		return nil, fmt.Errorf("item %s %s of an index: %w", k.PK, k.SK, err)
 	}
 	it, err := decodeItem(k, data)
 	return it, closing(err, closer)
 }
 
-// cutKey reads a key's two parts.
+// cutKey parses both parts of a key.
 func cutKey(parts []byte) (k store.Key, ok bool) {
 	pk, rest, ok1 := cutPart(parts)
 	sk, _, ok2 := cutPart(rest)

@@ -15,11 +15,11 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// pageReadings is how many readings a page has if no limit is asked for.
+// pageReadings is the maximum size of a page without a limit.
 const pageReadings = 4096
 
-// Read implements store.Reader. Its cost is in chunks read; readings that are
-// still in memory cost nothing.
+// Read implements store.Reader. The cost counts the chunks that were read. Readings in memory
+// cost nothing.
 func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (page store.Page, err error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Page{}, err
@@ -40,8 +40,8 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (p
 	return page, err
 }
 
-// merge returns a merge of all that a series has in a range, of which no more
-// than want readings will be taken. nil: the range is empty.
+// merge returns a merge of all readings of a series in a range, or nil if the range is empty.
+// The caller needs at most want readings.
 func (s *Store) merge(r *store.Range, want int) (*merge, error) {
 	sp, some := spanOf(r)
 	m := &merge{span: sp, cost: store.Cost{Requests: 1}}
@@ -57,9 +57,9 @@ func (s *Store) merge(r *store.Range, want int) (*merge, error) {
 	return m, nil
 }
 
-// views adds those readings to the merge that are in tails, at most want of
-// each head, and says if chunks must be read too. It comes before chunks are
-// opened: what becomes chunks in between is then seen twice, never not at all.
+// views adds the readings in memory to the merge, at most want of each memtable. It reports
+// whether chunks must be read, too. The caller opens the chunks afterwards, so that readings of
+// a concurrent flush are seen twice rather than never.
 func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -76,7 +76,7 @@ func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks
 		if h == nil || t.runs[h.parity].n == 0 {
 			continue
 		}
-		// Inserting moves rows about; bodies stay where they are.
+		// An insert moves rows, but not their bodies.
 		rows := m.rowsOf(&t.runs[h.parity], want)
 		if len(rows) == 0 {
 			continue
@@ -117,11 +117,11 @@ func (m *merge) addChunks(s *Store, number uint32, series varve.Series) (err err
 	return nil
 }
 
-// mainChunks yields the chunks of level 1 that overlap the span, one by one.
+// mainChunks returns the chunks of level 1 that overlap the span, one by one.
 func (m *merge) mainChunks(f *finder) func() (rows, error) {
 	c := m.chunk()
 	begun := false
-	seen := f.mainStart() // the chunk before, or where the first can be
+	seen := f.mainStart() // the previous chunk, or the earliest position of the first one
 	if m.desc {
 		seen = appendChunkKey(nil, f.space, levelMain, m.span.last, ^uint64(0))
 	}
@@ -160,23 +160,22 @@ func (m *merge) mainChunks(f *finder) func() (rows, error) {
 	}
 }
 
-// seekMain goes to the first chunk of level 1 that can hold a reading of a
-// time or after: the last one that begins before it, else the first.
+// seekMain moves to the first chunk of level 1 that may hold a reading at or after a time: the
+// last chunk that begins before it, or else the first.
 func (f *finder) seekMain(first int64) bool {
 	key := appendChunkKey(nil, f.space, levelMain, first, 0)
 	if f.iter.SeekLT(key) && f.at(levelMain) {
 		return true
 	}
 	if f.iter.Error() != nil {
-		return false // a second seek would forget it
+		return false // a second seek would clear the error
 	}
 	return f.iter.SeekGE(key)
 }
 
 var chunks = sync.Pool{New: func() any { return new(chunk.Chunk) }}
 
-// chunk returns memory for a decoded chunk, to be given back when the merge is
-// closed.
+// chunk returns memory for a decoded chunk. Close of the merge releases it.
 func (m *merge) chunk() *chunk.Chunk {
 	c := chunks.Get().(*chunk.Chunk)
 	m.borrowed = append(m.borrowed, c)
@@ -238,7 +237,7 @@ func (s *Store) known(ctx context.Context, l *store.Latest) (varve.Reading, bool
 	return t.newest.Clone(), true
 }
 
-// tailOf returns a series' tail; nil if there is none. The lock is held.
+// tailOf returns the series buffer, or nil if none exists. The caller holds the lock.
 func (s *Store) tailOf(l *store.Latest) *tail {
 	tb, err := s.table(l.Table)
 	if err != nil {
@@ -247,18 +246,18 @@ func (s *Store) tailOf(l *store.Latest) *tail {
 	return tb.tails[l.Series]
 }
 
-// clearedOf returns what remember compares with.
+// clearedOf returns the flush epoch that remember compares.
 func (s *Store) clearedOf(l *store.Latest) uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if t := s.tailOf(l); t != nil {
 		return t.cleared
 	}
-	return s.clears // that of a tail made now
+	return s.clears // the epoch of a new series buffer
 }
 
-// remember keeps the latest reading of a series that was found in chunks before
-// any more of its runs became chunks.
+// remember caches the latest reading of a series from chunks, unless a flush changed the chunks
+// meanwhile.
 func (s *Store) remember(r *varve.Reading, l *store.Latest, cleared uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,8 +271,8 @@ func (s *Store) remember(r *varve.Reading, l *store.Latest, cleared uint64) {
 	}
 }
 
-// lastArrived looks at all of a series in a table, but decodes only chunks with
-// an arrival as late as the best found so far.
+// lastArrived examines all readings of a series in a table. It decodes only chunks whose last
+// arrival is not before the best reading so far.
 func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
 	cost.Requests = 1
 	if err := s.enter(ctx); err != nil {
@@ -304,10 +303,10 @@ func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Rea
 	return best, a.found, cost, nil
 }
 
-// maxRun is more readings than a run has.
+// maxRun exceeds the number of readings in any run.
 const maxRun = 1 << 40
 
-// arrivals looks for the last reading to arrive that is alive.
+// arrivals finds the live reading that arrived last.
 type arrivals struct {
 	cutoff time.Time
 	best   *varve.Reading
@@ -344,7 +343,7 @@ func (a *arrivals) lookInChunks(s *Store, number uint32, series varve.Series) (u
 		return 0, err
 	}
 	var c chunk.Chunk
-	for ok := iter.Last(); ok; ok = iter.Prev() { // the newest first: most likely the last to arrive
+	for ok := iter.Last(); ok; ok = iter.Prev() { // newest first, because it most likely arrived last
 		value, err := iter.ValueAndErr()
 		if err != nil {
 			return units, err

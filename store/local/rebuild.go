@@ -18,25 +18,24 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// A rebuild makes a new database of all files that can be read, without the list
-// of files that is damaged. It dies at any step:
+// A rebuild creates a new database from all readable files, without the damaged list of files.
+// It may be interrupted at any step:
 //
-//	pebble.new is being written    it is begun again
-//	DAMAGE is written              it is begun again; what was lost is refused already
+//	pebble.new is being written    the rebuild starts over
+//	DAMAGE is written              the rebuild starts over; losses are refused already
 //	REBUILT is written             pebble.new is whole: finishRebuild puts it in place
 //	pebble is moved into damaged   the same
 //	pebble.new becomes pebble      REBUILT is removed
 //
-// Files that the damaged list no longer named may be among them. So an item may
-// come back as it was before: a revoked key, a lifted hold. This is told, and kept
-// in DAMAGE, until the operator accepts it.
+// Obsolete files may be among them. So an older version of an item may reappear: a revoked key,
+// a lifted hold. This is reported, and recorded in DAMAGE until the operator accepts it.
 
 const (
 	rebuiltDir  = "pebble.new"
 	rebuiltFile = "REBUILT"
 )
 
-// finishRebuild puts a rebuilt database in place, if there is one.
+// finishRebuild puts a rebuilt database in place, if one exists.
 func (f *folder) finishRebuild() error {
 	if _, err := f.fs.Stat(f.path(rebuiltFile)); errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(f.fs.RemoveAll(f.path(rebuiltDir)), f.fs.RemoveAll(f.path("salvage")))
@@ -67,8 +66,8 @@ func (f *folder) beingRebuilt() bool {
 	return err == nil
 }
 
-// rebuild makes a new database and puts it in place, unless that is older than
-// the journal, too: then nothing is changed.
+// rebuild creates a new database and puts it in place. If the new one is older than the journal,
+// too, it changes nothing.
 func (s *Store) rebuild(chain journal.Chain, damage *errRebuild) error {
 	f, reason := s.folder, damage.reason
 	s.opts.Events.Damaged(f.path("pebble"), reason)
@@ -105,11 +104,11 @@ func (s *Store) rebuild(chain journal.Chain, damage *errRebuild) error {
 	return nil
 }
 
-// outdatedCatalog returns the ranges of the catalog, which may have come out older
-// than they were: they are taken from their copy, and from the journal.
+// outdatedCatalog returns the ranges of the catalog that may be out of date after a rebuild.
+// Their copy and the journal replace them.
 func (s *Store) outdatedCatalog(now time.Time) []lost {
 	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
-	// Without a copy, what was found has to do.
+	// Without a copy, the rebuilt records remain.
 	if generation, _, err := s.folder.readPair(catalogFile); err == nil && generation > 0 {
 		spaces = append(spaces, spaceGeneration, spaceTable)
 	}
@@ -120,7 +119,7 @@ func (s *Store) outdatedCatalog(now time.Time) []lost {
 	return ranges
 }
 
-// rebuild records that all was rebuilt, and what was lost.
+// rebuild records the rebuild and its losses.
 func (l *ledger) rebuild(at time.Time, more []lost) error {
 	if err := l.change(func(rec *lostRecord) { rec.Rebuilt = at }); err != nil {
 		return err
@@ -128,8 +127,8 @@ func (l *ledger) rebuild(at time.Time, more []lost) error {
 	return l.add(more)
 }
 
-// rebuildFrom writes the new database. It returns what is not in it, and the last
-// segment of the journal that is.
+// rebuildFrom writes the new database. It returns its losses, and the last segment of the
+// journal that it contains.
 func (s *Store) rebuildFrom(list listing, reason error) (ranges []lost, flushed uint64, err error) {
 	var sources []sst.Part
 	defer func() {
@@ -142,7 +141,7 @@ func (s *Store) rebuildFrom(list listing, reason error) (ranges []lost, flushed 
 		numbers = append(numbers, number)
 	}
 	slices.Sort(numbers)
-	slices.Reverse(numbers) // of equal entries, that of the newer file counts
+	slices.Reverse(numbers) // of equal entries, the newer file counts
 	for _, number := range numbers {
 		e, err := examineFile(s.folder.fs, s.folder.path("pebble", fileName(number)), s.pebble)
 		if err != nil {
@@ -150,7 +149,7 @@ func (s *Store) rebuildFrom(list listing, reason error) (ranges []lost, flushed 
 		}
 		lostOne := lost{From: []byte{0}, To: []byte{0xff}, File: fileName(number), Found: s.opts.Now().UTC(), Rebuilt: true}
 		if e.file == nil {
-			// Without the list of files, nothing is known of its keys.
+			// Without the list of files, its keys are unknown.
 			lostOne.Reason = fmt.Sprintf("%v: %v", reason, e.err)
 			ranges = append(ranges, lostOne)
 			continue
@@ -172,8 +171,8 @@ func (s *Store) rebuildFrom(list listing, reason error) (ranges []lost, flushed 
 	return ranges, flushed, err
 }
 
-// writeRebuilt writes a new database of what is in files, and returns the last
-// segment of the journal that is in it.
+// writeRebuilt writes a new database from files. It returns the last segment of the journal that
+// it contains.
 func (s *Store) writeRebuilt(sources []sst.Part) (flushed uint64, err error) {
 	f := s.folder
 	for _, dir := range []string{"salvage", rebuiltDir} {
@@ -206,9 +205,8 @@ func (s *Store) writeRebuilt(sources []sst.Part) (flushed uint64, err error) {
 		meta.SyncFolder(f.fs, f.path(rebuiltDir)), meta.SyncFolder(f.fs, f.dir))
 }
 
-// copyLogs copies the logs that Pebble has in a folder of format 1. Items and holds
-// may be in them only, and are newer than in any file. Format 2 has them in the journal,
-// so this goes when format 1 does.
+// copyLogs copies the logs of Pebble in a folder of format 1. Only they may hold recent items
+// and holds. Format 2 has these in the journal, so this function ends with format 1.
 func (s *Store) copyLogs() error {
 	f := s.folder
 	names, err := f.fs.List(f.path("pebble"))
@@ -225,15 +223,15 @@ func (s *Store) copyLogs() error {
 	return nil
 }
 
-// rewriter copies entries into a new database. Without the list of files, chunks
-// may come back that were merged into others: of chunks of level 1 that overlap,
-// the later one becomes one of level 0, where copies of readings do no harm.
+// rewriter copies entries into a new database. Without the list of files, merged chunks may
+// reappear. Of chunks of level 1 that overlap, the later one moves to level 0, where copies of
+// readings are harmless.
 type rewriter struct {
 	out     *sst.Writer
 	db      *pebble.DB
-	flushed uint64                // the last segment of the journal that is in it
-	counts  map[uint32]tableStats // of tables, by number
-	space   []byte                // of the series before
+	flushed uint64                // the last segment of the journal in the database
+	counts  map[uint32]tableStats // statistics of tables, by number
+	space   []byte                // of the previous series
 	reach   int64                 // the last event time of its level 1
 }
 
@@ -265,7 +263,7 @@ func (c *rewriter) copyOne(key, value []byte) error {
 	case spaceChunk:
 		return c.copyChunk(key, value)
 	case spaceStats:
-		return nil // see putStats
+		return nil // putStats writes it
 	case spaceFlushed:
 		if len(value) == 8 {
 			c.flushed = binary.BigEndian.Uint64(value)
@@ -274,7 +272,7 @@ func (c *rewriter) copyOne(key, value []byte) error {
 	return c.out.Set(key, value)
 }
 
-// putStats writes what tables have in chunks, as it was counted.
+// putStats writes the recounted statistics of tables.
 func (c *rewriter) putStats() (err error) {
 	batch := c.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
@@ -290,7 +288,7 @@ func (c *rewriter) copyChunk(key, value []byte) error {
 	k, ok := parseChunkKey(key)
 	h, err := chunk.ReadHeader(value)
 	if !ok || err != nil {
-		return c.out.Set(key, value) // whoever reads it will say so
+		return c.out.Set(key, value) // a read of the chunk reports the damage
 	}
 	n := c.counts[k.number]
 	n.readings += int64(h.Count)

@@ -9,24 +9,23 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// record is a frame of the journal: the readings of one Write that were new,
-// in full, so that it can be read without anything else.
+// record is a frame of the journal with the new readings of one Write. It is self-contained.
 //
 //	byte     version
-//	readings uvarint  place of the series among those named so far; if it is
+//	readings uvarint  index of the series among those named so far; if it is
 //	                  the next one: table number, tenant, stream, device
-//	         uvarint  place of the field names among those named so far; if it
+//	         uvarint  index of the field names among those named so far; if it
 //	                  is the next: their number and texts
-//	         varint   event time - that of the reading before it
+//	         varint   event time, minus the event time of the previous reading
 //	         uvarint  length of the body, body
 //
-// The base of arrivals in bodies is that of the table.
+// Arrivals in bodies are relative to the table.
 type record struct {
 	buf    []byte
-	count  uint64 // Store.records
-	series uint64 // named so far
+	count  uint64 // value of Store.records
+	series uint64 // number of series so far
 	shapes map[uint32]uint64
-	shape  uint32 // of the last reading, among the head's
+	shape  uint32 // of the last reading, in the memtable
 	time   int64
 	rows   int
 }
@@ -41,7 +40,7 @@ func (rec *record) begin(count uint64) {
 	*rec = record{buf: append(rec.buf[:0], recordVersion), count: count, shapes: rec.shapes}
 }
 
-// add adds a reading of a tail; rec.shape is the number of its field names.
+// add adds a reading of a series buffer. rec.shape is the number of its field names.
 func (rec *record) add(t *tail, at int64, shapes [][]string, body []byte) {
 	rec.rows++
 	if t.record == rec.count {
@@ -73,16 +72,15 @@ func (rec *record) add(t *tail, at int64, shapes [][]string, body []byte) {
 	rec.buf = append(rec.buf, body...)
 }
 
-// replayer reads a record back.
+// replayer decodes a record.
 type replayer struct {
 	bodyReader
-	tails  []*tail // nil: of a table that was dropped
+	tails  []*tail // nil for a dropped table
 	shapes [][]string
 }
 
-// replayReadings puts the readings of a record into their tails again. Those of
-// tables that were dropped since are gone. It is called before anything else
-// uses the store.
+// replayReadings restores the readings of a record in their series buffers. It skips readings of
+// dropped tables. It is called before any other use of the store.
 func (s *Store) replayReadings(payload []byte) (err error) {
 	rp := replayer{bodyReader: bodyReader{data: payload}}
 	if rp.byte() != recordVersion {
@@ -111,7 +109,7 @@ func (s *Store) replayReadings(payload []byte) (err error) {
 			})
 			if err != nil && !isDamage(err) {
 				return err
-			} // of damage, a copy does no harm
+			} // a copy of damaged data is harmless
 		}
 		if !found {
 			w := row{time: at, hash: hashOf(r.ID), shape: s.active.shape(r.Fields, 0)}
@@ -121,7 +119,7 @@ func (s *Store) replayReadings(payload []byte) (err error) {
 	return rp.err
 }
 
-// inChunks reports whether chunks have a reading, in a lost range, too.
+// inChunks reports whether chunks have a reading, including lost ranges.
 func (s *Store) inChunks(t *tail, r *varve.Reading) (found bool, err error) {
 	f, err := newFinder(s)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// itemRanges returns the ranges that hold items. After a rebuild all items may be
-// outdated.
+// itemRanges returns the ranges that contain items. After a rebuild, all items may be out of
+// date.
 func itemRanges(ranges []lost, rebuilt time.Time) (list []lost) {
 	for i := range ranges {
 		if from, to, ok := ranges[i].bounded(spaceItem); ok {
@@ -66,8 +66,7 @@ func (s *Store) missingGuarded(base lost) (list []lost, err error) {
 	return list, nil
 }
 
-// Unrecounted returns the accepted losses of items of which roll-ups are not
-// recounted yet.
+// Unrecounted returns the accepted losses of items whose roll-ups are not recounted yet.
 func (s *Store) Unrecounted() []Loss { return s.describe(s.ledger.unrecounted()) }
 
 // Recounted records that the roll-ups of all accepted losses are recounted.
@@ -84,13 +83,13 @@ func (s *Store) Recounted(ctx context.Context) error {
 
 // Recorded is the damage that a data folder has recorded.
 type Recorded struct {
-	Losses      []Loss // refused until they are accepted; tables are known by number only
+	Losses      []Loss // refused until they are accepted; tables are identified by number only
 	Rebuilt     time.Time
 	Unrecounted []Loss
 }
 
-// ReadRecorded reads the damage that a data folder has recorded. It changes
-// nothing, and a server may have the folder open.
+// ReadRecorded reads the recorded damage of a data folder. It changes nothing, and a server may
+// have the folder open.
 func ReadRecorded(dir string) (r Recorded, err error) {
 	s := &Store{folder: &folder{fs: vfs.Default, dir: dir}, tables: newTables()}
 	if s.ledger, err = openLedger(s.folder, nil); err != nil {
@@ -99,8 +98,8 @@ func ReadRecorded(dir string) (r Recorded, err error) {
 	return Recorded{Losses: s.describe(s.ledger.all()), Rebuilt: s.ledger.rebuiltAt(), Unrecounted: s.Unrecounted()}, nil
 }
 
-// Series returns the series that have chunks, in no order. Readings that are in no
-// chunk yet are not looked at: right after Open there are none.
+// Series returns the series that have chunks, in no order. It ignores readings that are not in
+// chunks, which do not exist right after Open.
 func (s *Store) Series(ctx context.Context) (list []varve.Series, err error) {
 	seen := map[varve.Series]bool{}
 	err = s.skip(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key []byte) (next []byte) {
@@ -117,8 +116,7 @@ func (s *Store) Series(ctx context.Context) (list []varve.Series, err error) {
 	return list, err
 }
 
-// Partitions returns the partitions of items whose names begin with a prefix, in
-// their order.
+// Partitions returns the partitions of items with a prefix, in order.
 func (s *Store) Partitions(ctx context.Context, prefix string) (list []string, err error) {
 	begin := append([]byte{spaceItem}, prefix...)
 	err = s.skip(ctx, begin, after(begin), func(key []byte) (next []byte) {
@@ -132,7 +130,7 @@ func (s *Store) Partitions(ctx context.Context, prefix string) (list []string, e
 	return slices.DeleteFunc(list, func(pk string) bool { return !strings.HasPrefix(pk, prefix) }), err
 }
 
-// skip visits keys from <= key < to. Visit returns the key at which to go on.
+// skip visits keys from <= key < to. The visit function returns the next key to visit.
 func (s *Store) skip(ctx context.Context, from, to []byte, visit func(key []byte) (next []byte)) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestUnrecounted_OutlivesARestart: accepted losses of items stay recorded, and show
-// as a condition, until their roll-ups are recounted.
+// TestUnrecounted_OutlivesARestart checks that accepted losses of items stay recorded, and set a
+// condition, until their roll-ups are recounted.
 func TestUnrecounted_OutlivesARestart(t *testing.T) {
 	dir := killed(t)
 	edit(t, only(t, filepath.Join(dir, "journal", "*.journal")), func(d []byte) []byte { d[used(d)/3] ^= 0xff; return d })
@@ -53,7 +53,7 @@ func TestUnrecounted_OutlivesARestart(t *testing.T) {
 	}
 }
 
-// TestSeries_ListsEachOnce: the series of chunks and the partitions of items are
+// TestSeries_ListsEachOnce checks that the series of chunks and the partitions of items are
 // listed once each.
 func TestSeries_ListsEachOnce(t *testing.T) {
 	s := open(t, local.Options{Dir: filled(t, 3, 500), MinFree: -1})
@@ -73,8 +73,8 @@ func TestSeries_ListsEachOnce(t *testing.T) {
 	}
 }
 
-// TestCheckFolderQuickly_FindsATruncatedFile: a file that lost its end is found
-// without reading its blocks; a whole folder has no findings.
+// TestCheckFolderQuickly_FindsATruncatedFile checks that a truncated file is found without
+// reading its blocks, and that an intact folder has no findings.
 func TestCheckFolderQuickly_FindsATruncatedFile(t *testing.T) {
 	dir := filled(t, 2, 5000)
 	find := func() (found []local.Problem) {

@@ -13,19 +13,21 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// Recovery is what Open found in the journal.
+// Recovery is the result of reading the journal in Open.
 type Recovery struct {
 	Readings int64
 	Changes  int // of items and tables
-	// Torn are ends of the journal that did not check and were left out: a write
-	// that the crash cut short or, rarely, a damaged one that was acknowledged.
+	// Torn lists ends of the journal that failed their checks and were dropped.
+	//
+	// Each is a write that the crash interrupted, or rarely, an acknowledged one that was
+	// damaged.
 	Torn []journal.Torn
-	// Notes is damage by which nothing was lost, and that is repaired now.
+	// Notes lists repaired damage without losses.
 	Notes []journal.Problem
 	Took  time.Duration
 }
 
-// TornBytes returns how many bytes were left out, in how many whole frames.
+// TornBytes returns the number of dropped bytes, and of the whole frames in them.
 func (r *Recovery) TornBytes() (bytes int64, frames int) {
 	for _, t := range r.Torn {
 		bytes += t.Bytes
@@ -46,9 +48,9 @@ func flushedSegment(db *pebble.DB) (uint64, error) {
 	return binary.BigEndian.Uint64(data), nil
 }
 
-// readFlushed returns the last segment of the journal that need not be replayed.
-// Pebble has recorded it. If that is lost, or the chain still names earlier segments
-// that are whole, all of these are replayed: a file of Pebble's may lack what they hold.
+// readFlushed returns the last segment of the journal that need not be replayed, as recorded in
+// Pebble. If the record is lost, or the chain still has earlier whole segments, all of these are
+// replayed: a file of Pebble may lack their contents.
 func (s *Store) readFlushed() (segment uint64, err error) {
 	segment, err = flushedSegment(s.db)
 	if err != nil && !isDamage(err) {
@@ -76,9 +78,9 @@ func (s *Store) readFlushed() (segment uint64, err error) {
 	return max(chain.First, 1) - 1, nil
 }
 
-// beginJournal makes what was replayed durable in Pebble, up to the last segment, and
-// begins the next one. The chain has that before Pebble has the last one: a power cut
-// between leaves a journal that does not end before Pebble.
+// beginJournal makes the replayed data durable in Pebble, up to the last segment, and begins the
+// next one. The chain records the next segment first. So after a power cut in between, the
+// journal does not end before Pebble.
 func (s *Store) beginJournal(last uint64, problems []journal.Problem) error {
 	next, err := journal.Begin(s.opts.FS, s.folder.path("journal"), s.folder.id, last+1)
 	if err != nil {
@@ -86,7 +88,7 @@ func (s *Store) beginJournal(last uint64, problems []journal.Problem) error {
 	}
 	err = s.flushReplayed(last)
 	if err == nil {
-		// They were written with what was flushed.
+		// The flush rewrote both keys.
 		err = errors.Join(s.ledger.remove(keyFlushed, after(keyFlushed)), s.ledger.remove(keyNextChunk, after(keyNextChunk)))
 	}
 	if err == nil {
@@ -102,7 +104,7 @@ func (s *Store) beginJournal(last uint64, problems []journal.Problem) error {
 	return nil
 }
 
-// journalWhole reports whether the journal can be read from behind a segment on.
+// journalWhole reports whether the journal after a segment is readable.
 func (s *Store) journalWhole(after uint64) (bool, error) {
 	src := s.journalAfter(after)
 	src.Salvage = false
@@ -113,7 +115,7 @@ func (s *Store) journalWhole(after uint64) (bool, error) {
 	return err == nil, err
 }
 
-// journalAfter returns the journal behind a segment.
+// journalAfter returns the journal after a segment.
 func (s *Store) journalAfter(segment uint64) journal.Source {
 	return journal.Source{
 		FS: s.opts.FS, Dir: s.folder.path("journal"), Store: s.folder.id, After: segment,
@@ -121,9 +123,8 @@ func (s *Store) journalAfter(segment uint64) journal.Source {
 	}
 }
 
-// recover turns what is in the journal into chunks, and begins a new segment of
-// it: the last one may end in a write that was cut short, after which nothing
-// may be written.
+// recover flushes the journal into chunks, and begins a new segment. The last segment may end in
+// an interrupted write, so it must not be continued.
 func (s *Store) recover() error {
 	begin := time.Now()
 	if s.folder.state == folderFormat1 {
@@ -165,8 +166,8 @@ func (s *Store) recover() error {
 	return nil
 }
 
-// replay reads the journal twice: first the changes, so that the tables are as
-// they were at the end, then the readings.
+// replay reads the journal twice: the changes first, so that the tables have their final state,
+// and then the readings.
 func (s *Store) replay(flushed uint64) (rep journal.Report, err error) {
 	src := s.journalAfter(flushed)
 	changes := func() (err error) {
@@ -181,10 +182,10 @@ func (s *Store) replay(flushed uint64) (rep journal.Report, err error) {
 	if err := changes(); err != nil {
 		return rep, err
 	}
-	// Items that the journal restored are not lost with a file of Pebble's.
+	// Items that the journal restored are not lost with a file of Pebble.
 	if err := s.afterDamage(func() error { return s.setAsideAll(s.background) }); err != nil && !isDamage(err) {
 		return rep, err
-	} // of damage, what is left is refused, and set aside in the background
+	} // remaining damage is refused, and set aside in the background
 	if err := s.loadCatalog(changes); err != nil {
 		return rep, err
 	}
@@ -196,7 +197,7 @@ func (s *Store) replay(flushed uint64) (rep journal.Report, err error) {
 	})
 }
 
-// replayChange applies a change again.
+// replayChange applies a change of the journal.
 func (s *Store) replayChange(payload []byte) (err error) {
 	batch := s.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
@@ -206,8 +207,8 @@ func (s *Store) replayChange(payload []byte) (err error) {
 	return s.db.Apply(batch, pebble.NoSync)
 }
 
-// flushReplayed turns what was read from the journal into chunks, and records
-// the last segment that it was in. Nobody else uses the store yet.
+// flushReplayed flushes the replayed readings into chunks, and records their last segment. The
+// store is not in use yet.
 func (s *Store) flushReplayed(segment uint64) error {
 	h := s.active
 	h.segment = segment
@@ -215,7 +216,7 @@ func (s *Store) flushReplayed(segment uint64) error {
 	return s.flushFrozen(context.Background())
 }
 
-// lossesOf says what problems of the journal cost.
+// lossesOf returns the losses of problems in the journal.
 func lossesOf(problems []journal.Problem) []Loss {
 	losses := make([]Loss, 0, len(problems))
 	for _, p := range problems {

@@ -16,9 +16,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestTornTwice: a crash leaves half a write at the end of the journal; the
-// store goes on, and crashes again. Nothing acknowledged is lost, and it opens.
-func TestTornTwice(t *testing.T) {
+// TestOpen_RecoversFromTwoTornWrites leaves a partial write at the end of the journal, twice. No
+// acknowledged data is lost, and the store opens.
+func TestOpen_RecoversFromTwoTornWrites(t *testing.T) {
 	dir := t.TempDir()
 	tb := week(t, 0)
 	const lives = 4
@@ -29,7 +29,7 @@ func TestTornTwice(t *testing.T) {
 		}
 		create(t, s, tb)
 		write(t, s, tb, readings(t, tb, device(life), 10), varve.Stored)
-		left := copyOf(t, dir) // what a kill leaves
+		left := copyOf(t, dir) // the state after a kill
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestTornTwice(t *testing.T) {
 	}
 }
 
-// tear puts the beginning of a frame behind the last one of the journal.
+// tear appends the beginning of a frame to the journal.
 func tear(t *testing.T, dir string) {
 	t.Helper()
 	edit(t, only(t, filepath.Join(dir, "journal", "*.journal")), func(data []byte) []byte {
@@ -53,9 +53,9 @@ func tear(t *testing.T, dir string) {
 	})
 }
 
-// TestDuplicateIsDurable: nothing is called a duplicate of what a power cut can
-// still take, not even of what is in a chunk already.
-func TestDuplicateIsDurable(t *testing.T) {
+// TestWrite_ReportsOnlyDurableDuplicates checks that a reading is not a duplicate of one that a
+// power cut can still take, even of one in a chunk.
+func TestWrite_ReportsOnlyDurableDuplicates(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	var slow atomic.Bool
 	gate := make(chan struct{})
@@ -87,7 +87,7 @@ func TestDuplicateIsDurable(t *testing.T) {
 	}()
 	eventually(t, "the first are in memory or in a chunk", func() bool { return len(all(t, s, tb, "d")) > 200 })
 	var answer store.Result
-	for range 40 { // the chunk may take a while to be there
+	for range 40 { // the chunk may appear with a delay
 		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Millisecond)
 		answer = s.Write(ctx, []store.Batch{{Table: tb, Readings: list[:1]}})[0]
 		cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/local/sst"
 )
 
-// keySpan is a range of keys, both ends included, that is replaced.
+// keySpan is a range of keys to be replaced, inclusive at both ends.
 type keySpan struct{ first, last []byte }
 
 // repairer replaces damaged ranges of the current version.
@@ -22,16 +22,16 @@ type repairer struct {
 	s     *Store
 	parts []part
 	files map[uint64]*examined
-	lost  []lost // what was recorded
-	made  int    // files that were written
+	lost  []lost // the recorded ranges
+	made  int    // number of written files
 }
 
-// examined is what was found of a file.
+// examined is the result of reading a file.
 type examined struct {
-	file   *sst.File // nil: nothing of it can be read
-	err    error     // why
+	file   *sst.File // nil if the whole file is unreadable
+	err    error     // the reason
 	extent sst.Extent
-	rest   error // what is wrong with the parts that hold no keys
+	rest   error // damage of parts without keys
 }
 
 func (r *repairer) close() error {
@@ -44,7 +44,7 @@ func (r *repairer) close() error {
 	return errors.Join(errs...)
 }
 
-// examine reads all of a part's file, once.
+// examine reads the whole file of a part, once.
 func (r *repairer) examine(p *part) (*examined, error) {
 	if e := r.files[p.number]; e != nil {
 		return e, nil
@@ -64,7 +64,7 @@ func (r *repairer) examine(p *part) (*examined, error) {
 	return e, nil
 }
 
-// fits reports whether a file can be what a part was made of.
+// fits reports whether a file can be the file of a part.
 func (e *examined) fits(p *part) bool {
 	inside := e.extent.First == nil || bytes.Compare(p.first, e.extent.First) <= 0 && bytes.Compare(e.extent.Last, p.last) <= 0
 	return inside && uint64(e.file.Size()) == p.size
@@ -85,9 +85,8 @@ func examineFile(disk vfs.FS, path string, o *pebble.Options) (*examined, error)
 	return e, nil
 }
 
-// lostOf returns the ranges that a part lost, and the spans to be replaced for
-// them. A span has one good key on each side, so that no read of what is left
-// meets a damaged block.
+// lostOf returns the lost ranges of a part, and the spans to be replaced for them. A span
+// includes an intact key on each side, so that no later read touches a damaged block.
 func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 	e, err := r.examine(p)
 	if err != nil {
@@ -113,13 +112,13 @@ func (r *repairer) lostOf(p *part) (ranges []lost, spans []keySpan, err error) {
 		ranges, spans = append(ranges, l), append(spans, sp)
 	}
 	if e.rest != nil {
-		spans = []keySpan{{p.first, p.last}} // all of it is written anew
+		spans = []keySpan{{p.first, p.last}} // the whole part is rewritten
 	}
 	return ranges, spans, nil
 }
 
-// spansOf returns the spans to be replaced for a file. Each is wide enough for
-// the damage of other files that it meets.
+// spansOf returns the spans to be replaced for a file. Each includes the damage of other files
+// that it touches.
 func (r *repairer) spansOf(number uint64) ([]keySpan, error) {
 	var spans []keySpan
 	for i := range r.parts {
@@ -149,7 +148,7 @@ func (r *repairer) spansOf(number uint64) ([]keySpan, error) {
 	}
 }
 
-// widen makes a span cover all damage that it meets in any file.
+// widen extends a span over all damage that it touches in any file.
 func (r *repairer) widen(sp keySpan) (keySpan, error) {
 	for i := range r.parts {
 		p := &r.parts[i]
@@ -175,7 +174,7 @@ func (r *repairer) widen(sp keySpan) (keySpan, error) {
 	return sp, nil
 }
 
-// union sorts spans and joins those that overlap.
+// union sorts spans and joins overlapping ones.
 func union(spans []keySpan) []keySpan {
 	slices.SortFunc(spans, func(a, b keySpan) int { return bytes.Compare(a.first, b.first) })
 	var joined []keySpan
@@ -191,7 +190,7 @@ func union(spans []keySpan) []keySpan {
 	return joined
 }
 
-// copyAside copies a file into the folder of what was set aside.
+// copyAside copies a file into the folder of damaged files.
 func (r *repairer) copyAside(number uint64) error {
 	f := r.s.folder
 	if err := f.fs.MkdirAll(f.path(asideDir), 0o755); err != nil {
@@ -201,9 +200,9 @@ func (r *repairer) copyAside(number uint64) error {
 	to := f.path(asideDir, fmt.Sprintf("%s-%d", fileName(number), r.s.opts.Now().UnixNano()))
 	err := vfs.Copy(f.fs, from, to)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // there is nothing to copy
+		return nil // the file is missing
 	}
-	if err != nil { // a part of a copy is of no use, and takes room
+	if err != nil { // a partial copy is useless and takes space
 		if removed := f.fs.Remove(to); !errors.Is(removed, fs.ErrNotExist) {
 			err = errors.Join(err, removed)
 		}
@@ -212,7 +211,7 @@ func (r *repairer) copyAside(number uint64) error {
 	return meta.SyncFolder(f.fs, f.path(asideDir))
 }
 
-// replace records what a span lost, and replaces it by what is left of it.
+// replace records the losses of a span, and replaces it by its remaining data.
 func (r *repairer) replace(ctx context.Context, sp keySpan) error {
 	var sources []sst.Part
 	var from []*part
@@ -267,8 +266,8 @@ func (r *repairer) replace(ctx context.Context, sp keySpan) error {
 	return nil
 }
 
-// salvage writes what is left of a span, and narrows the ranges that it lost by
-// those single keys that a newer file has.
+// salvage writes the remaining data of a span, and excludes keys that a newer file has from the
+// lost ranges.
 func salvage(w *sst.Writer, sources []sst.Part, from []*part, ranges []lost, all []part) ([]lost, error) {
 	m, err := sst.NewMerge(sources)
 	if err != nil {
@@ -295,8 +294,7 @@ func salvage(w *sst.Writer, sources []sst.Part, from []*part, ranges []lost, all
 	}
 }
 
-// narrow takes a key out of those ranges whose file is older than the part that
-// the key's entry comes from.
+// narrow excludes a key from ranges whose file is older than the part of the key's entry.
 func narrow(ranges []lost, key []byte, from *part, all []part) []lost {
 	key = slices.Clone(key)
 	end := next(key)

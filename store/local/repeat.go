@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// lookInto sets the verdict on a reading if a chunk has it. Only one with an id
-// of its own is compared with what the chunk has.
+// lookInto sets the verdict on a reading that a chunk holds. It compares values only for a
+// reading with an own id.
 func (e *entry) lookInto(c *chunk.Chunk) {
 	if e.inChunk.Outcome != 0 {
 		return
@@ -21,13 +21,13 @@ func (e *entry) lookInto(c *chunk.Chunk) {
 		e.inChunk = varve.Verdict{Outcome: varve.Duplicate}
 	default:
 		var stored varve.Reading
-		_ = c.Fill(i, &stored, new(chunk.Arena)) // a decoded chunk: it cannot fail
+		_ = c.Fill(i, &stored, new(chunk.Arena)) // a decoded chunk, so it cannot fail
 		e.inChunk = store.Repeat(e.reading, &stored)
 	}
 }
 
-// meet remembers the row that a tail has of a reading with an id of its own. The
-// lock is held; the row can be read without it.
+// meet records the row in a series buffer with the identity of a reading with an own id. The
+// caller holds the lock. The row can be read without it.
 func (e *entry) meet(h *head, at spot) {
 	if !e.ownID {
 		return
@@ -39,7 +39,7 @@ func (e *entry) meet(h *head, at spot) {
 	}
 }
 
-// compareMet sets the verdicts on the readings that were met in tails.
+// compareMet sets the verdicts on readings that were found in series buffers.
 func (w *writer) compareMet() error {
 	var arena chunk.Arena
 	for _, e := range w.met {

@@ -30,8 +30,7 @@ func openRepeat(tb testing.TB, fs vfs.FS) *Store {
 	return s
 }
 
-// sent returns 20 readings of one time with ids of their own, or of their
-// contents.
+// sent returns 20 readings of one time, with own ids or with content ids.
 func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	tb.Helper()
 	for i := range 20 {
@@ -53,7 +52,7 @@ func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	return list
 }
 
-// expectAll writes readings and compares what becomes of each; # is its place.
+// expectAll writes readings and compares their verdicts. In want, # stands for the index.
 func expectAll(t *testing.T, s *Store, where string, list []varve.Reading, want string) {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: repeatTable, Readings: list}})[0]
@@ -67,8 +66,8 @@ func expectAll(t *testing.T, s *Store, where string, list []varve.Reading, want 
 	}
 }
 
-// TestWrite_ComparesWithReadingsWhereverTheyAre follows readings from the active
-// tail to chunks of level 1, and through a restart.
+// TestWrite_ComparesWithReadingsWhereverTheyAre follows readings from the mutable memtable to
+// chunks of level 1, and through a restart.
 func TestWrite_ComparesWithReadingsWhereverTheyAre(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openRepeat(t, fs)
@@ -122,7 +121,7 @@ func TestWrite_ComparesWithReadingsWhereverTheyAre(t *testing.T) {
 	expectAll(t, s, "chunks of level 1", sent(t, "n", 2), `rejectedconflict{"i":#,"v":1}`)
 }
 
-// BenchmarkDuplicates writes readings that are stored, in tails and in chunks.
+// BenchmarkDuplicates writes readings that are stored, in memory and in chunks.
 func BenchmarkDuplicates(b *testing.B) {
 	for _, ids := range []string{"", "m"} {
 		for _, flushed := range []bool{false, true} {

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// reserve is the items for what makes room: writes take the disk's reserve.
+// reserve is the registry for writes that free space. They may use the reserve of the disk.
 type reserve struct{ *Store }
 
 var _ store.Reserver = (*Store)(nil)

@@ -11,19 +11,19 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// The body of a row is how tails and the journal keep a reading, without its
-// series, time and field names:
+// The body of a row is the form of a reading in memory and in the journal, without its series,
+// time and field names:
 //
 //	byte     kind of its id; then 8 bytes of hash, or a length and text
-//	varint   arrival - the start of the table's write month, ms
-//	values   a tag byte each, then what the tag says
+//	varint   arrival, relative to the start of the table's arrival month, in ms
+//	values   a tag byte each, then the data of the tag
 //
-// A tag's low three bits are the kind of value; for small numbers the high five
-// are the number of decimals, or 31 if an exponent follows.
+// The low three bits of a tag are the kind of value. For small numbers, the high five bits are
+// the number of decimals, or 31 if an exponent follows.
 
 // Kinds of id.
 const (
-	idDerived = iota // the content's: not kept
+	idDerived = iota // the content id, which is not stored
 	idHash
 	idText
 )
@@ -45,8 +45,8 @@ const (
 
 var errRow = errors.New("a row is damaged")
 
-// appendBody appends a reading's body to dst. base is the start of the table's
-// write month in ms.
+// appendBody appends the body of a reading to dst. The base is the start of the table's arrival
+// month in ms.
 func appendBody(dst []byte, r *varve.Reading, base int64) []byte {
 	switch hash, isHash := r.ID.Hash(); {
 	case r.ID == r.ContentID():
@@ -106,8 +106,8 @@ func appendNumber(dst []byte, n varve.Number) []byte {
 	return binary.AppendUvarint(dst, lo)
 }
 
-// bodyReader reads a body. Bodies come from memory or from a frame that was
-// checked, so damage is a fault of this program; it is reported all the same.
+// bodyReader decodes a body. Bodies come from memory or from a verified frame. So an invalid
+// body is a fault of this program, which is reported, too.
 type bodyReader struct {
 	data []byte
 	err  error
@@ -154,7 +154,7 @@ func (b *bodyReader) take(n uint64) []byte {
 
 func (b *bodyReader) text() string { return string(b.take(b.uvarint())) }
 
-// id reads the id; the zero ID stands for the content's.
+// id decodes the id. The zero ID stands for the content id.
 func (b *bodyReader) id() varve.ID {
 	switch b.byte() {
 	case idDerived:
@@ -210,7 +210,7 @@ func (b *bodyReader) number(neg bool, hi, lo uint64, exp int64) varve.Value {
 	return varve.NumberValue(n)
 }
 
-// readBody fills r, whose series and time are set, from a body.
+// readBody fills r from a body. The series and time of r must be set.
 func readBody(body []byte, base int64, shape []string, r *varve.Reading, arena *chunk.Arena) error {
 	err := readFields(body, base, shape, r, arena)
 	if err == nil && r.ID.IsZero() {
@@ -219,7 +219,7 @@ func readBody(body []byte, base int64, shape []string, r *varve.Reading, arena *
 	return err
 }
 
-// readFields is readBody, but leaves out an id that is the hash of the content.
+// readFields fills r like readBody, but leaves a content id at zero.
 func readFields(body []byte, base int64, shape []string, r *varve.Reading, arena *chunk.Arena) error {
 	b := bodyReader{data: body}
 	r.ID = b.id()
@@ -234,7 +234,7 @@ func readFields(body []byte, base int64, shape []string, r *varve.Reading, arena
 	return nil
 }
 
-// bodyArrived reads the arrival of a body in ms.
+// bodyArrived returns the arrival of a body in ms.
 func bodyArrived(body []byte, base int64) int64 {
 	b := bodyReader{data: body}
 	b.id()

@@ -8,36 +8,36 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// run is readings of one series in one table, sorted by position, in blocks, so
-// that one that comes before many others moves few of them.
+// run holds the readings of one series in one table, sorted by position. It consists of blocks,
+// so that an insert at the front moves few rows.
 type run struct {
-	blocks [][]row // none is empty
+	blocks [][]row // no block is empty
 	n      int     // rows in all blocks
-	data   []byte  // their bodies; only ever appended to
+	data   []byte  // the bodies; append-only
 }
 
 // row is one reading of a run.
 type row struct {
 	time  int64
-	hash  uint64 // of the id; of its text if it has one
-	at    uint32 // where its body begins
-	shape uint32 // its field names, in the head's shapes
+	hash  uint64 // hash of the id, or of its text
+	at    uint32 // offset of the body
+	shape uint32 // index of its field names in the memtable's shapes
 }
 
 const (
-	// rowBytes is what a row takes besides its body.
+	// rowBytes is the size of a row without its body.
 	rowBytes = 24
-	// blockRows is how many rows a block has at the most.
+	// blockRows is the maximum number of rows in a block.
 	blockRows = 512
 )
 
-// spot is a place in a run.
+// spot is an index in a run.
 type spot struct{ block, i int }
 
-// end is the spot behind the last row.
+// end returns the spot after the last row.
 func (r *run) end() spot { return spot{len(r.blocks), 0} }
 
-// last returns the last row of a run that has some.
+// last returns the last row of a run that is not empty.
 func (r *run) last() row {
 	b := r.blocks[len(r.blocks)-1]
 	return b[len(b)-1]
@@ -52,7 +52,7 @@ func idOf(data []byte, w row) varve.ID {
 	return varve.HashID(w.hash)
 }
 
-// compare orders a row and a position. No id comes before all others.
+// compare orders a row and a position. The zero ID is first.
 func (r *run) compare(w row, p varve.Position) int {
 	if w.time != p.Time {
 		return cmp.Compare(w.time, p.Time)
@@ -60,12 +60,12 @@ func (r *run) compare(w row, p varve.Position) int {
 	return idOf(r.data, w).Compare(p.ID)
 }
 
-// seek returns the spot of the first row that is not before a position.
+// seek returns the spot of the first row at or after a position.
 func (r *run) seek(p varve.Position) spot {
 	if r.n == 0 || r.last().time < p.Time {
-		return r.end() // where most readings go
+		return r.end() // the most common case
 	}
-	// The last block that begins before the position, or the first.
+	// The last block that begins before the position, or the first block.
 	b := max(sort.Search(len(r.blocks), func(i int) bool { return r.compare(r.blocks[i][0], p) >= 0 })-1, 0)
 	block := r.blocks[b]
 	i := sort.Search(len(block), func(i int) bool { return r.compare(block[i], p) >= 0 })
@@ -75,17 +75,17 @@ func (r *run) seek(p varve.Position) spot {
 	return spot{b, i}
 }
 
-// find returns where a position is or would be.
+// find returns the spot of a position, and whether a row exists there.
 func (r *run) find(p varve.Position) (spot, bool) {
 	at := r.seek(p)
 	return at, at != r.end() && r.compare(r.blocks[at.block][at.i], p) == 0
 }
 
-// insert puts a row where find said.
+// insert adds a row at a spot of find.
 func (r *run) insert(at spot, w row) {
 	r.n++
 	if at.i == 0 && at.block > 0 {
-		// Behind the block before, which is the same place.
+		// The end of the previous block is the same spot.
 		at.block--
 		at.i = len(r.blocks[at.block])
 	}
@@ -112,7 +112,7 @@ func (r *run) insert(at spot, w row) {
 	r.blocks[at.block] = slices.Insert(r.blocks[at.block], at.i, w)
 }
 
-// first returns copies of at most n rows from one spot up to another.
+// first returns copies of the first rows between two spots, at most n.
 func (r *run) first(n int, from, to spot) (rows []row) {
 	for b := from.block; b < len(r.blocks) && b <= to.block && len(rows) < n; b++ {
 		block := r.part(b, from, to)
@@ -124,7 +124,7 @@ func (r *run) first(n int, from, to spot) (rows []row) {
 	return rows
 }
 
-// lastOf returns copies of at most the n last rows from one spot up to another.
+// lastOf returns copies of the last rows between two spots, at most n.
 func (r *run) lastOf(n int, from, to spot) []row {
 	b := min(to.block, len(r.blocks)-1)
 	for have := 0; b >= from.block; b-- {
@@ -144,7 +144,7 @@ func (s spot) orLater(t spot) spot {
 	return t
 }
 
-// part returns the rows of a block that lie between two spots.
+// part returns the rows of a block between two spots.
 func (r *run) part(b int, from, to spot) []row {
 	block := r.blocks[b]
 	begin, end := 0, len(block)

@@ -13,17 +13,17 @@ import (
 	"testing"
 )
 
-// TestSalvage: a damaged folder opens with Options.Salvage, with everything but
-// what was in the damaged place; what that was is reported; and afterwards the
-// folder opens as usual.
-func TestSalvage(t *testing.T) {
+// TestSalvage_RecoversUndamagedData checks that a damaged folder opens with Options.Salvage,
+// with all data except the damaged part, which is reported. Afterwards the folder opens without
+// the option.
+func TestSalvage_RecoversUndamagedData(t *testing.T) {
 	segment := func(dir string) string { return filepath.Join(dir, "journal", "0000000003.journal") }
 	cases := []struct {
 		reason  string
 		harm    func(t *testing.T, dir string)
 		says    string
-		items   []string // nil: all
-		missing int      // readings of d
+		items   []string // nil means all items
+		missing int      // of device d
 	}{
 		{"VARVE missing", func(t *testing.T, dir string) { removeAll(t, dir, "VARVE") }, "VARVE was missing", nil, 0},
 		{"VARVE and chain missing", func(t *testing.T, dir string) { removeAll(t, dir, "VARVE", "journal/CHAIN.0", "journal/CHAIN.1") }, "CHAIN.0 is missing", nil, 0},
@@ -75,7 +75,7 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestSalvage_KeepsDamagedSegments: what could not be read stays on the disk.
+// TestSalvage_KeepsDamagedSegments checks that unreadable segments stay on the disk.
 func TestSalvage_KeepsDamagedSegments(t *testing.T) {
 	dir := killed(t)
 	edit(t, only(t, filepath.Join(dir, "journal", "*.journal")), func(d []byte) []byte { d[used(d)/3] ^= 0xff; return d })
@@ -86,9 +86,9 @@ func TestSalvage_KeepsDamagedSegments(t *testing.T) {
 	}
 }
 
-// TestRecovered_CountsWhatWasCut: the last frame of a journal may be a torn
-// write, so a store with a damaged one opens, and tells what it left out.
-func TestRecovered_CountsWhatWasCut(t *testing.T) {
+// TestRecovered_CountsDroppedFrames checks that a store with a damaged last frame opens and
+// reports the dropped bytes, because the frame may be a torn write.
+func TestRecovered_CountsDroppedFrames(t *testing.T) {
 	dir := killed(t)
 	var found local.Recovery
 	edit(t, only(t, filepath.Join(dir, "journal", "*.journal")), func(d []byte) []byte { d[used(d)-5] ^= 0xff; return d })
@@ -101,8 +101,8 @@ func TestRecovered_CountsWhatWasCut(t *testing.T) {
 	}
 }
 
-// TestSalvage_WithoutPebble: if pebble/ is missing, the store is refused. Salvaged,
-// it has what the journal and CATALOG have, refuses the rest, and reports it.
+// TestSalvage_WithoutPebble checks that a store without pebble/ is refused. After salvage, it
+// has the data of the journal and of CATALOG, and refuses and reports the rest.
 func TestSalvage_WithoutPebble(t *testing.T) {
 	dir := killed(t)
 	removeAll(t, dir, "pebble")

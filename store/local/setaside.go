@@ -13,18 +13,20 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// A damaged file is set aside without stopping the store: it is copied into the
-// folder damaged, the key ranges that it lost are recorded, and each range is
-// replaced, in one step of Pebble's, by a new file of what is left of it here and
-// in other files. What lies between the ranges stays where it is.
+// A damaged file is set aside while the store runs:
 //
-// It dies before the record: the damage is found again. Between the record and
-// the replacement: reads of the range are refused, and the damage is found again.
+// 1. It is copied into the folder damaged. 2. Its lost key ranges are recorded. 3. Each range is
+// replaced in one step of Pebble by a new file. It holds the remaining entries of the range from
+// this file and others.
+//
+// Data between the ranges does not move. After a crash before the record, the damage is found
+// once more. After a crash between record and replacement, reads of the range are refused, and
+// the damage is found once more.
 
-// retryAside is how long a failed attempt to set a file aside waits.
+// retryAside is the delay after a failed attempt to set a file aside.
 const retryAside = 30 * time.Second
 
-// repairLoop sets aside what is found damaged.
+// repairLoop sets aside damaged files and chunks.
 func (s *Store) repairLoop() {
 	retry := time.NewTimer(0)
 	<-retry.C
@@ -42,7 +44,7 @@ func (s *Store) repairLoop() {
 	}
 }
 
-// setAsideAll sets aside everything that was found damaged so far.
+// setAsideAll sets aside all damage that was found so far.
 func (s *Store) setAsideAll(ctx context.Context) error {
 	var errs []error
 	files, keys := s.watcher.pending()
@@ -62,7 +64,7 @@ func (s *Store) setAsideAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// setFileAside sets one file aside. Nobody writes to Pebble meanwhile.
+// setFileAside sets one file aside. Writes to Pebble wait meanwhile.
 func (s *Store) setFileAside(ctx context.Context, number uint64) error {
 	s.repair.Lock()
 	defer s.repair.Unlock()
@@ -99,7 +101,7 @@ func (s *Store) setChunkAside(key []byte) error {
 	defer s.repair.Unlock()
 	data, err := get(s.db, key)
 	if err != nil && isDamage(err) {
-		s.watcher.doneChunk(string(key)) // its file is damaged: that is set aside
+		s.watcher.doneChunk(string(key)) // its file is damaged and will be set aside
 		return nil
 	}
 	if err != nil {
@@ -131,7 +133,7 @@ func (s *Store) setChunkAside(key []byte) error {
 	return nil
 }
 
-// asideDir is the folder for what was set aside. Nothing in it is ever deleted.
+// asideDir is the folder of damaged files. The store never deletes them.
 const asideDir = "damaged"
 
 // SetAside returns where a data folder keeps damaged files: the folder damaged, and

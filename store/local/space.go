@@ -14,14 +14,13 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// space is the disk guard. A store that runs into the end of the disk can neither
-// write nor clean up. So it stops taking readings before, at the least room, and
-// other items at half of it. The rest is a reserve for what makes room: rotation,
-// drops, and deletes.
+// space is the disk guard. A store on a full disk can neither write nor clean up. So it refuses
+// readings below the minimum free space, and items below half of it. The rest is a reserve for
+// writes that free space: rotation, drops and deletes.
 type space struct {
 	fs         vfs.FS
 	dir        string
-	min        int64 // negative: there is no reserve
+	min        int64 // a negative value means no reserve
 	now        func() time.Time
 	conditions *health.Conditions
 
@@ -29,14 +28,14 @@ type space struct {
 	at   time.Time
 	free int64
 	err  error
-	full bool // a write found no room, and there is still none
+	full bool // a write found no room, and the disk is still full
 }
 
 const (
-	// spaceEvery is how long a look at the disk serves.
+	// spaceEvery is the time for which a check of the disk is valid.
 	spaceEvery = time.Second
-	// roomAgain is how much must be free for writes that found no room to go on:
-	// about what Pebble writes at a time.
+	// roomAgain is the free space with which waiting writes continue. It is about the size of
+	// one write of Pebble.
 	roomAgain = 8 << 20
 )
 
@@ -44,13 +43,13 @@ func newSpace(o Options) *space {
 	return &space{fs: o.FS, dir: o.Dir, min: o.MinFree, now: time.Now, conditions: o.Conditions}
 }
 
-// check returns why no readings may be written, or nil.
+// check returns an error if readings must not be written.
 func (s *space) check() error { return s.leaves(s.min) }
 
-// checkSpare returns why no items may be written, or nil.
+// checkSpare returns an error if items must not be written.
 func (s *space) checkSpare() error { return s.leaves(s.min / 2) }
 
-// checkReserve returns why nothing at all may be written, or nil.
+// checkReserve returns an error if no data may be written.
 func (s *space) checkReserve() error { return s.leaves(0) }
 
 func (s *space) leaves(need int64) error {
@@ -71,13 +70,13 @@ func (s *space) leaves(need int64) error {
 	return nil
 }
 
-// refresh looks at the disk and sets or clears the condition. The lock is held.
+// refresh checks the disk and sets or clears the condition. The caller holds the lock.
 func (s *space) refresh(now time.Time) {
 	s.at = now
 	s.free, s.err = s.look()
 	s.full = s.full && (s.err != nil || s.free < roomAgain)
 	switch {
-	case s.err != nil: // nothing is known: the condition stays as it is
+	case s.err != nil: // the state is unknown, so the condition does not change
 	case s.full, s.free < s.min:
 		s.conditions.Set(health.DiskLow, s.message())
 	default:
@@ -85,15 +84,15 @@ func (s *space) refresh(now time.Time) {
 	}
 }
 
-// message says what is wrong with the disk, and what helps. The lock is held.
+// message returns the problem of the disk and the remedy. The caller holds the lock.
 func (s *space) message() string {
 	if s.min < 0 {
-		return fmt.Sprintf("the disk of data folder %s is full (%d MiB free): make room, and set store.min_free, which keeps some", s.dir, s.free>>20)
+		return fmt.Sprintf("the disk of data folder %s is full (%d MiB free): make room, and set store.min_free to keep a reserve", s.dir, s.free>>20)
 	}
 	return fmt.Sprintf("the disk of data folder %s has %d MiB free, and %d MiB are kept free: make room, or lower store.min_free", s.dir, s.free>>20, s.min>>20)
 }
 
-// watch keeps the condition up to date, also while nobody writes.
+// watch updates the condition, also without writes.
 func (s *space) watch(ctx context.Context) {
 	tick := time.NewTicker(spaceEvery)
 	defer tick.Stop()
@@ -111,13 +110,13 @@ func (s *space) watch(ctx context.Context) {
 
 func (s *space) look() (free int64, err error) { return freeOn(s.fs, s.dir) }
 
-// Free returns how many bytes the disk of a folder has free.
+// Free returns the free space on the disk of a folder, in bytes.
 func Free(dir string) (int64, error) { return freeOn(vfs.Default, dir) }
 
 func freeOn(disk vfs.FS, dir string) (free int64, err error) {
 	usage, err := disk.GetDiskUsage(dir)
 	if errors.Is(err, vfs.ErrUnsupported) {
-		return math.MaxInt64, nil // file systems in memory
+		return math.MaxInt64, nil // a file system in memory
 	}
 	return int64(min(usage.AvailBytes, math.MaxInt64)), err
 }

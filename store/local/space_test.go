@@ -20,7 +20,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// diskFS is a file system whose free room is what the test says.
+// diskFS is a file system with a given amount of free space.
 type diskFS struct {
 	vfs.FS
 	free atomic.Uint64
@@ -30,9 +30,10 @@ func (d *diskFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: d.free.Load(), TotalBytes: 1 << 40}, nil
 }
 
-// TestDiskFull: while there is too little room, writes are refused for now, and
-// reads, retiring and dropping go on; once there is room, writes go on.
-func TestDiskFull(t *testing.T) {
+// TestStore_RefusesWritesOnLowDisk checks that writes are refused while the disk has too little
+// room, and that reads, retirement and drops continue. Writes continue as soon as the disk has
+// room.
+func TestStore_RefusesWritesOnLowDisk(t *testing.T) {
 	disk := &diskFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
 	s := open(t, local.Options{FS: disk, MinFree: 1 << 20})
@@ -49,7 +50,7 @@ func TestDiskFull(t *testing.T) {
 	if got := all(t, s, kept, "d"); len(got) != len(list) {
 		t.Errorf("%d readings of %d can be read", len(got), len(list))
 	}
-	// Rotation goes on: it takes a lease, which is an item, and drops.
+	// Rotation continues: its lease is an item, and it drops tables.
 	if err := s.Put(t.Context(), store.Item{Key: store.Key{PK: "LEASE", SK: "rotator"}}); err != nil {
 		t.Errorf("no lease can be taken: %v", err)
 	}
@@ -62,10 +63,10 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// TestReserve: with less than half of the least room, items are refused, and what
-// makes room is not: rotation, drops, deletes, and a start. The condition says so
-// until there is room, also while nobody writes.
-func TestReserve(t *testing.T) {
+// TestReserve_AcceptsCleanup checks a disk below half of the minimum. Items are refused, but
+// rotation, drops, deletes and a start are not. The condition holds until the disk has room,
+// also without writes.
+func TestReserve_AcceptsCleanup(t *testing.T) {
 	disk := &diskFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
 	conditions := health.New(health.Options{})
@@ -87,7 +88,7 @@ func TestReserve(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, o) // a restart is not refused
+	s = open(t, o) // a restart succeeds
 	if _, err := s.PutAbsent(t.Context(), []store.Item{{Key: store.Key{PK: "new"}}}); varve.FailureOf(err) != varve.Unavailable {
 		t.Errorf("absent items: %v", err)
 	}
@@ -113,9 +114,9 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestFullDisk_HoldsPebble: while the disk is full and nothing is kept free, Pebble
-// does not retry its flush again and again, the process does not end, and writes are
-// refused. With room, all goes on by itself, and nothing acknowledged is lost.
+// TestFullDisk_HoldsPebble checks a full disk without a reserve. Pebble does not retry its flush
+// in a loop, the process does not end, and writes are refused. The store recovers when the disk
+// has room, and no acknowledged data is lost.
 func TestFullDisk_HoldsPebble(t *testing.T) {
 	var full atomic.Bool
 	var tries atomic.Int64
@@ -181,9 +182,9 @@ func TestFullDisk_HoldsPebble(t *testing.T) {
 	}
 }
 
-// TestCloseOnFullDisk: a full disk does not hold up the end, and what was
-// acknowledged is there when the store is opened again.
-func TestCloseOnFullDisk(t *testing.T) {
+// TestClose_ReturnsOnFullDisk checks that a full disk does not delay Close, and that
+// acknowledged data exists after the next Open.
+func TestClose_ReturnsOnFullDisk(t *testing.T) {
 	disk := &diskFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
 	s := open(t, local.Options{FS: disk, MinFree: 1 << 20})
@@ -204,10 +205,9 @@ func TestCloseOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestJournalFails: a disk that fails the journal's writes fails the writes
-// under way, for now; nothing acknowledged is lost, and when the disk is well
-// again, so is the store.
-func TestJournalFails(t *testing.T) {
+// TestWrite_FailsWithJournal checks that running writes fail if the journal cannot be written.
+// No acknowledged data is lost, and the store recovers with the disk.
+func TestWrite_FailsWithJournal(t *testing.T) {
 	var sick atomic.Bool
 	mem := vfs.NewCrashableMem()
 	disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -238,7 +238,7 @@ func TestJournalFails(t *testing.T) {
 	eventually(t, "writes go on", func() bool {
 		return s.Write(t.Context(), []store.Batch{{Table: tb, Readings: lost}})[0].Err == nil
 	})
-	// The power goes: what was acknowledged, before and after, is there once.
+	// After a power cut, each acknowledged reading exists once.
 	again := open(t, local.Options{FS: mem.CrashClone(vfs.CrashCloneCfg{})})
 	for _, d := range []string{"d", "e"} {
 		if n := len(all(t, again, tb, d)); n != 100 {
@@ -247,8 +247,8 @@ func TestJournalFails(t *testing.T) {
 	}
 }
 
-// TestDropGivesDiskBack: what a dropped table took on disk is free again soon.
-func TestDropGivesDiskBack(t *testing.T) {
+// TestDrop_ReleasesDiskSpace checks that the disk space of a dropped table is free soon.
+func TestDrop_ReleasesDiskSpace(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, local.Options{Dir: dir, TailBytes: 1 << 20})
 	kept, dropped := week(t, 0), week(t, 1)
@@ -256,7 +256,7 @@ func TestDropGivesDiskBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 60 {
 		list := readings(t, dropped, device(i), 1000)
-		for j := range list { // of a kind that does not pack
+		for j := range list { // of a kind that does not compress
 			list[j].Fields[0].Value = varve.IntValue(rng.Int64())
 		}
 		write(t, s, dropped, list, varve.Stored)
@@ -280,7 +280,7 @@ func TestDropGivesDiskBack(t *testing.T) {
 	}
 }
 
-// chunkBytes is how much Pebble's tables take.
+// chunkBytes returns the size of Pebble's tables.
 func chunkBytes(t *testing.T, dir string) (sum int64) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
@@ -290,7 +290,7 @@ func chunkBytes(t *testing.T, dir string) (sum int64) {
 	for _, p := range paths {
 		info, err := os.Stat(p)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // just deleted
+			continue // deleted meanwhile
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -15,27 +15,25 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
-// Opening Pebble for writing deletes the files that its MANIFEST does not name. A
-// MANIFEST that is damaged reads as if it had ended there, so files that hold data
-// would be deleted. So the folder is opened in steps:
+// Pebble deletes the files that its MANIFEST does not name when it opens for writing. A damaged
+// MANIFEST appears to end early, so files with data would be deleted. Therefore the folder is
+// opened in steps:
 //
-//  1. folder.begin ends a rebuild that was cut short;
-//  2. inspect opens Pebble read-only and compares it with the files that exist and
-//     with the journal's chain: Pebble is rebuilt from all its files if the list of
-//     them is damaged, and refused if it is older than the chain all the same;
-//  3. openPebble opens it for writing;
-//  4. recover applies the changes in the journal, sets files aside that do not
-//     fit, compares the catalog with its copy, and replays the readings.
+// 1. folder.begin completes an interrupted rebuild. 2. inspect opens Pebble read-only. It
+// compares Pebble with the existing files and with the journal's chain. If the list of files is
+// damaged, Pebble is rebuilt from all files. If it is still older than the chain, it is refused.
+// 3. openPebble opens it for writing. 4. recover applies the changes in the journal, sets unfit
+// files aside, compares the catalog with its copy, and replays the readings.
 
-// errRebuild is the reason for which all of Pebble's folder is rebuilt.
+// errRebuild is the reason for a rebuild of Pebble.
 type errRebuild struct {
 	reason error
-	lost   []lost // what is missing besides
+	lost   []lost // further lost ranges
 }
 
 func (e *errRebuild) Error() string { return e.reason.Error() }
 
-// openDatabase opens Pebble, whatever of it is damaged.
+// openDatabase opens Pebble, also if parts of it are damaged.
 func (s *Store) openDatabase() error {
 	s.pebble = pebbleOptions(s.opts, s.watcher)
 	if s.folder.state == folderNew {
@@ -65,24 +63,22 @@ func (s *Store) openDatabase() error {
 	return s.openPebble()
 }
 
-// readChain returns which segments the journal must have. In format 1, which had
-// no chain, it begins with the first segment that exists. If nothing is known of
-// it, every Pebble fits.
+// readChain returns the segments that the journal must have. In format 1, which has no chain, it
+// begins with the first existing segment. Without any chain, every Pebble fits.
 func (s *Store) readChain() (c journal.Chain, err error) {
 	c, _, problems, err := journal.ReadChain(s.opts.FS, s.folder.path("journal"))
 	if err != nil || len(problems) == 0 {
 		return c, err
 	}
 	if c.First, err = s.oldestSegment(); s.folder.state != folderFormat1 {
-		c.First = 0 // Replay says what the problems are
+		c.First = 0 // Replay reports the problems
 	}
 	c.Last = math.MaxUint64
 	return c, err
 }
 
-// makePlace puts an empty file in the place of one that is missing or does not fit.
-// Pebble knows only files that exist when it opens, and a file of another would be
-// merged as it is; an empty one is damaged like any other.
+// makePlace replaces a missing or unfit file by an empty one. Pebble knows only files that exist
+// when it opens, and would merge a foreign file. An empty file is handled as damaged.
 func (s *Store) makePlace(number uint64) error {
 	path := s.folder.path("pebble", fileName(number))
 	if err := s.folder.moveAside(path, fileName(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -95,8 +91,8 @@ func (s *Store) makePlace(number uint64) error {
 	return errors.Join(file.Sync(), file.Close(), meta.SyncFolder(s.folder.fs, s.folder.path("pebble")))
 }
 
-// inspect opens the database read-only. It returns the files that are missing or
-// have another size, and an errRebuild if the list of files itself is damaged.
+// inspect opens the database read-only. It returns the files that are missing or have another
+// size, and an errRebuild if the list of files is damaged.
 func (s *Store) inspect(chain journal.Chain) (unfit map[uint64]error, err error) {
 	listing, err := s.listFiles()
 	if err != nil {
@@ -123,13 +119,13 @@ func (s *Store) inspect(chain journal.Chain) (unfit map[uint64]error, err error)
 		return nil, err
 	}
 	if !whole && (len(unfit) > 0 || named < len(listing.tables)) {
-		return nil, &errRebuild{reason: fmt.Errorf("%s is damaged, and there are files that it does not name", listing.manifest)}
+		return nil, &errRebuild{reason: fmt.Errorf("%s is damaged, and files exist that it does not name", listing.manifest)}
 	}
 	if outdated {
-		return nil, &errRebuild{fmt.Errorf("%s names files that are missing, and there are newer files that it does not name", listing.manifest), gone}
+		return nil, &errRebuild{fmt.Errorf("%s names files that are missing, and newer files exist that it does not name", listing.manifest), gone}
 	}
 	if isDamage(flushedErr) || s.ledger.findKey(keyFlushed) != nil {
-		return unfit, nil // what it was is lost, too
+		return unfit, nil // the catalog is lost, too
 	}
 	if flushedErr != nil {
 		return nil, flushedErr
@@ -137,8 +133,8 @@ func (s *Store) inspect(chain journal.Chain) (unfit map[uint64]error, err error)
 	return unfit, s.checkAge(chain, flushed, named < len(listing.tables))
 }
 
-// checkAge fails if Pebble and the journal do not fit together: with an errRebuild
-// if there are files that the MANIFEST does not name.
+// checkAge returns an error if Pebble and the journal do not fit together. It is an errRebuild
+// if files exist that the MANIFEST does not name.
 func (s *Store) checkAge(chain journal.Chain, flushed uint64, unnamed bool) error {
 	p := chain.Lost(flushed)
 	if p == nil {
@@ -154,8 +150,7 @@ func (s *Store) checkAge(chain journal.Chain, flushed uint64, unnamed bool) erro
 	return nil
 }
 
-// lostSegments reports what segments held that are neither in Pebble nor in the
-// journal, if there are any.
+// lostSegments reports a loss if segments are neither in Pebble nor in the journal.
 func (s *Store) lostSegments(chain journal.Chain, flushed uint64) {
 	if chain.First <= flushed+1 {
 		return
@@ -166,8 +161,7 @@ func (s *Store) lostSegments(chain journal.Chain, flushed uint64) {
 	})
 }
 
-// startEmpty lets a store begin again whose Pebble is gone. Everything that was in
-// it is lost.
+// startEmpty opens a store without its Pebble as an empty one. All data in Pebble is lost.
 func (s *Store) startEmpty() error {
 	reason := "pebble is empty: what was in it is lost"
 	if !s.opts.Salvage {
@@ -178,10 +172,10 @@ func (s *Store) startEmpty() error {
 	return s.ledger.add([]lost{all})
 }
 
-// listing is what the folder of Pebble has in it.
+// listing is the content of Pebble's folder.
 type listing struct {
-	manifest string           // that the marker names; empty if there is no marker
-	tables   map[uint64]int64 // sizes, by number
+	manifest string           // named by the marker; empty if the marker is missing
+	tables   map[uint64]int64 // sizes of files, by number
 	options  []string
 }
 
@@ -213,9 +207,8 @@ func (s *Store) listFiles() (l listing, err error) {
 	return l, nil
 }
 
-// openReadOnly opens the database without changing it. If that fails because of
-// damage, OPTIONS are put aside, which Pebble writes anew; if it fails again, the
-// error is an errRebuild.
+// openReadOnly opens the database without changing it. If damage prevents that, it moves the
+// OPTIONS files away, which Pebble recreates, and retries. A second failure is an errRebuild.
 func (s *Store) openReadOnly(l listing) (*pebble.DB, error) {
 	opts := s.pebble.Clone()
 	opts.ReadOnly = true
@@ -239,8 +232,8 @@ func (s *Store) openReadOnly(l listing) (*pebble.DB, error) {
 	return nil, &errRebuild{reason: err}
 }
 
-// mayBeDamage reports whether an error of opening can be one of damage, and not of
-// the disk, of a folder of a later program, or of a log.
+// mayBeDamage reports whether a failure to open may be caused by damage. Failures of the disk,
+// of a newer format and of a log are excluded.
 func mayBeDamage(err error) bool {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) && !errors.Is(err, fs.ErrNotExist) {
@@ -250,8 +243,8 @@ func mayBeDamage(err error) bool {
 	return !strings.Contains(text, "format major version") && !strings.Contains(text, "replaying WAL")
 }
 
-// compare compares the files that the database names with those that exist, and
-// returns those that do not fit, and how many fit.
+// compare compares the files that the database names with the existing files. It returns the
+// unfit files, and the number of fitting ones.
 func (s *Store) compare(db *pebble.DB, l listing) (unfit map[uint64]error, named int) {
 	unfit = map[uint64]error{}
 	seen := map[uint64]bool{}
@@ -277,9 +270,9 @@ func (s *Store) compare(db *pebble.DB, l listing) (unfit map[uint64]error, named
 	return unfit, named
 }
 
-// outdated reports whether files are missing and there are newer ones than all that
-// the database names, which Pebble would delete. It returns the chunks' ranges of
-// those that are missing; items may be older after a rebuild anyway, which is told.
+// outdated reports whether files are missing while files exist that are newer than all named
+// ones. Pebble would delete the newer files. It returns the chunk ranges of the missing files.
+// Items may be out of date after a rebuild in any case.
 func (s *Store) outdated(db *pebble.DB, l listing) (gone []lost, outdated bool) {
 	newest, missing := uint64(0), false
 	for _, p := range storedParts(db) {
@@ -320,8 +313,7 @@ func (s *Store) manifestWhole(name string) (whole bool, err error) {
 	}
 }
 
-// oldestSegment returns the number of the first segment of the journal; 0 if
-// there is none.
+// oldestSegment returns the number of the first segment of the journal, or 0 if it has none.
 func (s *Store) oldestSegment() (oldest uint64, err error) {
 	names, err := s.folder.fs.List(s.folder.path("journal"))
 	if err != nil {
@@ -336,7 +328,7 @@ func (s *Store) oldestSegment() (oldest uint64, err error) {
 	return oldest, nil
 }
 
-// moveAside moves a file or folder into the folder of what was set aside.
+// moveAside moves a file or folder into the folder of damaged files.
 func (f *folder) moveAside(path, name string) error {
 	if err := f.fs.MkdirAll(f.path(asideDir), 0o755); err != nil {
 		return err

@@ -15,53 +15,53 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// Store is an embedded store. Use Open. It is safe for concurrent use.
+// Store is an embedded store. Open creates one. It is safe for concurrent use.
 type Store struct {
 	opts    Options
 	folder  *folder
 	db      *pebble.DB
 	pebble  *pebble.Options // of db
-	emptied bool            // Pebble was missing, and is made again
-	// flushedLost means that chunks may have readings that are replayed, too.
+	emptied bool            // Pebble was missing and is recreated
+	// flushedLost means that replayed readings may be in chunks already.
 	flushedLost bool
 	watcher     *watcher
 	ledger      *ledger
 	journal     *journal.Writer
 	space       *space
 
-	// life is held for reading by every call and for writing by Close.
+	// life is read-locked by every call, and write-locked by Close.
 	life   sync.RWMutex
 	closed bool
 
-	// repair is held for reading by what commits to Pebble, and for writing while
-	// damaged files are set aside. It is taken after all other locks.
+	// repair is read-locked by commits to Pebble, and write-locked while damaged files are set
+	// aside. It is locked after all other locks.
 	repair sync.RWMutex
 
-	// catalog serializes what changes tables and chunks in Pebble.
+	// catalog serializes changes of tables and chunks in Pebble.
 	catalog        sync.Mutex
 	generation     uint64  // of the catalog; guarded by catalog
 	catalogUnsaved bool    // CATALOG lacks the last change; guarded by catalog
 	nextTable      uint32  // guarded by catalog
-	catalogChange  *change // the last one, if its outcome is open; guarded by catalog
+	catalogChange  *change // the last change if its outcome is open; guarded by catalog
 	nextChunk      atomic.Uint64
 	changes        changes
 
-	// mu guards tables, tails and heads. It is never held during I/O.
+	// mu guards tables, series buffers and memtables. It is never held during I/O.
 	mu       sync.RWMutex
 	tables   *tables
-	tails    int    // of all tables
-	clears   uint64 // how often a run has become chunks
+	tails    int    // number of series buffers in all tables
+	clears   uint64 // flush epoch: the number of flushed runs
 	active   *head
-	frozen   *head         // becoming chunks; nil: none
-	records  uint64        // journal records made
+	frozen   *head         // the immutable memtable; nil if none exists
+	records  uint64        // number of journal records
 	room     chan struct{} // closed when frozen becomes nil
-	flushErr error         // why the last flush failed; nil if it did not
+	flushErr error         // error of the last flush; nil after a success
 
 	background context.Context
 	stop       context.CancelFunc
 	workers    sync.WaitGroup
-	work       chan struct{} // the active head is full
-	crowd      chan struct{} // there are too many tails without readings
+	work       chan struct{} // signals that the mutable memtable is full
+	crowd      chan struct{} // signals that too many series buffers are idle
 	cold       chan grid.Table
 	reclaim    chan uint32 // numbers of dropped tables
 	items      itemLocks
@@ -69,9 +69,10 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the store in a folder, making it if it is missing, and reads its
-// journal. It fails with a Conflict if another process has the folder, and with
-// store.ErrDamaged if anything of the store is missing or damaged.
+// Open opens the store in a folder, which it creates if missing, and replays the journal.
+//
+// It fails with a Conflict if another process has the folder open, and with store.ErrDamaged if
+// a part of the store is missing or damaged.
 func Open(opts Options) (*Store, error) {
 	s := &Store{
 		opts:   opts.withDefaults(),
@@ -79,8 +80,7 @@ func Open(opts Options) (*Store, error) {
 		room:   make(chan struct{}),
 		work:   make(chan struct{}, 1),
 		crowd:  make(chan struct{}, 1),
-		// A rotator's run tunes and drops at most a few hundred tables; beyond
-		// that it waits.
+		// A rotation tunes and drops at most a few hundred tables. It waits above that.
 		cold:    make(chan grid.Table, 1024),
 		reclaim: make(chan uint32, 1024),
 	}
@@ -126,7 +126,7 @@ func (s *Store) open() error {
 	return nil
 }
 
-// enter begins a call; leave ends it.
+// enter begins a call. leave ends it.
 func (s *Store) enter(ctx context.Context) error {
 	s.life.RLock()
 	if s.closed {
@@ -142,8 +142,9 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.life.RUnlock() }
 
-// Close waits for calls under way, turns the tails into chunks so that the next
-// Open has nothing to read, if the disk has room, and releases the folder.
+// Close waits for running calls, flushes the memtable and releases the folder.
+//
+// It skips the flush if the disk has too little room.
 func (s *Store) Close() error {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -154,12 +155,12 @@ func (s *Store) Close() error {
 	s.stop()
 	s.workers.Wait()
 	if s.space.checkSpare() != nil {
-		return s.release() // the journal has it all; a full disk would only hold up the end
+		return s.release() // the journal has all data, and a flush on a full disk would only delay Close
 	}
 	return errors.Join(s.flush(context.Background()), s.makeDurable(context.Background()), s.release())
 }
 
-// release closes what open opened.
+// release closes everything that open opened.
 func (s *Store) release() error {
 	var errs []error
 	if s.journal != nil {
@@ -174,7 +175,7 @@ func (s *Store) release() error {
 	return errors.Join(errs...)
 }
 
-// table returns a table by its name. mu is held.
+// table returns a table by its name. The caller holds mu.
 func (s *Store) table(t grid.Table) (*table, error) {
 	tb, ok := s.tables.byName[t]
 	if !ok {
@@ -188,7 +189,7 @@ func (s *Store) table(t grid.Table) (*table, error) {
 
 func hashText(s string) uint64 { return xxhash.Sum64String(s) }
 
-// get returns a copy of a key's value; nil if there is none.
+// get returns a copy of the value of a key, or nil if it is missing.
 func get(db *pebble.DB, key []byte) (value []byte, err error) {
 	data, closer, err := db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -201,5 +202,5 @@ func get(db *pebble.DB, key []byte) (value []byte, err error) {
 	return value, closer.Close()
 }
 
-// closing adds the error of closing c to err.
+// closing joins err and the error of closing c.
 func closing(err error, c io.Closer) error { return errors.Join(err, c.Close()) }

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/storetest"
 )
 
-// open opens a store for a test and closes it afterwards.
+// open opens a store for a test, and closes it at the end.
 func open(t *testing.T, o local.Options) *local.Store {
 	t.Helper()
 	if o.Dir == "" {
@@ -29,14 +29,14 @@ func open(t *testing.T, o local.Options) *local.Store {
 	return s
 }
 
-func TestConformance(t *testing.T) {
+func TestStore_Conforms(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, now func() time.Time) store.Store {
 		return open(t, local.Options{FS: vfs.NewMem(), Now: now})
 	})
 }
 
-// TestConformanceFlushing turns tails into chunks all the time.
-func TestConformanceFlushing(t *testing.T) {
+// TestStore_ConformsWhileFlushing runs the suite with constant flushes.
+func TestStore_ConformsWhileFlushing(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, now func() time.Time) store.Store {
 		return open(t, local.Options{FS: vfs.NewMem(), Now: now, TailBytes: 1})
 	})

@@ -10,8 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// sweepEvery is how often expired items are deleted. Until then they take room,
-// and are not seen.
+// sweepEvery is the interval at which expired items are deleted. They are invisible before.
 const sweepEvery = time.Hour
 
 func (s *Store) sweepLoop() {
@@ -29,10 +28,10 @@ func (s *Store) sweepLoop() {
 	}
 }
 
-// sweepAtOnce is how many items one change deletes.
+// sweepAtOnce is the number of items that one change deletes.
 const sweepAtOnce = 100
 
-// sweep deletes the items whose time has come, and returns how many.
+// sweep deletes the expired items and returns their number.
 func (s *Store) sweep(ctx context.Context) (n int, err error) {
 	bounds := &pebble.IterOptions{LowerBound: []byte{spaceItem}, UpperBound: []byte{spaceItem + 1}}
 	iter, err := s.db.NewIterWithContext(ctx, bounds)
@@ -61,9 +60,8 @@ func (s *Store) sweep(ctx context.Context) (n int, err error) {
 	return n + len(expired), errors.Join(s.sweepItems(ctx, expired), iter.Error())
 }
 
-// sweepItems deletes those of some items that have not been put again meanwhile.
-// It is a change like others: a later one relies on what it took out of the
-// indexes.
+// sweepItems deletes items unless they were rewritten meanwhile. It is an ordinary change, so
+// later changes of the same items wait for it.
 func (s *Store) sweepItems(ctx context.Context, keys []store.Key) error {
 	held := s.items.lock(keys)
 	defer s.items.unlock(held)
@@ -75,7 +73,7 @@ func (s *Store) sweepItems(ctx context.Context, keys []store.Key) error {
 	for _, k := range keys {
 		it, err := s.load(k)
 		if isDamage(err) {
-			continue // what was lost is refused all the same
+			continue // lost items are refused in any case
 		}
 		intact = append(intact, k)
 		if err == nil && it != nil && s.live(it) == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestSweep: items whose time has come leave the disk and the indexes; others
-// stay.
-func TestSweep(t *testing.T) {
+// TestSweep_DeletesExpiredItems checks that expired items leave the disk and the indexes, and
+// that others stay.
+func TestSweep_DeletesExpiredItems(t *testing.T) {
 	clock := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Now: func() time.Time { return clock }})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// table is one table. What changes of it is guarded by Store.mu; its
-// record, stats and dropped are changed only with Store.catalog locked too.
+// table is the state of one table. Store.mu guards it. Changes of record, stats and dropped also
+// need Store.catalog.
 type table struct {
 	grid.Table
 	name    string
@@ -28,10 +28,10 @@ type table struct {
 	dropped bool
 }
 
-// headCount is what a table has in one head.
+// headCount counts the data of a table in one memtable.
 type headCount struct{ readings, bytes int64 }
 
-// base is what arrivals in the table's rows count from, in ms.
+// base returns the start of the arrival month in ms, to which arrivals in rows are relative.
 func (t *table) base() int64 { return t.Month.Start().UnixMilli() }
 
 // readings returns the number of distinct readings in the table.
@@ -39,13 +39,13 @@ func (t *table) readings() int64 {
 	return t.stats.readings + t.heads[0].readings + t.heads[1].readings
 }
 
-// cloneSeries frees names from the buffers that they were cut from.
+// cloneSeries copies the names, so that they do not retain larger buffers.
 func cloneSeries(s varve.Series) varve.Series {
 	return varve.Series{Tenant: strings.Clone(s.Tenant), Stream: strings.Clone(s.Stream), Device: strings.Clone(s.Device)}
 }
 
-// tableRecord is what Pebble holds of a table, as JSON. Only changes that are in
-// the journal write it, so that replaying them restores it.
+// tableRecord is the record of a table in Pebble, as JSON. Only changes in the journal write it,
+// so a replay restores it.
 type tableRecord struct {
 	Number  uint32     `json:"number"`
 	Tier    store.Tier `json:"tier"`
@@ -54,8 +54,8 @@ type tableRecord struct {
 	Hold    string     `json:"hold,omitempty"`
 }
 
-// tableStats is what a table has in chunks. It is written with the chunks, and
-// never in the journal.
+// tableStats counts the data of a table in chunks. It is written with the chunks, and never in
+// the journal.
 type tableStats struct {
 	readings int64
 	bytes    int64 // before compression
@@ -79,7 +79,7 @@ func loadStats(db *pebble.DB, number uint32) (st tableStats, err error) {
 	return st, nil
 }
 
-// info is what keeping the table is decided by.
+// info returns the properties that decide whether a table may be retired or dropped.
 func (rec tableRecord) info(t grid.Table) *store.Info {
 	return &store.Info{Table: t, Owned: true, Hold: rec.Hold, Retired: rec.Retired}
 }
@@ -134,7 +134,7 @@ func loadTables(db *pebble.DB) (ts *tables, err error) {
 		name := string(iter.Key()[1:])
 		parsed, ok := grid.Parse(name)
 		if !ok {
-			return nil, fmt.Errorf("the catalog has a table %q, which is no table's name", name)
+			return nil, fmt.Errorf("the catalog has a table %q, which is not a valid name", name)
 		}
 		t := newTable(parsed)
 		if err := json.Unmarshal(iter.Value(), &t.record); err != nil {
@@ -153,7 +153,7 @@ func newTable(t grid.Table) *table {
 	return &table{Table: t, name: t.Name(), tails: map[varve.Series]*tail{}}
 }
 
-// loadCounters returns the numbers of the next table and of the next chunk.
+// loadCounters returns the numbers of the next table and the next chunk.
 func loadCounters(db *pebble.DB) (table uint32, chunk uint64, err error) {
 	data, err := get(db, keyNextTable)
 	if err != nil {

@@ -9,48 +9,48 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// tail is what is not in chunks yet of one series in one table. All of it is
-// guarded by Store.mu.
+// tail is the series buffer: the readings of one series in one table that are not in chunks.
+// Store.mu guards it.
 type tail struct {
 	table  *table
 	series varve.Series
 
-	// gone: nothing was in it but what can be found again, and it was taken out
-	// of its table. Who has it must look for the series' tail again.
+	// gone means that the tail was idle and was evicted from its table. Its holders must look up
+	// the tail of the series.
 	gone bool
 
-	// edge is the last event time in chunks, and smalls the number of chunks
-	// of level 0, if known; noTime and 0 if there are no chunks.
+	// edge is the last event time in chunks, and smalls the number of chunks of level 0. Both
+	// are valid if known is set. Without chunks they are noTime and 0.
 	known  bool
 	edge   int64
 	smalls int
 
-	// runs are the readings that are in the two heads, by Store.active.
+	// runs holds the readings of the two memtables, indexed by parity.
 	runs [2]run
-	// cleared is Store.clears as it was when a run became chunks, or when the
-	// tail was made: what was read from chunks before that is out of date.
+	// cleared is the value of Store.clears at the last flush of a run, or at the creation of the
+	// tail. Results that were read from chunks before are out of date.
 	cleared uint64
 
-	// newest is the last reading by event time in chunks, once it has been
-	// asked for; it is good as long as cleared is newestOf.
+	// newest caches the last reading by event time in chunks. It is valid while cleared equals
+	// newestOf.
 	newest   *varve.Reading
 	newestOf uint64
 
-	// place is the series' number in the journal record of the given count, so
-	// that a record names each series once.
+	// place is the index of the series in the journal record with the given count. So a record
+	// names each series once.
 	record uint64
 	place  uint64
 }
 
 const noTime = -1
 
-// makeTail returns the tail of a series, making it if it is not there. The lock
-// is held.
+// makeTail returns the tail of a series, and creates it if it is missing. The caller holds the
+// lock.
 func (s *Store) makeTail(t *table, series varve.Series) *tail {
 	tl, ok := t.tails[series]
 	if !ok {
 		series = cloneSeries(series)
-		// A table without chunks has none of this series.
+		// A table without chunks has no chunks of this series.
 		tl = &tail{table: t, series: series, edge: noTime, known: !s.hasChunks(t), cleared: s.clears}
 		t.tails[series] = tl
 		s.tails++
@@ -58,12 +58,12 @@ func (s *Store) makeTail(t *table, series varve.Series) *tail {
 	return tl
 }
 
-// idleTails is how many tails are kept that have no readings, for what they
-// know of the series' chunks.
+// idleTails returns the number of tails without readings that are kept, because they cache facts
+// about chunks.
 func (s *Store) idleTails() int { return int(max(s.opts.TailBytes/(4*tailBytes), 1000)) }
 
-// crowded reports whether there are so many tails without readings that some
-// should be forgotten at once. The lock is held.
+// crowded reports whether so many tails are idle that some should be evicted at once. The caller
+// holds the lock.
 func (s *Store) crowded() bool {
 	busy := len(s.active.tails)
 	if s.frozen != nil {
@@ -72,11 +72,10 @@ func (s *Store) crowded() bool {
 	return s.tails > busy+2*s.idleTails()
 }
 
-// forgetAtOnce is how many tails are looked at under one lock.
+// forgetAtOnce is the number of tails that are examined under one lock.
 const forgetAtOnce = 5000
 
-// forgetTails takes tails without readings out of their tables, if there are
-// too many.
+// forgetTails evicts idle tails from their tables, if they are too many.
 func (s *Store) forgetTails() {
 	s.mu.RLock()
 	tables := slices.Clone(s.tables.sorted)
@@ -87,8 +86,7 @@ func (s *Store) forgetTails() {
 	}
 }
 
-// forgetSome looks at some tails of a table, and reports whether there may be
-// more to forget.
+// forgetSome examines some tails of a table, and reports whether more may have to be evicted.
 func (s *Store) forgetSome(t *table) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,12 +106,11 @@ func (s *Store) forgetSome(t *table) bool {
 	return s.tails > s.idleTails() && forgot > 0
 }
 
-// head is the readings that are not in chunks, of all series: the tails' runs
-// with its parity. One head is active; the one before it may be frozen while
-// it becomes chunks.
+// head is a memtable: the runs of all tails with its parity. One head is mutable. The previous
+// one may be immutable, while it is flushed.
 type head struct {
 	parity   int
-	segment  uint64 // the last journal segment with its readings, once frozen
+	segment  uint64 // the last journal segment with its readings, once immutable
 	tails    []*tail
 	readings int64
 	bytes    int64
@@ -125,10 +122,10 @@ func newHead(parity int) *head {
 	return &head{parity: parity, shapeIDs: map[string]uint32{}}
 }
 
-// tailBytes is about what a tail takes besides its rows.
+// tailBytes is the approximate size of a tail without its rows.
 const tailBytes = 300
 
-// add puts a reading into a tail at its place in the run.
+// add inserts a reading into a run of a tail.
 func (h *head) add(t *tail, at spot, w row, body []byte) {
 	run := &t.runs[h.parity]
 	bytes := int64(rowBytes + len(body))
@@ -146,8 +143,8 @@ func (h *head) add(t *tail, at spot, w row, body []byte) {
 	count.bytes += bytes
 }
 
-// shape returns the number of a reading's field names. Readings mostly have
-// those of the one before.
+// shape returns the index of a reading's field names. It tries the names of the previous reading
+// first, because they are usually equal.
 func (h *head) shape(fields []varve.Field, last uint32) uint32 {
 	if int(last) < len(h.shapes) && hasShape(fields, h.shapes[last]) {
 		return last
@@ -182,7 +179,7 @@ func hasShape(fields []varve.Field, shape []string) bool {
 	return true
 }
 
-// hashOf is what a row keeps of an id.
+// hashOf returns the hash that a row stores for an id.
 func hashOf(id varve.ID) uint64 {
 	if hash, ok := id.Hash(); ok {
 		return hash
@@ -190,7 +187,7 @@ func hashOf(id varve.ID) uint64 {
 	return hashText(id.String())
 }
 
-// view is rows of a run that can be read without the lock.
+// view is a copy of rows that can be read without the lock.
 type view struct {
 	series varve.Series
 	base   int64

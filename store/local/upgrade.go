@@ -9,15 +9,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// record1 is what format 1 had in a table's record besides tableRecord.
+// record1 holds the members of a table's record that only format 1 has.
 type record1 struct {
 	Number   uint32 `json:"number"`
 	Readings int64  `json:"readings"`
 	Bytes    int64  `json:"bytes"`
 }
 
-// upgradeKeys gives the keys of format 1 the form of format 2. Done twice, it
-// changes nothing more.
+// upgradeKeys converts the keys of format 1 to format 2. A second call changes nothing.
 func upgradeKeys(db *pebble.DB) (err error) {
 	counters, err := get(db, keyNextTable)
 	if err != nil || counters == nil || len(counters) == 4 {
@@ -38,7 +37,7 @@ func upgradeKeys(db *pebble.DB) (err error) {
 	return db.Apply(batch, pebble.NoSync)
 }
 
-// upgradeTables puts what tables have in chunks into keys of its own.
+// upgradeTables moves the statistics of tables into separate keys.
 func upgradeTables(db *pebble.DB, batch *pebble.Batch) (err error) {
 	space := []byte{spaceTable}
 	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})

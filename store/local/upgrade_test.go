@@ -18,10 +18,12 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// unpackFormat1 puts a store of format 1, killed while it was written to, into
-// the folder data. The program before format 2 wrote it: 50 readings of
-// "flushed" and one item in Pebble, 30 and 20 readings of "journaled" in the
-// journal, five items and a hold in Pebble's log.
+// unpackFormat1 unpacks a store of format 1 into the folder data. The last program of that
+// format wrote it and was killed. It has these contents:
+//
+//   - in Pebble: 50 readings of "flushed" and one item
+//   - in the journal: 30 and 20 readings of "journaled"
+//   - in Pebble's log: five items and a hold
 func unpackFormat1(t *testing.T, fs vfs.FS) {
 	t.Helper()
 	f, err := os.Open("testdata/format1.tar.gz")
@@ -72,7 +74,7 @@ func unpack(t *testing.T, fs vfs.FS, path string, h *tar.Header, r io.Reader) {
 	}
 }
 
-// checkFormat1 expects everything that the store of format 1 had.
+// checkFormat1 expects all data of the store of format 1.
 func checkFormat1(t *testing.T, s *local.Store) {
 	t.Helper()
 	want := []string{"flushed", "logged0", "logged1", "logged2", "logged3", "logged4"}
@@ -99,15 +101,15 @@ func checkFormat1(t *testing.T, s *local.Store) {
 	}
 }
 
-// cutAlways cuts the power before every write, rename and sync. What was not
-// synced is there as a whole or not at all: Pebble relies on a file system that
-// keeps the order in which names are made.
+// cutAlways cuts the power before every write, rename and sync. Data that was not synced
+// survives as a whole or not at all, because Pebble relies on a file system that keeps the order
+// of new names.
 func cutAlways(mem *vfs.MemFS) *crashes {
 	return &crashes{rng: rand.New(rand.NewPCG(7, 7)), mem: mem, share: 1, most: 1000, whole: true}
 }
 
-// TestOpen_UpgradesFormat1: a folder of the format before has everything after
-// it was opened, and wherever the power was cut meanwhile.
+// TestOpen_UpgradesFormat1 checks that a folder of format 1 keeps all data, also after a power
+// cut at any step.
 func TestOpen_UpgradesFormat1(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	unpackFormat1(t, mem)
@@ -147,8 +149,8 @@ func textOf(t *testing.T, fs vfs.FS, path string) string {
 	return string(data)
 }
 
-// TestOpen_CompletesNewStore: a store whose making was cut short at any moment
-// is made when it is opened again, and is empty.
+// TestOpen_CompletesNewStore checks that a store whose creation was interrupted at any step is
+// completed by the next Open, and is empty.
 func TestOpen_CompletesNewStore(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	c := cutAlways(mem)
@@ -170,9 +172,8 @@ func TestOpen_CompletesNewStore(t *testing.T) {
 	}
 }
 
-// TestSalvage_RebuildsFormat1 removes the marker of the MANIFEST from a folder of the
-// format before: it is refused, and salvaged with its items, which are only in
-// Pebble's log.
+// TestSalvage_RebuildsFormat1 removes the marker of the MANIFEST from a folder of format 1. The
+// folder is refused. After salvage it has its items, which were only in Pebble's log.
 func TestSalvage_RebuildsFormat1(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	unpackFormat1(t, mem)

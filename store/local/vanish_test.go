@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// killed returns a folder as a kill leaves it: readings and items in Pebble, and
-// 200 readings of "d" and items p/0 to p/4 that are only in the journal.
+// killed returns a folder after a kill: readings and items in Pebble, and 200 readings of "d"
+// and items p/0 to p/4 only in the journal.
 func killed(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,8 +37,8 @@ func killed(t *testing.T) string {
 	return copyOf(t, dir)
 }
 
-// copyOf copies a folder, as a kill leaves it if its store is open. Files that
-// vanish meanwhile, as Pebble removes some, make it start again.
+// copyOf copies a folder, as a kill would leave it. It starts over if files vanish meanwhile,
+// because Pebble removes some.
 func copyOf(t *testing.T, dir string) (left string) {
 	t.Helper()
 	eventually(t, "no file vanishes while it is copied", func() bool {
@@ -56,7 +56,7 @@ func putItem(t *testing.T, s *local.Store, sk string) {
 	}
 }
 
-// itemsOf returns the sort keys of p's items, by the index.
+// itemsOf returns the sort keys of the items of p, by the index.
 func itemsOf(t *testing.T, s *local.Store) (keys []string) {
 	t.Helper()
 	page, err := s.Query(t.Context(), store.ItemQuery{Index: store.GSI1, PK: "g"})
@@ -71,7 +71,7 @@ func itemsOf(t *testing.T, s *local.Store) (keys []string) {
 
 var everything = []string{"0", "1", "2", "3", "4", "old"}
 
-// whole fails unless a store has everything that killed wrote.
+// whole fails unless a store has all data of killed.
 func whole(t *testing.T, s *local.Store) {
 	t.Helper()
 	if keys := itemsOf(t, s); !slices.Equal(keys, everything) {
@@ -104,7 +104,7 @@ func edit(t *testing.T, path string, change func([]byte) []byte) {
 	}
 }
 
-// used is how many bytes a file has before the zeros at its end.
+// used returns the length of data without trailing zeros.
 func used(data []byte) int { return len(bytes.TrimRight(data, "\x00")) }
 
 func removeAll(t *testing.T, dir string, parts ...string) {
@@ -116,10 +116,9 @@ func removeAll(t *testing.T, dir string, parts ...string) {
 	}
 }
 
-// TestNothingVanishes harms a folder in every way that is not a crash's: it is
-// refused as damaged, in one line that says what to do, or everything that was
-// acknowledged is there.
-func TestNothingVanishes(t *testing.T) {
+// TestOpen_RefusesHarmedFolder damages a folder in ways that differ from a crash. It is either
+// refused as damaged, in one line with the remedy, or has all acknowledged data.
+func TestOpen_RefusesHarmedFolder(t *testing.T) {
 	log := func(change func([]byte) []byte) func(*testing.T, string) {
 		return func(t *testing.T, dir string) { edit(t, only(t, filepath.Join(dir, "journal/*.journal")), change) }
 	}
@@ -132,7 +131,7 @@ func TestNothingVanishes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, path := range paths { // empty ones, but in format 1
+			for _, path := range paths { // without the empty ones, except in format 1
 				edit(t, path, func(d []byte) []byte {
 					if n := used(d); n > 0 {
 						d[n/3] ^= 0xff
@@ -209,7 +208,7 @@ func TestNothingVanishes(t *testing.T) {
 	}
 }
 
-// TestKilled: without harm, everything is there.
-func TestKilled(t *testing.T) {
+// TestOpen_RecoversKilledStore checks that an undamaged folder has all data after a kill.
+func TestOpen_RecoversKilledStore(t *testing.T) {
 	whole(t, open(t, local.Options{Dir: killed(t)}))
 }

@@ -10,17 +10,18 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// CheckFolder reads every file of a data folder that no process has open, at
-// most rate bytes a second, and reports what is damaged. It changes nothing. If
-// rate is 0, there is no limit. Damage that was found before and is still
-// refused is reported, too.
+// CheckFolder reads every file of a data folder that no process has open, and reports damage.
+//
+// It changes nothing. The rate is in bytes per second; 0 means no limit. Earlier damage that is
+// still refused is reported, too.
 func CheckFolder(ctx context.Context, dir string, rate int64, report func(Problem)) error {
 	return checkFolder(ctx, dir, rate, false, report)
 }
 
-// CheckFolderQuickly checks a data folder within seconds: its journal, its catalog,
-// and the size, footer and index of each file, but no blocks. It changes nothing.
-// Damage that is recorded is not reported; see [ReadRecorded].
+// CheckFolderQuickly checks a data folder within seconds.
+//
+// It checks the journal, the catalog, and the size, footer and index of each file, but no
+// blocks. It changes nothing, and does not report recorded damage; see [ReadRecorded].
 func CheckFolderQuickly(ctx context.Context, dir string, report func(Problem)) error {
 	return checkFolder(ctx, dir, 0, true, report)
 }
@@ -53,7 +54,7 @@ func checkFolder(ctx context.Context, dir string, rate int64, quick bool, report
 	return checkPairs(in, report)
 }
 
-// missing reports whether a file or folder of the store is missing.
+// missing reports whether a part of the store is missing.
 func (f *folder) missing(name string) (bool, error) {
 	_, err := f.fs.Stat(f.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +63,7 @@ func (f *folder) missing(name string) (bool, error) {
 	return false, err
 }
 
-// bare reports whether nothing of a store is in the folder.
+// bare reports whether the folder contains no part of a store.
 func (f *folder) bare() bool {
 	for _, name := range []string{"VARVE", "journal", "pebble"} {
 		if missing, err := f.missing(name); err != nil || !missing {
@@ -72,8 +73,8 @@ func (f *folder) bare() bool {
 	return true
 }
 
-// checkJournal reports what is wrong with the journal. Torn ends are what a
-// crash leaves, unless whole frames are among them.
+// checkJournal reports damage of the journal. A torn end is normal after a crash, unless it
+// contains whole frames.
 func checkJournal(f *folder, report func(Problem)) error {
 	if _, err := f.fs.Stat(f.path("journal")); err != nil {
 		return nil //nolint:nilerr // Examine has reported it
@@ -96,7 +97,7 @@ func checkJournal(f *folder, report func(Problem)) error {
 	return nil
 }
 
-// checkPairs reports the small files of which a copy is missing or damaged.
+// checkPairs reports missing or damaged copies of the small files.
 func checkPairs(f *folder, report func(Problem)) error {
 	for _, name := range []string{catalogFile, lostFile} {
 		missing := 0
@@ -117,7 +118,7 @@ func checkPairs(f *folder, report func(Problem)) error {
 	return nil
 }
 
-// rewritePairs writes both copies of the small files again.
+// rewritePairs rewrites both copies of the small files.
 func (s *Store) rewritePairs() error {
 	s.catalog.Lock()
 	defer s.catalog.Unlock()

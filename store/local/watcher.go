@@ -12,14 +12,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// watcher gathers what is found damaged, by whoever reads it, for the repairer.
+// watcher collects damage that readers find, for the repairer.
 type watcher struct {
 	events  Events
 	closing context.Context // ends when the store closes
 	wake    chan struct{}
 
 	mu    sync.Mutex
-	files map[uint64]error  // damaged files of Pebble's that are not set aside yet
+	files map[uint64]error  // damaged files of Pebble that are not set aside yet
 	keys  map[string]error  // chunks that cannot be decoded
 	known map[uint64]string // files that were reported
 }
@@ -31,12 +31,12 @@ func newWatcher(closing context.Context, events Events) *watcher {
 	}
 }
 
-// again is how long a reader of a file that is known to be damaged waits. It
-// bounds what a compaction costs that fails over and over.
+// again is the delay of reads from a file that is known to be damaged. It limits the cost of a
+// compaction that fails repeatedly.
 const again = 50 * time.Millisecond
 
-// corrupted is Pebble's report of a damaged file, made by who reads it. Without
-// it Pebble would end the process.
+// corrupted handles a damaged file that Pebble reports. By default, Pebble would end the
+// process.
 func (w *watcher) corrupted(info pebble.DataCorruptionInfo) {
 	number, ok := fileNumber(info.Path)
 	if !ok {
@@ -54,7 +54,7 @@ func (w *watcher) corrupted(info pebble.DataCorruptionInfo) {
 	}
 }
 
-// addFile records a damaged file; false if it is recorded already.
+// addFile records a damaged file. It returns false if the file is recorded already.
 func (w *watcher) addFile(number uint64, path string, err error) bool {
 	w.mu.Lock()
 	_, pending := w.files[number]
@@ -68,7 +68,7 @@ func (w *watcher) addFile(number uint64, path string, err error) bool {
 	return !pending
 }
 
-// addChunk records a chunk that cannot be decoded though its block checks.
+// addChunk records a chunk in an intact block that cannot be decoded.
 func (w *watcher) addChunk(key []byte, err error) {
 	w.mu.Lock()
 	w.keys[string(key)] = err
@@ -76,7 +76,7 @@ func (w *watcher) addChunk(key []byte, err error) {
 	w.call()
 }
 
-// count returns how many files were reported.
+// count returns the number of reported files.
 func (w *watcher) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *watcher) call() {
 	}
 }
 
-// pending returns what is to be set aside.
+// pending returns the files and chunks to be set aside.
 func (w *watcher) pending() (files []uint64, keys []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +117,7 @@ func (w *watcher) doneChunk(key string) {
 	delete(w.keys, key)
 }
 
-// fileNumber reads the number of a file of Pebble's off its path.
+// fileNumber returns the number in the path of a Pebble file.
 func fileNumber(path string) (number uint64, ok bool) {
 	name := path[strings.LastIndexAny(path, `/\`)+1:]
 	stem, ok := strings.CutSuffix(name, ".sst")

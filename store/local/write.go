@@ -62,7 +62,7 @@ func (s *Store) unavailable(err error) error {
 	return &varve.Error{Failure: varve.Unavailable, Message: "not stored for now", RetryAfter: time.Second, Err: err}
 }
 
-// writer is the work of one Write. Its buffers are used again and again.
+// writer holds the state of one Write. Its buffers are reused.
 type writer struct {
 	s       *Store
 	batches []store.Batch
@@ -72,23 +72,23 @@ type writer struct {
 	last    *journal.Commit // of the entries that are, or nil
 	bodies  []byte
 	late    []*entry
-	met     []*entry // those with seen
+	met     []*entry // entries with seen set
 	record  record
 }
 
-// entry is one reading on its way in.
+// entry is one reading of a write.
 type entry struct {
 	reading *varve.Reading
 	verdict *varve.Verdict
 	table   *table
 	tail    *tail
-	from    uint32 // of its body in writer.bodies
+	from    uint32 // offset of its body in writer.bodies
 	to      uint32
-	cleared uint64        // tail.cleared when chunks were asked for it
-	asked   bool          // chunks were asked for it
-	ownID   bool          // its id is not that of its content
-	inChunk varve.Verdict // if chunks have it, or are damaged: what is to be said of it
-	seen    *view         // if its id is its own: the one that the tail has
+	cleared uint64        // value of tail.cleared at the lookup in chunks
+	asked   bool          // it was looked up in chunks
+	ownID   bool          // its id differs from its content id
+	inChunk varve.Verdict // its verdict if chunks hold it or are damaged
+	seen    *view         // the stored row of the same id in the tail, for an own id
 }
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
@@ -103,7 +103,7 @@ func (w *writer) release() {
 	}
 }
 
-// begin encodes the readings of those batches whose tables exist.
+// begin encodes the readings of batches whose tables exist.
 func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) {
 	w.s, w.batches, w.results = s, batches, results
 	for i := range batches {
@@ -130,8 +130,8 @@ func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) 
 	w.rest = w.entries
 }
 
-// place puts the readings that are new into their tails and the journal, and
-// returns what to wait for before the verdicts hold; nil: they hold already.
+// place adds new readings to their tails and to the journal. It returns the commit that makes
+// the verdicts valid, or nil if they are valid already.
 func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
 	for {
 		if err := w.s.waitForRoom(ctx); err != nil {
@@ -150,9 +150,8 @@ func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
 	}
 }
 
-// findTails finds the tails of the readings, and asks chunks for those that
-// are not after all of them. This is the part that may read from disk; it is
-// done without the lock.
+// findTails finds the tails of the readings, and looks up late readings in chunks. This step may
+// read from disk, so it runs without the lock.
 func (w *writer) findTails() error {
 	if w.lookUpTails() > 0 {
 		w.makeTails()
@@ -164,7 +163,7 @@ func (w *writer) findTails() error {
 	return w.askChunks()
 }
 
-// lookUpTails finds the tails that are there and counts those that are not.
+// lookUpTails finds existing tails and counts missing ones.
 func (w *writer) lookUpTails() (missing int) {
 	w.s.mu.RLock()
 	defer w.s.mu.RUnlock()
@@ -188,7 +187,7 @@ func (w *writer) makeTails() {
 			e.tail = w.s.makeTail(e.table, e.reading.Series)
 		}
 	}
-	if w.s.crowded() { // duplicates make tails, and nothing that is flushed
+	if w.s.crowded() { // duplicates create tails that are never flushed
 		select {
 		case w.s.crowd <- struct{}{}:
 		default:
@@ -196,7 +195,7 @@ func (w *writer) makeTails() {
 	}
 }
 
-// collectLate gathers the readings that chunks must be asked for.
+// collectLate collects the readings that must be looked up in chunks.
 func (w *writer) collectLate() {
 	w.s.mu.RLock()
 	defer w.s.mu.RUnlock()
@@ -209,8 +208,7 @@ func (w *writer) collectLate() {
 	}
 }
 
-// settled reports whether it is known if chunks have the reading. The lock is
-// held.
+// settled reports whether it is known if chunks hold the reading. The caller holds the lock.
 func (e *entry) settled() bool {
 	if e.tail.gone {
 		return false
@@ -292,7 +290,8 @@ func (w *writer) insertSome(entries []entry) (commit *journal.Commit, done bool,
 	return nil, true, nil
 }
 
-// insert puts a reading into its tail and the record; false if the tail has it.
+// insert adds a reading to its tail and to the record. It returns false if the tail holds it
+// already.
 func (s *Store) insert(e *entry, body []byte, rec *record) bool {
 	t, p := e.tail, e.reading.Position()
 	if at, found := t.runs[1-s.active.parity].find(p); found {
@@ -310,7 +309,7 @@ func (s *Store) insert(e *entry, body []byte, rec *record) bool {
 	return true
 }
 
-// markDropped marks the batches whose table was dropped meanwhile.
+// markDropped sets the error of batches whose table was dropped meanwhile.
 func (w *writer) markDropped() {
 	for i := range w.batches {
 		if w.results[i].Err != nil {
@@ -322,8 +321,7 @@ func (w *writer) markDropped() {
 	}
 }
 
-// waitForRoom waits while the tails have grown too large, until they have
-// become chunks.
+// waitForRoom waits for a flush while the memtables are too large.
 func (s *Store) waitForRoom(ctx context.Context) error {
 	for {
 		s.mu.RLock()
@@ -344,7 +342,7 @@ func (s *Store) waitForRoom(ctx context.Context) error {
 	}
 }
 
-// wake tells the flushing goroutine that there is work.
+// wake signals the flushing goroutine.
 func (s *Store) wake() {
 	select {
 	case s.work <- struct{}{}:

@@ -27,7 +27,7 @@ func (s *Store) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item
 	return items, nil
 }
 
-// item returns the live item with a key, or nil. The lock is held.
+// item returns the live item of a key, or nil. The caller holds the lock.
 func (s *Store) item(k store.Key) *store.Item {
 	it, ok := s.items[k]
 	if !ok || !it.Expires.IsZero() && !s.now().Before(it.Expires) {

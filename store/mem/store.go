@@ -1,6 +1,9 @@
-// Package mem is a store in memory: the model that the other stores are
-// compared with, and a store for tests. It is written to be plainly right, not
-// fast: sorted slices under one lock.
+// Package mem implements a store in memory, the model of all other stores.
+//
+// It holds sorted slices under one lock, so that it is evidently correct, but not fast. [Store]
+// implements every contract of package store. Nothing is durable, and no operation fails except
+// as the contracts demand. The comparison in store/storetest checks other stores against it, and
+// tests use it as a store.
 package mem
 
 import (
@@ -15,26 +18,27 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Store is a store in memory. Use New.
+// Store is a store in memory. New creates one.
 type Store struct {
 	now func() time.Time
 
 	mu     sync.RWMutex
 	closed bool
-	tables map[string]*table // by name, foreign ones among them
-	listed []*table          // those whose names parse, by name
+	tables map[string]*table // by name, including foreign tables
+	listed []*table          // tables whose names parse, by name
 	items  map[store.Key]store.Item
 }
 
 var _ store.Store = (*Store)(nil)
 
-// table is one table: its description and its readings, sorted by position.
+// table is the description of a table and its readings, sorted by position.
 type table struct {
 	info store.Info
 	rows map[varve.Series][]varve.Reading
 }
 
-// New returns an empty store. now tells expired items; nil is time.Now.
+// New returns an empty store. The clock now decides whether an item has expired. If nil, it is
+// time.Now.
 func New(now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
@@ -42,7 +46,7 @@ func New(now func() time.Time) *Store {
 	return &Store{now: now, tables: map[string]*table{}, items: map[store.Key]store.Item{}}
 }
 
-// Close ends the store; its contents are gone.
+// Close closes the store and discards its contents.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +54,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// check returns why a call cannot go on. The lock is held.
+// check returns the error of a closed store or an ended context. The caller holds the lock.
 func (s *Store) check(ctx context.Context) error {
 	if s.closed {
 		return store.ErrClosed
@@ -58,7 +62,7 @@ func (s *Store) check(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// table returns a table that is Varve's. The lock is held.
+// table returns a table that belongs to Varve. The caller holds the lock.
 func (s *Store) table(t grid.Table) (*table, error) {
 	tb, ok := s.tables[t.Name()]
 	if !ok || !tb.info.Owned {
@@ -125,7 +129,7 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (s
 	return page, nil
 }
 
-// span returns the readings that a range asks for, in its order.
+// span returns the readings of a range in its order.
 func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -146,7 +150,7 @@ func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error
 	return span, nil
 }
 
-// beyond reports whether a position is one that Range.After lets through.
+// beyond reports whether a position is after Range.After.
 func beyond(p varve.Position, r store.Range) bool {
 	switch {
 	case r.After == nil:

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestConformance(t *testing.T) {
+func TestStore_Conforms(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, now func() time.Time) store.Store {
 		s := mem.New(now)
 		t.Cleanup(func() { s.Close() })

@@ -32,7 +32,7 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 	return infos, nil
 }
 
-// add puts a table into the store. The lock is held.
+// add adds a table to the store. The caller holds the lock.
 func (s *Store) add(name string, tb *table) {
 	s.tables[name] = tb
 	if _, ok := grid.Parse(name); ok {
@@ -67,8 +67,8 @@ func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error
 	return nil
 }
 
-// PlantForeign puts a table of any name into the store that is somebody
-// else's: for tests of what must never be touched.
+// PlantForeign adds a table that belongs to another program. Tests use it to check that Varve
+// never touches foreign tables.
 func (s *Store) PlantForeign(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *Store) PlantForeign(name string) {
 	s.add(name, &table{info: store.Info{Table: t, Status: store.Active}})
 }
 
-// Names returns the names of all tables, foreign ones among them, in no order.
+// Names returns the names of all tables, including foreign ones, in random order.
 func (s *Store) Names() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -87,7 +87,7 @@ func (s *Store) Names() []string {
 	return names
 }
 
-// change applies a change to a table's description.
+// change updates the description of a table.
 func (s *Store) change(ctx context.Context, t grid.Table, do func(*store.Info) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// own returns a reading of one number with a client's id.
+// own returns a reading of one number with an id of the client.
 func own(id string, at time.Time, value string) varve.Reading {
 	return named(reading("a", at, value), id)
 }
@@ -24,17 +24,17 @@ func testConflicts(t *testing.T, e *env) {
 		readings []varve.Reading
 		want     string
 	}{
-		{"the second of a call is compared with the first",
+		{"the second reading of a call is compared with the first",
 			[]varve.Reading{own("m1", start, "999"), own("m1", start, "20"), own("m1", start, "999.0"), own("m1", start, "20")}, "scdc"},
-		{"later calls are compared with what is stored",
+		{"later calls are compared with the stored readings",
 			[]varve.Reading{own("m1", start, "20"), own("m1", start, "999"), own("m1", start, "20"), own("m1", start, "5")}, "cdcc"},
-		{"an id is of one device and time",
+		{"an id belongs to one device and time",
 			[]varve.Reading{own("m1", start.Add(1), "20"), named(reading("b", start, "20"), "m1")}, "ss"},
-		{"a hash that is not that of the content",
+		{"a hash of other content",
 			[]varve.Reading{own("A2345678901", start, "1"), own("A2345678901", start, "2"), own("A2345678901", start, "1")}, "scd"},
 		{"content ids never conflict",
 			[]varve.Reading{reading("a", start, "999"), reading("a", start, "20"), reading("a", start, "999")}, "ssd"},
-		{"the hash of a stored content with another one",
+		{"the hash of stored content with other content",
 			[]varve.Reading{own(idOf("999"), start, "20"), own(idOf("999"), start, "999")}, "cd"},
 	}
 	for _, s := range steps {
@@ -55,14 +55,14 @@ func testConflicts(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", all...)
 }
 
-// idOf returns the id that a reading of one number has from its content.
+// idOf returns the content id of a reading of one number.
 func idOf(value string) string {
 	r := reading("a", start, value)
 	return r.ID.String()
 }
 
-// testConflictsInLayouts: a conflict is found in rows of all widths, shards and
-// expectations, also below rows that are closed.
+// testConflictsInLayouts checks conflicts in rows of all widths, shards and expectations, also
+// in rows below closed rows.
 func testConflictsInLayouts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	var layouts []store.Layout
@@ -91,8 +91,7 @@ func testConflictsInLayouts(t *testing.T, e *env) {
 	}
 }
 
-// texts returns readings of 300 bytes with own ids: so many of one instant, and
-// within an hour, that rows close.
+// texts returns readings of 300 bytes with own ids. They are so dense that rows close.
 func texts(dev, text string) (list []varve.Reading) {
 	for i := range 24 {
 		at := start.Add(time.Duration(i%4) * 7 * time.Minute)
@@ -102,8 +101,8 @@ func texts(dev, text string) (list []varve.Reading) {
 	return list
 }
 
-// testConflictsOfValues: whatever a value is, the same is a duplicate, and
-// another one a conflict.
+// testConflictsOfValues checks that an equal value of any kind is a duplicate, and another value
+// a conflict.
 func testConflictsOfValues(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	values := slices.Concat(awkwardNumbers(), []varve.Value{
@@ -140,8 +139,8 @@ func document(t *testing.T, text string) varve.Value {
 	return v
 }
 
-// testConcurrentConflicts: of many writers with values of their own, one stores
-// its own, and each learns which.
+// testConcurrentConflicts checks that one of many writers with different values wins, and that
+// the others learn its values.
 func testConcurrentConflicts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	const ids, writers = 30, 6

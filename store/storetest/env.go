@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// start is when the suite's clock begins: a Monday in the middle of a month.
+// start is the initial time of the suite's clock: a Monday in the middle of a month.
 var start = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
 // env is a store under test and its clock.
@@ -23,10 +23,10 @@ type env struct {
 	countsLag bool
 }
 
-// grid is the table of the week of start, written in its month.
+// weekTable returns the table of the week of start and of its month.
 func weekTable() grid.Table { return tableAt(start, start) }
 
-// tableAt is the table of a reading's event time and arrival.
+// tableAt returns the table of an event time and an arrival.
 func tableAt(at, arrived time.Time) grid.Table {
 	month := grid.MonthOf(arrived)
 	r, ok := grid.DefaultPolicy().Locate(at, month)
@@ -40,7 +40,7 @@ func device(name string) varve.Series {
 	return varve.Series{Tenant: "acme", Stream: "weather", Device: name}
 }
 
-// number parses a number that is known to be one.
+// number parses a valid number.
 func number(s string) varve.Value {
 	n, err := decimal.Parse(s)
 	if err != nil {
@@ -60,7 +60,7 @@ func with(dev string, at time.Time, fields ...varve.Field) varve.Reading {
 	return r
 }
 
-// named gives a reading a client's id.
+// named sets the id of a reading.
 func named(r varve.Reading, id string) varve.Reading {
 	parsed, err := varve.ParseID(id)
 	if err != nil {
@@ -81,7 +81,7 @@ func normalize(r *varve.Reading) {
 	}
 }
 
-// create makes tables.
+// create creates tables.
 func (e *env) create(t *testing.T, tables ...grid.Table) {
 	t.Helper()
 	for _, tb := range tables {
@@ -91,8 +91,8 @@ func (e *env) create(t *testing.T, tables ...grid.Table) {
 	}
 }
 
-// write writes readings to one table and returns the outcomes, a letter each:
-// s, d, c (a conflict) or r.
+// write writes readings to one table and returns one letter per verdict: s stored, d duplicate,
+// c conflict, r rejected.
 func (e *env) write(t *testing.T, tb grid.Table, readings ...varve.Reading) string {
 	t.Helper()
 	res := e.Write(t.Context(), []store.Batch{{Table: tb, Readings: readings}})
@@ -135,7 +135,7 @@ func (e *env) all(ctx context.Context, r store.Range) ([]varve.Reading, error) {
 	}
 }
 
-// expect reads a series of a table in both orders and compares.
+// expect compares a series of a table with the expected readings, in both orders.
 func (e *env) expect(t *testing.T, tb grid.Table, dev string, want ...varve.Reading) {
 	t.Helper()
 	r := store.Range{Table: tb, Series: device(dev), Window: varve.AllTime()}
@@ -152,7 +152,7 @@ func (e *env) expect(t *testing.T, tb grid.Table, dev string, want ...varve.Read
 	same(t, got, want)
 }
 
-// same compares two runs of readings exactly, scale of numbers included.
+// same compares readings exactly, including the scale of numbers.
 func same(t *testing.T, got, want []varve.Reading) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {
@@ -165,7 +165,7 @@ func same(t *testing.T, got, want []varve.Reading) {
 	}
 }
 
-// show writes a reading out whole.
+// show returns all parts of a reading as text.
 func show(r *varve.Reading) string {
 	s := fmt.Sprintf("%s %d %s arrived %d", r.Series, r.Time.UnixNano(), r.ID, r.Arrived.UnixMilli())
 	for _, f := range r.Fields {

@@ -48,15 +48,15 @@ func testItemsPutGet(t *testing.T, e *env) {
 			t.Errorf("%s: got %s, want %s", name, g, v)
 		}
 	}
-	// A put replaces the item whole.
+	// A put replaces the whole item.
 	must(t, e.Put(ctx, item(in.PK, in.SK, map[string]varve.Value{"x": number("1")})))
 	if g := e.get(t, in.Key)[0]; len(g.Attrs) != 1 || !g.GSI1.IsZero() || !g.Expires.IsZero() {
 		t.Errorf("replaced: %+v", g)
 	}
 	must(t, e.Delete(ctx, in.Key))
-	must(t, e.Delete(ctx, in.Key)) // absent: no error
+	must(t, e.Delete(ctx, in.Key)) // a missing item is not an error
 	if left := e.get(t, in.Key); len(left) != 0 {
-		t.Errorf("deleted, and there: %+v", left)
+		t.Errorf("after the delete: %+v", left)
 	}
 }
 
@@ -112,7 +112,7 @@ func testItemsQueries(t *testing.T, e *env) {
 		{"a prefix", store.ItemQuery{PK: "p", From: "B#", To: store.PrefixEnd("B#")}, "B#00", 20},
 		{"half-open", store.ItemQuery{PK: "p", From: "A#03", To: "A#07"}, "A#03", 4},
 		{"half-open, descending", store.ItemQuery{PK: "p", From: "A#03", To: "A#07", Order: varve.Descending}, "A#06", 4},
-		{"nothing there", store.ItemQuery{PK: "q"}, "", 0},
+		{"no match", store.ItemQuery{PK: "q"}, "", 0},
 	}
 	for _, c := range cases {
 		for _, limit := range []int{0, 1, 3, 40} {
@@ -154,7 +154,7 @@ func (e *env) query(t *testing.T, q store.ItemQuery) []store.Item {
 	seen := map[store.Key]bool{}
 	for _, it := range all {
 		if seen[it.Key] {
-			t.Fatalf("%v is there twice: %+v", it.Key, all)
+			t.Fatalf("%v occurs twice: %+v", it.Key, all)
 		}
 		seen[it.Key] = true
 	}
@@ -181,7 +181,7 @@ func testItemsIndexes(t *testing.T, e *env) {
 			}
 		}
 	}
-	// An item that leaves an index is no longer found there.
+	// An item that leaves an index is missing in it afterwards.
 	must(t, e.Put(ctx, item("DEVICE#0", "#METADATA", nil)))
 	must(t, e.Delete(ctx, store.Key{PK: "DEVICE#2", SK: "#METADATA"}))
 	if got := e.query(t, store.ItemQuery{Index: store.GSI1, PK: "STATUS#active"}); len(got) != 3 {
@@ -197,12 +197,12 @@ func testItemsExpiry(t *testing.T, e *env) {
 	must(t, e.Put(ctx, it))
 	e.clock = start.Add(9 * time.Second)
 	if len(e.get(t, it.Key)) != 1 {
-		t.Fatal("gone before its time")
+		t.Fatal("the item expired too early")
 	}
 	e.clock = start.Add(10 * time.Second)
 	if len(e.get(t, it.Key)) != 0 || len(e.query(t, store.ItemQuery{PK: "p"})) != 0 ||
 		len(e.query(t, store.ItemQuery{Index: store.GSI1, PK: "g"})) != 0 {
-		t.Fatal("returned after its time")
+		t.Fatal("an expired item was returned")
 	}
 	if err := e.Put(ctx, it, store.IfExists()); !errors.Is(err, store.ErrCondition) {
 		t.Errorf("an expired item exists: %v", err)
@@ -210,11 +210,11 @@ func testItemsExpiry(t *testing.T, e *env) {
 	it.Expires = time.Time{}
 	must(t, e.Put(ctx, it, store.IfAbsent()))
 	if len(e.get(t, it.Key)) != 1 {
-		t.Fatal("written anew, and not there")
+		t.Fatal("the recreated item is missing")
 	}
 }
 
-// testItemsOneWinner: of many writers with one condition, one wins each round.
+// testItemsOneWinner checks that one of many writers with the same condition wins each round.
 func testItemsOneWinner(t *testing.T, e *env) {
 	ctx := t.Context()
 	key := store.Key{PK: "LEASE", SK: "x"}

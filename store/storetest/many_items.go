@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// testItemsMany: many items at once are put and removed as one by one.
+// testItemsMany checks that PutAll and DeleteAll have the effect of single calls.
 func testItemsMany(t *testing.T, e *env) {
 	ctx := t.Context()
 	must(t, e.PutAll(ctx, nil))
@@ -31,7 +31,7 @@ func testItemsMany(t *testing.T, e *env) {
 	}
 	last := item("p", "059", map[string]varve.Value{"v": varve.IntValue(-1)})
 	last.Expires = start.Add(time.Hour)
-	must(t, e.PutAll(ctx, append(list, last))) // two of one key: the last one stays
+	must(t, e.PutAll(ctx, append(list, last))) // of two items with one key, the last one remains
 	got := e.query(t, store.ItemQuery{PK: "p", Consistent: true})
 	if len(got) != 60 {
 		t.Fatalf("%d items, want 60", len(got))
@@ -57,8 +57,8 @@ func testItemsMany(t *testing.T, e *env) {
 	}
 }
 
-// testItemsAbsent: many items are written at once where there were none; those
-// that exist stay as they are, in the indexes too.
+// testItemsAbsent checks that PutAbsent writes missing items and leaves existing ones unchanged,
+// also in the indexes.
 func testItemsAbsent(t *testing.T, e *env) {
 	ctx := t.Context()
 	if written, err := e.PutAbsent(ctx, nil); len(written) != 0 || err != nil {
@@ -71,7 +71,7 @@ func testItemsAbsent(t *testing.T, e *env) {
 	must(t, e.PutAll(ctx, []store.Item{byHand, expired}))
 	e.clock = start.Add(2 * time.Hour)
 	var list []store.Item
-	for i := range 130 { // more than one request of DynamoDB's reads or writes
+	for i := range 130 { // more than one request of DynamoDB can read or write
 		it := item("p", fmt.Sprintf("%03d", i), map[string]varve.Value{"by": varve.StringValue("absent")})
 		it.GSI1 = store.Key{PK: "g", SK: fmt.Sprintf("%03d", i)}
 		list = append(list, it)
@@ -102,8 +102,8 @@ func testItemsAbsent(t *testing.T, e *env) {
 	}
 }
 
-// testItemsAbsentAtOnce: of several who put the same absent items at once, and one
-// who puts them without a condition, each item is the last one's or the first's.
+// testItemsAbsentAtOnce runs several PutAbsent calls and a Put for the same keys. Each item is
+// written by the Put or by the first PutAbsent.
 func testItemsAbsentAtOnce(t *testing.T, e *env) {
 	const writers, items = 4, 40
 	list := func(by string) (list []store.Item) {
@@ -138,12 +138,12 @@ func testItemsAbsentAtOnce(t *testing.T, e *env) {
 	for i, it := range e.query(t, store.ItemQuery{PK: "p", Consistent: true}) {
 		byHand, n := it.Attrs["by"].Text() == "hand", wins[i].Load()
 		if i < items/2 && !byHand || n > 1 || i >= items/2 && n != 1 {
-			t.Errorf("item %d is by %s, and %d wrote it as absent", i, it.Attrs["by"].Text(), n)
+			t.Errorf("item %d is by %s, and %d writers wrote it as absent", i, it.Attrs["by"].Text(), n)
 		}
 	}
 }
 
-// putAbsent puts some items where there are none, keys twice among them.
+// putAbsent puts some items if absent, with repeated keys.
 func (m *machine) putAbsent(t *rapid.T) {
 	var list []store.Item
 	for range rapid.IntRange(0, 4).Draw(t, "items") {
@@ -164,7 +164,7 @@ func (m *machine) putAbsent(t *rapid.T) {
 	}
 }
 
-// putAll puts some items at once, keys twice among them.
+// putAll puts some items with one call, with repeated keys.
 func (m *machine) putAll(t *rapid.T) {
 	var list []store.Item
 	for range rapid.IntRange(0, 4).Draw(t, "items") {

@@ -17,18 +17,18 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// Subject is a store to be held against the model.
+// Subject is a store that is compared with the model.
 type Subject interface {
 	store.Store
-	// Reopen closes the store and opens it again, or has it crash and opens
-	// what a crash leaves behind. Stores that keep nothing of their own between
-	// calls do nothing.
+	// Reopen closes and reopens the store, or simulates a crash and recovers. Stores without
+	// state of their own do nothing.
 	Reopen() error
 }
 
-// Compare draws random sequences of operations and carries them out on a fresh
-// subject and on the model: verdicts, pages, tables and items must agree, and
-// in the end everything that is there.
+// Compare runs random sequences of operations on a fresh subject and on the model.
+//
+// Verdicts, pages, tables and items must agree after each operation, and the whole contents at
+// the end.
 func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, traits ...Trait) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{clock: start, countsLag: slices.Contains(traits, CountsLag)}
@@ -50,11 +50,11 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, 
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"write":      m.write,
-			"write ":     m.write, // twice as often as the others
+			"write ":     m.write, // doubles the probability
 			"read":       m.read,
 			"latest":     m.latest,
 			"create":     m.create,
-			"keep":       m.keep,
+			"change":     m.changeTable,
 			"drop":       m.drop,
 			"put":        m.put,
 			"delete":     m.delete,
@@ -80,7 +80,7 @@ type machine struct {
 	model   *mem.Store
 	subject Subject
 	clock   time.Time
-	all     []grid.Table // those that may be made
+	all     []grid.Table // the tables that a sequence may create
 	layout  store.Layout // of all readings of the sequence
 
 	countsLag bool
@@ -90,7 +90,7 @@ var modelDevices = []string{"a", "b", "b2"}
 
 func (m *machine) table(t *rapid.T) grid.Table { return rapid.SampledFrom(m.all).Draw(t, "table") }
 
-// genReading draws one of few readings, so that many are drawn again.
+// genReading draws one of a few readings, so that repeats are likely.
 func (m *machine) genReading(t *rapid.T, tb grid.Table) varve.Reading {
 	width := tb.End - tb.Start
 	sec := rapid.Int64Range(0, 30).Draw(t, "at")*(width/31) + rapid.SampledFrom([]int64{0, 0, 61, 1000}).Draw(t, "more")
@@ -130,7 +130,7 @@ func (m *machine) write(t *rapid.T) {
 	}
 }
 
-// sameError compares by the errors of the contract.
+// sameError reports whether two errors are equal as far as the contracts define them.
 func sameError(a, b error) bool {
 	for _, kind := range []error{store.ErrNoTable, store.ErrForeign, store.ErrRefused, store.ErrCondition, store.ErrClosed} {
 		if errors.Is(a, kind) != errors.Is(b, kind) {
@@ -197,7 +197,7 @@ func (m *machine) latest(t *rapid.T) {
 	}
 }
 
-// both carries out an operation on both stores.
+// both applies an operation to both stores and compares the errors.
 func (m *machine) both(t *rapid.T, what string, do func(store.Store) error) {
 	if want, got := do(m.model), do(m.subject); !sameError(got, want) {
 		t.Fatalf("%s: %v, want %v", what, got, want)
@@ -209,7 +209,7 @@ func (m *machine) create(t *rapid.T) {
 	m.both(t, "create", func(s store.Store) error { return s.Create(context.Background(), tb, tier) })
 }
 
-func (m *machine) keep(t *rapid.T) {
+func (m *machine) changeTable(t *rapid.T) {
 	tb, at := m.table(t), m.clock
 	do := rapid.SampledFrom([]func(store.Store) error{
 		func(s store.Store) error { return s.Tune(context.Background(), tb, store.Cold) },
@@ -219,7 +219,7 @@ func (m *machine) keep(t *rapid.T) {
 		func(s store.Store) error { return s.Hold(context.Background(), tb, "why") },
 		func(s store.Store) error { return s.Hold(context.Background(), tb, "") },
 	}).Draw(t, "do")
-	m.both(t, "keep", do)
+	m.both(t, "change", do)
 }
 
 func (m *machine) drop(t *rapid.T) {
@@ -298,14 +298,14 @@ func items(t *rapid.T, s store.Store, q store.ItemQuery) (all []store.Item) {
 	if !slices.IsSortedFunc(all, byIndex) {
 		t.Fatalf("query %+v: out of order: %v", q, all)
 	}
-	// Ties are in an order of the store's own.
+	// The order of equal sort keys depends on the store.
 	slices.SortStableFunc(all, func(a, b store.Item) int {
 		return cmp.Or(byIndex(a, b), a.Key.Compare(b.Key))
 	})
 	return all
 }
 
-// check compares all that can be seen of tables, and everything in them.
+// check compares the catalogs and all readings.
 func (m *machine) check(t *rapid.T) {
 	f := store.Filter{Any: true, Window: varve.AllTime(), Details: true, Fresh: true}
 	want, err := m.model.Tables(context.Background(), f)

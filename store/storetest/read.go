@@ -39,7 +39,7 @@ func testValues(t *testing.T, e *env) {
 	}
 	add(varve.Field{Name: "b", Value: varve.BoolValue(true)}, varve.Field{Name: "f", Value: varve.BoolValue(false)})
 	add(varve.Field{Name: "metadata", Value: meta}, varve.Field{Name: "n", Value: number("1.50")})
-	// A field of another kind than before, and a hundred fields at once.
+	// A field changes its kind, and a reading has a hundred fields.
 	add(varve.Field{Name: "n", Value: varve.StringValue("offline")})
 	var many []varve.Field
 	for i := range 100 {
@@ -50,10 +50,10 @@ func testValues(t *testing.T, e *env) {
 		t.Fatalf("verdicts %s", got)
 	}
 	e.expect(t, weekTable(), "a", want...)
-	// Written another way, the same: digits do not matter to identity.
+	// The notation of a number does not change the identity.
 	same := with("a", want[3].Time, varve.Field{Name: "n", Value: number("4.2e1")})
 	if got := e.write(t, weekTable(), same); got != "d" {
-		t.Fatalf("42.0 again as 4.2e1: %s, want d", got)
+		t.Fatalf("42.0 resent as 4.2e1: %s, want d", got)
 	}
 }
 
@@ -100,7 +100,7 @@ func testPages(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	var rows []varve.Reading
 	for i := range 100 {
-		// Every other pair shares a timestamp.
+		// Each pair of readings shares a timestamp.
 		rows = append(rows, reading("a", start.Add(time.Duration(i/2)*time.Second), fmt.Sprint(i)))
 	}
 	e.write(t, weekTable(), rows...)
@@ -125,7 +125,7 @@ func testPages(t *testing.T, e *env) {
 			same(t, got, rows)
 		}
 	}
-	// After a position at which there is no reading.
+	// After a position without a reading.
 	after := varve.Position{Time: rows[10].Time.UnixNano() + 1}
 	r := store.Range{Table: weekTable(), Series: device("a"), Window: varve.AllTime(), After: &after, Limit: 1, Consistent: true}
 	page, err := e.Read(t.Context(), r, make([]varve.Reading, 0, 4))
@@ -137,7 +137,7 @@ func testPages(t *testing.T, e *env) {
 
 func testSeriesApart(t *testing.T, e *env) {
 	e.create(t, weekTable())
-	// Names that run into each other if a store merely joins them.
+	// A store that only joins the names would confuse these series.
 	series := []varve.Series{
 		{Tenant: "a", Stream: "b", Device: "c"},
 		{Tenant: "a", Stream: "b", Device: "c/d"},
@@ -196,7 +196,7 @@ func testLatestByEvent(t *testing.T, e *env) {
 	late := arrived(reading("a", start.Add(time.Minute), "3"), start.Add(2*time.Hour))
 	e.write(t, weekTable(), recent, old, late)
 	e.latest(t, varve.ByEvent, time.Time{}, &recent)
-	// Of two at one instant, the one with the greater id.
+	// Of two readings of one instant, the one with the greater id is the latest.
 	twin := reading("a", recent.Time, "5")
 	e.write(t, weekTable(), twin)
 	if twin.ID.Compare(recent.ID) < 0 {
@@ -213,7 +213,7 @@ func testLatestByArrival(t *testing.T, e *env) {
 	e.latest(t, varve.ByArrival, time.Time{}, &recent)
 	e.write(t, weekTable(), late)
 	e.latest(t, varve.ByArrival, time.Time{}, &late)
-	// Of one arrival, the last position.
+	// Of two readings with one arrival, the last position is the latest.
 	other := arrived(reading("a", start.Add(-time.Minute), "4"), late.Arrived)
 	e.write(t, weekTable(), other)
 	e.latest(t, varve.ByArrival, time.Time{}, &other)
@@ -221,8 +221,7 @@ func testLatestByArrival(t *testing.T, e *env) {
 
 func testLatestExpired(t *testing.T, e *env) {
 	e.create(t, weekTable())
-	// The newer event arrived first and has expired; the older arrived late
-	// and lives.
+	// The newer event arrived first and has expired. The older event arrived late and lives.
 	first := reading("a", start, "1")
 	second := arrived(reading("a", start.Add(-time.Minute), "2"), start.Add(time.Hour))
 	e.write(t, weekTable(), first, second)
@@ -231,13 +230,13 @@ func testLatestExpired(t *testing.T, e *env) {
 	e.latest(t, varve.ByEvent, start.Add(-1), &first)
 	e.latest(t, varve.ByEvent, start.Add(time.Hour), nil)
 	e.latest(t, varve.ByArrival, start.Add(time.Hour), nil)
-	// An event ahead of its arrival lives by its event time.
+	// The event time of a reading keeps it alive if it is after the arrival.
 	ahead := arrived(reading("a", start.Add(3*time.Hour), "3"), start.Add(-time.Hour))
 	e.write(t, weekTable(), ahead)
 	e.latest(t, varve.ByArrival, start.Add(2*time.Hour), &ahead)
 }
 
-// latest checks what Latest says of device a.
+// latest checks the result of Latest for device a.
 func (e *env) latest(t *testing.T, by varve.By, cutoff time.Time, want *varve.Reading) {
 	t.Helper()
 	got, ok, _, err := e.Latest(t.Context(), store.Latest{

@@ -7,18 +7,16 @@ import (
 	"time"
 )
 
-// Open returns a fresh, empty store whose clock is now. It registers its own
-// cleaning up with t.
+// Open returns a new, empty store with the given clock. It registers the cleanup with t.
 type Open func(t *testing.T, now func() time.Time) store.Store
 
-// Trait is something in which a store may differ from others.
+// Trait is a permitted difference between stores.
 type Trait int
 
-// CountsLag is the trait of a store whose numbers of readings and bytes are hours
-// old, or not those of readings at all.
+// CountsLag permits counts of readings and bytes that are hours old, or count rows.
 const CountsLag Trait = iota + 1
 
-// Run runs the whole suite; every case gets a store of its own.
+// Run runs the whole suite. Every case gets a new store.
 func Run(t *testing.T, open Open, traits ...Trait) {
 	cases := []struct {
 		name string
@@ -32,7 +30,7 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 		{"write/concurrent conflicts", testConcurrentConflicts},
 		{"write/many tables", testManyTables},
 		{"write/no table", testNoTable},
-		{"write/nothing kept of the caller's", testCallersBuffers},
+		{"write/buffers of the caller", testCallersBuffers},
 		{"write/concurrent retries", testConcurrentRetries},
 		{"write/many at one instant", testManyAtOneInstant},
 		{"read/values exact", testValues},

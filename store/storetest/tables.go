@@ -49,7 +49,7 @@ func testTablesList(t *testing.T, e *env) {
 		filter store.Filter
 		want   []grid.Table
 	}{
-		{"one prefix, not those that begin alike", store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime()},
+		{"one prefix, not prefixes that extend it", store.Filter{Prefixes: []string{"t"}, Window: varve.AllTime()},
 			pick(func(tb grid.Table) bool { return tb.Prefix == "t" })},
 		{"two prefixes", store.Filter{Prefixes: []string{"t-long", "t"}, Window: varve.AllTime()},
 			pick(func(tb grid.Table) bool { return tb.Prefix != "t0" })},
@@ -69,7 +69,7 @@ func testTablesList(t *testing.T, e *env) {
 	}
 }
 
-// testTablesSkipEmpty: a table with a reading is never left out as empty.
+// testTablesSkipEmpty checks that SkipEmpty never omits a table with a reading.
 func testTablesSkipEmpty(t *testing.T, e *env) {
 	e.create(t, weekTable(), tableAt(start.AddDate(0, 0, -7), start))
 	e.write(t, weekTable(), reading("a", start, "1"))
@@ -86,7 +86,7 @@ func testTablesCreate(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	r := reading("a", start, "1")
 	e.write(t, weekTable(), r)
-	e.create(t, weekTable()) // again: no error, nothing lost
+	e.create(t, weekTable()) // not an error, and nothing is lost
 	e.expect(t, weekTable(), "a", r)
 	in := e.info(t, weekTable())
 	if in.Status != store.Active || !in.Owned || in.Tier != store.Hot || !in.Retired.IsZero() || in.Hold != "" {
@@ -160,17 +160,17 @@ func testTablesDrop(t *testing.T, e *env) {
 	if !errors.Is(res[0].Err, store.ErrNoTable) {
 		t.Fatalf("write to a dropped table: %+v", res)
 	}
-	// Made again, it is empty.
+	// The recreated table is empty.
 	e.create(t, weekTable())
 	e.expect(t, weekTable(), "a")
 	if in := e.info(t, weekTable()); !e.countsLag && in.Readings != 0 || !in.Retired.IsZero() {
-		t.Fatalf("made again: %+v", in)
+		t.Fatalf("recreated: %+v", in)
 	}
 	e.expect(t, other, "a", kept)
 }
 
-// testTablesHold: what is on hold is neither retired nor dropped, and says why;
-// it can be restored and tuned, and is read as ever.
+// testTablesHold checks that a table on hold is neither retired nor dropped. It can be restored,
+// tuned and read.
 func testTablesHold(t *testing.T, e *env) {
 	ctx := t.Context()
 	e.create(t, weekTable())
@@ -188,7 +188,7 @@ func testTablesHold(t *testing.T, e *env) {
 	if in := e.info(t, weekTable()); !in.Retired.Equal(start) {
 		t.Errorf("retired again although it is on hold: %+v", in)
 	}
-	e.expect(t, weekTable(), "a", r) // retired, it is readable
+	e.expect(t, weekTable(), "a", r) // a retired table is readable
 	must(t, e.Tune(ctx, weekTable(), store.Cold))
 	must(t, e.Restore(ctx, weekTable()))
 	if in := e.info(t, weekTable()); !in.Retired.IsZero() || in.Hold != "case 8" || in.Tier != store.Cold {

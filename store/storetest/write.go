@@ -18,13 +18,13 @@ func testVerdicts(t *testing.T, e *env) {
 	if got := e.write(t, weekTable(), a, b, a); got != "ssd" {
 		t.Fatalf("first write: %s, want ssd", got)
 	}
-	// A retry, later, with another reading among it.
+	// A later retry includes another reading.
 	c := reading("a", start.Add(time.Minute), "3")
 	retry := []varve.Reading{arrived(b, start.Add(time.Hour)), c, arrived(a, start.Add(time.Hour))}
 	if got := e.write(t, weekTable(), retry...); got != "dsd" {
 		t.Fatalf("retry: %s, want dsd", got)
 	}
-	// The first arrival stays.
+	// The first arrival remains.
 	e.expect(t, weekTable(), "a", a, b, c)
 	if got := e.write(t, weekTable()); got != "" {
 		t.Fatalf("empty batch: %q", got)
@@ -39,7 +39,7 @@ func testSameTimestamp(t *testing.T, e *env) {
 		t.Fatalf("got %s, want sss", got)
 	}
 	if got := e.write(t, weekTable(), z, y); got != "dd" {
-		t.Fatalf("again: %s, want dd", got)
+		t.Fatalf("retry: %s, want dd", got)
 	}
 	want := []varve.Reading{x, y, z}
 	sortReadings(want)
@@ -60,8 +60,7 @@ func testManyTables(t *testing.T, e *env) {
 		}
 		e.expect(t, batches[i].Table, "a", batches[i].Readings[0])
 	}
-	// One event week, two write months: two tables that know nothing of each
-	// other.
+	// One event week and two arrival months are two independent tables.
 	late := arrived(reading("a", start, "0"), start.AddDate(0, 1, 0))
 	tb := tableAt(late.Time, late.Arrived)
 	e.create(t, tb)
@@ -94,7 +93,7 @@ func testCallersBuffers(t *testing.T, e *env) {
 	e.write(t, weekTable(), r)
 	r.Fields[0] = varve.Field{Name: "scribbled", Value: number("9")}
 	e.expect(t, weekTable(), "a", want)
-	// Nor does the store give away what it keeps.
+	// The store does not share its memory with the caller.
 	rng := store.Range{Table: weekTable(), Series: device("a"), Window: varve.AllTime()}
 	got, err := e.all(t.Context(), rng)
 	if err != nil {
@@ -104,8 +103,8 @@ func testCallersBuffers(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", want)
 }
 
-// testConcurrentRetries: many writers send the same readings; each is Stored
-// exactly once in all.
+// testConcurrentRetries checks that many writers of the same readings get Stored once per
+// reading in total.
 func testConcurrentRetries(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	var batch []varve.Reading
@@ -156,7 +155,7 @@ func testManyAtOneInstant(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", want...)
 }
 
-// tables lists the suite's tables with details.
+// tables lists the tables of the suite with details.
 func (e *env) tables(t *testing.T) []store.Info {
 	t.Helper()
 	infos, err := e.Tables(t.Context(), store.Filter{

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// bulk measures writing the day and the backlog into a fresh server, and leaves
-// the last folder behind.
+// bulk measures writing the day and the backlog into a new server. It keeps the last folder.
 func (b *bench) bulk(name, contentType string, f form, header string) error {
 	dayBodies := day(f, header, b.end.Add(-24*time.Hour))
 	var late [][]byte
@@ -54,7 +53,7 @@ func (b *bench) bulk(name, contentType string, f form, header string) error {
 func (b *bench) ndjson() error { return b.bulk("ndjson", "application/x-ndjson", ndjson, "") }
 func (b *bench) csv() error    { return b.bulk("csv", "text/csv", csv, csvHeader) }
 
-// send posts bodies over several connections and returns how long it took.
+// send posts bodies over several connections and returns the elapsed time.
 func send(addr, contentType string, bodies [][]byte, conns int) (time.Duration, error) {
 	queue := make(chan []byte, len(bodies))
 	for _, b := range bodies {

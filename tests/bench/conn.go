@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// conn is a lean HTTP/1.1 client on one connection: it costs little, so that
-// what is measured is the server.
+// conn is a minimal HTTP/1.1 client on one connection. It costs little, so that the figures
+// belong to the server.
 type conn struct {
 	c    net.Conn
 	r    *bufio.Reader
@@ -29,7 +29,7 @@ func dial(addr string) (*conn, error) {
 
 func (c *conn) close() { _ = c.c.Close() }
 
-// post sends a body of readings and returns the answer's.
+// post sends a body of readings and returns the body of the answer.
 func (c *conn) post(contentType string, body []byte) ([]byte, error) {
 	c.head = fmt.Appendf(c.head[:0], "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", path, contentType, len(body))
 	if len(body) < 4<<10 {
@@ -46,7 +46,7 @@ func (c *conn) post(contentType string, body []byte) ([]byte, error) {
 	return c.answer()
 }
 
-// get asks for a path.
+// get requests a path and returns the body of the answer.
 func (c *conn) get(path string) ([]byte, error) {
 	c.head = fmt.Appendf(c.head[:0], "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path)
 	if _, err := c.c.Write(c.head); err != nil {
@@ -55,7 +55,7 @@ func (c *conn) get(path string) ([]byte, error) {
 	return c.answer()
 }
 
-// answer reads an answer; statuses other than 200 are errors.
+// answer reads an answer. Statuses other than 200 are errors.
 func (c *conn) answer() ([]byte, error) {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// disk measures what readings take when they have come to rest.
+// disk measures the disk space of readings after the server has stopped.
 func (b *bench) disk() error {
 	dir := b.folder("ndjson")
 	n, err := b.stored(dir)
@@ -51,8 +51,8 @@ func (b *bench) stored(dir string) (n int64, err error) {
 	return n, err
 }
 
-// drop measures how long it takes to drop the month, years later, and what of
-// its chunks' disk comes back.
+// drop measures the time to drop the month, years later, and the share of disk space that is
+// released.
 func (b *bench) drop() (err error) {
 	dir := b.folder("ndjson")
 	before, err := chunkBytes(dir)
@@ -87,15 +87,15 @@ func (b *bench) drop() (err error) {
 		return err
 	}
 	b.out.line(fmt.Sprintf("drop of a month, %d tables: gone after", p.Counts()[rotator.Drop]), gone.Seconds(), "s")
-	b.out.line("… disk given back after", time.Since(begin).Seconds(), "s")
-	b.out.line("… disk of chunks given back", 100*(1-float64(after)/float64(before)), "%")
+	b.out.line("… disk space released after", time.Since(begin).Seconds(), "s")
+	b.out.line("… disk space of chunks released", 100*(1-float64(after)/float64(before)), "%")
 	return nil
 }
 
-// givenBackWithin is how long the disk is waited for.
+// givenBackWithin limits the wait for the release of disk space.
 const givenBackWithin = 20 * time.Second
 
-// chunkBytes is how much the files of chunks take.
+// chunkBytes returns the size of the files of chunks.
 func chunkBytes(dir string) (sum int64, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "pebble", "*.sst"))
 	if err != nil {
@@ -104,7 +104,7 @@ func chunkBytes(dir string) (sum int64, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted just now
+			continue // deleted meanwhile
 		}
 		if err != nil {
 			return 0, err

@@ -30,7 +30,7 @@ const (
 	dynamoLive  = 6000 // readings of one measurement
 )
 
-// onDynamo is the store on an emulator, and the engine over it.
+// onDynamo is the store on an emulator, with an engine over it.
 type onDynamo struct {
 	*bench
 	emulator *dynamotest.Process
@@ -40,8 +40,8 @@ type onDynamo struct {
 	bareRate float64 // of the bare loop
 }
 
-// dynamo measures the store on DynamoDB: on the quick emulator, and how fast it
-// is beside the SDK on Amazon's own, too.
+// dynamo measures the store on DynamoDB on the fast emulator. It also compares its speed with
+// the bare SDK on the emulator of Amazon.
 func (b *bench) dynamo() error {
 	if err := b.dynamoOn(dynamotest.Dynoxide, (*onDynamo).live, (*onDynamo).upload, (*onDynamo).reads, (*onDynamo).naive); err != nil {
 		return err
@@ -58,7 +58,8 @@ func (b *bench) dynamoOn(e dynamotest.Emulator, parts ...func(*onDynamo, context
 	fmt.Printf("\non %s\n", e.Name)
 	ctx := context.Background()
 	d := &onDynamo{bench: b, emulator: p, client: dynamotest.Client(p.URL)}
-	// The store's client is as the service makes it; the plain ones use the SDK's.
+	// The store uses the HTTP client of the service. The plain clients use the default of the
+	// SDK.
 	client := dynamodb.New(d.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = dynamo.HTTPClient() })
 	if d.store, err = dynamo.Open(ctx, dynamo.Options{Client: client, Registry: "bench_registry"}); err != nil {
 		return err
@@ -78,9 +79,9 @@ func (b *bench) dynamoOn(e dynamotest.Emulator, parts ...func(*onDynamo, context
 	return nil
 }
 
-// reading makes one of a sensor's.
+// reading returns the next reading of a sensor.
 func (s *sensor) reading(stream string, at time.Time) varve.Reading {
-	s.step()
+	s.advance()
 	tenths := func(v int) varve.Value { return varve.NumberValue(decimal.FromScaled(int64(v), -1)) }
 	return varve.Reading{
 		Series: varve.Series{Tenant: varve.DefaultTenant, Stream: stream, Device: s.name}, Time: at,
@@ -90,8 +91,8 @@ func (s *sensor) reading(stream string, at time.Time) varve.Reading {
 	}
 }
 
-// each calls do for n numbers from several goroutines, and returns how many a
-// second that is, and the processor time of each.
+// each calls do for n numbers from several goroutines. It returns the rate per second, and the
+// processor time of each call.
 func each(n int, do func(i int) error) (rate, cpu float64, err error) {
 	var next atomic.Int64
 	var failed atomic.Value
@@ -113,7 +114,7 @@ func each(n int, do func(i int) error) (rate, cpu float64, err error) {
 	return float64(n) / time.Since(begin).Seconds(), float64((processTime() - before).Microseconds()) / float64(n), nil
 }
 
-// processTime is the processor time of this process.
+// processTime returns the processor time of this process.
 func processTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -141,8 +142,8 @@ func (d *onDynamo) submit(ctx context.Context, readings []varve.Reading) error {
 	return nil
 }
 
-// live measures readings that come one by one, each at a timestamp of its own,
-// and beside it a loop of the SDK's UpdateItem that does nothing else.
+// live measures single readings with distinct timestamps, and for comparison a loop of
+// UpdateItem of the SDK.
 func (d *onDynamo) live(ctx context.Context) error {
 	table := "bench_bare"
 	if err := d.plainTable(ctx, table, types.ScalarAttributeTypeN); err != nil {
@@ -185,7 +186,7 @@ func (d *onDynamo) live(ctx context.Context) error {
 	return nil
 }
 
-// bare writes a reading as a plain item of its timestamp.
+// bare writes a reading as a plain item with its timestamp.
 func (d *onDynamo) bare(ctx context.Context, table string, r varve.Reading) error {
 	number := func(v varve.Value) types.AttributeValue {
 		return &types.AttributeValueMemberN{Value: v.Number().String()}
@@ -204,7 +205,7 @@ func (d *onDynamo) bare(ctx context.Context, table string, r varve.Reading) erro
 	return err
 }
 
-// plainTable makes a table for comparison.
+// plainTable creates a table for comparison.
 func (d *onDynamo) plainTable(ctx context.Context, name string, sortKey types.ScalarAttributeType) error {
 	_, err := d.client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
@@ -220,8 +221,7 @@ func (d *onDynamo) plainTable(ctx context.Context, name string, sortKey types.Sc
 	return err
 }
 
-// upload measures a device that uploads 30 days of minutes at once, in rows of an
-// hour.
+// upload measures a device that uploads 30 days of minutes at once, in rows of an hour.
 func (d *onDynamo) upload(ctx context.Context) error {
 	var rates, cpus []float64
 	before := d.store.Usage()
@@ -250,7 +250,7 @@ func (d *onDynamo) upload(ctx context.Context) error {
 	return nil
 }
 
-// reads measures what questions cost.
+// reads measures the cost of queries.
 func (d *onDynamo) reads(ctx context.Context) error {
 	s := newSensor(1, "day")
 	var readings []varve.Reading
@@ -296,7 +296,7 @@ func drain(ctx context.Context, rows *query.Rows) (n int, err error) {
 	}
 }
 
-// tableOf is the table of a time, written now.
+// tableOf returns the table of an event time and the present month.
 func tableOf(prefix string, at time.Time) grid.Table {
 	month := grid.MonthOf(time.Now())
 	r, _ := grid.DefaultPolicy().Locate(at, month)

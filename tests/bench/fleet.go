@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	many       = 100     // devices whose latest readings are asked for in one call
-	registered = 100_000 // devices that are listed
+	many       = 100     // devices of one call for their latest readings
+	registered = 100_000 // number of listed devices
 	pageOf     = 1000
 )
 
-// fleet measures what is asked about many devices at once.
+// fleet measures queries for many devices at once.
 func (b *bench) fleet() error {
 	if err := b.serve("ndjson", b.latestOfMany); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (b *bench) fleet() error {
 	return b.serve("fleet", b.list)
 }
 
-// serve runs f against a server on a folder, and stops the server.
+// serve runs f against a server for a folder, and stops the server.
 func (b *bench) serve(name string, f func(addr string) error) error {
 	s, err := start(b.binary, b.folder(name))
 	if err != nil {
@@ -37,7 +37,7 @@ func (b *bench) serve(name string, f func(addr string) error) error {
 }
 
 func (b *bench) latestOfMany(addr string) error {
-	var targets []string // all devices, in turns
+	var targets []string // all devices, in turn
 	for from := range devices / many {
 		q := url.Values{}
 		for i := range many {
@@ -47,7 +47,7 @@ func (b *bench) latestOfMany(addr string) error {
 	}
 	var p50s, p99s []float64
 	for range b.rounds {
-		p50, p99, err := ask(addr, 1000, func(i int) string { return targets[i%len(targets)] }, many)
+		p50, p99, err := timeReadings(addr, 1000, func(i int) string { return targets[i%len(targets)] }, many)
 		if err != nil {
 			return err
 		}
@@ -58,10 +58,9 @@ func (b *bench) latestOfMany(addr string) error {
 	return nil
 }
 
-// register registers devices by their readings. A device is written behind its
-// first reading, and when it was last seen behind a later one: a server that is
-// stopped writes what is left of that, so each of the two readings gets a server
-// of its own, and every device is as one that has reported for a while.
+// register registers devices by two readings each. The server records a device after its first
+// reading, and its last-seen time after a later one. A server that stops writes the rest, so
+// each of the two readings has a separate server.
 func (b *bench) register() error {
 	if err := os.RemoveAll(b.folder("fleet")); err != nil {
 		return err
@@ -81,7 +80,7 @@ func (b *bench) register() error {
 	return nil
 }
 
-// readingOfEach makes the bodies of a reading of each device.
+// readingOfEach returns bodies with one reading of each device.
 func readingOfEach(at time.Time) (bodies [][]byte) {
 	var body []byte
 	for i := range registered {
@@ -93,7 +92,7 @@ func readingOfEach(at time.Time) (bodies [][]byte) {
 	return bodies
 }
 
-// listed is what is checked of a page.
+// listed holds the checked parts of a page.
 type listed struct {
 	Devices []struct {
 		Device                string
@@ -104,8 +103,8 @@ type listed struct {
 
 func nameOf(i int) string { return fmt.Sprintf("dev-%06d", i) }
 
-// list measures listing all active devices page by page: the requests, not the
-// check that every device comes once and in its place.
+// list measures the requests for all active devices, page by page. The check of the answers is
+// not measured.
 func (b *bench) list(addr string) error {
 	var all, p50s []float64
 	for range b.rounds {

@@ -15,8 +15,8 @@ const (
 	liveAlone = 5 * time.Second
 )
 
-// lanes measures live writes of one reading, alone and while a backlog of a
-// million readings is uploaded over four connections.
+// lanes measures live writes of one reading, alone and during the upload of a million readings
+// over four connections.
 func (b *bench) lanes() error {
 	var late [][]byte
 	for i := range uploads {
@@ -69,8 +69,8 @@ func (b *bench) lanes() error {
 	return nil
 }
 
-// live writes single readings at a steady rate until ctx ends, and returns the
-// percentiles of how long they took.
+// live writes single readings at a steady rate until ctx ends. It returns percentiles of their
+// latency.
 func (b *bench) live(ctx context.Context, addr string) (p50, p99 float64, err error) {
 	lat := make([][]time.Duration, liveConns)
 	errs := make([]error, liveConns)
@@ -105,7 +105,7 @@ func (b *bench) liveConn(ctx context.Context, addr string, i int) (lat []time.Du
 			return lat, nil
 		case <-tick.C:
 		}
-		dev.step()
+		dev.advance()
 		now := time.Now()
 		body = ndjson(body[:0], dev, now.UnixMilli())
 		if _, err := c.post("application/json", body); err != nil {

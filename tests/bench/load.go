@@ -21,7 +21,7 @@ func (b *bench) load() error {
 	begin := time.Now()
 	var p50s, p99s []float64
 	for range b.rounds {
-		p50, p99, err := ask(s.addr, 2000, b.dayOf, minutes)
+		p50, p99, err := timeReadings(s.addr, 2000, b.dayOf, minutes)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (b *bench) load() error {
 	return s.stop()
 }
 
-// trickle sends 10,000 readings a second, in batches of 100.
+// trickle sends 10,000 readings a second in batches of 100.
 func trickle(ctx context.Context, addr string, at time.Time, sent *atomic.Int64) error {
 	c, err := dial(addr)
 	if err != nil {
@@ -61,7 +61,7 @@ func trickle(ctx context.Context, addr string, at time.Time, sent *atomic.Int64)
 		var body []byte
 		for range 100 {
 			s := fleet[i%devices]
-			s.step()
+			s.advance()
 			body = ndjson(body, s, next+int64(i/devices)*1000)
 			i++
 		}

@@ -14,22 +14,22 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// What every design is given: readings of which some share a timestamp, and a
-// client that gets no answer now and then and sends again.
+// The input of every design: readings that share some timestamps, and a client that retries
+// after a lost answer.
 const (
 	naiveReadings = 5000
-	naiveShared   = 10 // one in so many has the timestamp of the one before
-	naiveRetried  = 20 // one in so many is sent twice
+	naiveShared   = 10 // one of so many has the timestamp of the previous one
+	naiveRetried  = 20 // one of so many is sent twice
 )
 
-// design is a way to keep readings.
+// design is a way to store readings.
 type design struct {
 	name  string
 	table string
 	put   func(ctx context.Context, r *varve.Reading) (units float64, err error)
 }
 
-// naive compares what designs cost, and what they lose or double.
+// naive compares the costs of designs, and their lost or duplicate readings.
 func (d *onDynamo) naive(ctx context.Context) error {
 	s := newSensor(3, "naive")
 	var readings []varve.Reading
@@ -40,7 +40,7 @@ func (d *onDynamo) naive(ctx context.Context) error {
 			at = at.Add(time.Second)
 		}
 		r := s.reading("naive", at)
-		r.Fields = append(r.Fields, varve.Field{Name: "n", Value: varve.IntValue(int64(len(readings)))}) // all differ
+		r.Fields = append(r.Fields, varve.Field{Name: "n", Value: varve.IntValue(int64(len(readings)))}) // all values differ
 		readings = append(readings, r)
 	}
 	for _, name := range []string{"bench_item", "bench_suffix"} {
@@ -71,7 +71,7 @@ func (d *onDynamo) naive(ctx context.Context) error {
 	return nil
 }
 
-// submitTo writes straight into a table.
+// submitTo writes directly to a table.
 func (d *onDynamo) submitTo(ctx context.Context, b store.Batch) error {
 	for i := range b.Readings {
 		b.Readings[i].Arrived = time.Now().Truncate(time.Millisecond)
@@ -91,7 +91,7 @@ func (d *onDynamo) submitTo(ctx context.Context, b store.Batch) error {
 	return nil
 }
 
-// putItem is how the plain designs write.
+// putItem writes a reading in one of the plain designs.
 func (d *onDynamo) putItem(ctx context.Context, table, sk string, r *varve.Reading) (float64, error) {
 	item := map[string]types.AttributeValue{
 		"series": &types.AttributeValueMemberS{Value: r.Series.String()},
@@ -110,7 +110,7 @@ func (d *onDynamo) putItem(ctx context.Context, table, sk string, r *varve.Readi
 	return aws.ToFloat64(out.ConsumedCapacity.CapacityUnits), nil
 }
 
-// try gives a design the readings, and counts what is there then.
+// try writes the readings with a design, and counts the stored ones.
 func (d *onDynamo) try(ctx context.Context, one design, readings []varve.Reading) error {
 	rng := rand.New(rand.NewPCG(7, 8))
 	requests, units := 0.0, 0.0
@@ -124,7 +124,7 @@ func (d *onDynamo) try(ctx context.Context, one design, readings []varve.Reading
 			requests, units = requests+1, units+u
 		}
 	}
-	if after := d.store.Usage(); after != before { // it was Varve's turn
+	if after := d.store.Usage(); after != before { // the design is Varve's
 		requests, units = float64(after.Writes.Requests-before.Writes.Requests), after.Writes.Units-before.Writes.Units
 	}
 	there, distinct, bytes, err := d.count(ctx, one.table)
@@ -136,15 +136,15 @@ func (d *onDynamo) try(ctx context.Context, one design, readings []varve.Reading
 	d.out.line(one.name+": write units", units/n, "a reading")
 	d.out.line(one.name+": bytes, as DynamoDB counts them", bytes/float64(there), "a reading")
 	d.out.line(one.name+": lost to equal timestamps", n-float64(distinct), fmt.Sprintf("of %d", len(readings)))
-	d.out.line(one.name+": there twice after retries", float64(there-distinct), "")
+	d.out.line(one.name+": duplicates after retries", float64(there-distinct), "")
 	return nil
 }
 
-// halfUnitBytes is how much a read of half a unit reads.
+// halfUnitBytes is the size that half a read unit covers.
 const halfUnitBytes = 4 << 10
 
-// count returns how many readings a table holds, how many different ones, and
-// their bytes by what reading them all is billed.
+// count returns the number of readings in a table, of distinct ones, and their bytes according
+// to the billed read units.
 func (d *onDynamo) count(ctx context.Context, table string) (there, distinct int, bytes float64, err error) {
 	seen := map[string]bool{}
 	note := func(av types.AttributeValue) {

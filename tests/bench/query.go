@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// ask measures the time of a request for readings over one connection.
-func ask(addr string, n int, target func(i int) string, want int) (p50, p99 float64, err error) {
+// timeReadings measures the time of a request for readings over one connection.
+func timeReadings(addr string, n int, target func(i int) string, want int) (p50, p99 float64, err error) {
 	return askFor(addr, n, target, `"arrived"`, want)
 }
 
-// askFor measures a request's time over one connection. What is to be so often in
-// each answer.
+// askFor measures the time of a request over one connection. The text what must occur in each
+// answer as often as wanted.
 func askFor(addr string, n int, target func(i int) string, what string, want int) (p50, p99 float64, err error) {
 	c, err := dial(addr)
 	if err != nil {
@@ -27,7 +27,7 @@ func askFor(addr string, n int, target func(i int) string, what string, want int
 		if err != nil {
 			return 0, 0, err
 		}
-		if i >= n/10 { // the first ones warm up
+		if i >= n/10 { // the first requests warm up
 			lat = append(lat, time.Since(t))
 		}
 		if got := bytes.Count(body, []byte(what)); got != want {
@@ -47,8 +47,8 @@ func latestOf(i int) string {
 	return fmt.Sprintf("/v1/streams/bench/devices/dev-%04d/latest", i*37%devices)
 }
 
-// query measures questions to a server that has nothing else to do: first as it
-// is after writing, then after a restart, when all readings are in chunks.
+// query measures queries for an idle server: after writing, and after a restart, when all
+// readings are in chunks.
 func (b *bench) query() error {
 	s, err := start(b.binary, b.folder("ndjson"))
 	if err != nil {
@@ -56,12 +56,12 @@ func (b *bench) query() error {
 	}
 	var day50, day99, last50, last99 []float64
 	for range b.rounds {
-		p50, p99, err := ask(s.addr, 1000, b.dayOf, minutes)
+		p50, p99, err := timeReadings(s.addr, 1000, b.dayOf, minutes)
 		if err != nil {
 			return err
 		}
 		day50, day99 = append(day50, p50), append(day99, p99)
-		if p50, p99, err = ask(s.addr, 5000, latestOf, 1); err != nil {
+		if p50, p99, err = timeReadings(s.addr, 5000, latestOf, 1); err != nil {
 			return err
 		}
 		last50, last99 = append(last50, p50), append(last99, p99)

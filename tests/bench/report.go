@@ -16,7 +16,7 @@ func (*report) line(what string, value float64, unit string) {
 	fmt.Printf("%-72s %12s %s\n", what, figure(value), unit)
 }
 
-// median prints the median of several rounds, and their span.
+// median prints the median of several rounds, and their range.
 func (r *report) median(what string, values []float64, unit string) {
 	slices.Sort(values)
 	r.line(what, values[len(values)/2], fmt.Sprintf("%s  (%s to %s)", unit, figure(values[0]), figure(values[len(values)-1])))
@@ -37,7 +37,7 @@ func figure(v float64) string {
 	}
 }
 
-// processor returns the processor's name.
+// processor returns the name of the processor.
 func processor() string {
 	data, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

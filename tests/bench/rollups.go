@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// yearOf is the device that has a reading an hour for a year.
+// yearOf is a device with one reading per hour for a year.
 const yearOf, yearDays = "year", 365
 
-// rollups measures what roll-ups cost on writes, what counting them costs
-// afterwards, and what they are read in: dirty, and at rest.
+// rollups measures the cost of roll-ups: for writes, for the recount, and for reads of dirty and
+// of recounted hours.
 func (b *bench) rollups() error {
 	bodies := day(ndjson, "", b.end.Add(-24*time.Hour))
 	var rate, cpu [2][]float64
@@ -44,7 +44,7 @@ func (b *bench) rollups() error {
 	return b.readRollups("at rest")
 }
 
-// writeDay writes a day, and a year of one device, into a fresh folder.
+// writeDay writes a day, and a year of one device, into a new folder.
 func (b *bench) writeDay(bodies [][]byte, setting string) (rate, cpu float64, err error) {
 	if err := os.RemoveAll(b.folder("rollups")); err != nil {
 		return 0, 0, err
@@ -62,7 +62,7 @@ func (b *bench) writeDay(bodies [][]byte, setting string) (rate, cpu float64, er
 	var year bytes.Buffer
 	device := newSensor(1, yearOf)
 	for i := range yearDays * 24 {
-		device.step()
+		device.advance()
 		year.Write(ndjson(nil, device, b.end.Add(-time.Duration(i+1)*time.Hour).UnixMilli()))
 	}
 	if _, err = send(s.addr, "application/x-ndjson", [][]byte{year.Bytes()}, 1); err != nil {
@@ -71,7 +71,7 @@ func (b *bench) writeDay(bodies [][]byte, setting string) (rate, cpu float64, er
 	return dayTotal / took.Seconds(), float64(used.Microseconds()) / dayTotal, s.stop()
 }
 
-// count counts all of it, on a clock that is three hours ahead.
+// count recounts all roll-ups with a clock that is three hours ahead.
 func (b *bench) count() error {
 	ahead := func() time.Time { return time.Now().Add(3 * time.Hour) }
 	st, err := local.Open(local.Options{Dir: b.folder("rollups"), Now: ahead})

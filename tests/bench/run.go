@@ -17,11 +17,11 @@ type bench struct {
 	binary string
 	dir    string
 	rounds int
-	end    time.Time // of the day; the backlog ends there too
+	end    time.Time // end of the day and of the backlog
 	out    *report
 }
 
-func run(binary, only, dir string, rounds int) (err error) {
+func runParts(binary, only, dir string, rounds int) (err error) {
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "varve-bench-"); err != nil {
 			return err
@@ -44,8 +44,7 @@ func run(binary, only, dir string, rounds int) (err error) {
 	return nil
 }
 
-// needsData reports whether a part works on the data that ndjson leaves, and it
-// is not there.
+// needsData reports whether a part needs the data of ndjson, and the data is missing.
 func (b *bench) needsData(part string) bool {
 	_, err := os.Stat(b.folder("ndjson"))
 	return err != nil && slices.Contains([]string{"query", "fleet", "load", "disk", "drop"}, part)

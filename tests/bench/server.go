@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// server is the binary, running.
+// server is the running binary.
 type server struct {
 	cmd  *exec.Cmd
 	addr string
@@ -58,7 +58,7 @@ func (s *server) stop() error {
 	return s.cmd.Wait()
 }
 
-// memory returns the resident memory now and at its peak, in MiB.
+// memory returns the current and the peak resident memory in MiB.
 func (s *server) memory() (now, peak int, err error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *server) cpu() time.Duration {
 	return time.Duration(user+sys) * 10 * time.Millisecond
 }
 
-// usage returns the disk blocks that a folder takes, in bytes.
+// usage returns the disk blocks of a folder in bytes.
 func usage(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -99,7 +99,7 @@ func usage(dir string) (bytes int64, err error) {
 		}
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // gone meanwhile
+			return nil // removed meanwhile
 		}
 		if err != nil {
 			return err

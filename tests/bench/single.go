@@ -64,7 +64,7 @@ func (b *bench) device(addr string, i, each int, lat *[]time.Duration) error {
 	dev := newSensor(i, fmt.Sprintf("dev-%04d", i))
 	var body []byte
 	for j := range each {
-		dev.step()
+		dev.advance()
 		body = ndjson(body[:0], dev, b.end.Add(time.Duration(j)*time.Second).UnixMilli()-3600_000)
 		t := time.Now()
 		if _, err := c.post("application/json", body); err != nil {

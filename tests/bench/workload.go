@@ -18,7 +18,7 @@ const (
 	upTotal  = uploads * upEach
 )
 
-// sensor is a device's state: random walks, as sensors make them.
+// sensor is the state of a device: random walks, similar to real sensors.
 type sensor struct {
 	name                      string
 	rng                       *rand.Rand
@@ -30,7 +30,7 @@ func newSensor(i int, name string) *sensor {
 	return &sensor{name: name, rng: rng, temperature: 150 + rng.IntN(100), hum: 300 + rng.IntN(300), battery: 60 + rng.IntN(40)}
 }
 
-func (s *sensor) step() {
+func (s *sensor) advance() {
 	s.temperature += s.rng.IntN(5) - 2
 	s.hum += s.rng.IntN(5) - 2
 	if s.rng.IntN(500) == 0 && s.battery > 1 {
@@ -50,7 +50,7 @@ func abs(v int) int {
 	return v
 }
 
-// form writes one reading.
+// form appends one reading in a format.
 type form func(b []byte, s *sensor, ms int64) []byte
 
 func ndjson(b []byte, s *sensor, ms int64) []byte {
@@ -72,7 +72,7 @@ func csv(b []byte, s *sensor, ms int64) []byte {
 
 const csvHeader = "device,time,temperature,humidity,battery\n"
 
-// day makes the bodies of a day of all devices, minute by minute.
+// day returns the bodies of a day of all devices, minute by minute.
 func day(f form, header string, start time.Time) [][]byte {
 	fleet := make([]*sensor, devices)
 	for i := range fleet {
@@ -87,8 +87,8 @@ func day(f form, header string, start time.Time) [][]byte {
 			if n == 0 {
 				b = append(make([]byte, 0, 600<<10), header...)
 			}
-			s.step()
-			b = f(b, s, ms+int64(i)) // each at its own moment of the minute
+			s.advance()
+			b = f(b, s, ms+int64(i)) // each at a different moment of the minute
 			if n++; n == batchOf {
 				bodies, n = append(bodies, b), 0
 			}
@@ -97,7 +97,7 @@ func day(f form, header string, start time.Time) [][]byte {
 	return bodies
 }
 
-// backlog makes the bodies of one device that uploads 30 days.
+// backlog returns the bodies of one device that uploads 30 days.
 func backlog(f form, header string, i int, end time.Time) [][]byte {
 	s := newSensor(i, fmt.Sprintf("late-%02d", i))
 	var bodies [][]byte
@@ -108,7 +108,7 @@ func backlog(f form, header string, i int, end time.Time) [][]byte {
 		if n == 0 {
 			b = append(make([]byte, 0, 600<<10), header...)
 		}
-		s.step()
+		s.advance()
 		b = f(b, s, start.Add(time.Duration(m)*time.Minute).UnixMilli())
 		if n++; n == batchOf || m == upEach-1 {
 			bodies, n = append(bodies, b), 0

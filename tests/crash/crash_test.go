@@ -16,11 +16,11 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// retentionDays is how long the service under test keeps readings.
+// retentionDays is the retention of the service under test.
 const retentionDays = 40
 
-// configuration drops tables soon, so that readings, tables and months come and
-// go many times over in one test.
+// configuration drops tables soon, so that readings, tables and months begin and end many times
+// in one test.
 const configuration = `
 store: {memory: 256KiB, min_free: 0}
 tables: {future: 48h}
@@ -29,16 +29,16 @@ classes: {default: {retention: 40d}}
 log: {level: warn}
 `
 
-// sent is one reading that was submitted.
+// sent is a submitted reading.
 type sent struct {
 	reading varve.Reading
 	acked   bool
-	first   time.Time // earliest that it can have arrived
-	last    time.Time // latest that it can have arrived, once it is acked
+	first   time.Time // earliest possible arrival
+	last    time.Time // latest possible arrival, once it is acknowledged
 }
 
-// world is what the writers know. The clock only moves between lives of the
-// server and when it is told to.
+// world is the knowledge of the writers. The clock moves only between lives of the server and on
+// request.
 type world struct {
 	clockFile string
 	mu        sync.Mutex
@@ -54,7 +54,7 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.ahead)
 }
 
-// advance moves the server's clock on.
+// advance advances the server's clock.
 func (w *world) advance(t *testing.T, by time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,14 +72,13 @@ func key(r *varve.Reading) string {
 	return fmt.Sprintf("%s %d %s", r.Device, r.Time.UnixNano(), r.ID)
 }
 
-// batch makes readings: live ones, and late ones of up to a year ago. Some have
-// been sent before.
+// batch returns new readings: live ones and up to a year late ones. Some are resent.
 func (w *world) batch(rng *rand.Rand) []varve.Reading {
 	now := w.now()
 	var batch []varve.Reading
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, s := range w.readings { // in no order, as it happens
+	for _, s := range w.readings { // in random order
 		if len(batch) == 3 {
 			break
 		}
@@ -111,7 +110,7 @@ func (w *world) write(ctx context.Context, c *client.Client, seed uint64) {
 		batch := w.batch(rng)
 		answer, err := c.WriteReadings(ctx, "crash", batch)
 		if err != nil {
-			// The batch may be stored or not. A busy server answers so, too.
+			// The batch may be stored or not. A busy server gives this answer, too.
 			if answered(err) {
 				continue
 			}
@@ -135,7 +134,7 @@ func (w *world) write(ctx context.Context, c *client.Client, seed uint64) {
 	}
 }
 
-// rotate runs the rotator and moves the clock on, until the server is gone.
+// rotate runs the rotator and advances the clock until the server ends.
 func (w *world) rotate(ctx context.Context, t *testing.T, c *client.Client, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		w.advance(t, time.Duration(rng.Int64N(int64(36*time.Hour))))
@@ -145,12 +144,12 @@ func (w *world) rotate(ctx context.Context, t *testing.T, c *client.Client, rng 
 	}
 }
 
-// answered reports whether an error is the answer of a server that runs.
+// answered reports whether an error is the answer of a running server.
 func answered(err error) bool { return errors.As(err, new(*varve.Error)) }
 
-// TestKill: whatever was acknowledged and has not expired is there after every
-// kill, once, as it was sent.
-func TestKill(t *testing.T) {
+// TestKill_KeepsAcknowledgedReadings checks that every acknowledged reading that has not expired
+// exists after every kill, once and unchanged.
+func TestKill_KeepsAcknowledgedReadings(t *testing.T) {
 	kills := killsOr(200, 15)
 	end := soakEnd()
 	dir := t.TempDir()
@@ -178,18 +177,18 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// lifeReadings bounds the new readings that are acknowledged before a kill. A
-// life is measured in them and not in time: a slow machine does the same work.
+// lifeReadings limits the new readings that are acknowledged before a kill. It measures a life
+// independent of time, so that a slow machine does the same work.
 const lifeReadings = 600
 
-// acknowledged returns the number of different readings acknowledged so far.
+// acknowledged returns the number of distinct acknowledged readings so far.
 func (w *world) acknowledged() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.acked
 }
 
-// life starts the server, checks what it has kept, loads it, and kills it.
+// life starts the server, checks its data, loads it, and kills it.
 func (w *world) life(t *testing.T, binary, dir string, rng *rand.Rand, n uint64) {
 	s, err := varvetest.Start(t.Context(), binary, dir)
 	if err != nil {
@@ -202,7 +201,7 @@ func (w *world) life(t *testing.T, binary, dir string, rng *rand.Rand, n uint64)
 		return
 	}
 	w.check(t, c)
-	// Drawn before rotate draws, too.
+	// This number is drawn before rotate draws its numbers.
 	target := w.acknowledged() + rng.IntN(lifeReadings)
 	pause := time.Duration(rng.IntN(20)) * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
@@ -214,7 +213,7 @@ func (w *world) life(t *testing.T, binary, dir string, rng *rand.Rand, n uint64)
 	if !varvetest.Eventually(func() bool { return w.acknowledged() >= target }) {
 		t.Errorf("%d readings are acknowledged after a long wait, want %d", w.acknowledged(), target)
 	}
-	// The kill falls anywhere between two acknowledgements.
+	// The kill happens anywhere between two acknowledgments.
 	timer := time.NewTimer(pause)
 	<-timer.C
 	if err := s.Kill(); err != nil {
@@ -224,7 +223,7 @@ func (w *world) life(t *testing.T, binary, dir string, rng *rand.Rand, n uint64)
 	wg.Wait()
 }
 
-// check reads everything back.
+// check reads all data and compares it.
 func (w *world) check(t *testing.T, c *client.Client) {
 	found := map[string]bool{}
 	for d := range 8 {
@@ -259,14 +258,14 @@ func (w *world) checkReading(t *testing.T, r *varve.Reading, found map[string]bo
 	if fmt.Sprint(r.Fields) != fmt.Sprint(s.reading.Fields) {
 		t.Errorf("%s has fields %v, and was sent with %v", k, r.Fields, s.reading.Fields)
 	}
-	// If it was sent again after the turn of a month, the later arrival may show
-	// once the first copy has expired, and not before.
+	// If the reading was resent in the next month, the later arrival may appear once the first
+	// copy has expired, but not before.
 	if s.acked && r.Arrived.After(s.last.Add(time.Second)) && w.now().Before(s.expires()) {
 		t.Errorf("%s arrived at %s, and was acknowledged at %s", k, r.Arrived, s.last)
 	}
 }
 
-// expires is when the reading may be gone at the earliest.
+// expires returns the earliest time at which the reading may be missing.
 func (s *sent) expires() time.Time {
 	from := s.first
 	if s.reading.Time.After(from) {
@@ -275,7 +274,7 @@ func (s *sent) expires() time.Time {
 	return from.Add(retentionDays * 24 * time.Hour)
 }
 
-// checkMissing looks for what must be there, and forgets what has expired.
+// checkMissing checks that no live reading is missing, and forgets expired ones.
 func (w *world) checkMissing(t *testing.T, found map[string]bool) {
 	now := w.now()
 	for k, s := range w.readings {

@@ -1,3 +1,3 @@
-// Package crash kills the real program, again and again, while it is written to
-// and while its tables are rotated.
+// Package crash kills the real program repeatedly, while readings are written and tables are
+// rotated.
 package crash

@@ -11,8 +11,8 @@ var (
 	withinFlag = flag.Duration("within", 0, "time after which no further kill begins; 0 means no limit")
 )
 
-// killsOr returns the number of kills of a test: of -kills, or usual, or short
-// with -short.
+// killsOr returns the number of kills in a test: the value of -kills, or usual, or short with
+// -short.
 func killsOr(usual, short int) int {
 	switch {
 	case *killsFlag > 0:

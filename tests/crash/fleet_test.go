@@ -15,23 +15,23 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// fleet is several servers on one DynamoDB, each with a clock of its own.
+// fleet is a cluster: several servers on one DynamoDB, with different clocks.
 type fleet struct {
 	binary  string
 	members []*member
 	watch   leaseWatch
-	reads   atomic.Int64 // whole reads of one server that came to their end
+	reads   atomic.Int64 // complete reads of one server
 
 	mu       sync.Mutex
 	readings map[string]*sent
-	acked    int // different readings that were acknowledged
+	acked    int // distinct acknowledged readings
 }
 
-// member is one of the servers, in whatever life.
+// member is one of the servers, over all of its lives.
 type member struct {
 	dir      string
 	skew     time.Duration
-	endpoint string // its own way to DynamoDB
+	endpoint string // address of its proxy to DynamoDB
 
 	mu     sync.Mutex
 	server *varvetest.Server
@@ -49,7 +49,7 @@ func (m *member) setClock(t *testing.T, ahead time.Duration) {
 	}
 }
 
-// start starts the server. If it fails, the life before stays the current one.
+// start starts the server. If it fails, the previous life stays current.
 func (m *member) start(ctx context.Context, binary string) error {
 	s, err := varvetest.Start(ctx, binary, m.dir, "--store", "dynamodb", "--set", "store.endpoint="+m.endpoint,
 		"--set", "log.level=warn", "--set", "streams.crash.row_window=1s")
@@ -72,16 +72,16 @@ func (m *member) get() (*varvetest.Server, *client.Client) {
 	return m.server, m.client
 }
 
-// Work that is done before a kill, so that a slow machine does the same as a
-// fast one.
+// Amounts of work before a kill. They are independent of time, so that a slow machine does the
+// same work.
 const (
-	readingsPerKill = 60               // different readings that are acknowledged
-	leasesTaken     = 10               // before the first kill: later, a dead holder keeps it
-	fleetDeadline   = 20 * time.Minute // and -within
+	readingsPerKill = 60               // distinct acknowledged readings
+	leasesTaken     = 10               // before the first kill, because a dead holder delays later ones
+	fleetDeadline   = 20 * time.Minute // in addition to -within
 )
 
-// killSome kills a server, starts it again, and goes on to the next one when
-// enough was done. It stops all writers by giveUp if a server does not start.
+// killSome kills and restarts one server after another, each after enough work. It stops all
+// writers with giveUp if a server does not start.
 func (f *fleet) killSome(ctx context.Context, t *testing.T, kills int, giveUp context.CancelFunc) (done int) {
 	end := soakEnd()
 	enough := func() bool { return f.watch.times() >= leasesTaken }
@@ -109,9 +109,9 @@ func (f *fleet) killSome(ctx context.Context, t *testing.T, kills int, giveUp co
 	return done
 }
 
-// work waits until readings were acknowledged, one server was read to the end,
-// and also is true, and then for some readings more: a kill falls anywhere in a
-// read. It reports whether that happened before ctx ended.
+// work waits until readings were acknowledged, one server was read to the end, and also returns
+// true. Then it waits for some further readings, so that a kill may happen within a read. It
+// returns false if ctx ends first.
 func (f *fleet) work(ctx context.Context, t *testing.T, also func() bool) bool {
 	t.Helper()
 	firstAcked, firstReads := f.counts()
@@ -127,7 +127,7 @@ func (f *fleet) work(ctx context.Context, t *testing.T, also func() bool) bool {
 	})
 }
 
-// await waits until done is true, and reports whether it was before ctx ended.
+// await waits until done returns true. It returns false if ctx ends first.
 func (f *fleet) await(ctx context.Context, t *testing.T, done func() bool) bool {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -147,7 +147,7 @@ func (f *fleet) await(ctx context.Context, t *testing.T, done func() bool) bool 
 	return false
 }
 
-// counts returns the readings acknowledged and the whole reads so far.
+// counts returns the number of acknowledged readings and of complete reads so far.
 func (f *fleet) counts() (acked int, reads int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -26,23 +26,23 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// turnOfMonth is when the middle one of the clocks begins.
+// turnOfMonth is the initial time of the middle clock.
 var turnOfMonth = time.Date(2026, 11, 30, 23, 59, 50, 0, time.UTC)
 
-// leaseWatch sees the rotator's lease change hands, and who makes and drops
+// leaseWatch observes the holders of the rotator's lease, and the servers that create and drop
 // tables.
 type leaseWatch struct {
-	order sync.Mutex // held while a change of the lease is carried out, so that put sees them in that order
+	order sync.Mutex // held during a change of the lease, so that put receives the changes in their order
 
 	mu       sync.Mutex
-	holder   int // whose lease it is; -1: nobody's
+	holder   int // server that holds the lease; -1 if none does
 	killed   map[int]bool
 	token    string
-	taken    int // how often
+	taken    int // number of changes of the holder
 	mistakes []string
 }
 
-// leaseItem is what matters of the lease in a PutItem.
+// leaseItem holds the relevant parts of the lease in a PutItem.
 type leaseItem struct {
 	Item struct {
 		PK     struct{ S string }
@@ -52,13 +52,13 @@ type leaseItem struct {
 	}
 }
 
-// parseLease returns the lease in a PutItem, if that changes the rotator's lease.
+// parseLease returns the lease in a PutItem, if the request changes the rotator's lease.
 func parseLease(body []byte) (it leaseItem, ok bool) {
 	err := json.Unmarshal(body, &it)
 	return it, err == nil && it.Item.PK.S == "LEASE" && it.Item.SK.S == "rotator"
 }
 
-// put records a change of the lease that one of the servers sent and that succeeded.
+// put records a successful change of the lease by one of the servers.
 func (w *leaseWatch) put(who int, it leaseItem) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,22 +79,21 @@ func (w *leaseWatch) put(who int, it leaseItem) {
 	}
 }
 
-// times returns how often the lease was taken.
+// times returns the number of changes of the holder.
 func (w *leaseWatch) times() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.taken
 }
 
-// died takes note of a kill: what the server held, anybody may take over in
-// time.
+// died records a kill. Any server may take over the lease of the killed one after its end.
 func (w *leaseWatch) died(who int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.killed[who] = true
 }
 
-// proxy is a way to DynamoDB on which one server's lease is watched.
+// proxy returns the address of a proxy to DynamoDB that observes the lease of one server.
 func (w *leaseWatch) proxy(t *testing.T, who int, to string) string {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -115,7 +114,7 @@ func (w *leaseWatch) proxy(t *testing.T, who int, to string) string {
 			return // the server was killed meanwhile
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		// What was sent is carried out, whether the server lives on or not.
+		// The request is carried out even if the server is killed.
 		r = r.WithContext(context.WithoutCancel(r.Context()))
 		it, ok := parseLease(body)
 		if !ok {
@@ -125,7 +124,7 @@ func (w *leaseWatch) proxy(t *testing.T, who int, to string) string {
 		w.order.Lock()
 		defer w.order.Unlock()
 		status := &statusWriter{ResponseWriter: rw}
-		defer func() { // also if the answer cannot be sent, as the server was killed
+		defer func() { // also if the answer cannot be sent to a killed server
 			if status.code == http.StatusOK {
 				w.put(who, it)
 			}
@@ -146,11 +145,11 @@ func (s *statusWriter) WriteHeader(code int) {
 	s.ResponseWriter.WriteHeader(code)
 }
 
-// TestManyProcesses: three servers write to the same rows of one DynamoDB while
-// all are told to rotate, their clocks differ by ten minutes around the turn of a
-// month, and one after the other is killed. What was acknowledged is seen by
-// each of them from then on, whole and once; and one rotates at a time.
-func TestManyProcesses(t *testing.T) {
+// TestManyProcesses_AgreeOnReadings runs three servers that write to the same rows of one
+// DynamoDB. All rotate, their clocks differ by ten minutes around the turn of a month, and each
+// is killed in turn. Every server returns each acknowledged reading unchanged and once, and one
+// rotates at a time.
+func TestManyProcesses_AgreeOnReadings(t *testing.T) {
 	kills := killsOr(12, 2)
 	dir := t.TempDir()
 	binary, err := varvetest.Build(t.Context(), dir, "clock")
@@ -171,7 +170,7 @@ func TestManyProcesses(t *testing.T) {
 		}
 		f.members = append(f.members, m)
 	}
-	// Writers end their last batch when ctx is done, and give it up when live is.
+	// Writers finish their last batch when ctx is done, and cancel it when live is done.
 	live, giveUp := context.WithTimeout(t.Context(), fleetDeadline+*withinFlag)
 	defer giveUp()
 	ctx, cancel := context.WithCancel(live)
@@ -193,8 +192,8 @@ func TestManyProcesses(t *testing.T) {
 	t.Logf("%d kills, %d readings acknowledged, %d whole reads, the lease was taken %d times", done, f.acked, f.reads.Load(), f.watch.times())
 }
 
-// write sends batches to a server, and what it does not acknowledge to another
-// one, until that does, or live ends.
+// write sends batches to a server. It sends unacknowledged batches to another server until one
+// acknowledges them or live ends.
 func (f *fleet) write(ctx, live context.Context, t *testing.T, who int, seed uint64) {
 	rng := rand.New(rand.NewPCG(uint64(who), seed))
 	for ctx.Err() == nil {
@@ -227,12 +226,12 @@ func (f *fleet) write(ctx, live context.Context, t *testing.T, who int, seed uin
 	}
 }
 
-// batch makes readings of three devices in a few seconds before the turn of the
-// month, many at one timestamp, and takes some that were sent before.
+// batch returns readings of three devices in a few seconds before the turn of the month, many at
+// one timestamp. Some are resent.
 func (f *fleet) batch(rng *rand.Rand) (batch []varve.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range f.readings { // in no order, as it happens
+	for _, s := range f.readings { // in random order
 		if len(batch) == 2 {
 			break
 		}
@@ -253,15 +252,15 @@ func (f *fleet) batch(rng *rand.Rand) (batch []varve.Reading) {
 	return batch
 }
 
-// rotate tells a server to rotate, over and over.
+// rotate requests rotations from a server continuously.
 func (f *fleet) rotate(ctx context.Context, who int) {
 	for ctx.Err() == nil {
 		_, c := f.members[who].get()
-		_, _ = c.Apply(ctx) // another rotates, or it was killed
+		_, _ = c.Apply(ctx) // another server rotates, or this one was killed
 	}
 }
 
-// acknowledged returns what has been so far.
+// acknowledged returns the keys of acknowledged readings so far.
 func (f *fleet) acknowledged() map[string]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -274,14 +273,14 @@ func (f *fleet) acknowledged() map[string]bool {
 	return acked
 }
 
-// read asks the servers in turn for everything that was acknowledged before.
+// read reads all acknowledged readings from each server in turn.
 func (f *fleet) read(ctx context.Context, t *testing.T) {
 	for who := 0; ctx.Err() == nil; who = (who + 1) % len(f.members) {
 		acked := f.acknowledged()
 		_, c := f.members[who].get()
 		found, err := f.all(ctx, t, c)
 		if err != nil {
-			continue // it was killed
+			continue // the server was killed
 		}
 		f.reads.Add(1)
 		for k := range acked {
@@ -293,7 +292,7 @@ func (f *fleet) read(ctx context.Context, t *testing.T) {
 	}
 }
 
-// all reads everything from one server.
+// all reads all readings from one server.
 func (f *fleet) all(ctx context.Context, t *testing.T, c *client.Client) (map[string]bool, error) {
 	found := map[string]bool{}
 	for d := range 3 {
@@ -317,8 +316,8 @@ func (f *fleet) all(ctx context.Context, t *testing.T, c *client.Client) (map[st
 	return found, nil
 }
 
-// settle checks what is there in the end, with all servers at rest; and that
-// each of them can rotate, once the lease of one that was killed is over.
+// settle checks the final data while all servers are idle. Each of them can rotate after the
+// lease of a killed one has ended.
 func (f *fleet) settle(t *testing.T, ahead time.Duration) {
 	acked := f.acknowledged()
 	for who, m := range f.members {

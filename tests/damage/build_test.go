@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// The stores are made by a process of their own, which is killed when all is
-// acknowledged: what is damaged is what a kill leaves.
+// A separate process creates the stores and is killed when all data is acknowledged. So the
+// damaged files are the files that a kill leaves.
 const (
 	buildWorld = "VARVE_DAMAGE_WORLD"
 	buildDir   = "VARVE_DAMAGE_DIR"
 )
 
-// TestMain builds a world instead of running tests if it is asked to.
+// TestMain builds a world instead of running tests if the environment requests it.
 func TestMain(m *testing.M) {
 	if name := os.Getenv(buildWorld); name != "" {
 		if err := build(name, os.Getenv(buildDir)); err != nil {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// build fills a store, says so, and waits for its end.
+// build fills a store, reports it, and waits for its end.
 func build(name, dir string) error {
 	for _, w := range worlds() {
 		if w.name != name {
@@ -67,7 +67,7 @@ func made(t *testing.T, w *world) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = in.Close() }() // the process is gone by then
+	defer func() { _ = in.Close() }() // the process has ended by then
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

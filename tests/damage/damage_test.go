@@ -27,11 +27,10 @@ var (
 
 func isDamaged(err error) bool { return errors.Is(err, store.ErrDamaged) }
 
-// TestDamage promises that damage of any file of a store is contained, found and
-// repaired: no process ends, no wrong value is served, nothing is missing
-// without a word, verify finds it, and repair leaves a store that verifies and
-// lacks nothing but what was named.
-func TestDamage(t *testing.T) {
+// TestDamage_IsContainedFoundAndRepaired damages files of stores at random. No process ends, no
+// wrong value is served, and no data is silently missing. Verify finds the damage. After a
+// repair, the store verifies and lacks only reported data.
+func TestDamage_IsContainedFoundAndRepaired(t *testing.T) {
 	n := *cases
 	switch {
 	case n > 0:
@@ -45,7 +44,7 @@ func TestDamage(t *testing.T) {
 	for i := range list {
 		w := &list[i]
 		dir := made(t, w)
-		// Each world has its share of the time.
+		// Each world has a share of the time.
 		share := *within * time.Duration(i+1) / time.Duration(len(list))
 		t.Run(w.name, func(t *testing.T) {
 			for seed := range n / len(list) {
@@ -60,7 +59,7 @@ func TestDamage(t *testing.T) {
 	t.Logf("%d damages of %d were tried", done, n)
 }
 
-// damageOnce damages one file of a copy of the store.
+// damageOnce damages one file in a copy of the store.
 func (w *world) damageOnce(t *testing.T, from string, seed uint64) {
 	hash := fnv.New64()
 	_, _ = hash.Write([]byte(w.name)) // never fails
@@ -84,8 +83,8 @@ func (w *world) damageOnce(t *testing.T, from string, seed uint64) {
 	w.repair(t, dir, len(found) > 0)
 }
 
-// serve opens a damaged store and compares what it serves. It reports whether
-// anything was refused, or the start was.
+// serve opens a damaged store and compares its data. It reports whether the start or any data
+// was refused.
 func (w *world) serve(t *testing.T, dir string) (harmed bool) {
 	t.Helper()
 	var recovery local.Recovery
@@ -107,7 +106,7 @@ func (w *world) serve(t *testing.T, dir string) (harmed bool) {
 	return refused > 0
 }
 
-// repair repairs a damaged store, and compares what is left.
+// repair repairs a damaged store and compares the remaining data.
 func (w *world) repair(t *testing.T, dir string, needed bool) {
 	t.Helper()
 	var losses []local.Loss
@@ -163,13 +162,13 @@ func (w *world) repair(t *testing.T, dir string, needed bool) {
 	}
 }
 
-// names reports whether a loss names a reading.
+// names reports whether a loss includes a reading.
 func names(l *local.Loss, w *world, r *varve.Reading) bool {
 	if l.Items || l.Catalog {
 		return false
 	}
 	if l.Table == "" {
-		return true // of the journal: of which series is not known
+		return true // a loss of the journal, with unknown series
 	}
 	at := slices.IndexFunc(w.tables, func(t grid.Table) bool { return t.Contains(r.Time) })
 	inTable := at >= 0 && w.tables[at].Name() == l.Table
@@ -178,7 +177,7 @@ func names(l *local.Loss, w *world, r *varve.Reading) bool {
 	return inTable && after && before
 }
 
-// verify returns what a verification finds in a folder.
+// verify returns the findings of a verification.
 func verify(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	err := local.CheckFolder(t.Context(), dir, 0, func(p local.Problem) { found = append(found, fmt.Sprintf("%s: %v", p.File, p.Err)) })
@@ -188,7 +187,7 @@ func verify(t *testing.T, dir string) (found []string) {
 	return found
 }
 
-// sum returns a checksum over the names and the contents of a folder.
+// sum returns a checksum of the names and contents of a folder.
 func sum(t *testing.T, dir string) uint64 {
 	t.Helper()
 	hash := fnv.New64a()

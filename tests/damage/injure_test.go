@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// injury is one change of a store's files.
+// injury is one change to a store's files.
 type injury struct {
 	kind string
 	file string // relative to the store's folder
@@ -18,11 +18,11 @@ type injury struct {
 
 func (i injury) String() string { return fmt.Sprintf("%s %s (%s)", i.kind, i.file, i.what) }
 
-// injuries are the ways to damage a file, with how often each is drawn.
+// injuries lists the kinds of damage, in the ratio of their frequency.
 var injuries = []string{"flip", "flip", "flip", "flip", "truncate", "delete", "zero", "swap"}
 
-// injure damages one file of a store at random. Files that hold nothing, as the
-// lock, are left alone.
+// injure damages one file of a store at random. It skips files without contents, such as the
+// lock.
 func injure(t *testing.T, rng *rand.Rand, dir string) injury {
 	t.Helper()
 	names := files(t, dir)
@@ -76,7 +76,7 @@ func swap(t *testing.T, a, b string) {
 	}
 }
 
-// files lists the files of a store that hold something.
+// files returns the files of a store that have contents.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

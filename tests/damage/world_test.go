@@ -20,16 +20,16 @@ type world struct {
 	name     string
 	tables   []grid.Table
 	devices  int
-	each     int // readings of a device in a table
+	each     int // readings of each device in a table
 	items    int
 	text     int  // bytes of the text in each reading
-	closed   bool // the store was closed in order, and not killed
+	closed   bool // the store was closed, not killed
 	memtable int64
 
-	made map[[2]int][]varve.Reading // by table and device, as they are compared often
+	made map[[2]int][]varve.Reading // cache by table and device, because comparisons are frequent
 }
 
-// worlds are the stores that are damaged.
+// worlds returns the stores to be damaged.
 func worlds() []world {
 	return []world{
 		{name: "small", tables: tables(2), devices: 4, each: 40, items: 40, memtable: 1 << 20},
@@ -62,8 +62,8 @@ func (w *world) series(device int) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: fmt.Sprintf("device-%03d", device)}
 }
 
-// readings returns those of a device in a table, a minute apart. They must not be
-// changed.
+// readings returns the readings of a device in a table, one per minute. The caller must not
+// change them.
 func (w *world) readings(table, device int) []varve.Reading {
 	if list, ok := w.made[[2]int{table, device}]; ok {
 		return list
@@ -99,7 +99,7 @@ func (w *world) makeReadings(table, device int) []varve.Reading {
 	return list
 }
 
-// item returns the i-th item. Its partitions are those of keys, devices, rules.
+// item returns the i-th item, in a partition of keys, devices or rules.
 func (w *world) item(i int) store.Item {
 	kind := [...]string{"KEY", "DEVICE", "RULE"}[i%3]
 	it := store.Item{
@@ -112,8 +112,8 @@ func (w *world) item(i int) store.Item {
 	return it
 }
 
-// fill writes the world's content. Items come among the readings, so that both
-// are in every part of the store.
+// fill writes the content of the world. Items are mixed with readings, so that every part of the
+// store has both.
 func (w *world) fill(s *local.Store) error {
 	ctx := context.Background()
 	for _, t := range w.tables {
@@ -144,9 +144,8 @@ func (w *world) fill(s *local.Store) error {
 	return nil
 }
 
-// compare reads all that the world has and fails the test on a wrong value or
-// on one that is missing although no damage was reported. Missing readings and
-// items are returned if lossy.
+// compare reads all data of the world. It fails the test for a wrong value, and for a missing
+// one without reported damage. If lossy is set, it returns missing readings and items instead.
 func (w *world) compare(t *testing.T, s *local.Store, lossy bool) (refused int, missing []varve.Reading, lost []store.Key) {
 	t.Helper()
 	for i := range w.tables {
@@ -163,7 +162,7 @@ func (w *world) compare(t *testing.T, s *local.Store, lossy bool) (refused int, 
 func (w *world) compareSeries(t *testing.T, s *local.Store, table, device int, lossy bool) (refused int, missing []varve.Reading) {
 	t.Helper()
 	want := w.readings(table, device)
-	// Day by day, as a damaged block refuses only the windows that it lies in.
+	// Day by day, because a damaged block refuses only the windows that touch it.
 	span := w.tables[table].Window()
 	for from := span.From; from.Before(span.To); from = from.Add(24 * time.Hour) {
 		window := varve.Window{From: from, To: from.Add(24 * time.Hour)}

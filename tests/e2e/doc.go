@@ -1,3 +1,2 @@
-// Package e2e drives the real program by scripts, which can be read as
-// examples of how it is used.
+// Package e2e tests the real program with scripts, which also serve as examples.
 package e2e

@@ -13,9 +13,8 @@ const dataModel = "../../docs/data-model.md"
 
 var vector = regexp.MustCompile("(?m)^\\| `(\\{.*\\})` \\| (\\S+) \\|$")
 
-// TestDocumentedIDs: the ids that the documentation gives are those that
-// readings get.
-func TestDocumentedIDs(t *testing.T) {
+// TestDocs_ListCorrectIDs compares the ids in the documentation with the ids of readings.
+func TestDocs_ListCorrectIDs(t *testing.T) {
 	text, err := os.ReadFile(dataModel)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +46,7 @@ func TestDocumentedIDs(t *testing.T) {
 	}
 }
 
-// call makes a request and returns the answer's body.
+// call sends a request and returns the body of the answer.
 func call(t *testing.T, method, url, body string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

@@ -9,9 +9,9 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// TestDoctor_FindsDamage: the doctor finds a truncated file, a missing catalog copy
-// and a missing segment at once, damaged blocks if asked to verify, and damage that
-// a server has recorded. It changes nothing.
+// TestDoctor_FindsDamage checks that the doctor finds a truncated file, a missing copy of the
+// catalog and a missing segment at once. It finds damaged blocks during a verification, and
+// damage that a server has recorded. It changes nothing.
 func TestDoctor_FindsDamage(t *testing.T) {
 	whole := counted(t, hourly{})
 	doctor := func(dir, want string, code int, args ...string) {

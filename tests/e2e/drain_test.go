@@ -8,10 +8,9 @@ import (
 	"testing"
 )
 
-// TestDrain: a request that is under way when the server is asked to end gets
-// its answer; then the server ends with exit code 0, and what it said is stored
-// is there when it starts again.
-func TestDrain(t *testing.T) {
+// TestDrain_FinishesRunningRequest checks that a request gets its answer after SIGTERM. Then the
+// server ends with exit code 0, and its acknowledged readings exist after a restart.
+func TestDrain_FinishesRunningRequest(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir)
 	body, pipe := io.Pipe()
@@ -20,7 +19,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
-	req.Header.Set("Expect", "100-continue") // the body goes when the server asks for it: the request is under way then
+	req.Header.Set("Expect", "100-continue") // the client sends the body when the server requests it, so the request runs by then
 	type answer struct {
 		status int
 		text   string
@@ -65,9 +64,9 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainBounded: a request that does not end does not keep the server, and
-// nothing of it that was stored before is lost.
-func TestDrainBounded(t *testing.T) {
+// TestDrain_IsBounded checks that an endless request does not keep the server running, and that
+// its stored readings are kept.
+func TestDrain_IsBounded(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, "--set", "server.drain=1s")
 	body, pipe := io.Pipe()

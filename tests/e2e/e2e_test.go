@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite what scripts expect of cmp")
 var binary string
 
 func TestMain(m *testing.M) {
-	os.Exit(buildAndRun(m)) //nolint:forbidigo // what a TestMain must do
+	os.Exit(buildAndRun(m)) //nolint:forbidigo // as every TestMain must
 }
 
 func buildAndRun(m *testing.M) int {
@@ -30,8 +30,8 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	// The clock's file is looked for in the folder that the program runs in:
-	// each script has its own.
+	// The program looks for the file of its clock in its working folder, which differs for each
+	// script.
 	binary, err = varvetest.Build(context.Background(), dir, clockFile)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -51,9 +51,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// TestScriptsOnDynamoDB runs those scripts on DynamoDB's emulators that say
-// nothing of folders, and nothing of what only the embedded store counts; and
-// those that are about DynamoDB.
+// TestScriptsOnDynamoDB runs scripts on emulators of DynamoDB: the scripts about DynamoDB, and
+// all scripts that do not depend on folders or on counts of the embedded store.
 func TestScriptsOnDynamoDB(t *testing.T) {
 	emulators := []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.Local}
 	if testing.Short() {
@@ -64,7 +63,7 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 			url := e.Start(t)
 			var scripts atomic.Int64
 			p := params(func(env *testscript.Env) []string {
-				// Each script has tables of its own.
+				// Each script has separate tables.
 				prefix := fmt.Sprintf("e2e%d", scripts.Add(1))
 				env.Setenv("PREFIX", prefix)
 				// For commands that open the store themselves.
@@ -85,8 +84,8 @@ func TestScriptsOnDynamoDB(t *testing.T) {
 	}
 }
 
-// params are those of scripts whose servers get the arguments that extra gives
-// for each script. $PREFIX is the tables' prefix.
+// params returns the parameters of scripts. The function extra returns the arguments of a
+// script's servers. $PREFIX is the prefix of its tables.
 func params(extra func(*testscript.Env) []string) testscript.Params {
 	return testscript.Params{
 		UpdateScripts:       *update,

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestExamples runs docs/examples, each twice on one server, and compares what
-// they print with the files beside them.
-func TestExamples(t *testing.T) {
+// TestExamples_PrintDocumentedOutput runs each script of docs/examples twice on one server, and
+// compares the output with the file beside it.
+func TestExamples_PrintDocumentedOutput(t *testing.T) {
 	scripts, err := filepath.Glob("../../docs/examples/*.sh")
 	if err != nil || len(scripts) != 4 {
 		t.Fatalf("%d examples, %v", len(scripts), err)
@@ -42,7 +42,7 @@ func TestExamples(t *testing.T) {
 func compareOutput(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil { //nolint:gosec // anybody may read it
+		if err := os.WriteFile(file, got, 0o644); err != nil { //nolint:gosec // readable by everyone
 			t.Fatal(err)
 		}
 	}

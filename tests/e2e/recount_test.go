@@ -21,7 +21,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// hourly is the readings of a fleet, by device and hour.
+// hourly holds the readings of several devices, by device and hour.
 type hourly map[string]map[time.Time][]int
 
 const recountDevices, recountDays = 6, 20
@@ -55,8 +55,8 @@ func (h hourly) write(t *testing.T, e *engine.Engine) {
 	}
 }
 
-// lines returns the roll-ups of a device as varve rollups prints them, up to the
-// columns of the mean.
+// lines returns the roll-ups of a device as varve rollups prints them, up to the column of the
+// mean.
 func (h hourly) lines(device string, width time.Duration) string {
 	sums := map[time.Time][]int{}
 	for at, list := range h[device] {
@@ -73,7 +73,7 @@ func (h hourly) lines(device string, width time.Duration) string {
 	return b.String()
 }
 
-// rollupLines returns the first columns of what varve rollups prints.
+// rollupLines returns the first columns of the output of varve rollups.
 func rollupLines(t *testing.T, dir, url, device, period string) string {
 	t.Helper()
 	text, code := varveIn(t, dir, "rollups", "fleet", device, "--period", period, "-o", "csv", "--server", url)
@@ -99,7 +99,7 @@ func varveIn(t *testing.T, dir string, args ...string) (text string, code int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// counted returns a folder with a store that has counted the roll-ups of a fleet.
+// counted returns a folder with a store whose roll-ups are up to date.
 func counted(t *testing.T, h hourly) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -127,8 +127,8 @@ func counted(t *testing.T, h hourly) (dir string) {
 	return dir
 }
 
-// TestRepair_RecountsRollups: after damage of partials and a repair, roll-ups
-// equal a recount of the readings; event times whose readings may be gone are named.
+// TestRepair_RecountsRollups checks that roll-ups equal a recount after damage of partials and a
+// repair. Event times whose readings may be missing are named.
 func TestRepair_RecountsRollups(t *testing.T) {
 	h := hourly{}
 	dir := counted(t, h)
@@ -161,7 +161,7 @@ func TestRepair_RecountsRollups(t *testing.T) {
 			}
 		}
 	}
-	// With a class that drops what is older than a week, older readings may be gone.
+	// If the class drops readings after a week, older ones may be missing.
 	text, code = varveIn(t, was, "repair", "--apply", "--set", "retention.drop=true", "--set", "classes.default.retention=7d")
 	gone := "roll-ups of events before " + tourDay.Add(4*time.Hour).AddDate(0, 0, -7).Format("2006-01-02T15:")
 	if code != 0 || !strings.Contains(text, gone) {
@@ -169,8 +169,8 @@ func TestRepair_RecountsRollups(t *testing.T) {
 	}
 }
 
-// damageItems overwrites blocks of items in the largest file of Pebble's. Items come
-// after chunks in it.
+// damageItems overwrites blocks of items in the largest file of Pebble, where items follow the
+// chunks.
 func damageItems(t *testing.T, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "data", "pebble", "*.sst"))
@@ -194,8 +194,8 @@ func damageItems(t *testing.T, dir string) {
 	}
 }
 
-// TestVerify_ComparesRollupsOnDynamoDB: a sound store has no findings; an altered
-// partial is found and named, with the exit code of damage.
+// TestVerify_ComparesRollupsOnDynamoDB checks that an intact store has no findings, and that an
+// altered partial is named, with the exit code of damage.
 func TestVerify_ComparesRollupsOnDynamoDB(t *testing.T) {
 	url := dynamotest.Dynoxide.Start(t)
 	var ahead atomic.Int64
@@ -240,7 +240,7 @@ func TestVerify_ComparesRollupsOnDynamoDB(t *testing.T) {
 	if code != 1 || !strings.Contains(text, "default/fleet/d2") || !strings.Contains(text, found) || !strings.Contains(text, "(seed 7)") {
 		t.Errorf("exit code %d, without %q: %s", code, found, text)
 	}
-	// Of readings that may have expired, nothing is said.
+	// Readings that may have expired cause no findings.
 	text, code = varveIn(t, dir, append(args, "--set", "classes.default.retention=2d", "--seed", "7")...)
 	if code != 0 || !strings.Contains(text, "skipped, as their readings have expired or were dropped") {
 		t.Errorf("exit code %d: %s", code, text)

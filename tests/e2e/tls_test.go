@@ -21,8 +21,7 @@ import (
 	"time"
 )
 
-// writeCertificate writes a certificate for 127.0.0.1 that signs itself, and its
-// key, into a folder.
+// writeCertificate writes a self-signed certificate for 127.0.0.1 and its key into a folder.
 func writeCertificate(t *testing.T, dir string, serial int64) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -58,7 +57,7 @@ func write(t *testing.T, name string, data []byte) {
 	}
 }
 
-// trusting is a client that trusts one certificate, and keeps no connection.
+// trusting returns a client that trusts one certificate and keeps no connections.
 func trusting(cert *x509.Certificate) *http.Client {
 	pool := x509.NewCertPool()
 	pool.AddCert(cert)
@@ -67,8 +66,7 @@ func trusting(cert *x509.Certificate) *http.Client {
 	}}
 }
 
-// varve runs a command in a folder and returns what it wrote, and whether it
-// succeeded.
+// varve runs a command in a folder. It returns the output, and whether the command succeeded.
 func varve(t *testing.T, dir string, args ...string) (stdout, stderr string, ok bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
@@ -79,7 +77,7 @@ func varve(t *testing.T, dir string, args ...string) (stdout, stderr string, ok 
 	return out.String(), errs.String(), err == nil
 }
 
-// adminKey makes the first key of the data folder in dir, in a file of its own.
+// adminKey creates the first key for the data folder in dir, and writes it to a file.
 func adminKey(t *testing.T, dir string) (key string) {
 	t.Helper()
 	key, said, ok := varve(t, dir, "keys", "create", "--data", "data", "--scope", "admin")
@@ -90,7 +88,7 @@ func adminKey(t *testing.T, dir string) (key string) {
 	return strings.TrimSpace(key)
 }
 
-// startAt starts a server that is ended with the test.
+// startAt starts a server that ends with the test.
 func startAt(t *testing.T, dir string, reach varvetest.Reach, args ...string) *varvetest.Server {
 	t.Helper()
 	s, err := varvetest.StartAt(t.Context(), binary, dir, reach, args...)
@@ -105,10 +103,10 @@ func startAt(t *testing.T, dir string, reach varvetest.Reach, args ...string) *v
 	return s
 }
 
-// TestTLS promises a server that others can reach, with keys and TLS: readings
-// go in and out over HTTP/2, the program trusts whom it is told to, a certificate
-// that was changed is used at once, and one that cannot be read is not.
-func TestTLS(t *testing.T) {
+// TestTLS_ServesWithKeys checks a server with keys and TLS that other hosts can reach. Readings
+// are written and read over HTTP/2. Clients trust the configured certificate. A changed
+// certificate is used at once, and an unreadable one is not.
+func TestTLS_ServesWithKeys(t *testing.T) {
 	dir := t.TempDir()
 	key := adminKey(t, dir)
 	first := writeCertificate(t, dir, 1)
@@ -174,9 +172,9 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestInTheClear promises a warning of keys that travel in the clear, unless a
-// proxy ends TLS.
-func TestInTheClear(t *testing.T) {
+// TestTLS_WarnsOfKeysInTheClear checks the warning about keys over plain HTTP, which a proxy
+// with TLS prevents.
+func TestTLS_WarnsOfKeysInTheClear(t *testing.T) {
 	dir := t.TempDir()
 	key := adminKey(t, dir)
 	for _, proxied := range []string{"false", "true"} {
@@ -190,7 +188,7 @@ func TestInTheClear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Host = "varve.example.com" // a name that the server was never told
+		req.Host = "varve.example.com" // a name that is not configured
 		if status, text, err := do(req); err != nil || status != http.StatusUnauthorized {
 			t.Errorf("without a key: %d %s %v", status, text, err)
 		}

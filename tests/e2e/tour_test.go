@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// tourDay is the day on which the README's tour takes place.
+// tourDay is the date of the README's tour.
 var tourDay = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const readme = "../../README.md"
 
-// TestTour runs the commands of the README, from its tour on, one by one in one
-// folder, and compares what they print with what the README says; -update
-// rewrites the README.
-func TestTour(t *testing.T) {
+// TestTour_PrintsDocumentedOutput runs the commands of the README's tour in one folder, and
+// compares their output with the README. With -update, it rewrites the README.
+func TestTour_PrintsDocumentedOutput(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +48,7 @@ func TestTour(t *testing.T) {
 	t.Fatalf("the README has %d lines, and what is printed makes %d", len(want), len(got))
 }
 
-// tourist is where the tour's commands run.
+// tourist is the environment of the tour's commands.
 type tourist struct {
 	t       *testing.T
 	dir     string
@@ -75,8 +74,7 @@ func newTourist(t *testing.T) *tourist {
 	return tr
 }
 
-// walk returns the text with the output of each command in its console blocks
-// put where the text has it.
+// walk returns the text with the actual output of each command in its console blocks.
 func (tr *tourist) walk(text string) string {
 	var out strings.Builder
 	console := false
@@ -98,7 +96,7 @@ func (tr *tourist) walk(text string) string {
 	return out.String()
 }
 
-// run runs one command and returns what it prints.
+// run runs one command and returns its output.
 func (tr *tourist) run(command string) string {
 	switch {
 	case command == "make run":
@@ -119,15 +117,14 @@ func (tr *tourist) run(command string) string {
 	return strings.ReplaceAll(buf.String(), "\r\n", "\n") // the README has no CRLF, and CSV has
 }
 
-// What differs from start to start.
+// Patterns of output that differs between starts.
 var (
 	timePattern    = regexp.MustCompile(`"time":"[^"]*"`)
 	versionPattern = regexp.MustCompile(`(?m)^Varve .* is ready\.$`)
 	exportPattern  = regexp.MustCompile(`(?m)^  export VARVE_SERVER=.*\n`)
 )
 
-// greeting is what the server has printed, as if it ran where make run starts
-// it.
+// greeting returns the output of the server, with the paths of make run.
 func (tr *tourist) greeting() string {
 	const begin, end = "Varve ", "Ctrl-C stops it.\n"
 	if !varvetest.Eventually(func() bool { return strings.Contains(tr.server.Output(), end) }) {

@@ -13,8 +13,7 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// verifyOnline asks a server to verify its store, and returns the answer once it
-// has begun.
+// verifyOnline requests a verification from a server, and returns the answer after its start.
 func verifyOnline(ctx context.Context, t *testing.T, s *varvetest.Server, rate int) (*http.Response, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/v1/verify?rate=%d", s.URL, rate), http.NoBody)
@@ -24,7 +23,7 @@ func verifyOnline(ctx context.Context, t *testing.T, s *varvetest.Server, rate i
 	return http.DefaultClient.Do(req)
 }
 
-// lastLine reads an answer to its end.
+// lastLine reads an answer to its end and returns the last line.
 func lastLine(resp *http.Response) (line string, err error) {
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
@@ -33,15 +32,15 @@ func lastLine(resp *http.Response) (line string, err error) {
 	return line, errors.Join(lines.Err(), resp.Body.Close())
 }
 
-// TestVerifyOnline: a verification takes longer than a request may, ends with its
-// client, and does not hold up a server that stops.
-func TestVerifyOnline(t *testing.T) {
+// TestVerifyOnline_RunsLongAndEndsWithClient checks that a verification may take longer than
+// other requests, ends with its client, and does not delay a server that stops.
+func TestVerifyOnline_RunsLongAndEndsWithClient(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir)
 	if status, text := send(t, http.MethodPost, s.URL+"/v1/streams/fleet/readings", noise(0, 20000)); status != http.StatusOK {
 		t.Fatalf("%d: %s", status, text)
 	}
-	if err := s.Stop(); err != nil { // what is only in the journal is not verified
+	if err := s.Stop(); err != nil { // a verification does not include the journal
 		t.Fatal(err)
 	}
 	s = start(t, dir, "--set", "limits.request=5s")

@@ -6,15 +6,16 @@ import (
 	"syscall"
 )
 
-// memoryDir is a folder in memory on Linux, and memoryFree its room that is enough.
+// memoryDir is a folder in memory on Linux. memoryFree is the free space that it needs.
 const (
 	memoryDir  = "/dev/shm"
 	memoryFree = 2 << 30
 )
 
-// InMemory calls run with the tests' temporary folders in memory, if the machine
-// has room there. A kill leaves the same there as on a disk, without waiting for
-// one. Tests of power cuts have a file system of their own.
+// InMemory calls run with the temporary folders of tests in memory, if the machine has enough.
+//
+// A kill has the same effect there as on a disk, but without the delay. Tests of power cuts use
+// a simulated file system.
 func InMemory(run func() int) (err error) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(memoryDir, &st) != nil || st.Bavail*uint64(st.Bsize) < memoryFree {

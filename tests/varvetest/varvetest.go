@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Build builds varve into a folder and returns its path. The clock of the
-// program is ahead by what clockFile says, if it is not empty.
+// Build builds varve into a folder and returns its path. If clockFile is not empty, the
+// program's clock is ahead by its contents.
 func Build(ctx context.Context, dir, clockFile string) (string, error) {
 	out := filepath.Join(dir, "varve")
 	args := []string{"build", "-trimpath", "-o", out}
@@ -34,7 +34,7 @@ func Build(ctx context.Context, dir, clockFile string) (string, error) {
 	return out, nil
 }
 
-// Server is a varve serve that runs.
+// Server is a running varve serve.
 type Server struct {
 	URL    string
 	client *http.Client
@@ -44,7 +44,7 @@ type Server struct {
 	err    error
 }
 
-// lockedBuffer is what a program writes, to be read while it does.
+// lockedBuffer holds the output of a program, which may be read while it runs.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -62,27 +62,27 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// readyWithin bounds the start of a server and the wait of Eventually. It is far
-// more than a busy machine needs.
+// readyWithin limits the start of a server and the wait of Eventually. It is far more than a
+// busy machine needs.
 const readyWithin = 3 * time.Minute
 
-// portTries bounds the starts of a server whose free port another process took.
+// portTries limits the starts of a server whose free port another process took.
 const portTries = 5
 
-// Start starts varve serve with the given arguments, on a port of its own, in a
-// folder, and waits until it is ready.
+// Start starts varve serve in a folder, on a separate port, and waits until it is ready.
+//
 // The server is killed when ctx is done.
 func Start(ctx context.Context, binary, dir string, args ...string) (*Server, error) {
 	return StartAt(ctx, binary, dir, Reach{}, args...)
 }
 
-// Reach is how a server is reached.
+// Reach defines the address and the protocol of a server.
 type Reach struct {
-	Listen string       // address without a port; "" is 127.0.0.1
-	TLS    *http.Client // trusts the server's certificate; nil: without TLS
+	Listen string       // address without a port; the default is 127.0.0.1
+	TLS    *http.Client // trusts the server's certificate; if nil, the server has no TLS
 }
 
-// StartAt does the same for one that is reached in another way, by 127.0.0.1.
+// StartAt starts a server like Start, with another address or with TLS.
 func StartAt(ctx context.Context, binary, dir string, reach Reach, args ...string) (*Server, error) {
 	for try := 1; ; try++ {
 		s, err := startOnFreePort(ctx, binary, dir, reach, args...)
@@ -92,7 +92,7 @@ func StartAt(ctx context.Context, binary, dir string, reach Reach, args ...strin
 	}
 }
 
-// portTaken is part of the program's error if its port is in use.
+// portTaken is part of the program's error for a port that is in use.
 const portTaken = "address already in use"
 
 // startOnFreePort starts a server on a port that was free a moment ago.
@@ -161,10 +161,10 @@ func (s *Server) ready(ctx context.Context) bool {
 	return errors.Join(err, resp.Body.Close()) == nil && resp.StatusCode == http.StatusOK
 }
 
-// Output returns what the server has written so far.
+// Output returns the output of the server so far.
 func (s *Server) Output() string { return s.output.String() }
 
-// Kill kills the server at once, and waits until it is gone.
+// Kill kills the server at once and waits for its end.
 func (s *Server) Kill() error {
 	err := s.cmd.Process.Kill()
 	<-s.exited
@@ -174,17 +174,16 @@ func (s *Server) Kill() error {
 	return err
 }
 
-// Terminate asks the server to end, with SIGTERM.
+// Terminate sends SIGTERM to the server.
 func (s *Server) Terminate() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 
-// Wait waits until the server has ended and returns its error, nil for exit
-// code 0.
+// Wait waits for the end of the server and returns its error, or nil for exit code 0.
 func (s *Server) Wait() error {
 	<-s.exited
 	return s.err
 }
 
-// Stop asks the server to end and waits until it has.
+// Stop sends SIGTERM to the server and waits for its end.
 func (s *Server) Stop() error {
 	if err := s.Terminate(); err != nil {
 		return err
@@ -192,7 +191,7 @@ func (s *Server) Stop() error {
 	return s.Wait()
 }
 
-// Eventually reports whether what is asked becomes true within readyWithin.
+// Eventually reports whether a condition becomes true within readyWithin.
 func Eventually(is func() bool) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

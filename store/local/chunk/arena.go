@@ -2,17 +2,17 @@ package chunk
 
 import "github.com/varvedb/varve"
 
-// Arena hands out memory for the fields of many readings, allocating it for
-// ever more of them at once. The zero Arena is ready.
+// Arena allocates the fields of many readings in increasing blocks. The zero Arena is ready to
+// use.
 type Arena struct {
 	free []varve.Field
 	last int
 }
 
-// maxArena is how many fields an arena allocates at a time at most.
+// maxArena is the maximum number of fields in one allocation.
 const maxArena = 4096
 
-// Take returns an empty slice with room for n fields: old if it has.
+// Take returns an empty slice with capacity for n fields. It reuses old if possible.
 func (a *Arena) Take(old []varve.Field, n int) []varve.Field {
 	if cap(old) >= n {
 		return old[:0]

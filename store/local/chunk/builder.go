@@ -8,26 +8,26 @@ import (
 
 const version = 1
 
-// Builder gathers readings of one series and encodes them. The zero Builder is
-// ready; Reset makes it ready again. It keeps the readings' fields until then.
+// Builder collects readings of one series and encodes them. It retains their fields until Reset.
+// The zero Builder is ready to use.
 type Builder struct {
 	times   []int64
 	arrived []int64 // ms
 	ids     []varve.ID
-	derived []bool // the id is the content's
-	custom  bool   // any is not
+	derived []bool // the id is the content id
+	custom  bool   // at least one id is not the content id
 	fields  []fieldBuilder
 	bytes   int
 	scratch []int64
 }
 
-// Len returns the number of readings gathered.
+// Len returns the number of collected readings.
 func (b *Builder) Len() int { return len(b.times) }
 
-// Bytes returns the size of the readings gathered, before packing.
+// Bytes returns the uncompressed size of the collected readings.
 func (b *Builder) Bytes() int { return b.bytes }
 
-// Reset forgets what was gathered.
+// Reset discards the collected readings.
 func (b *Builder) Reset() {
 	b.times, b.arrived, b.ids, b.derived = b.times[:0], b.arrived[:0], b.ids[:0], b.derived[:0]
 	b.custom, b.bytes = false, 0
@@ -37,7 +37,7 @@ func (b *Builder) Reset() {
 	b.fields = b.fields[:0]
 }
 
-// Add gathers one reading. Readings come in the order of their positions.
+// Add adds one reading. Readings must be in the order of their positions.
 func (b *Builder) Add(r *varve.Reading) {
 	derived := r.ContentID() == r.ID
 	b.times = append(b.times, r.Time.UnixNano())
@@ -52,8 +52,8 @@ func (b *Builder) Add(r *varve.Reading) {
 	b.bytes += r.Size()
 }
 
-// field returns the builder of a named field. Readings mostly have the same
-// fields as the one before, so the i-th is tried first.
+// field returns the builder of a named field. It tries the i-th one first, because readings
+// usually have equal fields.
 func (b *Builder) field(i int, name string) *fieldBuilder {
 	if i < len(b.fields) && b.fields[i].name == name {
 		return &b.fields[i]
@@ -64,7 +64,7 @@ func (b *Builder) field(i int, name string) *fieldBuilder {
 		}
 	}
 	if len(b.fields) < cap(b.fields) {
-		b.fields = b.fields[:len(b.fields)+1] // with the buffers it had
+		b.fields = b.fields[:len(b.fields)+1] // reuses its buffers
 	} else {
 		b.fields = append(b.fields, fieldBuilder{})
 	}
@@ -73,7 +73,7 @@ func (b *Builder) field(i int, name string) *fieldBuilder {
 	return f
 }
 
-// AppendTo appends the chunk of the readings gathered, at least one, to dst.
+// AppendTo appends the chunk of the collected readings to dst. At least one reading is required.
 func (b *Builder) AppendTo(dst []byte) []byte {
 	n := len(b.times)
 	first, last := b.times[0], b.times[n-1]
@@ -100,8 +100,8 @@ func maxOf(vals []int64) int64 {
 	return m
 }
 
-// appendTimes writes times in units of the greatest step that all of them
-// keep: a device that reports to the second takes no room for nanoseconds.
+// appendTimes writes times in units of their greatest common step. So times in seconds need no
+// space for nanoseconds.
 func (b *Builder) appendTimes(dst []byte, first int64) []byte {
 	step := int64(0)
 	for i := 1; i < len(b.times); i++ {
@@ -126,8 +126,8 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// appendArrivals writes arrivals as they are, which suits uploads, or as the
-// time each reading took to arrive, which suits live devices.
+// appendArrivals writes arrivals in the shorter form: absolute, as is best for uploads, or
+// relative to the event times, as is best for live devices.
 func (b *Builder) appendArrivals(dst []byte) []byte {
 	at := len(dst)
 	dst = appendInts(append(dst, 0), b.arrived)

@@ -102,8 +102,8 @@ func check(t rapid.TB, c *Chunk, data []byte, want []varve.Reading) {
 	}
 }
 
-func TestRoundTrip(t *testing.T) {
-	var reused Chunk // memory of one chunk must not show in the next
+func TestChunk_RoundTrips(t *testing.T) {
+	var reused Chunk // memory of one chunk must not affect the next one
 	rapid.Check(t, func(t *rapid.T) {
 		rs := genReadings(t)
 		data := build(rs)
@@ -116,7 +116,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-func TestBuilderReset(t *testing.T) {
+func TestBuilder_ResetDiscardsReadings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first, second := genReadings(t), genReadings(t)
 		var b Builder
@@ -130,7 +130,7 @@ func TestBuilderReset(t *testing.T) {
 	})
 }
 
-func TestInts(t *testing.T) {
+func TestInts_RoundTripInEachPacking(t *testing.T) {
 	cases := map[string][]int64{
 		"same":        {7, 7, 7, 7},
 		"extremes":    {-1 << 63, 1<<63 - 1, 0, -1, 1},
@@ -152,7 +152,7 @@ func TestInts(t *testing.T) {
 	}
 }
 
-// minutes is a day of a device that reports three values a minute.
+// minutes returns readings of a device that reports three values a minute.
 func minutes(n int) []varve.Reading {
 	rng := rand.New(rand.NewPCG(1, 2))
 	temp, hum, bat := 224, 450, 1000

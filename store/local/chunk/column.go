@@ -8,20 +8,20 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// A field is written as
+// The encoding of a field:
 //
 //	uvarint, bytes  its name
-//	byte            1 if every reading has it; else 0 and a bitmap of n bits
+//	byte            1 if every reading has it; otherwise 0 and a bitmap of n bits
 //	byte            its kind; or kindMixed and a kind byte for each value
 //	numbers         the values of kind number, if any; see appendNumbers
 //	bitmap          the values of kind boolean, if any
 //	texts           the values of kind string and JSON, if any; see appendTexts
 const kindMixed = 0xff
 
-// fieldBuilder gathers the values of one field.
+// fieldBuilder collects the values of one field.
 type fieldBuilder struct {
 	name    string
-	rows    []int32 // the readings that have it
+	rows    []int32 // indexes of the readings with this field
 	kinds   []byte
 	numbers []varve.Number
 	bools   []bool
@@ -82,7 +82,7 @@ func (f *fieldBuilder) appendTo(dst []byte, n int) []byte {
 	return f.appendTexts(dst)
 }
 
-// appendBitmap appends n bits of which set yields those that are 1.
+// appendBitmap appends n bits. The function set yields the indexes of bits that are 1.
 func appendBitmap(dst []byte, n int, set func(yield func(int))) []byte {
 	at := len(dst)
 	dst = append(dst, make([]byte, (n+7)/8)...)
@@ -92,11 +92,11 @@ func appendBitmap(dst []byte, n int, set func(yield func(int))) []byte {
 
 // Packings of numbers.
 const (
-	numbersScaled = iota // exponents as ints, then coefficients brought to the least exponent as ints
-	numbersWide          // each number's sign and exponent, low and high 64 bits
+	numbersScaled = iota // exponents as ints, then the coefficients for the least exponent as ints
+	numbersWide          // sign and exponent, low and high 64 bits of each number
 )
 
-// maxScaled leaves room for differences of differences in an int64.
+// maxScaled leaves room for second differences in an int64.
 const maxScaled = 1 << 60
 
 func (f *fieldBuilder) appendNumbers(dst []byte) []byte {
@@ -122,7 +122,7 @@ func (f *fieldBuilder) appendNumbers(dst []byte) []byte {
 	return appendInts(dst, f.scratch)
 }
 
-// scale brings the coefficients to one exponent; false if they do not fit.
+// scale converts the coefficients to one exponent. It returns false if they do not fit.
 func (f *fieldBuilder) scale() bool {
 	f.exps, f.scratch = f.exps[:0], f.scratch[:0]
 	for _, n := range f.numbers {
@@ -143,8 +143,8 @@ func (f *fieldBuilder) scale() bool {
 	return true
 }
 
-// appendTexts writes the distinct texts once, if that is shorter, and an index
-// into them for each value; else each text.
+// appendTexts writes the distinct texts once, with an index for each value, if that is shorter.
+// Otherwise it writes every text.
 func (f *fieldBuilder) appendTexts(dst []byte) []byte {
 	if len(f.texts) == 0 {
 		return dst

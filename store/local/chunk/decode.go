@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Header is what can be known of a chunk without decoding it.
+// Header is the part of a chunk that can be read without decoding.
 type Header struct {
 	Count      int
 	MinTime    int64 // ns since 1970
@@ -24,8 +24,7 @@ func ReadHeader(data []byte) (Header, error) {
 	return h, s.err
 }
 
-// maxCount bounds what a damaged count can make a decoder allocate. No chunk
-// that a store writes comes near it.
+// maxCount limits the allocation for a damaged count. Real chunks are far smaller.
 const maxCount = 1 << 16
 
 func (s *source) header() Header {
@@ -43,23 +42,21 @@ func (s *source) header() Header {
 	return h
 }
 
-// Chunk is a decoded chunk: readings of one series in the order of their
-// positions. It may be decoded into again and again to reuse its memory. It is
-// for one goroutine at a time.
+// Chunk is a decoded chunk: readings of one series in the order of their positions. Decode
+// reuses its memory. Only one goroutine may use it at a time.
 type Chunk struct {
 	Header
 	series  varve.Series
 	times   []int64
 	arrived []int64
-	ids     []varve.ID // empty if every id is the content's; zero if one is
+	ids     []varve.ID // empty if every id is the content id; a zero element is a content id
 	fields  []field
 
-	scratch varve.Reading // of ID
+	scratch varve.Reading // used by ID
 	arena   Arena
 }
 
-// Decode reads an encoded chunk of a series. The result does not refer to
-// data.
+// Decode decodes a chunk of a series. The result does not refer to data.
 func (c *Chunk) Decode(series varve.Series, data []byte) error {
 	s := source{data: data}
 	c.Header = s.header()
@@ -131,23 +128,21 @@ func (c *Chunk) decodeFields(s *source) {
 			return
 		}
 	}
-	// Readings have their fields sorted by name.
+	// Fields of readings are sorted by name.
 	slices.SortFunc(c.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 }
 
 // Len returns the number of readings.
 func (c *Chunk) Len() int { return c.Count }
 
-// Time returns a reading's event time in nanoseconds since 1970.
+// Time returns the event time of a reading in nanoseconds since 1970.
 func (c *Chunk) Time(i int) int64 { return c.times[i] }
 
-// Arrived returns a reading's arrival in milliseconds since 1970.
+// Arrived returns the arrival of a reading in milliseconds since 1970.
 func (c *Chunk) Arrived(i int) int64 { return c.arrived[i] }
 
-// Fill makes r the i-th reading. Its slice of fields is reused if it is large
-// enough, else taken from the arena. It cannot fail: what is wrong with a chunk
-// is found by Decode. It returns an error like other rows do that are read in
-// merges.
+// Fill sets r to the i-th reading. It reuses the fields of r if possible, or else the arena. It
+// never fails, because Decode finds all damage. The error is part of an interface for merges.
 func (c *Chunk) Fill(i int, r *varve.Reading, arena *Arena) error {
 	c.fill(i, r, arena)
 	return nil
@@ -174,7 +169,7 @@ func (c *Chunk) fill(i int, r *varve.Reading, arena *Arena) {
 	}
 }
 
-// ID returns a reading's id.
+// ID returns the id of a reading.
 func (c *Chunk) ID(i int) varve.ID {
 	if len(c.ids) > 0 && !c.ids[i].IsZero() {
 		return c.ids[i]

@@ -1,24 +1,25 @@
-// Package chunk is the embedded store's form for many readings of one series:
-// a column of event times, one of arrivals, one of ids and one for each field,
-// each packed by what it holds. A chunk of minute readings takes a few bytes a
-// reading and is decoded at tens of nanoseconds a reading.
+// Package chunk implements the compressed format for many readings of one series.
+//
+// A chunk has a column of event times, one of arrivals, one of ids, and one for each field. Each
+// column has a packing for its contents. A chunk of readings per minute takes a few bytes per
+// reading, and decodes in tens of nanoseconds per reading:
 //
 //	byte     version
 //	uvarint  number of readings, n ≥ 1
 //	varint   first event time, ns since 1970
 //	uvarint  last event time - first
 //	varint   last arrival, ms since 1970
-//	ints     event times: (time - first) / step, behind the uvarint step
-//	byte     1 if arrivals are kept as arrival - event time in ms, else 0
+//	ints     the uvarint step, then event times: (time - first) / step
+//	byte     1 if arrivals are stored as arrival - event time in ms, otherwise 0
 //	ints     arrivals
-//	ids      a byte 0 if every id is the content's; else a kind byte for each
+//	ids      a byte 0 if every id is the content id; otherwise a kind byte for each
 //	         reading, then the hashes and texts
 //	uvarint  number of fields
 //	fields   name, presence, kinds, values; see column.go
 //
-// An "ints" column begins with the byte of its packing; see ints.go. Event
-// times are in ascending order, ids break ties. An id equal to the reading's
-// content id is not stored: it is computed again.
+// An "ints" column begins with the byte of its packing; see ints.go. A [Builder] encodes a
+// chunk, a [Chunk] is a decoded one, and an [Arena] holds the fields of its readings.
 //
-// Decoding never trusts a length: a damaged chunk is an error, not a panic.
+// Event times ascend, and ids break ties. A content id is not stored, but recomputed. Decoding
+// never trusts a length: a damaged chunk gives [ErrDamaged], not a panic.
 package chunk

@@ -8,23 +8,23 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// field is a decoded column: its values, those of each kind together.
-type field struct {
+// field is a decoded column. Its values are grouped by kind.
+type field struct { // kind of all values, or kindMixed
 	name  string
-	kind  byte    // of all values, or kindMixed
+	kind  byte    // kind of each reading's value, if kind is kindMixed
 	kinds []byte  // of each reading's value, if kind is kindMixed
-	slots []int32 // each reading's place among the values of its kind, -1: none; empty: its own index
+	slots []int32 // index of each reading's value among its kind, or -1; if empty, the index of the reading
 
-	plain bool    // every reading has a number, all of one exponent
+	plain bool    // every reading has a number, all with one exponent
 	exps  []int64 // of scaled numbers
-	coefs []int64 // of scaled numbers, at the least of exps
+	coefs []int64 // coefficients of scaled numbers for the least exponent
 	least int64
 	wide  []varve.Number
 	bools []byte // bitmap
 	texts []string
 }
 
-// value returns the field's value in reading i, or no value.
+// value returns the value of the field in reading i, or the zero Value.
 func (f *field) value(i int) varve.Value {
 	if f.plain {
 		return varve.NumberValue(decimal.FromScaled(f.coefs[i], int(f.least)))
@@ -58,7 +58,7 @@ func (f *field) number(i int) varve.Number {
 	exp := f.exps[i]
 	coef := f.coefs[i]
 	if exp != f.least {
-		power, _ := decimal.PowerOf10(exp - f.least) // checked when decoded
+		power, _ := decimal.PowerOf10(exp - f.least) // verified by decode
 		coef /= power
 	}
 	return decimal.FromScaled(coef, int(exp))
@@ -104,8 +104,8 @@ func countBits(bitmap []byte) int {
 	return n
 }
 
-// place assigns each reading its value's kind and place, and counts the values
-// by how they are written.
+// place assigns the kind and the index of the value to each reading. It counts the values by
+// encoding.
 func (f *field) place(n, values int, present, kinds []byte) (numbers, bools, texts int) {
 	f.slots, f.kinds = f.slots[:0], f.kinds[:0]
 	if present == nil && kinds == nil {
@@ -136,7 +136,7 @@ func (f *field) place(n, values int, present, kinds []byte) (numbers, bools, tex
 	return count[0], count[1], count[2]
 }
 
-// classOf says among which values a kind is written: numbers, booleans, texts.
+// classOf returns the group of a kind: numbers, booleans or texts.
 func classOf(kind byte) int {
 	switch varve.Kind(kind) {
 	case varve.KindNumber:
@@ -179,7 +179,7 @@ func (f *field) decodeNumbers(s *source, n int) {
 	}
 }
 
-// checkScale makes sure that number cannot fail.
+// checkScale ensures that number cannot fail.
 func (f *field) checkScale(s *source) {
 	if s.err != nil {
 		return

@@ -12,15 +12,15 @@ const (
 	packPlain         // each value
 	packDelta         // the first value, then differences
 	packDouble        // the first value and difference, then differences of differences
-	packRuns          // (difference to the last run's value, length - 1) for each run
+	packRuns          // for each run: difference to the value of the last run, length - 1
 	packings
 )
 
-// ErrDamaged is the error of decoding what no chunk was encoded to.
+// ErrDamaged means that a chunk cannot be decoded.
 var ErrDamaged = errors.New("chunk is damaged")
 
-// appendInts appends vals in the packing that takes the fewest bytes. The
-// number of values is not written: the reader knows it.
+// appendInts appends vals in the shortest packing. It does not write their number, because the
+// reader knows it.
 func appendInts(dst []byte, vals []int64) []byte {
 	if len(vals) == 0 {
 		return dst
@@ -102,8 +102,8 @@ func appendRuns(dst []byte, vals []int64) []byte {
 	return dst
 }
 
-// source reads a chunk's bytes from front to back. After a failure it yields
-// zeros and err is set.
+// source reads the bytes of a chunk in order. After a failure, err is set and all results are
+// zero.
 type source struct {
 	data []byte
 	err  error
@@ -155,7 +155,7 @@ func (s *source) bytes(n uint64) []byte {
 	return b
 }
 
-// ints fills vals with a column that appendInts wrote.
+// ints decodes a column of appendInts into vals.
 func (s *source) ints(vals []int64) {
 	if len(vals) == 0 {
 		return

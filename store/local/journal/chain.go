@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
-// Chain says which segments a journal must have.
-type Chain struct {
+// Chain lists the segments that a journal must have.
+type Chain struct { // increases by one with each change
 	Store       meta.ID
 	Generation  uint64 // grows by one with each change
 	First, Last uint64 // segments that were begun and not removed since
@@ -35,12 +35,13 @@ func parseChain(sealed string) (c Chain, err error) {
 	return c, err
 }
 
-// chainFile names the file that holds a generation.
+// chainFile returns the name of the file for a generation.
 func chainFile(generation uint64) string { return fmt.Sprintf("CHAIN.%d", generation%2) }
 
-// ReadChain returns the newest generation of a journal's chain. It is zero if
-// neither file can be used; then problems says why. If only one can, notes
-// says so: the generation may be one too old.
+// ReadChain returns the newest generation of a journal's chain.
+//
+// If both files are unusable, the chain is zero and problems has the reasons. If one is
+// unusable, notes has the reason, and the generation may be out of date by one.
 func ReadChain(disk vfs.FS, dir string) (c Chain, notes, problems []Problem, err error) {
 	found := 0
 	for slot := range uint64(2) {
@@ -71,7 +72,7 @@ func ReadChain(disk vfs.FS, dir string) (c Chain, notes, problems []Problem, err
 	return c, notes, problems, nil
 }
 
-// write makes the chain the newest generation.
+// write writes the chain as the newest generation.
 func (c Chain) write(disk vfs.FS, dir string) error {
 	name := chainFile(c.Generation)
 	if err := meta.Write(disk, disk.PathJoin(dir, name), c.text()); err != nil {
@@ -80,7 +81,7 @@ func (c Chain) write(disk vfs.FS, dir string) error {
 	return nil
 }
 
-// Lost returns what is wrong if Pebble holds the segments up to flushed, or nil.
+// Lost returns the problem of a Pebble that holds the segments up to flushed, or nil.
 func (c Chain) Lost(flushed uint64) *Problem {
 	switch {
 	case c.First > flushed+1:

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// Commit is the durability of a frame, to be waited for.
+// Commit represents the durability of a frame.
 type Commit struct {
 	done  chan struct{}
 	err   error
@@ -25,8 +25,9 @@ func (c *Commit) end(err error, retry *Commit) {
 	close(c.done)
 }
 
-// Wait returns when the frame is durable, or why it is not: a failure to
-// write, or the end of the context, after which it may still become durable.
+// Wait waits until the frame is durable. It returns the failure of the write or of the context.
+//
+// In both cases, the frame may still become durable later.
 func (c *Commit) Wait(ctx context.Context) error {
 	select {
 	case <-c.done:
@@ -51,8 +52,8 @@ func (c *Commit) Ended() bool {
 	}
 }
 
-// Retry returns the commit of the next attempt to write the frame, or nil if
-// there is none. Use it after Wait returned a failure to write.
+// Retry returns the commit of the next attempt to write the frame, or nil. Callers use it after
+// Wait returned a failed write.
 func (c *Commit) Retry() *Commit {
 	if !c.Ended() {
 		return c
@@ -60,7 +61,7 @@ func (c *Commit) Retry() *Commit {
 	return c.retry
 }
 
-// Durable reports whether the frame is durable by now, by whichever attempt.
+// Durable reports whether any attempt has made the frame durable.
 func (c *Commit) Durable() bool {
 	for ; c != nil && c.Ended(); c = c.retry {
 		if c.err == nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
-// path is a file of the journal under test.
+// path returns the path of a file of the journal under test.
 func path(name string) string { return "j/" + name }
 
-// content returns a file's bytes.
+// content returns the bytes of a file.
 func content(t *testing.T, fs vfs.FS, name string) []byte {
 	t.Helper()
 	data, err := readAll(fs, path(name))
@@ -25,7 +25,7 @@ func content(t *testing.T, fs vfs.FS, name string) []byte {
 	return data
 }
 
-// replace replaces a file's bytes.
+// replace replaces the bytes of a file.
 func replace(t *testing.T, fs vfs.FS, name string, data []byte) {
 	t.Helper()
 	f, err := fs.Create(path(name), category)
@@ -40,7 +40,7 @@ func replace(t *testing.T, fs vfs.FS, name string, data []byte) {
 	}
 }
 
-// put replaces a segment's bytes.
+// put replaces the bytes of a segment.
 func put(t *testing.T, fs vfs.FS, number uint64, data []byte) {
 	t.Helper()
 	replace(t, fs, fileName(number), data)
@@ -53,8 +53,8 @@ func remove(t *testing.T, fs vfs.FS, name string) {
 	}
 }
 
-// written returns a journal of segments 1 to 3, each with three frames of four
-// bytes: "1axx" to "3cxx". The process that wrote it was killed.
+// written returns a journal of segments 1 to 3. Each has three frames of four bytes: "1axx" to
+// "3cxx". Its process was killed.
 func written(t *testing.T) vfs.FS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -77,12 +77,12 @@ func written(t *testing.T) vfs.FS {
 
 const all9 = "[1axx 1bxx 1cxx 2axx 2bxx 2cxx 3axx 3bxx 3cxx]"
 
-// frameAt returns where a frame of a segment of written begins.
+// frameAt returns the offset of a frame in a segment of written.
 func frameAt(i int) int { return headerBytes + i*(frameBytes+4) }
 
-// TestDamage harms a journal in every way that is not a crash's: Replay
-// refuses, and Salvage returns every frame that was not harmed.
-func TestDamage(t *testing.T) {
+// TestReplay_FindsDamage damages a journal in ways that differ from a crash. Replay refuses it,
+// and Salvage returns every intact frame.
+func TestReplay_FindsDamage(t *testing.T) {
 	flip := func(number uint64, at int) func(*testing.T, vfs.FS) {
 		return func(t *testing.T, fs vfs.FS) {
 			data := content(t, fs, fileName(number))
@@ -153,9 +153,9 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestTorn: what a crash may leave at the end is left out and counted; whether
-// it was a whole frame is told.
-func TestTorn(t *testing.T) {
+// TestReplay_CountsTornEnds checks that the traces of a crash at the end are dropped and
+// counted, and that whole frames among them are reported.
+func TestReplay_CountsTornEnds(t *testing.T) {
 	cases := []struct {
 		reason string
 		harm   func(data []byte) []byte
@@ -187,8 +187,8 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestChain_SurvivesItsNewestFile: either file of the chain serves alone, and
-// what is wrong with the other is told.
+// TestChain_SurvivesItsNewestFile checks that either file of the chain suffices, and that the
+// problem of the other one is reported.
 func TestChain_SurvivesItsNewestFile(t *testing.T) {
 	for slot := range uint64(2) {
 		for _, harm := range []string{"missing", "damaged"} {
@@ -211,8 +211,8 @@ func TestChain_SurvivesItsNewestFile(t *testing.T) {
 	}
 }
 
-// TestChain_ComparesWithPebble: a journal that begins after what Pebble holds,
-// or ends before, is damage.
+// TestChain_ComparesWithPebble checks that a journal that begins after the data in Pebble, or
+// ends before it, is damaged.
 func TestChain_ComparesWithPebble(t *testing.T) {
 	c := Chain{First: 5, Last: 7}
 	for flushed, bad := range map[uint64]bool{0: true, 3: true, 4: false, 6: false, 7: true, 8: true} {
@@ -222,9 +222,9 @@ func TestChain_ComparesWithPebble(t *testing.T) {
 	}
 }
 
-// TestPreparedSegment: a segment that was made and not begun may be in any
-// state.
-func TestPreparedSegment(t *testing.T) {
+// TestReplay_IgnoresPreparedSegment checks that a segment that was created but not begun may be
+// in any state.
+func TestReplay_IgnoresPreparedSegment(t *testing.T) {
 	for _, data := range [][]byte{nil, []byte("half a hea"), make([]byte, 100), header{number: 4, id: testID, length: fillBytes}.bytes()} {
 		fs := written(t)
 		put(t, fs, 4, data)
@@ -235,9 +235,9 @@ func TestPreparedSegment(t *testing.T) {
 	}
 }
 
-// TestLargeGroup: a file that is cut off at the end of a group that was too
-// large for zeros to be made ready is noticed.
-func TestLargeGroup(t *testing.T) {
+// TestReplay_FindsCutAfterLargeGroup checks that a file is not truncated at the end of a large
+// group, after which no zeros are written.
+func TestReplay_FindsCutAfterLargeGroup(t *testing.T) {
 	fs := vfs.NewMem()
 	w := open(t, fs, 1)
 	large := bytes.Repeat([]byte{'x'}, fillBytes)

@@ -6,27 +6,27 @@ import (
 	"hash/crc32"
 )
 
-// MaxPayload bounds a frame.
+// MaxPayload limits the payload of a frame.
 const MaxPayload = 1 << 30
 
-// Kind says what a frame holds.
+// Kind is the type of a frame's payload.
 type Kind byte
 
 const (
-	// Readings is a record of readings.
+	// Readings marks a record of readings.
 	Readings Kind = 1
-	// Batch is a batch of changes to items or tables.
+	// Batch marks a batch of changes to items or tables.
 	Batch Kind = 2
-	// end is the last frame of a segment that another one follows.
+	// end marks the last frame of a segment that is followed by another one.
 	end Kind = 3
 )
 
 const (
 	magic       = "varve-j2"
 	headerBytes = 8 + 8 + 16 + 8 + 4
-	frameBytes  = 4 + 4 + 8 + 8 + 1 // before a frame's payload
+	frameBytes  = 4 + 4 + 8 + 8 + 1 // size of a frame without its payload
 
-	// Of format 1.
+	// Format 1.
 	magic1       = "varve-j1"
 	headerBytes1 = 8 + 8
 	frameBytes1  = 4 + 4 + 8
@@ -34,15 +34,15 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// layout is how the frames of one segment are written.
+// layout defines the encoding of frames in one segment.
 type layout struct {
-	first int    // where the first frame begins
+	first int    // offset of the first frame
 	frame int    // bytes before a payload
-	seed  uint32 // checksum of what a frame's checksum covers and it does not hold
+	seed  uint32 // checksum of data that is covered but not part of a frame
 }
 
-// layoutOf returns the layout of a store's segment. The checksums cover store
-// and number, so that a frame of a file that was used before does not check.
+// layoutOf returns the layout of a segment. The checksums cover store and number, so that a
+// frame of a reused file fails its checksum.
 func layoutOf(id meta.ID, number uint64) layout {
 	seed := crc32.Checksum(binary.LittleEndian.AppendUint64(id[:], number), castagnoli)
 	return layout{first: headerBytes, frame: frameBytes, seed: seed}
@@ -58,10 +58,10 @@ func layoutOf1(number uint64) layout {
 type header struct {
 	number uint64
 	id     meta.ID
-	length int64 // of the file, before its first frame
+	length int64 // of the file before its first frame
 }
 
-// bytes returns the header as it is written.
+// bytes returns the encoded header.
 func (h header) bytes() []byte {
 	dst := append(make([]byte, 0, headerBytes), magic...)
 	dst = binary.LittleEndian.AppendUint64(dst, h.number)
@@ -70,8 +70,8 @@ func (h header) bytes() []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst, castagnoli))
 }
 
-// parseHeader reads the beginning of a segment; false if it does not check.
-// What format 1 does not record is zero.
+// parseHeader parses the beginning of a segment. It returns false if the checksum fails. Values
+// that format 1 does not have are zero.
 func parseHeader(data []byte) (h header, l layout, ok bool) {
 	if len(data) >= headerBytes1 && string(data[:8]) == magic1 {
 		h.number = binary.LittleEndian.Uint64(data[8:])
@@ -86,17 +86,17 @@ func parseHeader(data []byte) (h header, l layout, ok bool) {
 	return h, layoutOf(h.id, h.number), string(h.bytes()) == string(data[:headerBytes])
 }
 
-// Frame is one write.
+// Frame is one record of the journal.
 type Frame struct {
 	Kind    Kind
 	Payload []byte
 
-	synced int64 // bytes of the segment that were durable when it was appended
-	length int64 // of the file then; 0 if not recorded
+	synced int64 // durable bytes of the segment when it was appended
+	length int64 // length of the file at that time; 0 if not recorded
 	size   int   // of the frame
 }
 
-// appendTo appends the frame as it is written.
+// appendTo appends the encoded frame.
 func (f *Frame) appendTo(dst []byte, l layout) []byte {
 	at := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(f.Payload)))
@@ -109,8 +109,8 @@ func (f *Frame) appendTo(dst []byte, l layout) []byte {
 	return dst
 }
 
-// claimed returns the size that the frame at the beginning of data claims to
-// have, whether it checks or not; 0 if data is too short for it.
+// claimed returns the size in the header of a frame, without a check of its checksum. It returns
+// 0 if data is shorter.
 func (l layout) claimed(data []byte) int {
 	if len(data) < l.frame {
 		return 0
@@ -122,7 +122,7 @@ func (l layout) claimed(data []byte) int {
 	return l.frame + int(n)
 }
 
-// parse reads the frame at the beginning of data; false if it does not check.
+// parse parses the frame at the beginning of data. It returns false if the checksum fails.
 func (l layout) parse(data []byte) (f Frame, ok bool) {
 	f.size = l.claimed(data)
 	if f.size == 0 || crc32.Update(l.seed, castagnoli, data[8:f.size]) != binary.LittleEndian.Uint32(data[4:]) {

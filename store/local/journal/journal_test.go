@@ -32,12 +32,12 @@ func open(t *testing.T, fs vfs.FS, number uint64) *Writer {
 	return w
 }
 
-// frames replays the segments after one, and returns the payloads.
+// frames replays the segments after the given one, and returns the payloads.
 func frames(fs vfs.FS, after uint64) (payloads []string, rep Report, err error) {
 	return framesOf(Source{FS: fs, Dir: "j", Store: testID, After: after})
 }
 
-// salvage replays the whole journal around damage.
+// salvage replays the whole journal and skips damage.
 func salvage(fs vfs.FS) (payloads []string, rep Report, err error) {
 	return framesOf(Source{FS: fs, Dir: "j", Store: testID, Salvage: true})
 }
@@ -58,7 +58,7 @@ func rotate(t *testing.T, w *Writer) uint64 {
 	return w.Rotate()
 }
 
-func TestReplayInOrder(t *testing.T) {
+func TestReplay_ReturnsFramesInOrder(t *testing.T) {
 	fs := vfs.NewMem()
 	w := open(t, fs, 1)
 	var want []string
@@ -91,7 +91,7 @@ func TestReplayInOrder(t *testing.T) {
 	}
 }
 
-func TestRemove(t *testing.T) {
+func TestWriter_RemovesSegments(t *testing.T) {
 	fs := vfs.NewMem()
 	w := open(t, fs, 1)
 	w.Append(Readings, []byte("old"))
@@ -108,14 +108,14 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestCrash cuts the power at a random moment: what was waited for is there,
-// in order and without gaps.
-func TestCrash(t *testing.T) {
+// TestWriter_SurvivesPowerCut cuts the power at a random moment. Frames whose commit had ended
+// exist, in order and without gaps.
+func TestWriter_SurvivesPowerCut(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		fs := vfs.NewCrashableMem()
 		w := open(t, fs, 1)
-		if err := meta.SyncFolder(fs, ""); err != nil { // the directory itself
+		if err := meta.SyncFolder(fs, ""); err != nil { // the folder itself
 			t.Fatal(err)
 		}
 		durable, appended := 0, rng.IntN(60)
@@ -145,9 +145,9 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestFailedWrites makes writing fail for a while: those who wait are told,
-// Ready says so, and afterwards everything is durable in order.
-func TestFailedWrites(t *testing.T) {
+// TestWriter_RetriesFailedWrites fails writes for a while. Waiting callers and Ready get the
+// error, and afterwards all frames are durable in order.
+func TestWriter_RetriesFailedWrites(t *testing.T) {
 	var failing atomic.Bool
 	mem := vfs.NewMem()
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -172,7 +172,7 @@ func TestFailedWrites(t *testing.T) {
 		t.Fatal("nothing pending, and b is not durable")
 	}
 	failing.Store(false)
-	if err := pending.Wait(t.Context()); err != nil { // may still be the failed try
+	if err := pending.Wait(t.Context()); err != nil { // may still be the failed attempt
 		if p := w.Pending(); p != nil {
 			if err := p.Wait(t.Context()); err != nil {
 				t.Fatal(err)
@@ -188,7 +188,7 @@ func TestFailedWrites(t *testing.T) {
 	}
 }
 
-func TestConcurrentAppends(t *testing.T) {
+func TestWriter_KeepsConcurrentAppends(t *testing.T) {
 	fs := vfs.NewMem()
 	w := open(t, fs, 1)
 	var wg sync.WaitGroup
@@ -222,7 +222,7 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 }
 
-func TestWaitEndsWithContext(t *testing.T) {
+func TestWait_EndsWithContext(t *testing.T) {
 	block := make(chan struct{})
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind == errorfs.OpFileSyncData {

@@ -12,45 +12,43 @@ import (
 type Source struct {
 	FS  vfs.FS
 	Dir string
-	// Store is whose journal it must be. If zero, any store's.
+	// Store is the expected store of the journal. If zero, any store is accepted.
 	Store meta.ID
-	// After is the last segment that is not needed any more.
+	// After is the last segment that is no longer needed.
 	After uint64
-	// Unchained says that the journal may be of format 1 or be about to be made:
-	// it may have no chain.
+	// Unchained permits a journal without a chain.
+	//
+	// The journal may be of format 1, or of a store whose creation was interrupted.
 	Unchained bool
-	// Salvage goes on after damage with the next frame that checks.
+	// Salvage continues after damage with the next intact frame.
 	Salvage bool
 }
 
-// Check reads a whole journal, changes nothing and reports everything that is
-// wrong with it.
+// Check reads a whole journal without changing it, and reports all damage.
 func Check(fs vfs.FS, dir string) (Report, error) {
 	return Source{FS: fs, Dir: dir, Salvage: true}.Replay(func(Frame) error { return nil })
 }
 
-// Replay calls do with each frame in the segments after the given one, in
-// order. It fails with the first error of do, and with ErrDamaged at the first
-// problem, unless it is to salvage what it can. Payloads must not be kept.
+// Replay calls do for each frame in the segments after the given one, in order.
 //
-// The last segment may end in a write that was cut short. So another one must
-// be begun before anything is appended: after frames that do not check, the
-// rest would be damage.
+// It fails with the first error of do. At the first problem it fails with ErrDamaged, unless
+// Salvage is set. Payloads must not be retained. The last segment may end in an interrupted
+// write. So a new segment must be begun before the next append, because frames after a broken
+// one would be damage.
 func (src Source) Replay(do func(Frame) error) (Report, error) {
 	r := replay{Source: src, do: do}
 	err := r.run()
 	return r.rep, err
 }
 
-// replay is one reading of a journal.
+// replay is the state of one Replay.
 type replay struct {
 	Source
 	do    func(Frame) error
 	rep   Report
-	last  uint64 // by the files' names
-	begun uint64 // the last segment whose header was durable
-	// tail is the end of the last segment that had anything in it, if it has no
-	// end frame.
+	last  uint64 // by the names of files
+	begun uint64 // the last segment with a durable header
+	// tail is the end of the last segment with frames, if it has no end frame.
 	tail *Problem
 }
 
@@ -88,7 +86,7 @@ func (r *replay) run() error {
 	return r.segments(files, max(chain.First, r.After+1), chain.Last)
 }
 
-// checkChain compares the chain with what the journal must be.
+// checkChain compares the store of the chain with the expected one.
 func (r *replay) checkChain(c Chain) error {
 	if r.Store.IsZero() {
 		r.Store = c.Store
@@ -99,8 +97,8 @@ func (r *replay) checkChain(c Chain) error {
 	return nil
 }
 
-// segments replays the segments from first to last, which the chain names, and
-// what follows them without a gap.
+// segments replays the segments from first to last, which the chain lists, and all following
+// ones without a gap.
 func (r *replay) segments(files []file, first, last uint64) error {
 	want := first
 	for _, f := range files {
@@ -121,7 +119,7 @@ func (r *replay) segments(files []file, first, last uint64) error {
 	return nil
 }
 
-// missing reports the segments from one number up to another.
+// missing reports the segments of a range as missing.
 func (r *replay) missing(from, to uint64) error {
 	for n := from; n < to; n++ {
 		if err := r.found(Problem{Segment: n, File: fileName(n), Text: "is missing"}); err != nil {
@@ -131,7 +129,7 @@ func (r *replay) missing(from, to uint64) error {
 	return nil
 }
 
-// found records a problem; it fails unless the rest is to be salvaged.
+// found records a problem. It returns an error unless Salvage is set.
 func (r *replay) found(p Problem) error {
 	r.rep.Problems = append(r.rep.Problems, p)
 	if r.Salvage {
@@ -140,17 +138,16 @@ func (r *replay) found(p Problem) error {
 	return fmt.Errorf("%s: %w", p, ErrDamaged)
 }
 
-// file is a segment's file.
+// file is the file of a segment.
 type file struct {
-	number uint64 // by its header; by its name if the header does not check
+	number uint64 // from its header, or from its name if the header is damaged
 	name   string
 	layout layout
 	header header
-	whole  bool // the header checks
+	whole  bool // the header is intact
 }
 
-// files returns the segments after the one that is not needed any more, in the
-// order of their numbers.
+// files returns the segments that are still needed, in the order of their numbers.
 func (r *replay) files() ([]file, error) {
 	numbers, err := segments(r.FS, r.Dir)
 	if err != nil {

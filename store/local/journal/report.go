@@ -6,16 +6,15 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
-// ErrDamaged is the error of a journal that lacks frames which had been
-// durable.
+// ErrDamaged means that a journal lacks frames that had been durable.
 var ErrDamaged = store.ErrDamaged
 
 // Problem is damage to a journal.
 type Problem struct {
-	Segment  uint64 // 0: the damage is not to a segment
-	File     string // its name in the journal's folder, or of a folder of the store
-	From, To int64  // the bytes of the file that do not check; 0 and 0: all of it
-	Text     string // what is wrong with it: "is missing"
+	Segment  uint64 // 0 if the damage does not belong to a segment
+	File     string // name in the folder of the journal, or a folder of the store
+	From, To int64  // range of damaged bytes; 0 and 0 mean the whole file
+	Text     string // the problem, such as "is missing"
 }
 
 func (p Problem) String() string {
@@ -25,14 +24,15 @@ func (p Problem) String() string {
 	return p.File + " " + p.Text
 }
 
-// Torn is the end of a journal that does not check: a write that a crash cut
-// short, or acknowledged frames that were damaged.
+// Torn is the end of a journal that fails its checksums.
+//
+// It is a write that a crash interrupted, or acknowledged frames that were damaged.
 type Torn struct {
 	Segment uint64
 	File    string
-	At      int64 // where it begins
+	At      int64 // offset of the end
 	Bytes   int64
-	Frames  int // of them that are whole by their length
+	Frames  int // number of frames with a plausible length
 }
 
 func (t Torn) String() string {
@@ -46,26 +46,26 @@ func (t Torn) String() string {
 	return fmt.Sprintf("the last %d bytes of %s do not check, %s among them: what they held may have been acknowledged", t.Bytes, t.File, frames)
 }
 
-// SegmentReport is what was found in one segment.
+// SegmentReport counts the frames of one segment.
 type SegmentReport struct {
 	Number   uint64
 	File     string
-	Bytes    int64 // of frames that check
-	Readings int   // frames with readings that check
-	Batches  int   // frames with changes that check
+	Bytes    int64 // bytes of intact frames
+	Readings int   // intact frames with readings
+	Batches  int   // intact frames with changes
 }
 
-// Report is what was found in a journal.
+// Report is the result of reading a journal.
 type Report struct {
 	Store       meta.ID
-	First, Last uint64 // segments; Last also if it was not replayed
+	First, Last uint64 // segments; Last includes one that was not replayed
 	Segments    []SegmentReport
-	Torn        []Torn    // ends of the journal that a crash may have left
-	Notes       []Problem // damage by which nothing is lost
-	Problems    []Problem // damage by which something may be lost
+	Torn        []Torn    // ends that a crash may have left
+	Notes       []Problem // damage without loss
+	Problems    []Problem // damage with possible loss
 }
 
-// Frames returns the number of frames that check.
+// Frames returns the number of intact frames.
 func (r *Report) Frames() (n int) {
 	for _, s := range r.Segments {
 		n += s.Readings + s.Batches

@@ -23,7 +23,7 @@ func (r *replay) segment(f file) error {
 	case f.whole && !f.header.id.IsZero() && !r.Store.IsZero() && f.header.id != r.Store:
 		return r.found(s.problem(0, 0, fmt.Sprintf("is of store %s, not of %s", f.header.id, r.Store)))
 	case !f.whole:
-		// A file that was being made when the process died has no frames.
+		// A file whose creation was interrupted has no frames.
 		if begun || s.lastSynced(0) > 0 {
 			if err := s.headerProblem(); err != nil {
 				return err
@@ -42,16 +42,16 @@ func (r *replay) segment(f file) error {
 	return s.conclude()
 }
 
-// scan is the reading of one segment.
+// scan is the state of reading one segment.
 type scan struct {
 	*replay
 	file   file
 	data   []byte
-	used   int // bytes of data before the zeros at its end
+	used   int // length of data without trailing zeros
 	rep    SegmentReport
-	length int64 // that a frame knows the file to have had
+	length int64 // length of the file that a frame records
 	ended  bool
-	torn   int // ends that do not check
+	torn   int // number of torn ends
 }
 
 func (s *scan) problem(from, to int64, text string) Problem {
@@ -65,11 +65,10 @@ func (s *scan) headerProblem() error {
 	return s.found(s.problem(0, int64(s.file.layout.first), "the header does not check"))
 }
 
-// frames passes on the frames from a place on, and goes on after those that do
-// not check.
+// frames passes the frames from an offset on, and continues after damaged ones.
 func (s *scan) frames(at int) error {
 	s.length = s.file.header.length
-	synced := int64(-1) // that a later frame knows; -1 before it is looked for
+	synced := int64(-1) // recorded by a later frame; -1 before the search
 	for at < len(s.data) && !s.ended {
 		f, ok := s.file.layout.parse(s.data[at:])
 		if ok {
@@ -81,7 +80,7 @@ func (s *scan) frames(at int) error {
 			continue
 		}
 		if at >= s.used {
-			return nil // zeros that were to be overwritten
+			return nil // zeros to be overwritten
 		}
 		if synced < 0 {
 			synced = s.lastSynced(at)
@@ -116,7 +115,7 @@ func (s *scan) pass(f Frame) error {
 	return s.do(f)
 }
 
-// tear records bytes that may be a write that was cut short.
+// tear records bytes of a possibly interrupted write.
 func (s *scan) tear(from, to int) {
 	if from >= to {
 		return
@@ -133,23 +132,22 @@ func (s *scan) tear(from, to int) {
 	s.replay.rep.Torn = append(s.replay.rep.Torn, t)
 }
 
-// trimmed is how many zeros at the end of a payload are taken for unused bytes
-// after it.
+// trimmed is the number of trailing zeros of a payload that are treated as unused bytes.
 const trimmed = 16
 
 func allZero(data []byte) bool { return len(bytes.TrimLeft(data, "\x00")) == 0 }
 
-// empty reports whether nothing was appended to the segment.
+// empty reports whether the segment has no frames.
 func (s *scan) empty() bool {
 	return s.rep.Readings+s.rep.Batches+s.torn == 0 && !s.ended
 }
 
-// conclude checks what the segment says of its own length, and of the one
-// before it.
+// conclude compares the segment with the recorded lengths, and checks the end of the previous
+// segment.
 func (s *scan) conclude() error {
 	r := s.replay
 	if !s.empty() {
-		// A segment is written only when the one before it is durable.
+		// A segment is written only after the previous one is durable.
 		if r.tail != nil {
 			if err := r.found(*r.tail); err != nil {
 				return err
@@ -170,8 +168,7 @@ func (s *scan) conclude() error {
 	return nil
 }
 
-// nextFrame returns where the next frame that checks begins, or the end of what
-// is used.
+// nextFrame returns the offset of the next intact frame, or the end of the used bytes.
 func (s *scan) nextFrame(at int) int {
 	for ; at+s.file.layout.frame <= s.used; at++ {
 		if s.mayBegin(at) {
@@ -183,14 +180,14 @@ func (s *scan) nextFrame(at int) int {
 	return s.used
 }
 
-// mayBegin is a quick look: most bytes are not the beginning of a frame.
+// mayBegin rejects most offsets quickly, before a checksum is computed.
 func (s *scan) mayBegin(at int) bool {
 	synced := binary.LittleEndian.Uint64(s.data[at+8:])
 	return synced >= uint64(s.file.layout.first) && synced <= uint64(at)
 }
 
-// lastSynced looks for frames after a place, and returns how many bytes of the
-// segment the last of them knew to be durable.
+// lastSynced searches for frames after an offset. It returns the durable length that the last of
+// them records.
 func (s *scan) lastSynced(at int) (synced int64) {
 	for at = s.nextFrame(at + 1); at < s.used; at = s.nextFrame(at) {
 		f, ok := s.file.layout.parse(s.data[at:])
@@ -212,7 +209,7 @@ func readAll(fs vfs.FS, name string) (data []byte, err error) {
 	return io.ReadAll(f)
 }
 
-// readStart returns the first n bytes of a file, or fewer if it has fewer.
+// readStart returns the first n bytes of a file, or fewer.
 func readStart(fs vfs.FS, name string, n int64) (data []byte, err error) {
 	f, err := fs.Open(name)
 	if err != nil {

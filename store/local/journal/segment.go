@@ -15,8 +15,8 @@ const suffix = ".journal"
 
 func fileName(number uint64) string { return fmt.Sprintf("%010d%s", number, suffix) }
 
-// segments lists the numbers of the segments in dir, in order. Files with
-// other names are left alone.
+// segments returns the numbers of the segments in dir, in order. It ignores files with other
+// names.
 func segments(fs vfs.FS, dir string) ([]uint64, error) {
 	names, err := fs.List(dir)
 	if err != nil {
@@ -38,24 +38,24 @@ type segment struct {
 	number   uint64
 	layout   layout
 	file     vfs.File
-	synced   int64 // bytes of frames that are durable; guarded by Writer.mu
-	durable  int64 // length of the file that is durable; guarded by Writer.mu
+	synced   int64 // durable bytes of frames; guarded by Writer.mu
+	durable  int64 // durable length of the file; guarded by Writer.mu
 	appended int64 // bytes of frames; guarded by Writer.mu
 	length   int64 // of the file
-	zeroed   int64 // zeros have been written up to here
+	zeroed   int64 // offset up to which zeros were written
 }
 
 const (
-	// fillBytes is how many zeros are written at a time, at the most.
+	// fillBytes is the maximum number of zeros in one write.
 	fillBytes = 256 << 10
-	// firstBytes is how long a file is before its first frame, and how many zeros
-	// are written at first.
+	// firstBytes is the length of a file before its first frame, and the size of the first
+	// zeros.
 	firstBytes = 32 << 10
 )
 
 var zeros [fillBytes]byte
 
-// createSegment makes a segment's file, durably.
+// createSegment creates the file of a segment, durably.
 func createSegment(fs vfs.FS, dir string, id meta.ID, number uint64) (*segment, error) {
 	name := fs.PathJoin(dir, fileName(number))
 	f, err := fs.Create(name, category)
@@ -79,8 +79,7 @@ func createSegment(fs vfs.FS, dir string, id meta.ID, number uint64) (*segment, 
 	return s, nil
 }
 
-// extend makes the file at least as long as to, without writing what lies
-// between.
+// extend makes the file at least as long as to, without writing the bytes in between.
 func (s *segment) extend(to int64) error {
 	if to <= s.length {
 		return nil
@@ -92,12 +91,11 @@ func (s *segment) extend(to int64) error {
 	return nil
 }
 
-// grow keeps the file longer than its frames, so that each frame knows a
-// length beyond its own end, and a file that is cut short is noticed.
+// grow keeps the file longer than its frames. So each frame records a length beyond its own end,
+// which reveals a truncated file.
 //
-// After small groups it writes zeros: to sync what overwrites them costs half
-// of what it costs to sync a file that grows. What large groups cost is the
-// writing.
+// After small groups it writes zeros, because a sync of overwritten zeros costs half as much as
+// a sync of a growing file. The cost of large groups is the writing itself.
 func (s *segment) grow(to int64, group int) error {
 	if group > fillBytes/8 {
 		return s.extend(to + 2*int64(group))
@@ -115,8 +113,8 @@ func (s *segment) grow(to int64, group int) error {
 	return nil
 }
 
-// write writes a group's bytes after what is durable, whatever an earlier
-// attempt left there, and syncs them.
+// write writes and syncs a group after the durable bytes. It overwrites the result of an earlier
+// attempt.
 func (s *segment) write(buf []byte) error {
 	if len(buf) == 0 {
 		return nil

@@ -12,45 +12,44 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
-// ErrClosed is the error of a journal that has been closed.
+// ErrClosed means that the journal has been closed.
 var ErrClosed = errors.New("journal is closed")
 
-// retryEvery is how long a failed write waits before it is tried again.
+// retryEvery is the delay before a failed write is retried.
 const retryEvery = time.Second
 
-// category tells the file system's statistics what the writes are for.
+// category labels the writes in the statistics of the file system.
 const category = vfs.DiskWriteCategory("varve-journal")
 
-// Writer appends to a journal. Append must be called in the order in which
-// frames are to be replayed; all methods may be called concurrently, but for
-// Prepare, Rotate and Remove, which belong to one goroutine.
+// Writer appends to a journal. The order of Append calls is the order of the replay. All methods
+// are safe for concurrent use, except Prepare, Rotate and Remove, which need a single goroutine.
 type Writer struct {
 	fs    vfs.FS
 	dir   string
 	chain Chain
 
 	mu       sync.Mutex
-	work     sync.Cond // queue or closed changed
-	segment  *segment  // where Append goes
-	prepared *segment  // the one after it, if Prepare was called
-	open     *group    // the group that gathers; nil: none yet
-	queue    []*group  // groups to be written, in order; open is the last of them
-	failed   error     // the last write failed and is being retried
+	work     sync.Cond // signals changes of queue or closed
+	segment  *segment  // receives new frames
+	prepared *segment  // the next segment after Prepare
+	open     *group    // the group that collects frames; may be nil
+	queue    []*group  // groups to be written, in order; open is the last one
+	failed   error     // error of the last write, which is being retried
 	closed   bool
 	spare    []byte
 	stopped  chan struct{}
 	closing  chan struct{}
 }
 
-// group is what is written and synced at once.
+// group is a set of frames that are written and synced together.
 type group struct {
 	segment *segment
 	buf     []byte
-	last    bool // of its segment
+	last    bool // it ends its segment
 	commit  *Commit
 }
 
-// Open begins a new segment as Begin does, and makes it the journal as Start does.
+// Open calls Begin for a new segment, and then Start.
 func Open(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	w, err := Begin(fs, dir, id, number)
 	if err != nil {
@@ -59,9 +58,10 @@ func Open(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	return w, w.Start()
 }
 
-// Begin creates a segment with the given number in dir, which exists, and adds it to
-// the chain. So the chain reaches beyond all that becomes durable elsewhere before
-// Start. If the chain is damaged, it is left to Start.
+// Begin creates a segment in an existing folder and adds it to the chain.
+//
+// So the chain includes everything that becomes durable elsewhere before Start. A damaged chain
+// is replaced by Start.
 func Begin(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	chain, _, _, err := ReadChain(fs, dir)
 	if err != nil {
@@ -81,11 +81,11 @@ func Begin(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	return w, nil
 }
 
-// Start makes the segment of Begin the only one of the store's journal, and removes
-// earlier ones. If it fails, the writer cannot be used.
+// Start makes the segment of Begin the only one of the journal, and removes earlier ones. If it
+// fails, the writer cannot be used.
 func (w *Writer) Start() error {
 	number := w.segment.number
-	for range 2 { // both files, whatever became of them
+	for range 2 { // rewrites both files of the chain
 		if err := w.advance(number, number); err != nil {
 			return w.abandon(err)
 		}
@@ -97,7 +97,7 @@ func (w *Writer) Start() error {
 	return nil
 }
 
-// Abandon ends a writer that was not started.
+// Abandon closes a writer that was not started.
 func (w *Writer) Abandon() error { return w.abandon(nil) }
 
 func (w *Writer) abandon(err error) error { return errors.Join(err, w.segment.file.Close()) }
@@ -114,7 +114,7 @@ func (w *Writer) advance(first, last uint64) error {
 	return nil
 }
 
-// Ready returns why frames cannot be made durable at present, or nil.
+// Ready returns the reason for which frames cannot become durable at present, or nil.
 func (w *Writer) Ready() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +124,7 @@ func (w *Writer) Ready() error {
 	return w.failed
 }
 
-// Append adds a frame to the open group. The payload is copied.
+// Append adds a frame to the open group. It copies the payload.
 func (w *Writer) Append(kind Kind, payload []byte) *Commit {
 	if len(payload) > MaxPayload {
 		return ended(fmt.Errorf("a journal frame of %d bytes is larger than %d", len(payload), MaxPayload))
@@ -138,8 +138,8 @@ func (w *Writer) Append(kind Kind, payload []byte) *Commit {
 	return w.open.commit
 }
 
-// add adds a frame to the open group, which it makes if there is none. The
-// lock is held.
+// add adds a frame to the open group, and creates the group if needed. The caller holds the
+// lock.
 func (w *Writer) add(kind Kind, payload []byte) {
 	s := w.segment
 	if w.open == nil {
@@ -154,15 +154,14 @@ func (w *Writer) add(kind Kind, payload []byte) {
 	s.appended += int64(len(w.open.buf) - before)
 }
 
-// Size returns how many bytes of frames the segment has to which Append goes.
+// Size returns the number of bytes in frames of the current segment.
 func (w *Writer) Size() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.segment.appended
 }
 
-// Pending returns the commit of the last frame appended, or nil if everything
-// is durable.
+// Pending returns the commit of the last appended frame, or nil if everything is durable.
 func (w *Writer) Pending() *Commit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -172,7 +171,7 @@ func (w *Writer) Pending() *Commit {
 	return w.queue[len(w.queue)-1].commit
 }
 
-// Sync waits until everything that was appended is durable.
+// Sync waits until all appended frames are durable.
 func (w *Writer) Sync(ctx context.Context) error {
 	if c := w.Pending(); c != nil {
 		return c.Wait(ctx)
@@ -180,8 +179,7 @@ func (w *Writer) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Prepare makes the file of the next segment and adds it to the chain, so that
-// Rotate need not.
+// Prepare creates the file of the next segment and adds it to the chain, so that Rotate is fast.
 func (w *Writer) Prepare() error {
 	w.mu.Lock()
 	number, ready := w.segment.number+1, w.prepared != nil
@@ -202,8 +200,8 @@ func (w *Writer) Prepare() error {
 	return nil
 }
 
-// Rotate ends the segment and makes later frames go to the one that Prepare
-// made. It returns the number of the ended one.
+// Rotate ends the segment, and directs later frames to the prepared one. It returns the number
+// of the ended segment.
 func (w *Writer) Rotate() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,8 +215,7 @@ func (w *Writer) Rotate() uint64 {
 	return ended
 }
 
-// Remove takes the segments up to a number, which Rotate returned, out of the
-// chain and deletes them.
+// Remove removes the segments up to a number of Rotate from the chain, and deletes them.
 func (w *Writer) Remove(upTo uint64) error {
 	if upTo >= w.chain.First {
 		if err := w.advance(upTo+1, w.chain.Last); err != nil {
@@ -244,8 +241,8 @@ func removeSegments(fs vfs.FS, dir string, upTo uint64) error {
 	return nil
 }
 
-// Close makes what was appended durable and ends the journal. If writing fails
-// now, it is not tried again.
+// Close makes all appended frames durable and closes the journal. It does not retry a failed
+// write.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	if w.closed {
@@ -290,8 +287,8 @@ func (w *Writer) run() {
 	}
 }
 
-// next waits for a group and closes it to further frames; nil: the journal was
-// closed and there is none left.
+// next waits for a group and closes it to further frames. It returns nil if the journal is
+// closed and no group is left.
 func (w *Writer) next() *group {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -311,9 +308,8 @@ func (w *Writer) next() *group {
 	return g
 }
 
-// gather lets those run who are about to append, as long as the group grows by
-// it: a sync more costs more than they take. With nobody about, it costs
-// nothing.
+// gather yields to goroutines that are about to append, as long as the group grows. A further
+// sync would cost more. Without such goroutines, it costs nothing.
 func (w *Writer) gather(g *group) {
 	for range maxGather {
 		n := len(g.buf)
@@ -328,8 +324,7 @@ func (w *Writer) gather(g *group) {
 
 const maxGather = 16
 
-// written tells those who wait for the group. After a failure, later ones wait
-// for the next try.
+// written ends the commit of a group. After a failure, later callers wait for the next attempt.
 func (w *Writer) written(g *group, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -345,7 +340,7 @@ func (w *Writer) written(g *group, err error) {
 	s.synced += int64(len(g.buf))
 	s.durable = s.length
 	if g.last {
-		// Everything in it is durable: closing can lose nothing.
+		// Everything in it is durable, so the close cannot lose data.
 		w.failed = s.file.Close()
 	}
 	w.queue = w.queue[1:]
@@ -354,10 +349,10 @@ func (w *Writer) written(g *group, err error) {
 	}
 }
 
-// maxSpare is how large a buffer is kept for the next group.
+// maxSpare limits the size of a buffer that is kept for the next group.
 const maxSpare = 4 << 20
 
-// pause waits before the next try; false: the journal is being closed.
+// pause waits before the next attempt. It returns false if the journal is being closed.
 func (w *Writer) pause() bool {
 	timer := time.NewTimer(retryEvery)
 	defer timer.Stop()

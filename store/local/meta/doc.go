@@ -1,10 +1,13 @@
-// Package meta reads and writes the embedded store's small files: a few lines
-// of text with a checksum, replaced as a whole, so that none is ever half
-// written and damage to one is found.
+// Package meta reads and writes the small files of the embedded store.
+//
+// A small file is a few lines of text with a checksum:
 //
 //	varve embedded store, format 2
 //	store 0123456789abcdef0123456789abcdef
 //	crc32c 89abcdef
 //
-// The last line is the CRC-32C of the lines before it.
+// The last line is the CRC-32C of the lines before it. [Seal] and [Unseal] add and verify it,
+// [Read] and [Write] access a file, and an [ID] identifies a store.
+//
+// A file is replaced as a whole, so it is never partially written. Damage gives [ErrChecksum].
 package meta

@@ -12,21 +12,21 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrChecksum means that a file's checksum is wrong or missing.
+// ErrChecksum means that the checksum of a file is wrong or missing.
 var ErrChecksum = errors.New("checksum does not match")
 
-// category names the writes in the file system's statistics.
+// category labels the writes in the statistics of the file system.
 const category = vfs.DiskWriteCategory("varve-store")
 
-// suffixTemp ends the name of a file that is being written.
+// suffixTemp is the suffix of files that are being written.
 const suffixTemp = ".tmp"
 
-// maxBytes bounds a file.
+// maxBytes limits the size of a file.
 const maxBytes = 1 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ID names one store for ever.
+// ID identifies a store permanently.
 type ID [16]byte
 
 // NewID returns a random ID.
@@ -37,10 +37,10 @@ func NewID() (id ID) {
 
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// IsZero reports whether the ID names no store.
+// IsZero reports whether the ID is not set.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// ParseID reads what String returned.
+// ParseID parses the text of String.
 func ParseID(text string) (id ID, err error) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(id) {
@@ -49,12 +49,12 @@ func ParseID(text string) (id ID, err error) {
 	return ID(b), nil
 }
 
-// Seal returns text, which ends a line, followed by its checksum.
+// Seal returns text with its checksum. The text must end with a newline.
 func Seal(text string) string {
 	return fmt.Sprintf("%scrc32c %08x\n", text, crc32.Checksum([]byte(text), castagnoli))
 }
 
-// Unseal returns the text that Seal was given.
+// Unseal verifies the checksum and returns the text without it.
 func Unseal(sealed string) (text string, err error) {
 	at := strings.LastIndex(strings.TrimSuffix(sealed, "\n"), "\n") + 1
 	if at == 0 || Seal(sealed[:at]) != sealed {
@@ -90,7 +90,7 @@ func Write(fs vfs.FS, path, text string) error {
 	return Rename(fs, tmp, path)
 }
 
-// Rename renames a file of one folder, durably.
+// Rename renames a file within its folder, durably.
 func Rename(fs vfs.FS, from, to string) error {
 	if err := fs.Rename(from, to); err != nil {
 		return err
@@ -107,5 +107,5 @@ func SyncFolder(fs vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// IsTemp returns the name of the file that a name of Write's was to replace.
+// IsTemp returns the name of the file that a temporary file of Write was to replace.
 func IsTemp(name string) (of string, ok bool) { return strings.CutSuffix(name, suffixTemp) }

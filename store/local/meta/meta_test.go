@@ -38,8 +38,8 @@ func TestParseID_ReadsString(t *testing.T) {
 	}
 }
 
-// TestWrite_SurvivesCrash: after a power cut a file is as it was before or
-// after a Write, and as after if Write returned.
+// TestWrite_SurvivesCrash checks that a file has its old or new content after a power cut, and
+// the new one if Write had returned.
 func TestWrite_SurvivesCrash(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	if err := fs.MkdirAll("d", 0o755); err != nil {

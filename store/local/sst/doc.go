@@ -1,8 +1,12 @@
-// Package sst reads the files of Pebble one by one, damaged ones too.
+// Package sst reads single files of Pebble, also damaged ones.
 //
-// Pebble answers a read that meets a damaged block with an error. This package
-// skips the block, reports the range of keys that it may have held as a [Gap],
-// and goes on with the next block. A [Merge] of several files yields the live
-// entries of a range by Pebble's rules: of one key, the entry with the highest
-// sequence number counts. [Writer] writes them to new files.
+// Pebble fails a read at a damaged block. This package skips the block and reports the range of
+// keys that it may have held:
+//
+//	File ──▶ Scan: entries and Gaps ──▶ Merge: live entries ──▶ Writer ──▶ new files
+//
+// A [Merge] of several files returns the live entries of a range by the rules of Pebble: for
+// each key, the entry with the highest sequence number counts. An intact entry is never skipped,
+// and each [Gap] is as narrow as the damaged blocks allow. A file with an unreadable index
+// cannot be opened.
 package sst

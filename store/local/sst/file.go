@@ -14,14 +14,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// File is one file of Pebble's. It is for one goroutine at a time.
+// File is one file of Pebble. Only one goroutine may use it at a time.
 type File struct {
 	src    *source
 	reader *sstable.Reader
 }
 
-// Open opens a file. Its error matches pebble.IsCorruptionError if the file's
-// index cannot be read, so that nothing in it can.
+// Open opens a file. Its error matches pebble.IsCorruptionError if the index is unreadable.
 func Open(fs vfs.FS, path string, o *pebble.Options) (*File, error) {
 	src, err := openSource(fs, path)
 	if err != nil {
@@ -59,8 +58,8 @@ func (f *File) iter() (sstable.Iterator, error) {
 	})
 }
 
-// Deletion is a range of keys that were deleted: Start <= key < End, and only
-// entries of lower sequence numbers.
+// Deletion is a deleted range of keys: Start <= key < End. It affects entries with lower
+// sequence numbers.
 type Deletion struct {
 	Start, End []byte
 	Seq        uint64
@@ -84,8 +83,9 @@ func (f *File) Deletions() (list []Deletion, err error) {
 	return list, damage(err)
 }
 
-// CheckRest returns what is wrong with those parts of the file that hold no
-// entries: its index, its properties and its deletions of ranges.
+// CheckRest returns an error if parts of the file without entries are damaged.
+//
+// These are its index, its properties and its deletions of ranges.
 func (f *File) CheckRest() error {
 	if _, err := f.reader.Layout(); err != nil {
 		return damage(err)
@@ -97,14 +97,13 @@ func (f *File) CheckRest() error {
 	return err
 }
 
-// source is a file on disk that remembers where it was read last. It checks
-// blocks before Pebble does, which looks for the bit that flipped and takes a
-// second for each block.
+// source is a file on disk that records the offset of the last read. It verifies blocks before
+// Pebble does, because Pebble searches for the flipped bit, which takes a second per block.
 type source struct {
 	file   vfs.File
 	size   int64
-	last   int64 // the offset of the last read
-	checks bool  // only blocks are read from now on
+	last   int64 // offset of the last read
+	checks bool  // verify blocks, because only blocks are read from now on
 }
 
 func openSource(fs vfs.FS, path string) (*source, error) {
@@ -121,8 +120,8 @@ func openSource(fs vfs.FS, path string) (*source, error) {
 
 var _ objstorage.Readable = (*source)(nil)
 
-// ReadAt implements objstorage.Readable. A read past the file's end is damage,
-// as of whatever said that there was more.
+// ReadAt implements objstorage.Readable. A read beyond the end of the file is damage of the
+// block that refers to it.
 func (s *source) ReadAt(_ context.Context, p []byte, off int64) error {
 	s.last = off
 	if off < 0 || off+int64(len(p)) > s.size {
@@ -139,8 +138,8 @@ func (s *source) ReadAt(_ context.Context, p []byte, off int64) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// whole reports whether a block checks. It ends with the checksum of all before
-// that, turned and shifted as LevelDB does.
+// whole reports whether the checksum of a block is correct. The checksum is rotated and offset
+// as in LevelDB.
 func whole(block []byte) bool {
 	if len(block) < 5 {
 		return false

@@ -6,22 +6,21 @@ import (
 	"errors"
 )
 
-// Part is what a file contributes to a merge: its entries from First to Last,
-// both included. nil is unbounded.
+// Part is the range of a file in a merge: its entries from First to Last, inclusive. A nil bound
+// means no limit.
 type Part struct {
 	File        *File
 	First, Last []byte
-	Seq         uint64 // of all entries, as of an ingested file; 0: their own
+	Seq         uint64 // sequence number of all entries of an ingested file; 0 means that each has its own
 }
 
-// Merge yields the newest entry of each key of several parts, in order. Entries
-// in a deleted range are deletions. Of entries with one sequence number, which
-// only copies have, that of the earlier part counts.
+// Merge returns the newest entry of each key of several parts, in order. Entries in a deleted
+// range are deletions. Only copies have equal sequence numbers; then the earlier part counts.
 type Merge struct {
 	sources   sources
 	deletions []Deletion
 	entry     Entry
-	key       []byte // of entry; the memory behind Entry.Key
+	key       []byte // memory of Entry.Key
 	value     []byte
 	part      int
 	gaps      [][]Gap
@@ -58,8 +57,8 @@ func (s *sources) Pop() any {
 	return last
 }
 
-// NewMerge begins to merge parts. A part whose deletions cannot be read is taken
-// to have none.
+// NewMerge begins a merge of parts. If the deletions of a part are unreadable, it is treated as
+// having none.
 func NewMerge(parts []Part) (*Merge, error) {
 	m := &Merge{gaps: make([][]Gap, len(parts))}
 	for i, p := range parts {
@@ -94,7 +93,7 @@ func (s *mergeSource) next() (bool, error) {
 	return ok && (s.last == nil || bytes.Compare(s.scan.Entry().Key, s.last) <= 0), err
 }
 
-// Next moves to the next key; false at the end.
+// Next moves to the next key. It returns false at the end.
 func (m *Merge) Next() (bool, error) {
 	if len(m.sources) == 0 {
 		return false, nil
@@ -122,11 +121,10 @@ func (m *Merge) Next() (bool, error) {
 	return true, nil
 }
 
-// Entry returns the entry that the merge is at, and the place of its part.
+// Entry returns the current entry, and the index of its part.
 func (m *Merge) Entry() (e *Entry, part int) { return &m.entry, m.part }
 
-// Gaps returns what was skipped in each part so far. A gap may reach beyond its
-// part.
+// Gaps returns the skipped ranges of each part so far. A gap may extend beyond its part.
 func (m *Merge) Gaps() [][]Gap {
 	for i, scan := range m.all {
 		m.gaps[i] = scan.Gaps()
@@ -134,7 +132,7 @@ func (m *Merge) Gaps() [][]Gap {
 	return m.gaps
 }
 
-// Close ends the merge; its files stay open.
+// Close ends the merge. Its files stay open.
 func (m *Merge) Close() error {
 	var errs []error
 	for _, scan := range m.all {

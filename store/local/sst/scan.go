@@ -10,38 +10,39 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
-// Entry is what a file says of one key. Its slices are valid until the next
-// entry is read.
+// Entry is the entry of a file for one key. Its slices are valid until the next entry is read.
 type Entry struct {
 	Key   []byte
 	Seq   uint64
-	Live  bool // a value; else a deletion
+	Live  bool // true for a value, false for a deletion
 	Value []byte
 }
 
-// Gap is a range of keys that a file may have lost: those strictly between two
-// keys that can be read. nil stands for the file's beginning, or its end.
+// Gap is a range of keys that a file may have lost.
+//
+// It lies strictly between two readable keys. A nil key means the beginning or the end of the
+// file.
 type Gap struct {
 	After, Before []byte
-	Err           error // what was found there
+	Err           error // the error that was found there
 }
 
-// Scan yields the entries of a file in order, and skips what is damaged.
+// Scan returns the entries of a file in order, and skips damaged blocks.
 type Scan struct {
 	file *File
 	iter sstable.Iterator
 	from []byte
-	seq  uint64 // of all entries; 0: their own
+	seq  uint64 // sequence number of all entries; 0 means that each has its own
 
 	begun bool
-	last  []byte // the key of the last entry; nil: none
+	last  []byte // key of the last entry; may be nil
 	open  *Gap   // a gap that ends with the next entry
 	gaps  []Gap
 	entry Entry
 }
 
-// Scan begins to read the file from a key on; nil is its beginning. If seq is
-// not 0, it is the sequence number of all entries, as of an ingested file.
+// Scan begins to read the file at a key, or at the beginning if from is nil. If seq is not 0, it
+// is the sequence number of all entries, as in an ingested file.
 func (f *File) Scan(from []byte, seq uint64) (*Scan, error) {
 	iter, err := f.iter()
 	if err != nil {
@@ -50,13 +51,13 @@ func (f *File) Scan(from []byte, seq uint64) (*Scan, error) {
 	return &Scan{file: f, iter: iter, from: slices.Clone(from), seq: seq}, nil
 }
 
-// Extent is what a scan of a whole file finds.
+// Extent is the result of scanning a whole file.
 type Extent struct {
-	First, Last []byte // the first and last key that can be read; nil: none can
+	First, Last []byte // the first and last readable key; nil if none is readable
 	Gaps        []Gap
 }
 
-// Survey reads the whole file.
+// Survey scans the whole file.
 func (f *File) Survey() (x Extent, err error) {
 	s, err := f.Scan(nil, 0)
 	if err != nil {
@@ -77,7 +78,7 @@ func (f *File) Survey() (x Extent, err error) {
 // Size returns the size of the file in bytes.
 func (f *File) Size() int64 { return f.src.size }
 
-// Close ends the scan. The iterator repeats damage that was skipped already.
+// Close ends the scan. It ignores damage that was skipped already.
 func (s *Scan) Close() error {
 	if err := s.iter.Close(); err != nil && !pebble.IsCorruptionError(damage(err)) {
 		return err
@@ -85,10 +86,10 @@ func (s *Scan) Close() error {
 	return nil
 }
 
-// Gaps returns what was skipped so far.
+// Gaps returns the skipped ranges so far.
 func (s *Scan) Gaps() []Gap { return s.gaps }
 
-// Next moves to the next entry; false at the end.
+// Next moves to the next entry. It returns false at the end.
 func (s *Scan) Next() (bool, error) {
 	ok, err := s.step()
 	for !ok && err == nil {
@@ -102,7 +103,7 @@ func (s *Scan) Next() (bool, error) {
 	return ok, err
 }
 
-// Entry returns the entry that the scan is at.
+// Entry returns the current entry.
 func (s *Scan) Entry() *Entry { return &s.entry }
 
 func (s *Scan) step() (bool, error) {
@@ -129,8 +130,7 @@ func (s *Scan) seek(key []byte) (bool, error) {
 	return false, nil
 }
 
-// found makes a key and its value the entry. A value that cannot be read makes
-// a gap of its key.
+// found sets the current entry. An unreadable value gives a gap for its key.
 func (s *Scan) found(key pebble.InternalKey, value func([]byte) ([]byte, bool, error)) (bool, error) {
 	data, _, err := value(nil)
 	if err != nil {
@@ -170,17 +170,15 @@ func (s *Scan) closeGap(before []byte) {
 	}
 }
 
-// maxKey bounds how long a key is searched for. No key of this store comes near
-// it.
+// maxKey limits the length of a searched key. Keys of this store are far shorter.
 const maxKey = 1 << 14
 
-// skip goes on behind the block that could not be read last. A seek to a key
-// fails at that block exactly for the keys up to its separator in the index,
-// which is found byte by byte: the greatest key for which the seek fails there.
+// skip continues after the unreadable block. A seek fails at that block for all keys up to its
+// separator in the index. The greatest such key is found byte by byte.
 func (s *Scan) skip(err error) (bool, error) {
 	s.openGap(err)
 	block := s.file.src.last
-	low := s.from // of the scan, or behind the block that was skipped before
+	low := s.from // start of the scan, or of the block after an earlier gap
 	if bytes.Compare(low, s.last) < 0 {
 		low = s.last
 	}

@@ -82,14 +82,14 @@ func put(t *testing.T, fs vfs.FS, path string, data []byte) {
 	}
 }
 
-// TestScan_SkipsDamagedBlocks flips bits anywhere in a file. Each key is either
-// read, or in a gap, and a gap is no wider than the blocks that were damaged.
+// TestScan_SkipsDamagedBlocks flips bits anywhere in a file. Each key is either read or in a
+// gap, and a gap is not wider than the damaged blocks.
 func TestScan_SkipsDamagedBlocks(t *testing.T) {
 	for _, indexBlock := range []int{1 << 20, 256} { // an index of one level, and of two
 		fs := vfs.NewMem()
 		keys := makeFile(t, fs, "whole.sst", 2000, indexBlock)
 		whole := read(t, fs, "whole.sst")
-		perBlock := 20 // entries; a little more than there are
+		perBlock := 20 // upper bound of the entries per block
 		rng := rand.New(rand.NewPCG(3, 4))
 		unopened := 0
 		for round := range 400 {

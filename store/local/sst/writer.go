@@ -10,23 +10,23 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Writer writes entries to new files for Pebble to ingest.
+// Writer writes entries to new files for ingestion by Pebble.
 type Writer struct {
 	fs      vfs.FS
 	dir     string
 	name    string
 	options sstable.WriterOptions
 	open    *sstable.Writer
-	size    int64 // of the open file, about
+	size    int64 // approximate size of the open file
 	paths   []string
 }
 
 const category = vfs.DiskWriteCategory("varve-repair")
 
-// fileBytes is the size at which a file is ended and the next one begun.
+// fileBytes is the size at which a new file is begun.
 const fileBytes = 64 << 20
 
-// NewWriter returns a writer of files in a folder, whose names begin with name.
+// NewWriter returns a writer of files in a folder. Their names begin with name.
 func NewWriter(fs vfs.FS, dir, name string, o *pebble.Options) *Writer {
 	format := o.FormatMajorVersion.MaxTableFormat()
 	return &Writer{fs: fs, dir: dir, name: name, options: o.MakeWriterOptions(len(o.Levels)-1, format)}
@@ -58,7 +58,7 @@ func (w *Writer) end() error {
 	return open.Close() // syncs the file
 }
 
-// Finish ends the last file and returns the paths of all.
+// Finish closes the last file and returns the paths of all files.
 func (w *Writer) Finish() ([]string, error) {
 	if w.open == nil {
 		return w.paths, nil
@@ -66,7 +66,7 @@ func (w *Writer) Finish() ([]string, error) {
 	return w.paths, w.end()
 }
 
-// Discard removes the files that were written.
+// Discard removes the written files.
 func (w *Writer) Discard() error {
 	var errs []error
 	if w.open != nil {
