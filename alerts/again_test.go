@@ -77,11 +77,11 @@ func TestDeadmanMadeAgain(t *testing.T) {
 	silent := alerts.Rule{Kind: alerts.Deadman, Device: "d", For: 10 * time.Minute, Severity: alerts.Info}
 	old := w.rule(silent)
 	w.advance(time.Hour)
-	must(t, w.CheckSilence(ctx))
+	must(t, w.CheckDeadman(ctx))
 	_, err = w.ResolveAlert(ctx, tenant, w.alerts(alerts.AlertList{})[0].ID)
 	must(t, err)
 	w.again(old, silent)
-	must(t, w.CheckSilence(ctx))
+	must(t, w.CheckDeadman(ctx))
 	if got := strings.Join(unordered(w.minutes()), " "); got != "0-10- 0-10-60" {
 		t.Error(got)
 	}
@@ -96,7 +96,7 @@ func TestOldRuleRemembered(t *testing.T) {
 	watch := func(r varve.Reading) {
 		t.Helper()
 		one := []varve.Reading{r}
-		must(t, behind.Watch(t.Context(), w.now(), one, w.store(one)))
+		must(t, behind.Observe(t.Context(), w.now(), one, w.store(one)))
 	}
 	old := w.rule(above(5, 0))
 	watch(valued(0, 9))

@@ -204,7 +204,7 @@ func TestShuffledArrivals(t *testing.T) {
 			}
 			to := processes[rng.IntN(len(processes))]
 			verdicts := w.store(batch)
-			if err := to.Watch(t.Context(), w.now(), batch, verdicts); err != nil {
+			if err := to.Observe(t.Context(), w.now(), batch, verdicts); err != nil {
 				rt.Fatal(err)
 			}
 			var again []varve.Reading
@@ -275,7 +275,7 @@ func TestConcurrentArrivals(t *testing.T) {
 			wg.Go(func() {
 				for again := true; again; {
 					verdicts := w.store(batches[i])
-					if err := to.Watch(t.Context(), w.now(), batches[i], verdicts); err != nil {
+					if err := to.Observe(t.Context(), w.now(), batches[i], verdicts); err != nil {
 						t.Error(err)
 					}
 					again = slices.ContainsFunc(verdicts, func(v varve.Verdict) bool { return v.Code.Retryable() })

@@ -31,7 +31,7 @@ func (w *world) looks(minutes int, each func(minute int)) string {
 			each(minute)
 		}
 		synctest.Wait() // until what was seen is written
-		must(w.t, w.CheckSilence(w.t.Context()))
+		must(w.t, w.CheckDeadman(w.t.Context()))
 		if got := w.minutes(); got != last {
 			log = append(log, fmt.Sprintf("%d: %s", minute, got))
 			last = got
@@ -237,7 +237,7 @@ func TestLookCutOff(t *testing.T) {
 			w.send(reading("d", w.now()))
 			synctest.Wait()
 			w.items.FailWrites(registrytest.FailOn(prefix))
-			if err := w.CheckSilence(t.Context()); err == nil {
+			if err := w.CheckDeadman(t.Context()); err == nil {
 				t.Error("it failed, and nothing is told")
 			}
 			w.items.FailWrites(nil)
@@ -268,7 +268,7 @@ func TestLooksCostLittle(t *testing.T) {
 			}
 			expect := func(what string) {
 				queries, gets, asked := w.items.Queries, w.items.Gets, w.asked
-				must(t, w.CheckSilence(t.Context()))
+				must(t, w.CheckDeadman(t.Context()))
 				// The rules and 16 partitions of devices; the lease and when they were seen.
 				if q, g, a := w.items.Queries-queries, w.items.Gets-gets, w.asked-asked; q > 17 || g > 2 || a > 0 {
 					t.Errorf("%s of %q, %s: %d queries, %d reads, the tables %d times", r.String(), r.Stream, what, q, g, a)
@@ -279,14 +279,14 @@ func TestLooksCostLittle(t *testing.T) {
 				w.send(all...)
 				synctest.Wait()
 				if minute < 2 {
-					must(t, w.CheckSilence(t.Context()))
+					must(t, w.CheckDeadman(t.Context()))
 					continue
 				}
 				expect("heard of")
 			}
 			for range 3 {
 				w.advance(2 * time.Hour)
-				must(t, w.CheckSilence(t.Context()))
+				must(t, w.CheckDeadman(t.Context()))
 			}
 			if n := len(w.alerts(alerts.AlertList{Severity: r.Severity, Limit: 1000})); n != 200 {
 				t.Fatalf("%d alerts", n)
@@ -338,7 +338,7 @@ func TestSomeCannotBeLookedAt(t *testing.T) {
 		}
 		return nil
 	})
-	err := w.CheckSilence(ctx)
+	err := w.CheckDeadman(ctx)
 	if n := len(tried); err == nil || n > 20 || !strings.Contains(err.Error(), fmt.Sprintf(" (and %d devices more)", n-1)) {
 		t.Errorf("%d of 50 were tried: %v", n, err)
 	}
@@ -348,7 +348,7 @@ func TestSomeCannotBeLookedAt(t *testing.T) {
 		}
 		return nil
 	})
-	if err := w.CheckSilence(ctx); err == nil || !strings.Contains(err.Error(), r.ID+": device d7: ") || strings.Contains(err.Error(), "more") {
+	if err := w.CheckDeadman(ctx); err == nil || !strings.Contains(err.Error(), r.ID+": device d7: ") || strings.Contains(err.Error(), "more") {
 		t.Error(err)
 	}
 	if n := len(w.alerts(alerts.AlertList{Limit: 1000})); n != 49 {

@@ -169,7 +169,7 @@ func (w *world) store(readings []varve.Reading) []varve.Verdict {
 func (w *world) send(readings ...varve.Reading) []varve.Verdict {
 	w.t.Helper()
 	verdicts := w.store(readings)
-	must(w.t, w.Watch(w.t.Context(), w.now(), readings, verdicts))
+	must(w.t, w.Observe(w.t.Context(), w.now(), readings, verdicts))
 	return verdicts
 }
 

@@ -87,7 +87,7 @@ func TestIDsStayValid(t *testing.T) {
 			r := named(rng.IntN(25), rapid.SampledFrom([]int64{1, 8, 9}).Draw(rt, "v"))
 			for to := w.Monitor; ; to = processes[rng.IntN(len(processes))] {
 				verdicts := w.store([]varve.Reading{r})
-				must(t, to.Watch(t.Context(), w.now(), []varve.Reading{r}, verdicts))
+				must(t, to.Observe(t.Context(), w.now(), []varve.Reading{r}, verdicts))
 				for _, a := range w.alerts(alerts.AlertList{Device: "d"}) {
 					shown[a.ID] = a
 				}

@@ -25,7 +25,7 @@ func TestDeleteRuleResolvesDeadmanAlerts(t *testing.T) {
 	r := w.rule(alerts.Rule{ID: "quiet", Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info})
 	w.rule(alerts.Rule{ID: "other", Kind: alerts.Deadman, Device: "d0", For: time.Minute, Severity: alerts.Info})
 	w.advance(time.Hour)
-	must(t, w.CheckSilence(t.Context()))
+	must(t, w.CheckDeadman(t.Context()))
 	if n := w.open(); n != 65 {
 		t.Fatalf("%d are open", n)
 	}
@@ -50,14 +50,14 @@ func TestRetirementIsResumed(t *testing.T) {
 			one.Device = fmt.Sprint("d", i)
 			w.send(one)
 		}
-		must(t, behind.Watch(t.Context(), w.now(), []varve.Reading{valued(0, 1)}, w.store([]varve.Reading{valued(0, 1)})))
+		must(t, behind.Observe(t.Context(), w.now(), []varve.Reading{valued(0, 1)}, w.store([]varve.Reading{valued(0, 1)})))
 		var hit bool
 		w.items.FailWrites(failNthOf(nth, &hit, "RULE#", "ALERT#"))
 		err := w.DeleteRule(t.Context(), tenant, r.ID)
 		deleted := err == nil
 		if deleted {
 			late := []varve.Reading{valued(9, 9)}
-			must(t, behind.Watch(t.Context(), w.now(), late, w.store(late)))
+			must(t, behind.Observe(t.Context(), w.now(), late, w.store(late)))
 		}
 		for minute := range 8 {
 			if err := w.ResolveRetired(t.Context()); err != nil && !hit {

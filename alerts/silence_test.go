@@ -35,7 +35,7 @@ func TestDeadman(t *testing.T) {
 						w.send(reading("d", noon.Add(time.Duration(minute)))) // long ago, arriving now
 						synctest.Wait()
 					}
-					must(t, w.CheckSilence(t.Context()))
+					must(t, w.CheckDeadman(t.Context()))
 					if got := w.minutes(); len(log) == 0 || !strings.HasSuffix(log[len(log)-1], ": "+got) {
 						log = append(log, fmt.Sprintf("%d: %s", minute, got))
 					}
@@ -77,7 +77,7 @@ func TestDeadmanScope(t *testing.T) {
 	}
 	w.advance(time.Hour)
 	for range 3 {
-		must(t, w.CheckSilence(ctx))
+		must(t, w.CheckDeadman(ctx))
 	}
 	list := w.alerts(alerts.AlertList{})
 	if len(list) != 1 || list[0].Device != "silent" || list[0].Message != "no reading for 10m" || !list[0].Since.Equal(noon) {
@@ -97,7 +97,7 @@ func TestOneLooksAfterSilence(t *testing.T) {
 	must(t, err)
 	w.advance(time.Hour)
 	w.items.FailWrites(registrytest.FailOn("ALERT#"))
-	if err := w.CheckSilence(ctx); err == nil {
+	if err := w.CheckDeadman(ctx); err == nil {
 		t.Error("it failed, and nothing is told")
 	}
 	o := w.options
@@ -105,7 +105,7 @@ func TestOneLooksAfterSilence(t *testing.T) {
 	other, _ := w.process(o)
 	defer other.Close()
 	w.items.FailWrites(nil)
-	must(t, other.CheckSilence(ctx))
+	must(t, other.CheckDeadman(ctx))
 	if got := w.minutes(); got != "0-10-" {
 		t.Errorf("%q", got)
 	}
@@ -130,7 +130,7 @@ func TestKilledWhileLooking(t *testing.T) {
 		var told []string
 		for minute := 11; minute <= 13; minute++ {
 			w.advance(time.Minute)
-			must(t, w.CheckSilence(ctx))
+			must(t, w.CheckDeadman(ctx))
 			told = append(told, fmt.Sprintf("%d: %s", minute, w.minutes()))
 		}
 		if got, want := strings.Join(told, " | "), "11:  | 12:  | 13: 0-10-"; got != want {
@@ -155,13 +155,13 @@ func TestOneLookAtATime(t *testing.T) {
 		again = true
 		w.advance(2 * time.Minute)
 		puts := w.items.Puts("deadman")
-		must(t, w.CheckSilence(ctx))
+		must(t, w.CheckDeadman(ctx))
 		if n := w.items.Puts("deadman"); n != puts {
 			t.Error("it took the lease")
 		}
 		return nil
 	})
-	must(t, w.CheckSilence(ctx))
+	must(t, w.CheckDeadman(ctx))
 	if got := w.minutes(); got != "0-10-" || !again {
 		t.Errorf("%q, in the midst: %t", got, again)
 	}
@@ -184,7 +184,7 @@ func TestDeadmanOfOneDevice(t *testing.T) {
 	put("z", devices.Active)
 	silent := func() string {
 		w.advance(time.Hour)
-		must(t, w.CheckSilence(ctx))
+		must(t, w.CheckDeadman(ctx))
 		var devices []string
 		for _, a := range w.alerts(alerts.AlertList{}) {
 			devices = append(devices, a.Device)
@@ -205,7 +205,7 @@ func TestDeadmanOfOneDevice(t *testing.T) {
 	w.items.FailWrites(registrytest.FailOn("RUN#"))
 	put("off", devices.Active)
 	w.advance(time.Hour)
-	if err := w.CheckSilence(ctx); !errors.Is(err, registrytest.ErrDisk) || !strings.Contains(err.Error(), "of-off: device off: ") {
+	if err := w.CheckDeadman(ctx); !errors.Is(err, registrytest.ErrDisk) || !strings.Contains(err.Error(), "of-off: device off: ") {
 		t.Error(err)
 	}
 }

@@ -25,7 +25,7 @@ func (w *world) looksOf(f *alerts.Monitor, minutes int) {
 	w.t.Helper()
 	for range minutes {
 		w.advance(time.Minute)
-		must(w.t, f.CheckSilence(w.t.Context()))
+		must(w.t, f.CheckDeadman(w.t.Context()))
 	}
 }
 
@@ -118,7 +118,7 @@ func TestWhoLookedGoesOn(t *testing.T) {
 			}
 			queries := w.items.Queries
 			for _, f := range two {
-				must(t, f.CheckSilence(ctx))
+				must(t, f.CheckDeadman(ctx))
 				w.advance(time.Second)
 			}
 			// The rules, twice, and 16 partitions of devices.
@@ -129,7 +129,7 @@ func TestWhoLookedGoesOn(t *testing.T) {
 		}
 		w.Close()
 		w.advance(20 * time.Minute)
-		must(t, other.CheckSilence(ctx))
+		must(t, other.CheckDeadman(ctx))
 		if n := len(w.alerts(alerts.AlertList{Limit: 1000})); n != 100 {
 			t.Errorf("%d alerts", n)
 		}
@@ -165,7 +165,7 @@ func TestTablesAreAskedAgain(t *testing.T) {
 			t.Errorf("the tables were asked %d times, in the end", w.asked)
 		}
 		one := []varve.Reading{reading("d7", w.now())}
-		must(t, other.Watch(t.Context(), w.now(), one, w.store(one)))
+		must(t, other.Observe(t.Context(), w.now(), one, w.store(one)))
 		synctest.Wait()
 		w.looksOf(other, 12)
 		if n := len(w.alerts(alerts.AlertList{})); n != 1 || w.asked != 2 {

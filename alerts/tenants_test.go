@@ -22,7 +22,7 @@ func TestWatch_RegistersDevicesOfEachTenant(t *testing.T) {
 				verdicts[i] = varve.Reject(varve.CodeMalformed, "no")
 			}
 		}
-		must(t, w.Watch(t.Context(), noon, readings, verdicts))
+		must(t, w.Observe(t.Context(), noon, readings, verdicts))
 		synctest.Wait()
 		for _, c := range []struct {
 			tenant string
@@ -33,7 +33,7 @@ func TestWatch_RegistersDevicesOfEachTenant(t *testing.T) {
 			}
 		}
 		before := w.items.Queries
-		must(t, w.Watch(t.Context(), noon, readings[:1], verdicts[:1]))
+		must(t, w.Observe(t.Context(), noon, readings[:1], verdicts[:1]))
 		if w.items.Queries != before {
 			t.Error("rules were asked for a reading that was rejected")
 		}

@@ -8,34 +8,36 @@ import (
 	"github.com/varvedb/varve/registry"
 )
 
-// AlertChoice says which open alerts to resolve. At least one of its parts is
-// set: what is chosen has all of those that are.
+// AlertChoice selects open alerts to resolve. At least one part is set. An alert is chosen
+// if it has all parts that are set.
 type AlertChoice struct {
 	Tenant   string
-	IDs      []string // these, open or not
+	IDs      []string // alone; open or not
 	Rule     string
 	Device   string
 	Severity Severity
-	All      bool // of the tenant
-	Limit    int  // of a page; 0 is registry.DefaultLimit
+	All      bool // open alerts of the tenant
+	Limit    int  // of a page; 0 means registry.DefaultLimit
 	Cursor   string
 }
 
-// ResolvedPage says what became of a page of a choice.
+// ResolvedPage is the result for one page of a choice.
 type ResolvedPage struct {
 	Resolved []Alert  // by this call
-	Missing  []string // of the ids, those that no alert ever had
-	Next     string   // the cursor of the page that follows; "" at the end
+	Missing  []string // ids that no alert ever had
+	Next     string   // the cursor of the next page; "" at the end
 }
 
-// ResolveAlerts resolves a page of alerts by hand. It may be repeated until there
-// is no next page, and after a failure.
+// ResolveAlerts resolves a page of alerts by hand. The caller repeats it with
+// the cursor until Next is empty. It can be retried after a failure.
 func (m *Monitor) ResolveAlerts(ctx context.Context, c AlertChoice) (page ResolvedPage, err error) {
 	if err := c.validate(); err != nil {
 		return page, err
 	}
+	b := bulkResolver{alerts: m.stores.alerts, tenant: c.Tenant}
 	if len(c.IDs) > 0 {
-		return m.resolveIDs(ctx, &c)
+		err := b.resolveIDs(ctx, &c)
+		return b.page, err
 	}
 	list, err := m.Alerts(ctx, AlertList{
 		Tenant: c.Tenant, Device: c.Device, Severity: c.Severity, Rule: c.Rule, State: Open, Limit: c.Limit, Cursor: c.Cursor,
@@ -44,12 +46,19 @@ func (m *Monitor) ResolveAlerts(ctx context.Context, c AlertChoice) (page Resolv
 		return page, err
 	}
 	for i := range list.Items {
-		if err := m.resolveChosen(ctx, &c, list.Items[i].ID, &page); err != nil {
-			return page, err
+		if err := b.resolve(ctx, list.Items[i].ID); err != nil {
+			return b.page, err
 		}
 	}
-	page.Next = list.Next
-	return page, nil
+	b.page.Next = list.Next
+	return b.page, nil
+}
+
+// bulkResolver resolves alerts one by one, and collects them in a page.
+type bulkResolver struct {
+	alerts *alertStore
+	tenant string
+	page   ResolvedPage
 }
 
 func (c *AlertChoice) validate() error {
@@ -69,30 +78,31 @@ func (c *AlertChoice) validate() error {
 	return nil
 }
 
-func (m *Monitor) resolveIDs(ctx context.Context, c *AlertChoice) (page ResolvedPage, err error) {
+// resolveIDs resolves the alerts with the chosen ids.
+func (b *bulkResolver) resolveIDs(ctx context.Context, c *AlertChoice) error {
 	for _, id := range c.IDs {
-		err := m.resolveChosen(ctx, c, id, &page)
+		err := b.resolve(ctx, id)
 		if varve.FailureOf(err) == varve.NotFound {
-			page.Missing = append(page.Missing, id)
+			b.page.Missing = append(b.page.Missing, id)
 		} else if err != nil {
-			return page, err
+			return err
 		}
 	}
-	return page, nil
+	return nil
 }
 
-// resolveChosen resolves one alert, and adds it to the page if it was open.
-func (m *Monitor) resolveChosen(ctx context.Context, c *AlertChoice, id string, page *ResolvedPage) error {
+// resolve resolves one alert, and adds it to the page if it was open.
+func (b *bulkResolver) resolve(ctx context.Context, id string) error {
 	done := false
-	a, err := m.changeAlert(ctx, c.Tenant, id, func(a *Alert) bool {
-		done = m.resolve(a, ByHand)
+	a, err := b.alerts.change(ctx, b.tenant, id, func(a *Alert) bool {
+		done = a.resolve(ByHand, b.alerts.time())
 		return done
 	})
 	if err != nil {
 		return err
 	}
-	if done && !slices.ContainsFunc(page.Resolved, func(b Alert) bool { return b.ID == a.ID }) {
-		page.Resolved = append(page.Resolved, a)
+	if done && !slices.ContainsFunc(b.page.Resolved, func(x Alert) bool { return x.ID == a.ID }) {
+		b.page.Resolved = append(b.page.Resolved, a)
 	}
 	return nil
 }

@@ -9,20 +9,19 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// AlertList asks for alerts, the newest first: of a device, or of a severity
-// across devices.
+// AlertList selects alerts of a device, or of a severity across devices. The newest comes
+// first.
 type AlertList struct {
 	Tenant   string
-	Device   string     // "": across devices
-	Severity Severity   // across devices; "": any
-	State    AlertState // "": any
-	Rule     string     // "": any
-	Limit    int        // of a page; 0 is registry.DefaultLimit
+	Device   string     // "" means all devices
+	Severity Severity   // across devices; "" means any
+	State    AlertState // "" means any
+	Rule     string     // "" means any
+	Limit    int        // of a page; 0 means registry.DefaultLimit
 	Cursor   string
 }
 
-// Alerts returns a page of alerts. Those of another state are read, and passed
-// over.
+// Alerts returns a page of alerts. Alerts with another state or rule are read and skipped.
 func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[Alert], err error) {
 	s := registry.Span{Index: store.GSI1, Prefix: alertPrefix, Order: varve.Descending}
 	switch {
@@ -44,7 +43,7 @@ func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[A
 			return page, err
 		}
 	}
-	s.Match = l.includes()
+	s.Match = l.match()
 	if s.Limit, err = registry.PageLimit(l.Limit); err != nil {
 		return page, err
 	}
@@ -75,9 +74,8 @@ func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[A
 	return page, nil
 }
 
-// includes returns what tells the items that belong in the list from others; nil
-// if all do.
-func (l *AlertList) includes() func(*store.Item) bool {
+// match returns the filter for items of the list; nil if it includes all.
+func (l *AlertList) match() func(*store.Item) bool {
 	if l.Device == "" && l.State == "" && l.Rule == "" {
 		return nil
 	}
