@@ -24,15 +24,15 @@ func (m *Monitor) ResolveAlert(ctx context.Context, tenant, id string) (Alert, e
 // AcknowledgeAlert records that a person has taken notice of an alert, and returns it. An
 // earlier acknowledgement is replaced. It fails with NotFound, and with Invalid for texts
 // that are too long.
-func (m *Monitor) AcknowledgeAlert(ctx context.Context, tenant, id, by, note string) (Alert, error) {
-	if err := errors.Join(checkRemark("by", by), checkRemark("note", note)); err != nil {
+func (m *Monitor) AcknowledgeAlert(ctx context.Context, tenant, id, by, comment string) (Alert, error) {
+	if err := errors.Join(checkRemark("by", by), checkRemark("note", comment)); err != nil {
 		return Alert{}, err
 	}
 	return m.stores.alerts.change(ctx, tenant, id, func(a *Alert) bool {
-		if a.Acknowledged.By == by && a.Acknowledged.Note == note && !a.Acknowledged.At.IsZero() {
+		if a.Acknowledged.By == by && a.Acknowledged.Comment == comment && !a.Acknowledged.At.IsZero() {
 			return false // a repeated request
 		}
-		a.Acknowledged = Acknowledgement{By: by, At: m.time(), Note: note}
+		a.Acknowledged = Acknowledgement{By: by, At: m.time(), Comment: comment}
 		return true
 	})
 }

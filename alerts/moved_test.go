@@ -50,7 +50,7 @@ func TestMovedAlerts(t *testing.T) {
 			if err != nil || !got.Since.Equal(noon.Add(time.Duration(c.want)*time.Second)) || got.ResolvedBy != c.by {
 				t.Fatalf("%+v %v", got, err)
 			}
-			if !c.other && got.Acknowledged != (alerts.Acknowledgement{By: "ann", At: noon, Note: "on my way"}) || !c.other && !got.MutedUntil.Equal(noon.Add(time.Hour)) {
+			if !c.other && got.Acknowledged != (alerts.Acknowledgement{By: "ann", At: noon, Comment: "on my way"}) || !c.other && !got.MutedUntil.Equal(noon.Add(time.Hour)) {
 				t.Errorf("it is acknowledged by %+v, muted until %s", got.Acknowledged, got.MutedUntil)
 			}
 			listed := slices.ContainsFunc(w.alerts(alerts.AlertList{Device: "d"}), func(a alerts.Alert) bool { return a == got })

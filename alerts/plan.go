@@ -17,9 +17,9 @@ type plan struct {
 
 func (p *plan) isEmpty() bool { return len(p.write) == 0 && len(p.remove) == 0 }
 
-// planOf returns the plan that turns the recorded episodes into the wanted ones. The
-// starts in contested are those that another process has changed first. It is a pure
-// function; the wanted episodes are sorted by start.
+// planOf returns the plan that turns the recorded episodes into the wanted ones, which
+// are sorted by start. Another process was first to change the episodes that start in
+// contested. It is a pure function.
 func planOf(found *findings, known *history, contested map[varve.Position]bool) (p plan) {
 	p.remove = unwanted(found, known)
 	p.write = differing(found, known, p.remove, contested)

@@ -11,9 +11,9 @@ import (
 // Acknowledgement records that a person has taken notice of an alert. The zero value
 // means that no person has.
 type Acknowledgement struct {
-	By   string // "" if the person gave no name
-	At   time.Time
-	Note string
+	By      string // "" if the person gave no name
+	At      time.Time
+	Comment string
 }
 
 // remarks are the changes that people made to an alert. They survive changes by
@@ -31,7 +31,7 @@ func (s *remarks) put(attrs map[string]varve.Value, resolved string) {
 		registry.PutTime(attrs, resolved, s.resolved)
 	}
 	registry.PutText(attrs, "ackBy", s.acknowledged.By)
-	registry.PutText(attrs, "ackNote", s.acknowledged.Note)
+	registry.PutText(attrs, "ackNote", s.acknowledged.Comment)
 	registry.PutTime(attrs, "ackAt", s.acknowledged.At)
 	registry.PutTime(attrs, "mutedUntil", s.mutedUntil)
 }
@@ -41,7 +41,7 @@ func remarksOf(a *registry.Reader, resolved string) (s remarks) {
 	if resolved != "" {
 		s.resolved = a.Time(resolved)
 	}
-	s.acknowledged = Acknowledgement{By: a.Text("ackBy"), At: a.Time("ackAt"), Note: a.Text("ackNote")}
+	s.acknowledged = Acknowledgement{By: a.Text("ackBy"), At: a.Time("ackAt"), Comment: a.Text("ackNote")}
 	s.mutedUntil = a.Time("mutedUntil")
 	return s
 }

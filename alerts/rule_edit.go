@@ -128,8 +128,8 @@ func checkMute(until, now time.Time) error {
 	return nil
 }
 
-// DeleteRule deletes a rule, and resolves its open alerts as ByRuleDeleted: many of them
-// at once, and the rest within minutes. It fails with NotFound, and with Invalid for a
+// DeleteRule deletes a rule, and resolves its open alerts as ByRuleDeleted. It resolves
+// many of them at once, and leaves the rest to ResolveRetired. It fails with NotFound, and with Invalid for a
 // malformed id.
 func (m *Monitor) DeleteRule(ctx context.Context, tenant, id string) error {
 	for {
@@ -150,7 +150,7 @@ func (m *Monitor) DeleteRule(ctx context.Context, tenant, id string) error {
 	}
 }
 
-// ResolveRetired resolves the open alerts of rules that were deleted or changed, as far as
-// that was not done at once. The caller calls it every minute. Several processes may do so
+// ResolveRetired resolves the open alerts that deleted and changed rules have left. Most
+// were resolved at once. The caller calls it every minute. Several processes may do so
 // at a time.
 func (m *Monitor) ResolveRetired(ctx context.Context) error { return m.retirer.resolveAll(ctx) }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// DefaultGap is the gap of a rule that was added without a gap before readings
-	// existed by which to measure it. It is the measured gap of daily readings.
+	// DefaultGap is the gap of a rule without one if no readings exist by which to
+	// measure it. It suits daily readings.
 	DefaultGap = 10 * 24 * time.Hour
 	// gapIntervals is the number of median intervals in a measured gap.
 	gapIntervals = 10
