@@ -10,7 +10,11 @@ import (
 	"time"
 )
 
-// other is another process, whose clock is ahead.
+// Alerts are written as in "0-10-30 31-41-": since, opened and resolved, in minutes from
+// noon. Nothing follows the last hyphen of an open alert. A log such as "11: 0-10- | 30:
+// 0-10-30" has the alerts after each minute in which they changed. See minutes and checks.
+
+// other returns another process, whose clock is ahead.
 func (w *world) other(ahead time.Duration) *alerts.Monitor {
 	o := w.options
 	o.Holder = "other"
@@ -20,8 +24,8 @@ func (w *world) other(ahead time.Duration) *alerts.Monitor {
 	return f
 }
 
-// looksOf lets minutes pass, with a look of another process in each.
-func (w *world) looksOf(f *alerts.Monitor, minutes int) {
+// checksBy lets another process check the deadman rules in each of some minutes.
+func (w *world) checksBy(f *alerts.Monitor, minutes int) {
 	w.t.Helper()
 	for range minutes {
 		w.advance(time.Minute)
@@ -29,24 +33,23 @@ func (w *world) looksOf(f *alerts.Monitor, minutes int) {
 	}
 }
 
-// TestOthersAlertsAreResolved: what a process remembers of a device does not
-// keep it from resolving what another opened meanwhile.
-func TestOthersAlertsAreResolved(t *testing.T) {
+// The device states of the process do not show the alert.
+func TestDeadman_ResolvesAlertOpenedByPeer(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 10*time.Minute), silent("", time.Minute), {Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.rule(r)
 			w.send(reading("d", noon))
-			if got := w.looks(1, nil); got != "" {
+			if got := w.checks(1, nil); got != "" {
 				t.Fatal(got)
 			}
 			other, held := w.other(0), int(r.For/time.Minute)
-			w.looksOf(other, held+3)
+			w.checksBy(other, held+3)
 			if got, want := w.minutes(), fmt.Sprintf("0-%d-", held); got != want {
 				t.Fatalf("%s, want %s", got, want)
 			}
 			other.Close()
-			got := w.looks(3, func(minute int) {
+			got := w.checks(3, func(minute int) {
 				if minute == 1 {
 					w.send(reading("d", w.now()))
 				}
@@ -59,11 +62,10 @@ func TestOthersAlertsAreResolved(t *testing.T) {
 	}
 }
 
-// TestOpenedByOneAhead: a process whose clock is ahead opens an alert too early,
-// and ends. The one that looks after it remembers the device as one that reports
-// all the time, and resolves the alert all the same: at its first look if the
-// other was stopped, and at its third if it was killed.
-func TestOpenedByOneAhead(t *testing.T) {
+// A process whose clock is ahead opens an alert too early, and
+// ends. The next process has the device as reporting in its state, and resolves the alert. It
+// does so at its first check if the other one was stopped, and at its third if it was killed.
+func TestDeadman_ResolvesAlertOpenedByFastClock(t *testing.T) {
 	for _, c := range []struct {
 		stopped bool
 		want    string
@@ -78,18 +80,18 @@ func TestOpenedByOneAhead(t *testing.T) {
 						w.send(reading("d", w.now()))
 					}
 				}
-				if got := w.looks(20, reports); got != "" {
+				if got := w.checks(20, reports); got != "" {
 					t.Fatal(got)
 				}
 				other := w.other(ahead)
-				w.looksOf(other, 3)
+				w.checksBy(other, 3)
 				if got := w.minutes(); got != "20-30-" {
 					t.Fatalf("%q: it was to be opened early", got)
 				}
 				if c.stopped {
 					other.Close()
 				}
-				if got := w.looks(60, func(minute int) { reports(minute + 3) }); got != c.want {
+				if got := w.checks(60, func(minute int) { reports(minute + 3) }); got != c.want {
 					t.Errorf("%s ahead: %s, want %s", ahead, got, c.want)
 				}
 			})
@@ -97,10 +99,9 @@ func TestOpenedByOneAhead(t *testing.T) {
 	}
 }
 
-// TestWhoLookedGoesOn: while a process looks every minute, no other takes over,
-// in whatever order they come; so it goes by what it remembers. When it is
-// closed, the next look of the other is one.
-func TestWhoLookedGoesOn(t *testing.T) {
+// No other process takes over, in any order of checks. After the
+// process is closed, the other one checks at once.
+func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()
 		w.rule(silent("", 10*time.Minute))
@@ -136,10 +137,9 @@ func TestWhoLookedGoesOn(t *testing.T) {
 	})
 }
 
-// TestTablesAreAskedAgain: a process that begins to look asks the tables for the
-// devices that were there when the rule was made, and have sent nothing in its
-// stream since; and for none that came later.
-func TestTablesAreAskedAgain(t *testing.T) {
+// TestDeadman_RereadsTablesAfterTakeover covers devices that existed when the rule was added, and have
+// sent nothing in its stream since. For later devices the tables are not read.
+func TestDeadman_RereadsTablesAfterTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		elsewhere := func(device string) {
@@ -154,22 +154,22 @@ func TestTablesAreAskedAgain(t *testing.T) {
 		for i := range 50 {
 			elsewhere(fmt.Sprint("d", i))
 		}
-		w.looks(3, nil)
+		w.checks(3, nil)
 		w.Close()
-		if w.asked != 1 {
-			t.Errorf("the tables were asked %d times", w.asked)
+		if w.tableReads != 1 {
+			t.Errorf("the tables were read %d times", w.tableReads)
 		}
 		other := w.other(0)
-		w.looksOf(other, 3)
-		if w.asked != 2 {
-			t.Errorf("the tables were asked %d times, in the end", w.asked)
+		w.checksBy(other, 3)
+		if w.tableReads != 2 {
+			t.Errorf("the tables were read %d times, in the end", w.tableReads)
 		}
 		one := []varve.Reading{reading("d7", w.now())}
 		must(t, other.Observe(t.Context(), w.now(), one, w.store(one)))
 		synctest.Wait()
-		w.looksOf(other, 12)
-		if n := len(w.alerts(alerts.AlertList{})); n != 1 || w.asked != 2 {
-			t.Errorf("%d alerts, the tables were asked %d times", n, w.asked)
+		w.checksBy(other, 12)
+		if n := len(w.alerts(alerts.AlertList{})); n != 1 || w.tableReads != 2 {
+			t.Errorf("%d alerts, the tables were read %d times", n, w.tableReads)
 		}
 	})
 }

@@ -16,7 +16,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// resolve resolves what is open of device d, by hand.
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
+// resolve resolves the open alerts of device d by hand.
 func (w *world) resolve() {
 	w.t.Helper()
 	for _, a := range w.alerts(alerts.AlertList{Device: "d"}) {
@@ -25,7 +29,7 @@ func (w *world) resolve() {
 	}
 }
 
-// cut is readings before and after all alerts are resolved by hand, at 60.
+// cut holds readings before and after all alerts are resolved by hand, at second 60.
 type cut struct {
 	reason string
 	held   time.Duration
@@ -34,9 +38,9 @@ type cut struct {
 	want   string
 }
 
-// cuts are what late readings make of an alert that is resolved by hand: what
-// opened after it was resolved is open, in whatever order the readings come; what
-// had opened before stays resolved.
+// cuts are late readings that cut an episode whose alert was resolved by hand. A piece that
+// opened after the resolution is open, in any order of arrival. A piece that had opened
+// before stays resolved.
 var cuts = []cut{
 	{"in order", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(150, 1), valued(200, 9)}, "0-0-hand 200-200-"},
 	{"late", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(200, 9), valued(150, 1)}, "0-0-hand 200-200-"},
@@ -51,8 +55,7 @@ var cuts = []cut{
 	{"it goes on", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(30, 1), valued(70, 9)}, "0-0-hand 50-50-hand"},
 }
 
-// resolved makes a world in which the alerts of a cut's first readings are
-// resolved.
+// resolved returns a world in which the alerts of the first readings of a cut are resolved.
 func (c *cut) resolved(t *testing.T, change ...func(*alerts.Options)) *world {
 	w := newWorld(t, change...)
 	w.rule(above(5, c.held))
@@ -67,14 +70,13 @@ func (c *cut) resolved(t *testing.T, change ...func(*alerts.Options)) *world {
 
 func (c *cut) check(t *testing.T, w *world, what string) {
 	t.Helper()
-	if got := strings.Join(unordered(strings.ReplaceAll(w.shown(), "L", "")), " "); got != c.want {
+	if got := strings.Join(unordered(strings.ReplaceAll(w.summary(), "L", "")), " "); got != c.want {
 		t.Errorf("%s, %s: %q, want %q", c.reason, what, got, c.want)
 	}
 }
 
-// TestCutAfterResolved: an alert is resolved by hand, and then late readings
-// cut its run.
-func TestCutAfterResolved(t *testing.T) {
+// Late readings cut an episode whose alert was resolved by hand.
+func TestCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		w := c.resolved(t)
 		for _, r := range c.after {
@@ -84,10 +86,9 @@ func TestCutAfterResolved(t *testing.T) {
 	}
 }
 
-// TestCutThatFails: the same holds if any of the writes fails that this takes,
-// whether the readings that were refused for it are sent again at once, or after
-// the others.
-func TestCutThatFails(t *testing.T) {
+// TestInterruptedCut_KeepsResolutionByHand lets each of the writes fail in turn. The rejected
+// readings are resent at once, or after the others.
+func TestInterruptedCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		for i := range 4 {
 			atOnce, alone := i%2 == 0, i < 2
@@ -114,7 +115,7 @@ func TestCutThatFails(t *testing.T) {
 	}
 }
 
-// failNth fails one write of notes and alerts, and tells whether there was one.
+// failNth fails one write of records and alerts, and sets hit if it was reached.
 func failNth(nth int, hit *bool) func(store.Key) error { return failNthOf(nth, hit, "RUN#", "ALERT#") }
 
 // failNthOf fails one write of items whose sort keys begin with one of the texts.
@@ -134,7 +135,7 @@ func failNthOf(nth int, hit *bool, prefixes ...string) func(store.Key) error {
 	}
 }
 
-// begun is when alerts began and opened, without how they ended.
+// begun returns alerts without their ends.
 func begun(shown string) []string {
 	list := unordered(shown)
 	for i, text := range list {
@@ -144,12 +145,14 @@ func begun(shown string) []string {
 	return list
 }
 
-// TestShuffledAroundResolving: readings come in any order, some before all
-// alerts are resolved by hand and some after it, while the registry fails at any
-// step until what was refused is sent again. The alerts are in the end those of
-// the readings in the order of their time; none that opened after that moment is
-// resolved by hand; all that was so resolved stays so, and what it is cut into.
-func TestShuffledAroundResolving(t *testing.T) {
+// TestShuffledArrivals_KeepResolutionByHand sends some readings before all alerts are resolved by
+// hand, and some after it, in any order. The registry fails at any step, until the rejected
+// readings are resent. Three conditions hold in the end:
+//
+//   - The alerts are the ones of the readings in the order of event time.
+//   - No alert that opened after the resolution is resolved by hand.
+//   - Every alert that was resolved by hand stays so, and so do its pieces.
+func TestShuffledArrivals_KeepResolutionByHand(t *testing.T) {
 	const moment = 20 // seconds from noon
 	rapid.Check(t, func(rt *rapid.T) {
 		w, _ := twoProcesses(rt, t)
@@ -185,13 +188,13 @@ func TestShuffledAroundResolving(t *testing.T) {
 				rt.Fatalf("for %s of %v: %+v", held, shownReadings(stored), a)
 			}
 		}
-		if got, want := begun(w.shown()), begun(expected(stored, 5, held, 0)); !slices.Equal(got, want) {
+		if got, want := begun(w.summary()), begun(expected(stored, 5, held, 0)); !slices.Equal(got, want) {
 			rt.Fatalf("for %s of %v:\n got %s\nwant %s", held, shownReadings(stored), got, want)
 		}
 	})
 }
 
-// alone tells at which times there is one reading, and no more.
+// alone returns the times with readings. The value is true if a time has only one.
 func alone(readings []varve.Reading) map[int64]bool {
 	at := map[int64]bool{}
 	for i := range readings {
@@ -201,8 +204,7 @@ func alone(readings []varve.Reading) map[int64]bool {
 	return at
 }
 
-// sendAll sends readings one by one, and those that are refused again, sooner or
-// later.
+// sendAll sends readings one by one, and resends the rejected ones sooner or later.
 func (w *world) sendAll(rng *rand.Rand, left []varve.Reading) {
 	w.t.Helper()
 	for len(left) > 0 {

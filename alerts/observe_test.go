@@ -8,9 +8,9 @@ import (
 	"github.com/varvedb/varve/devices"
 )
 
-// TestWatch_RegistersDevicesOfEachTenant: readings of several tenants in one write are each their
-// tenant's, whatever of them was rejected; of what was, nobody is asked.
-func TestWatch_RegistersDevicesOfEachTenant(t *testing.T) {
+// TestObserve_RegistersDevicesOfEachTenant covers one write with readings of several tenants. For
+// rejected readings, no rules are read.
+func TestObserve_RegistersDevicesOfEachTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		readings := []varve.Reading{{}, reading("a", noon), {}, reading("b", noon), reading("c", noon), {}}

@@ -9,7 +9,11 @@ import (
 	"time"
 )
 
-// slow does something once, between what a read has found and its answer.
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
+// slow calls a function once, after a read of the store and before its return.
 type slow struct {
 	store.Items
 	prefix string // of the sort keys that are read
@@ -44,32 +48,31 @@ func newSlow(t *testing.T) (*world, *slow) {
 	return w, s
 }
 
-// TestRulesChangeWhileRead: a rule is in force here as soon as it is made, and
-// no more when it is deleted, also if the rules were just being read.
-func TestRulesChangeWhileRead(t *testing.T) {
+// A rule is in force here as soon as it is added,
+// and until it is deleted, even if the rules are being read at that moment.
+func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 	w, s := newSlow(t)
 	r := above(5, 0)
 	r.ID = "high"
 	s.prefix, s.do = "RULE#", func() { w.rule(r) }
 	w.send(valued(0, 1))
 	w.send(valued(1, 9))
-	if got := w.shown(); got != "1-1-" {
+	if got := w.summary(); got != "1-1-" {
 		t.Errorf("a rule that was made: %q", got)
 	}
 	w.advance(10 * time.Second)
 	s.do = func() { must(t, w.DeleteRule(t.Context(), tenant, "high")) }
 	w.send(valued(2, 9))
 	w.send(valued(3, 1))
-	if got := w.shown(); got != "1-1-deleted" || s.do != nil {
+	if got := w.summary(); got != "1-1-deleted" || s.do != nil {
 		t.Errorf("a rule that was deleted: %q", got)
 	}
 }
 
-// TestRuleWhoseAnswerWasLost: a rule that is there when it is made again is in
-// force here from then on.
-func TestRuleWhoseAnswerWasLost(t *testing.T) {
+// The answer to an earlier request may have been lost.
+func TestAddRule_DropsCacheForDuplicate(t *testing.T) {
 	w := newWorld(t)
-	w.send(valued(0, 1)) // there are none
+	w.send(valued(0, 1)) // no rule exists yet
 	other, _ := w.process(w.options)
 	defer other.Close()
 	r := above(5, 0)
@@ -78,7 +81,7 @@ func TestRuleWhoseAnswerWasLost(t *testing.T) {
 	must(t, err)
 	w.rule(r)
 	w.send(valued(1, 9))
-	if got := w.shown(); got != "1-1-" {
+	if got := w.summary(); got != "1-1-" {
 		t.Error(got)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// atomicStore is a store that one process has to itself, and that carries out
-// several writes as one: all fail if one is to.
+// atomicStore is a store with one process that carries out several writes as one. If one
+// fails, all fail.
 type atomicStore struct {
 	*registrytest.Items
 	mu sync.Mutex
@@ -57,11 +57,11 @@ func (s *atomicStore) Apply(ctx context.Context, changes []store.Change) error {
 	return s.DeleteAll(ctx, gone)
 }
 
-// atomically lets a world's store be one that writes many items at once.
+// atomically gives a world a store that writes many items as one.
 func atomically(o *alerts.Options) { o.Items = &atomicStore{Items: o.Items.(*registrytest.Items)} }
 
-// twoProcesses returns a world, and the processes that write to it: two, or one
-// whose store is its own.
+// twoProcesses returns a world and the processes that write to it: two, or one with a store
+// of its own.
 func twoProcesses(rt *rapid.T, t testing.TB) (*world, []*alerts.Monitor) {
 	if rapid.Bool().Draw(rt, "one process") {
 		w := newWorld(t, atomically)
@@ -73,10 +73,10 @@ func twoProcesses(rt *rapid.T, t testing.TB) (*world, []*alerts.Monitor) {
 	return w, []*alerts.Monitor{w.Monitor, other}
 }
 
-// TestJoinThatFails: readings fill the gaps between more episodes than one write
-// changes, and a write fails after the first. When one of them is sent again, at
-// their start or amid them, one episode remains.
-func TestJoinThatFails(t *testing.T) {
+// Readings fill the gaps between more episodes
+// than one write changes, and a write fails after the first. After any reading is resent, at
+// their start or among them, one episode remains.
+func TestInterruptedJoin_IsCompletedByResentReading(t *testing.T) {
 	const episodes = 2001
 	var apart, between []varve.Reading
 	for i := range episodes {

@@ -9,9 +9,12 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// TestLongRuns: a run of many readings is not read to its ends when it goes on,
-// ends, or is cut; what comes of that is the same.
-func TestLongRuns(t *testing.T) {
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
+// A reading may extend it, end it or cut it.
+func TestLongEpisode_IsNotReadToItsEnds(t *testing.T) {
 	const n = 20_000
 	w := newWorld(t)
 	w.rule(above(5, 3*time.Second))
@@ -37,7 +40,7 @@ func TestLongRuns(t *testing.T) {
 		if got := w.read - before; got > c.most {
 			t.Errorf("%s: %d readings are read, at most %d", c.reason, got, c.most)
 		}
-		if got := strings.ReplaceAll(w.shown(), "L", ""); got != c.want {
+		if got := strings.ReplaceAll(w.summary(), "L", ""); got != c.want {
 			t.Errorf("%s: %s, want %s", c.reason, got, c.want)
 		}
 	}

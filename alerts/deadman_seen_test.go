@@ -14,14 +14,18 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// silent is a deadman rule about stream weather.
+// Alerts are written as in "0-10-30 31-41-": since, opened and resolved, in minutes from
+// noon. Nothing follows the last hyphen of an open alert. A log such as "11: 0-10- | 30:
+// 0-10-30" has the alerts after each minute in which they changed. See minutes and checks.
+
+// silent returns a deadman rule on stream weather.
 func silent(device string, held time.Duration) alerts.Rule {
 	return alerts.Rule{Kind: alerts.Deadman, Stream: "weather", Device: device, For: held, Severity: alerts.Critical}
 }
 
-// looks lets minutes pass, and returns at which ones the alerts of device d were
-// others than before, and which; before each look, each is called.
-func (w *world) looks(minutes int, each func(minute int)) string {
+// checks checks the deadman rules in each of some minutes, after a call of each. It returns
+// the minutes in which the alerts of device d changed, with the alerts.
+func (w *world) checks(minutes int, each func(minute int)) string {
 	w.t.Helper()
 	var log []string
 	last := w.minutes()
@@ -30,7 +34,7 @@ func (w *world) looks(minutes int, each func(minute int)) string {
 		if each != nil {
 			each(minute)
 		}
-		synctest.Wait() // until what was seen is written
+		synctest.Wait() // until last-seen times are written
 		must(w.t, w.CheckDeadman(w.t.Context()))
 		if got := w.minutes(); got != last {
 			log = append(log, fmt.Sprintf("%d: %s", minute, got))
@@ -40,10 +44,9 @@ func (w *world) looks(minutes int, each func(minute int)) string {
 	return strings.Join(log, " | ")
 }
 
-// TestSeenInStream: when a device was last seen in a stream is noted for the
-// streams and devices of deadman rules that are in force, once a minute however
-// much is sent, and for no others.
-func TestSeenInStream(t *testing.T) {
+// Last-seen times in a stream are recorded once a
+// minute, only for the streams and devices of deadman rules in force.
+func TestObserve_RecordsLastSeenForDeadmanRules(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		rules  []alerts.Rule
@@ -78,15 +81,15 @@ func TestSeenInStream(t *testing.T) {
 	}
 }
 
-// TestSentAgain: a device that sends the same again and again is not silent, nor
-// is one whose request goes on and on: what counts is when readings are written.
-func TestSentAgain(t *testing.T) {
+// The time of writing counts, so resent readings and long
+// requests end a silence.
+func TestDeadman_CountsDuplicatesAsReports(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 2*time.Minute), silent("d", 2*time.Minute), {Kind: alerts.Deadman, For: 2 * time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.rule(r)
 			w.send(reading("d", noon))
-			got := w.looks(30, func(minute int) {
+			got := w.checks(30, func(minute int) {
 				if minute < 20 {
 					w.send(reading("d", noon))
 				}
@@ -98,11 +101,10 @@ func TestSentAgain(t *testing.T) {
 	}
 }
 
-// TestNewRuleAboutStream: what a device sent before a rule made that be noted is
-// found in the tables: it is told of late by as much as a request may take, never
-// early, and never of a device that has sent nothing in the stream. They are
-// asked once.
-func TestNewRuleAboutStream(t *testing.T) {
+// Earlier readings are found in the tables, once. The alert may
+// open late by the length of a request, but never early. A device without readings in the
+// stream gets none.
+func TestNewDeadmanRule_ReadsTablesOnce(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		before time.Duration // that it has sent, before the rule is made
@@ -121,27 +123,26 @@ func TestNewRuleAboutStream(t *testing.T) {
 				w.send(reading("d", noon), other)
 				w.advance(c.before)
 				w.rule(silent("", 10*time.Minute))
-				if got := w.looks(40, nil); got != c.want {
+				if got := w.checks(40, nil); got != c.want {
 					t.Errorf("%s\nwant %s", got, c.want)
 				}
-				if n := len(w.alerts(alerts.AlertList{})); n != 1 || w.asked != 2 {
-					t.Errorf("%d alerts, the tables were asked %d times", n, w.asked)
+				if n := len(w.alerts(alerts.AlertList{})); n != 1 || w.tableReads != 2 {
+					t.Errorf("%d alerts, the tables were read %d times", n, w.tableReads)
 				}
 			})
 		})
 	}
 }
 
-// TestSilenceOfARuleMadeAgain: between two rules about a stream, when devices are
-// seen in it is not noted; what was noted under the first one does not make a
-// device silent.
-func TestSilenceOfARuleMadeAgain(t *testing.T) {
+// Between two rules, last-seen times are not recorded.
+// The ones recorded under the first rule do not make a device silent under the second.
+func TestRecreatedDeadmanRule_IgnoresOldLastSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r := silent("", 10*time.Minute)
 		r.ID = "quiet"
 		w.rule(r)
-		got := w.looks(90, func(minute int) {
+		got := w.checks(90, func(minute int) {
 			switch minute {
 			case 30:
 				must(t, w.DeleteRule(t.Context(), tenant, "quiet"))
@@ -154,35 +155,34 @@ func TestSilenceOfARuleMadeAgain(t *testing.T) {
 				w.send(reading("d", w.now()))
 			}
 		})
-		if got != "85: 60-70-" { // a quarter of an hour late, as of what came before the rule
+		if got != "85: 60-70-" { // a quarter of an hour late, as for readings before the rule
 			t.Error(got)
 		}
 	})
 }
 
-// TestRuleMadeAgainAtOnce: what was remembered under a rule does not count for
-// the next one of its id, even if no look falls in between.
-func TestRuleMadeAgainAtOnce(t *testing.T) {
+// TestRecreatedDeadmanRule_DropsDeviceStates holds even without a sweep between the two rules.
+func TestRecreatedDeadmanRule_DropsDeviceStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.send(reading("d", noon))
 		r := silent("", 10*time.Minute)
 		r.ID = "quiet"
 		w.rule(r)
-		w.looks(30, nil)
+		w.checks(30, nil)
 		must(t, w.DeleteRule(t.Context(), tenant, "quiet"))
 		w.advance(10 * time.Second)
 		w.send(reading("d", w.now()))
 		w.rule(r)
-		if got := w.looks(60, nil); !strings.HasSuffix(got, " 30-40-") {
+		if got := w.checks(60, nil); !strings.HasSuffix(got, " 30-40-") {
 			t.Error(got)
 		}
 	})
 }
 
-// TestRuleOfAClockBehind: a rule that says that it was made earlier than it was
-// does not make believe that what was seen before it was all noted.
-func TestRuleOfAClockBehind(t *testing.T) {
+// A rule may have a creation time that is too early. Readings
+// before its real creation still need the tables.
+func TestDeadman_AllowsForClockSkewOfRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		r := silent("", 10*time.Minute)
@@ -200,59 +200,55 @@ func TestRuleOfAClockBehind(t *testing.T) {
 		r.Tenant = tenant
 		_, _, err := behind.AddRule(t.Context(), r)
 		must(t, err)
-		if got := w.looks(30, nil); got != "25: 5-15-" {
+		if got := w.checks(30, nil); got != "25: 5-15-" {
 			t.Error(got)
 		}
 	})
 }
 
-// TestAnotherStreamIsNoSign: a device that has only sent in another stream than
-// the rule's is not known to the rule, and not told of.
-func TestAnotherStreamIsNoSign(t *testing.T) {
+func TestDeadman_IgnoresDevicesOfOtherStreams(t *testing.T) {
 	for _, device := range []string{"", "d"} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.rule(silent(device, 10*time.Minute))
-			got := w.looks(60, func(int) {
+			got := w.checks(60, func(int) {
 				other := reading("d", w.now())
 				other.Stream = "other"
 				w.send(other)
 			})
-			if got != "" || w.asked != 1 {
-				t.Errorf("%s; the tables were asked %d times", got, w.asked)
+			if got != "" || w.tableReads != 1 {
+				t.Errorf("%s; the tables were read %d times", got, w.tableReads)
 			}
 		})
 	}
 }
 
-// TestLookCutOff: what a look could not write to its end, the next one does,
-// also of a device that has been heard of since.
-func TestLookCutOff(t *testing.T) {
+// The device may have reported in between.
+func TestInterruptedSweep_IsCompletedByNext(t *testing.T) {
 	for _, prefix := range []string{"RUN#", "ALERT#"} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.rule(silent("", 10*time.Minute))
 			w.send(reading("d", noon))
-			w.looks(15, nil)
+			w.checks(15, nil)
 			w.send(reading("d", w.now()))
 			synctest.Wait()
 			w.items.FailWrites(registrytest.FailOn(prefix))
 			if err := w.CheckDeadman(t.Context()); err == nil {
-				t.Error("it failed, and nothing is told")
+				t.Error("no error")
 			}
 			w.items.FailWrites(nil)
-			if got := w.looks(2, nil); got != "1: 0-10-15" {
+			if got := w.checks(2, nil); got != "1: 0-10-15" {
 				t.Errorf("%s: %s", prefix, got)
 			}
 		})
 	}
 }
 
-// TestLooksCostLittle: of devices that are heard of all the time, a look reads
-// when they were seen, together, and nothing else, also where a rule is as short
-// as can be; nor of devices that are silent and told of, or were never heard of
-// in the stream.
-func TestLooksCostLittle(t *testing.T) {
+// A sweep reads only the last-seen records, many at once,
+// if devices report all the time. The same holds for silent devices with an open alert, and
+// for devices without readings in the stream.
+func TestSweep_ReadsLittleForUnchangedDevices(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", time.Minute), silent("", time.Hour), {Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -267,10 +263,10 @@ func TestLooksCostLittle(t *testing.T) {
 				all = append(all, other)
 			}
 			expect := func(what string) {
-				queries, gets, asked := w.items.Queries, w.items.Gets, w.asked
+				queries, gets, asked := w.items.Queries, w.items.Gets, w.tableReads
 				must(t, w.CheckDeadman(t.Context()))
-				// The rules and 16 partitions of devices; the lease and when they were seen.
-				if q, g, a := w.items.Queries-queries, w.items.Gets-gets, w.asked-asked; q > 17 || g > 2 || a > 0 {
+				// The rules and 16 partitions of devices; the lease and the last-seen times.
+				if q, g, a := w.items.Queries-queries, w.items.Gets-gets, w.tableReads-asked; q > 17 || g > 2 || a > 0 {
 					t.Errorf("%s of %q, %s: %d queries, %d reads, the tables %d times", r.String(), r.Stream, what, q, g, a)
 				}
 			}
@@ -296,9 +292,8 @@ func TestLooksCostLittle(t *testing.T) {
 	}
 }
 
-// TestListsLagBehind: a list that does not show yet that a device was seen makes
-// it no silent one.
-func TestListsLagBehind(t *testing.T) {
+// A list without a recent last-seen time does not make a device silent.
+func TestSweep_AllowsForLaggingLists(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 2*time.Minute), {Kind: alerts.Deadman, For: 2 * time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -311,16 +306,16 @@ func TestListsLagBehind(t *testing.T) {
 				}
 			}
 			w.send(reading("d", noon))
-			if got := w.looks(20, func(int) { w.send(reading("d", w.now())) }); got != "" {
+			if got := w.checks(20, func(int) { w.send(reading("d", w.now())) }); got != "" {
 				t.Error(got)
 			}
 		})
 	}
 }
 
-// TestSomeCannotBeLookedAt: a device that cannot be looked at keeps no other from
-// it, and is told of; where none can, the look gives up.
-func TestSomeCannotBeLookedAt(t *testing.T) {
+// The error names a failed device. If all devices fail, the
+// sweep gives up.
+func TestSweep_ContinuesAfterFailedDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	r := w.rule(alerts.Rule{Kind: alerts.Deadman, For: 10 * time.Minute, Severity: alerts.Info})
 	for i := range 50 {

@@ -10,18 +10,20 @@ import (
 	"github.com/varvedb/varve/devices"
 )
 
-// again deletes a rule and makes another under its id.
-func (w *world) again(old, r alerts.Rule) {
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
+// recreate deletes a rule and adds another with its id.
+func (w *world) recreate(old, r alerts.Rule) {
 	w.t.Helper()
 	must(w.t, w.DeleteRule(w.t.Context(), tenant, old.ID))
 	r.ID = old.ID
 	w.rule(r)
 }
 
-// TestRuleMadeAgain: a rule that is deleted and made again is a new rule. It
-// raises its own alerts, whatever became of those of the one before, and leaves
-// them alone.
-func TestRuleMadeAgain(t *testing.T) {
+// It leaves the alerts of the deleted rule with the same id alone.
+func TestRecreatedRule_OpensItsOwnAlerts(t *testing.T) {
 	other := above(5, 0)
 	other.Field = "w"
 	for _, c := range []struct {
@@ -46,17 +48,16 @@ func TestRuleMadeAgain(t *testing.T) {
 				_, err := w.ResolveAlert(t.Context(), tenant, w.alerts(alerts.AlertList{})[0].ID)
 				must(t, err)
 			}
-			w.again(old, c.anew)
+			w.recreate(old, c.anew)
 			w.send(c.then...)
-			if got := strings.Join(unordered(w.shown()), " "); got != c.want {
+			if got := strings.Join(unordered(w.summary()), " "); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// TestRuleKept: making a rule that is there keeps it, and its alerts.
-func TestRuleKept(t *testing.T) {
+func TestAddRule_KeepsExistingRuleAndAlerts(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))
 	w.send(valued(0, 9))
@@ -64,13 +65,12 @@ func TestRuleKept(t *testing.T) {
 	w.rule(above(5, 0))
 	w.send(valued(1, 9))
 	w.send(valued(2, 1))
-	if got := w.shown(); got != "0-0-2" {
+	if got := w.summary(); got != "0-0-2" {
 		t.Error(got)
 	}
 }
 
-// TestDeadmanMadeAgain: the same holds for silence.
-func TestDeadmanMadeAgain(t *testing.T) {
+func TestRecreatedDeadmanRule_OpensItsOwnAlerts(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	_, err := w.Devices.Put(ctx, devices.Device{Tenant: tenant, Device: "d"}, w)
 	must(t, err)
@@ -80,16 +80,16 @@ func TestDeadmanMadeAgain(t *testing.T) {
 	must(t, w.CheckDeadman(ctx))
 	_, err = w.ResolveAlert(ctx, tenant, w.alerts(alerts.AlertList{})[0].ID)
 	must(t, err)
-	w.again(old, silent)
+	w.recreate(old, silent)
 	must(t, w.CheckDeadman(ctx))
 	if got := strings.Join(unordered(w.minutes()), " "); got != "0-10- 0-10-60" {
 		t.Error(got)
 	}
 }
 
-// TestOldRuleRemembered: a process that still goes by a rule that was deleted
-// and made again does no harm to the alerts of the new one.
-func TestOldRuleRemembered(t *testing.T) {
+// A process that still evaluates the deleted rule
+// does not change the alerts of the new one.
+func TestRecreatedRule_KeepsAlertsFromOutdatedProcess(t *testing.T) {
 	w := newWorld(t)
 	behind, _ := w.process(w.options)
 	defer behind.Close()
@@ -100,15 +100,15 @@ func TestOldRuleRemembered(t *testing.T) {
 	}
 	old := w.rule(above(5, 0))
 	watch(valued(0, 9))
-	w.again(old, above(50, 0))
+	w.recreate(old, above(50, 0))
 	w.send(valued(1, 55))
 	watch(valued(2, 1))
 	watch(valued(3, 9))
-	if got, want := strings.Join(unordered(w.shown()), " "), "0-0-deleted 1-1- 3-3-"; got != want {
+	if got, want := strings.Join(unordered(w.summary()), " "), "0-0-deleted 1-1- 3-3-"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	w.send(valued(4, 1))
-	if got, want := strings.Join(unordered(w.shown()), " "), "0-0-deleted 1-1-2 3-3-"; got != want {
+	if got, want := strings.Join(unordered(w.summary()), " "), "0-0-deleted 1-1-2 3-3-"; got != want {
 		t.Errorf("it ends: %q, want %q", got, want)
 	}
 }

@@ -15,9 +15,12 @@ import (
 	"time"
 )
 
-// TestDeadman: a device that is silent for long enough, and not a minute
-// sooner, raises one alert; its next reading resolves it.
-func TestDeadman(t *testing.T) {
+// Alerts are written as in "0-10-30 31-41-": since, opened and resolved, in minutes from
+// noon. Nothing follows the last hyphen of an open alert. A log such as "11: 0-10- | 30:
+// 0-10-30" has the alerts after each minute in which they changed. See minutes and checks.
+
+// TestDeadman_OpensAndResolvesOneAlert opens no alert a minute too early. The next reading resolves it.
+func TestDeadman_OpensAndResolvesOneAlert(t *testing.T) {
 	for _, c := range []struct {
 		reason         string
 		stream, device string
@@ -40,7 +43,7 @@ func TestDeadman(t *testing.T) {
 						log = append(log, fmt.Sprintf("%d: %s", minute, got))
 					}
 				}
-				// It is seen to the minute, and so told a minute late.
+				// Last-seen times are kept to the minute, so the alert opens a minute late.
 				const want = "1:  | 11: 0-10- | 30: 0-10-30 | 42: 0-10-30 31-41-"
 				if got := strings.Join(log, " | "); got != want {
 					t.Errorf("%s\nwant %s", got, want)
@@ -50,7 +53,7 @@ func TestDeadman(t *testing.T) {
 	}
 }
 
-// minutes writes the alerts of device d, the oldest first, as minutes from noon.
+// minutes returns the alerts of device d as text, the oldest first, in minutes from noon.
 func (w *world) minutes() string {
 	var all []string
 	for _, a := range w.alerts(alerts.AlertList{Device: "d"}) {
@@ -64,9 +67,8 @@ func (w *world) minutes() string {
 	return strings.Join(all, " ")
 }
 
-// TestDeadmanScope: only active devices are expected to report, those among
-// them that never did; and only those of the tenant.
-func TestDeadmanScope(t *testing.T) {
+// TestDeadman_AppliesToActiveDevices includes active devices that never reported, only of the tenant.
+func TestDeadman_AppliesToActiveDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(alerts.Rule{Kind: alerts.Deadman, For: 10 * time.Minute, Severity: alerts.Info})
 	for device, status := range map[string]devices.Status{"silent": devices.Active, "mended": devices.Maintenance, "off": devices.Inactive} {
@@ -88,9 +90,9 @@ func TestDeadmanScope(t *testing.T) {
 	}
 }
 
-// TestOneLooksAfterSilence: of two processes, one looks after deadman rules; the
-// other does when that one is gone. What was cut off in between is done again.
-func TestOneLooksAfterSilence(t *testing.T) {
+// The other process takes over after a failure, and completes the
+// interrupted check.
+func TestDeadman_IsCheckedByOneProcess(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(alerts.Rule{Kind: alerts.Deadman, Device: "d", For: 10 * time.Minute, Severity: alerts.Info})
 	_, err := w.Devices.Put(ctx, devices.Device{Tenant: tenant, Device: "d"}, w)
@@ -98,7 +100,7 @@ func TestOneLooksAfterSilence(t *testing.T) {
 	w.advance(time.Hour)
 	w.items.FailWrites(registrytest.FailOn("ALERT#"))
 	if err := w.CheckDeadman(ctx); err == nil {
-		t.Error("it failed, and nothing is told")
+		t.Error("no error")
 	}
 	o := w.options
 	o.Holder = "other"
@@ -114,10 +116,8 @@ func TestOneLooksAfterSilence(t *testing.T) {
 	}
 }
 
-// TestKilledWhileLooking: what a process held that was killed in the midst of a
-// look, another takes over at its third look: an alert is told two minutes later
-// than it would have been, and that one holder looks at a time stays so.
-func TestKilledWhileLooking(t *testing.T) {
+// The third check of another process takes over, so the alert opens two minutes late.
+func TestDeadman_TakesOverFromKilledProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()
 		w.rule(alerts.Rule{Kind: alerts.Deadman, Device: "d", For: 10 * time.Minute, Severity: alerts.Info})
@@ -127,21 +127,20 @@ func TestKilledWhileLooking(t *testing.T) {
 		killed := lease.Manager{Items: w.items, Now: w.now, Holder: "killed", TTL: time.Minute}
 		_, err := killed.Acquire(ctx, "deadman")
 		must(t, err)
-		var told []string
+		var log []string
 		for minute := 11; minute <= 13; minute++ {
 			w.advance(time.Minute)
 			must(t, w.CheckDeadman(ctx))
-			told = append(told, fmt.Sprintf("%d: %s", minute, w.minutes()))
+			log = append(log, fmt.Sprintf("%d: %s", minute, w.minutes()))
 		}
-		if got, want := strings.Join(told, " | "), "11:  | 12:  | 13: 0-10-"; got != want {
+		if got, want := strings.Join(log, " | "), "11:  | 12:  | 13: 0-10-"; got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	})
 }
 
-// TestOneLookAtATime: while a look goes on that takes long, the next of the same
-// process does nothing, and takes no lease from it.
-func TestOneLookAtATime(t *testing.T) {
+// The second check does not take the lease.
+func TestCheckDeadman_SkipsWhileRunning(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(alerts.Rule{Kind: alerts.Deadman, Device: "d", For: 10 * time.Minute, Severity: alerts.Info})
 	_, err := w.Devices.Put(ctx, devices.Device{Tenant: tenant, Device: "d"}, w)
@@ -167,10 +166,9 @@ func TestOneLookAtATime(t *testing.T) {
 	}
 }
 
-// TestDeadmanOfOneDevice: a rule that names a device which nobody expects to
-// report, or which is not registered, raises nothing and fails nothing, and keeps
-// no other rule from it; when the device is expected, it does.
-func TestDeadmanOfOneDevice(t *testing.T) {
+// TestDeadmanOfDevice_SkipsInactiveDevices covers devices that are not registered or not active. They stop no
+// other rule. Once such a device is active, its alert opens.
+func TestDeadmanOfDevice_SkipsInactiveDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	for _, device := range []string{"unknown", "mended", "off", "z"} {
 		w.rule(alerts.Rule{Kind: alerts.Deadman, ID: "of-" + device, Device: device, For: 10 * time.Minute, Severity: alerts.Info})

@@ -18,6 +18,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
 func (w *world) rule(r alerts.Rule) alerts.Rule {
 	w.t.Helper()
 	r.Tenant = tenant
@@ -26,12 +30,12 @@ func (w *world) rule(r alerts.Rule) alerts.Rule {
 	return r
 }
 
-// above is a rule about stream weather.
+// above returns a rule on stream weather.
 func above(threshold int64, held time.Duration) alerts.Rule {
 	return alerts.Rule{Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(threshold), For: held, Severity: alerts.Critical}
 }
 
-// gapped is above with a gap; 0 is none.
+// gapped returns a rule as above does, with a gap; 0 means NoGap.
 func gapped(threshold int64, held, gap time.Duration) alerts.Rule {
 	r := above(threshold, held)
 	if r.Gap = gap; gap == 0 {
@@ -57,9 +61,9 @@ func (w *world) alerts(l alerts.AlertList) (all []alerts.Alert) {
 	}
 }
 
-// shown writes alerts of device d, the oldest first, as seconds from noon:
-// since, opened and resolved, and how.
-func (w *world) shown() string {
+// summary returns the alerts of device d as text, the oldest first. Each is since, opened
+// and resolved, in seconds from noon, with the reason of the resolution.
+func (w *world) summary() string {
 	w.t.Helper()
 	list := w.alerts(alerts.AlertList{Device: "d", Limit: 2})
 	slices.Reverse(list)
@@ -87,12 +91,12 @@ func (w *world) shown() string {
 	return strings.Join(all, " ")
 }
 
-// unordered is alerts in the order of their texts: those of one time lie in the
-// order of their ids, which are hashes.
+// unordered returns alerts sorted by their texts. Alerts with equal times are listed by
+// their ids, which are hashes.
 func unordered(shown string) []string { return slices.Sorted(slices.Values(strings.Fields(shown))) }
 
-// TestAlerts: what readings, in the order of their arrival, make of a rule.
-func TestAlerts(t *testing.T) {
+// Each step is one write.
+func TestAlerts_FollowReadingsOfSeries(t *testing.T) {
 	type step = []varve.Reading
 	for _, c := range []struct {
 		reason string
@@ -110,8 +114,8 @@ func TestAlerts(t *testing.T) {
 		{"all in one write, in any order", 3 * time.Second, []step{{valued(4, 9), valued(6, 1), valued(1, 9), valued(3, 9), valued(0, 1)}}, "1-4-6"},
 		{"late: over before it was known", 0, []step{{valued(9, 1)}, {valued(3, 9)}}, "3-3-9"},
 		{"late, in one write", 0, []step{{valued(9, 1)}, {valued(3, 9), valued(4, 1)}}, "3-3-4"},
-		{"late: begins a run earlier", 0, []step{{valued(5, 9)}, {valued(3, 9)}}, "3-3-"},
-		{"late: cuts a run in two", 0, []step{{valued(1, 9)}, {valued(5, 9)}, {valued(9, 1)}, {valued(3, 1)}}, "1-1-3 5-5-9"},
+		{"late: begins an episode earlier", 0, []step{{valued(5, 9)}, {valued(3, 9)}}, "3-3-"},
+		{"late: cuts an episode in two", 0, []step{{valued(1, 9)}, {valued(5, 9)}, {valued(9, 1)}, {valued(3, 1)}}, "1-1-3 5-5-9"},
 		{"late: cuts off too short a piece", 3 * time.Second, []step{{valued(1, 9)}, {valued(5, 9)}, {valued(9, 9)}, {valued(4, 1)}}, "5-9-"},
 		{"late: resolves sooner", 0, []step{{valued(1, 9)}, {valued(9, 1)}, {valued(4, 1)}}, "1-1-4"},
 		{"late: joins what was too short", 4 * time.Second, []step{{valued(1, 9)}, {valued(2, 1)}, {valued(4, 9)}, {valued(6, 9)}, {valued(7, 1)}, {valued(3, 9)}}, ""},
@@ -132,15 +136,15 @@ func TestAlerts(t *testing.T) {
 					}
 				}
 			}
-			if got := w.shown(); got != c.want {
+			if got := w.summary(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// expected is what the alerts of a rule must be, by brute force: runs among the
-// readings in order.
+// expected returns the alerts of a rule by brute force: the episodes among all readings in
+// order.
 func expected(readings []varve.Reading, threshold int64, held, gap time.Duration) string {
 	var all []string
 	var start, opened, last *varve.Reading
@@ -171,12 +175,11 @@ func expected(readings []varve.Reading, threshold int64, held, gap time.Duration
 	return strings.Join(all, " ")
 }
 
-// TestShuffledArrivals: whatever the order in which readings arrive, in whatever
-// writes, through two processes, with duplicates, also such as say otherwise than
-// what is stored, and with a registry that fails at any step until what was
-// refused is sent again: the alerts are those of the stored readings in the order
-// of their time.
-func TestShuffledArrivals(t *testing.T) {
+// TestShuffledArrivals_EndWithSameAlerts sends readings in any order and in any writes, through two
+// processes. Some are duplicates, and some have other values than the stored ones. Writes to
+// the registry fail at any step, until the rejected readings are resent. The alerts are then
+// the ones of the stored readings in the order of event time.
+func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, processes := twoProcesses(rt, t)
 		held := time.Duration(rapid.IntRange(0, 4).Draw(rt, "for")) * time.Second
@@ -187,7 +190,7 @@ func TestShuffledArrivals(t *testing.T) {
 			v := rapid.SampledFrom([]int64{1, 2, 8, 9}).Draw(rt, "v")
 			of := valued
 			if rapid.Bool().Draw(rt, "named") {
-				of = named // one for each second, whatever it says
+				of = named // one for each second, with any value
 			}
 			all = append(all, of(rapid.IntRange(0, 20).Draw(rt, "at"), v))
 		}
@@ -216,7 +219,7 @@ func TestShuffledArrivals(t *testing.T) {
 			left = append(slices.Clone(left[n:]), again...)
 		}
 		stored := w.readings[all[0].Series]
-		if got, want := strings.ReplaceAll(w.shown(), "L", ""), expected(stored, 5, held, gap); !slices.Equal(unordered(got), unordered(want)) {
+		if got, want := strings.ReplaceAll(w.summary(), "L", ""), expected(stored, 5, held, gap); !slices.Equal(unordered(got), unordered(want)) {
 			rt.Fatalf("for %s, gap %s, of %v:\n got %s\nwant %s", held, gap, shownReadings(stored), got, want)
 		}
 		ids := map[string]bool{}
@@ -229,10 +232,10 @@ func TestShuffledArrivals(t *testing.T) {
 	})
 }
 
-// atTimes fails a third of the calls, until there were so many failures.
+// atTimes fails a third of the calls, up to a number of failures.
 func atTimes(rng *rand.Rand, failures int) func(store.Key) error {
 	var mu sync.Mutex
-	rng = rand.New(rand.NewPCG(rng.Uint64(), 1)) // of its own: writes go on at a time
+	rng = rand.New(rand.NewPCG(rng.Uint64(), 1)) // not shared: writes are concurrent
 	return func(k store.Key) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -254,9 +257,9 @@ func shownReadings(rs []varve.Reading) (all []string) {
 	return all
 }
 
-// TestConcurrentArrivals: however many writers there are, in two processes, the
-// alerts are in the end those of the readings in the order of their time.
-func TestConcurrentArrivals(t *testing.T) {
+// TestConcurrentArrivals_EndWithSameAlerts has many writers in two processes. In the end, the alerts
+// are the ones of the readings in the order of event time.
+func TestConcurrentArrivals_EndWithSameAlerts(t *testing.T) {
 	for round := range 20 {
 		w := newWorld(t)
 		other, _ := w.process(w.options)
@@ -285,7 +288,7 @@ func TestConcurrentArrivals(t *testing.T) {
 		wg.Wait()
 		other.Close()
 		stored := w.readings[batches[0][0].Series]
-		if got, want := strings.ReplaceAll(w.shown(), "L", ""), expected(stored, 5, time.Second, gap); got != want {
+		if got, want := strings.ReplaceAll(w.summary(), "L", ""), expected(stored, 5, time.Second, gap); got != want {
 			t.Fatalf("round %d, %v:\n got %s\nwant %s", round, shownReadings(stored), got, want)
 		}
 	}

@@ -10,8 +10,11 @@ import (
 	"github.com/varvedb/varve/registry/registrytest"
 )
 
-// TestGap: a gap between two readings ends an episode, whatever came first.
-func TestGap(t *testing.T) {
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
+func TestGap_EndsEpisodeInAnyOrder(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		held   time.Duration
@@ -36,20 +39,19 @@ func TestGap(t *testing.T) {
 		for _, r := range c.sent {
 			w.send(r)
 		}
-		if got := w.shown(); got != c.want {
+		if got := w.summary(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
 		}
 		once := newWorld(t)
 		once.rule(gapped(5, c.held, 10*time.Second))
-		if once.send(c.sent...); once.shown() != c.want {
-			t.Errorf("%s, in one write: %q, want %q", c.reason, once.shown(), c.want)
+		if once.send(c.sent...); once.summary() != c.want {
+			t.Errorf("%s, in one write: %q, want %q", c.reason, once.summary(), c.want)
 		}
 	}
 }
 
-// TestGapMeasured: a rule without a gap gets ten times the usual interval of what
-// is stored when it is made, and keeps it; it shows.
-func TestGapMeasured(t *testing.T) {
+// The gap stays when the rule is added once more.
+func TestGapMeter_TakesTenMedianIntervals(t *testing.T) {
 	every := func(seconds, n int) (all []varve.Reading) {
 		for i := range n {
 			all = append(all, valued(-seconds*i, 1))
@@ -95,9 +97,7 @@ func (w *world) registered(device string) {
 	must(w.t, err)
 }
 
-// TestGapInvalid: a gap that is too short or too long is refused, and one of a
-// deadman rule.
-func TestGapInvalid(t *testing.T) {
+func TestAddRule_RejectsInvalidGaps(t *testing.T) {
 	w := newWorld(t)
 	for _, gap := range []time.Duration{-2, time.Millisecond, 6 * 365 * 24 * time.Hour} {
 		r := above(5, 0)
@@ -109,11 +109,10 @@ func TestGapInvalid(t *testing.T) {
 	invalid(t, err, "gap", "a deadman rule has no gap")
 }
 
-// TestJoinBeforeUnrecordedEnd: a late reading joins episodes, the last of which
-// goes on in the records behind a reading that ends it. That one is stored, and
-// was refused. What holds behind it is an episode of its own, whichever write
-// fails.
-func TestJoinBeforeUnrecordedEnd(t *testing.T) {
+// A late reading joins episodes. The records of the
+// last one lack a reading that ends it, because that was stored and rejected. The readings
+// after that are an episode of their own, whichever write fails.
+func TestInterruptedJoin_StopsAtUnrecordedEnd(t *testing.T) {
 	for _, change := range [][]func(*alerts.Options){{atomically}, nil} {
 		for nth, hit := 1, true; hit; nth++ {
 			w := newWorld(t, change...)
@@ -134,16 +133,16 @@ func TestJoinBeforeUnrecordedEnd(t *testing.T) {
 				for w.send(r)[0].Code.Retryable() {
 				}
 			}
-			if got := w.shown(); got != "4-4-10 11-11-" {
+			if got := w.summary(); got != "4-4-10 11-11-" {
 				t.Errorf("one process: %t, write %d fails: %s", change != nil, nth, got)
 			}
 		}
 	}
 }
 
-// TestEndByGapThatFails: a reading after a gap begins an episode and ends the one
+// A reading after a gap begins an episode and ends the one
 // before it, whichever write fails.
-func TestEndByGapThatFails(t *testing.T) {
+func TestInterruptedEndByGap_IsCompleted(t *testing.T) {
 	for _, change := range [][]func(*alerts.Options){{atomically}, nil} {
 		for nth, hit := 1, true; hit; nth++ {
 			w := newWorld(t, change...)
@@ -152,7 +151,7 @@ func TestEndByGapThatFails(t *testing.T) {
 			w.items.FailWrites(failNth(nth, &hit))
 			for w.send(valued(2, 9))[0].Code.Retryable() {
 			}
-			if got := w.shown(); got != "0-0-gap1 2-2-" {
+			if got := w.summary(); got != "0-0-gap1 2-2-" {
 				t.Errorf("one process: %t, write %d fails: %s", change != nil, nth, got)
 			}
 		}

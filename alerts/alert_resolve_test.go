@@ -9,9 +9,13 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// TestResolveByHand: it stays resolved while the condition holds on, whatever
-// late readings make of it; when it holds anew, that is another alert.
-func TestResolveByHand(t *testing.T) {
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
+// Late readings do not reopen it. After the condition
+// has failed, a new alert can open.
+func TestResolveAlert_HoldsWhileConditionHolds(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(above(5, 0))
 	w.send(valued(5, 9))
@@ -37,7 +41,7 @@ func TestResolveByHand(t *testing.T) {
 		{valued(11, 9), "3-3-hand 9-9-hand 11-11-"},
 	} {
 		w.send(c.r)
-		if got := w.shown(); got != c.want {
+		if got := w.summary(); got != c.want {
 			t.Errorf("after %s: %q, want %q", c.r.Time.Format("15:04:05"), got, c.want)
 		}
 	}
@@ -52,9 +56,8 @@ func TestResolveByHand(t *testing.T) {
 	}
 }
 
-// TestAlertLists: newest first, of a device, and of a severity across devices,
-// page by page.
-func TestAlertLists(t *testing.T) {
+// TestAlerts_ListNewestFirst covers lists of a device, and of a severity across devices, page by page.
+func TestAlerts_ListNewestFirst(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))
 	warn := above(7, 0)
@@ -83,9 +86,8 @@ func TestAlertLists(t *testing.T) {
 	}
 }
 
-// TestExpiredReadings: when the readings of a run have expired, its alert stays,
-// and ends with the run.
-func TestExpiredReadings(t *testing.T) {
+// It still ends with its episode.
+func TestAlert_OutlivesExpiredReadings(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))
 	w.send(valued(0, 9))
@@ -93,7 +95,7 @@ func TestExpiredReadings(t *testing.T) {
 	w.send(valued(5, 9))
 	clear(w.readings)
 	w.send(valued(9, 1))
-	if got := w.shown(); got != "0-0-9" {
+	if got := w.summary(); got != "0-0-9" {
 		t.Error(got)
 	}
 }

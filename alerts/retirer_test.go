@@ -12,12 +12,16 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
 // open returns how many alerts are open.
 func (w *world) open() int { return len(w.alerts(alerts.AlertList{State: alerts.Open})) }
 
-// TestDeleteRuleResolvesDeadmanAlerts: the alerts of 64 silent devices are
-// resolved with their rule; those of another stay.
-func TestDeleteRuleResolvesDeadmanAlerts(t *testing.T) {
+// TestDeleteRule_ResolvesDeadmanAlerts resolves the alerts of 64 silent devices. The alerts of
+// another rule stay open.
+func TestDeleteRule_ResolvesDeadmanAlerts(t *testing.T) {
 	w := newWorld(t)
 	for i := range 64 {
 		w.registered(fmt.Sprint("d", i))
@@ -37,10 +41,10 @@ func TestDeleteRuleResolvesDeadmanAlerts(t *testing.T) {
 	}
 }
 
-// TestRetirementIsResumed: wherever the work that follows a deletion fails, the
-// worker goes on, until all alerts are resolved and nothing is left of the rule;
-// also those that a process raised which had not heard of it.
-func TestRetirementIsResumed(t *testing.T) {
+// TestRetirement_IsResumedAfterFailure lets each write fail in turn. The worker continues until all
+// alerts are resolved and the item of the rule is deleted. That includes alerts of a process
+// with an outdated rule.
+func TestRetirement_IsResumedAfterFailure(t *testing.T) {
 	for nth := 1; ; nth++ {
 		w := newWorld(t)
 		r := w.rule(above(5, 0))
@@ -81,9 +85,8 @@ func TestRetirementIsResumed(t *testing.T) {
 	}
 }
 
-// TestEditRule: another severity keeps a rule's alerts; any other change makes it
-// a new rule.
-func TestEditRule(t *testing.T) {
+// Any other change makes it a new rule.
+func TestEditRule_KeepsAlertsForNewSeverity(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		edit   func(*alerts.Rule)
@@ -116,7 +119,7 @@ func TestEditRule(t *testing.T) {
 			t.Errorf("%s: %+v is read as %+v, %v", c.reason, got, read, err)
 		}
 		w.send(valued(1, 9))
-		if shown := strings.Join(unordered(w.shown()), " "); shown != c.want {
+		if shown := strings.Join(unordered(w.summary()), " "); shown != c.want {
 			t.Errorf("%s: %q, want %q", c.reason, shown, c.want)
 		}
 		for _, a := range w.alerts(alerts.AlertList{}) {
@@ -133,9 +136,8 @@ func TestEditRule(t *testing.T) {
 	}
 }
 
-// TestMeasuredGapStays: an edit that leaves the condition as it is keeps the gap
-// that was measured.
-func TestMeasuredGapStays(t *testing.T) {
+// The condition is unchanged.
+func TestEditRule_KeepsMeasuredGap(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	r := above(5, 0)
 	r.ID = "hot"
@@ -153,12 +155,11 @@ func TestMeasuredGapStays(t *testing.T) {
 	}
 }
 
-// TestResolveAlerts: a choice of open alerts is resolved page by page.
-func TestResolveAlerts(t *testing.T) {
+func TestResolveAlerts_ResolvesChoicePageByPage(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		choice alerts.AlertChoice
-		left   []string // "rule device" of those that stay open
+		left   []string // "rule device" of the alerts that stay open
 	}{
 		{"of a rule", alerts.AlertChoice{Rule: "a"}, []string{"b d0", "b d1", "b d2"}},
 		{"of a device", alerts.AlertChoice{Device: "d1"}, []string{"a d0", "a d2", "b d0", "b d2"}},
@@ -199,9 +200,8 @@ func TestResolveAlerts(t *testing.T) {
 	}
 }
 
-// TestResolveIDs: alerts are resolved by their ids; those that never were are
-// told; what nobody chose is refused.
-func TestResolveIDs(t *testing.T) {
+// An empty or contradictory choice is rejected.
+func TestResolveAlerts_ReportsMissingIDs(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(above(5, 0))
 	w.send(valued(5, 9))

@@ -11,9 +11,12 @@ import (
 	"github.com/varvedb/varve/registry/registrytest"
 )
 
-// TestRules: a rule is there once however often it is made, in the order of the
-// ids, until it is deleted; with other content its id is taken.
-func TestRules(t *testing.T) {
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
+// TestRules_ListEachRuleOnce covers adding a rule twice, conflicts, other tenants and deletion.
+func TestRules_ListEachRuleOnce(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	first := w.rule(above(5, time.Minute))
 	_, outcome, err := w.AddRule(ctx, first)
@@ -39,13 +42,12 @@ func TestRules(t *testing.T) {
 		t.Errorf("deleted twice: %v", err)
 	}
 	if _, err := w.Rule(ctx, tenant, "hot"); varve.FailureOf(err) != varve.NotFound {
-		t.Errorf("deleted, and there: %v", err)
+		t.Errorf("read after deletion: %v", err)
 	}
 }
 
-// TestRuleIDs: a rule without an id gets one of its content: rules that differ in
-// anything are different rules, and those that do not are one.
-func TestRuleIDs(t *testing.T) {
+// Rules that differ in anything have different ids.
+func TestRuleID_DependsOnContent(t *testing.T) {
 	w := newWorld(t)
 	of := map[string]int{}
 	for i, change := range []func(*alerts.Rule){
@@ -77,9 +79,8 @@ func TestRuleIDs(t *testing.T) {
 	}
 }
 
-// TestBadRuleIDs: what is no id is not asked for, so that it does not meet the
-// limits of the store.
-func TestBadRuleIDs(t *testing.T) {
+// They are rejected before they reach the store, which has limits of its own.
+func TestRule_RejectsMalformedIDs(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct{ id, says string }{{"", "empty"}, {"a/b", "letters"}, {strings.Repeat("x", 1100), "the limit is 64"}} {
 		_, err := w.Rule(t.Context(), tenant, c.id)
@@ -94,8 +95,8 @@ func TestBadRuleIDs(t *testing.T) {
 	}
 }
 
-// TestBadRules: what is wrong with a rule is told with the parameter's name.
-func TestBadRules(t *testing.T) {
+// Each error names the parameter.
+func TestAddRule_RejectsInvalidRules(t *testing.T) {
 	w := newWorld(t)
 	object, err := varve.JSONValue([]byte(`{"a":1}`))
 	must(t, err)
@@ -135,8 +136,7 @@ func TestBadRules(t *testing.T) {
 	invalid(t, err, "cursor", "not a cursor")
 }
 
-// TestComparisons: each of them, on each kind of value.
-func TestComparisons(t *testing.T) {
+func TestComparisons_ApplyToKindsOfValues(t *testing.T) {
 	num, str := func(n int64) varve.Value { return varve.IntValue(n) }, varve.StringValue
 	for _, c := range []struct {
 		comparison       alerts.Comparison
@@ -152,15 +152,14 @@ func TestComparisons(t *testing.T) {
 		w := newWorld(t)
 		w.rule(alerts.Rule{Device: "d", Field: "v", Comparison: c.comparison, Threshold: c.threshold, Severity: alerts.Warning})
 		w.send(reading("d", noon, varve.Field{Name: "v", Value: c.value}))
-		if got := w.shown() != ""; got != c.holds {
+		if got := w.summary() != ""; got != c.holds {
 			t.Errorf("%s %s %s: %v", c.value, c.comparison, c.threshold, got)
 		}
 	}
 }
 
-// TestScope: a rule is about the readings of its stream and device, and those of
-// its tenant.
-func TestScope(t *testing.T) {
+// The scope is the tenant, and the stream or device or both.
+func TestRule_AppliesToScope(t *testing.T) {
 	for _, c := range []struct {
 		stream, device string
 		want           string // of d, e and another stream's d
@@ -188,9 +187,9 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestNewRuleInForce: a rule that another process has made is in force ten
-// seconds later; without rules, a write costs the registry nothing in between.
-func TestNewRuleInForce(t *testing.T) {
+// Another process has added it. Without rules, a write reads nothing from the registry in
+// between.
+func TestRule_IsInForceAfterTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	other, _ := w.process(w.options)
 	defer other.Close()
@@ -206,7 +205,7 @@ func TestNewRuleInForce(t *testing.T) {
 	must(t, err)
 	w.advance(10 * time.Second)
 	w.send(valued(2000, 9))
-	if got := w.shown(); got != "0-2000-" && got != "0-0-" {
+	if got := w.summary(); got != "0-2000-" && got != "0-0-" {
 		t.Errorf("ten seconds later: %q", got)
 	}
 	must(t, other.DeleteRule(t.Context(), tenant, w.alerts(alerts.AlertList{})[0].Rule))
@@ -217,9 +216,8 @@ func TestNewRuleInForce(t *testing.T) {
 	}
 }
 
-// TestUnreadableRules: readings are answered as unavailable, and the retry
-// raises their alert.
-func TestUnreadableRules(t *testing.T) {
+// The retry opens their alert.
+func TestObserve_RejectsReadingsIfRegistryFails(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))
 	w.items.FailWrites(registrytest.FailOn("RUN#", "ALERT#"))
@@ -227,8 +225,8 @@ func TestUnreadableRules(t *testing.T) {
 		t.Errorf("%v", v)
 	}
 	w.items.FailWrites(nil)
-	if v := w.send(valued(0, 9)); v[0].Outcome != varve.Duplicate || w.shown() != "0-0-" {
-		t.Errorf("%v %s", v, w.shown())
+	if v := w.send(valued(0, 9)); v[0].Outcome != varve.Duplicate || w.summary() != "0-0-" {
+		t.Errorf("%v %s", v, w.summary())
 	}
 	w.items.Unreadable = registrytest.ErrDisk
 	w.advance(time.Minute)
@@ -237,7 +235,7 @@ func TestUnreadableRules(t *testing.T) {
 	}
 	w.items.Unreadable = nil
 	w.send(valued(1, 1))
-	if got := w.shown(); got != "0-0-1" {
+	if got := w.summary(); got != "0-0-1" {
 		t.Error(got)
 	}
 }

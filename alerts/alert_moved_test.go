@@ -12,9 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMovedAlerts: the id of an alert that was shown leads to the one that has
-// its readings now, for who asks, resolves, acknowledges and mutes.
-func TestMovedAlerts(t *testing.T) {
+// TestMovedAlert_LeadsToSuccessor holds for reading, resolving, acknowledging and muting an alert.
+func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 	for _, c := range []struct {
 		reason       string
 		held         time.Duration
@@ -71,10 +70,10 @@ func TestMovedAlerts(t *testing.T) {
 	}
 }
 
-// TestIDsStayValid: whatever the order in which readings arrive, and whatever
-// fails, each id that was ever shown leads to an alert that has the reading that
-// begins it, or another that it was raised by, if there is one in the list.
-func TestIDsStayValid(t *testing.T) {
+// TestAlertIDs_StayValid sends readings in any order, while the registry fails. Each id that was
+// ever listed leads to an alert with the reading that begins the old one, or with another that
+// opened it, if such an alert is listed.
+func TestAlertIDs_StayValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, processes := twoProcesses(rt, t)
 		held := time.Duration(rapid.IntRange(0, 4).Draw(rt, "for")) * time.Second
@@ -119,9 +118,8 @@ func TestIDsStayValid(t *testing.T) {
 	})
 }
 
-// TestLateInAnyOrder: which alerts are late is the same whatever the order in
-// which readings arrive, in whatever writes, once or several times.
-func TestLateInAnyOrder(t *testing.T) {
+// TestLate_IsEqualInAnyOrder sends readings in any order and in any writes, once or several times.
+func TestLate_IsEqualInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var all []varve.Reading
 		for range rapid.IntRange(1, 15).Draw(rt, "n") {
@@ -139,7 +137,7 @@ func TestLateInAnyOrder(t *testing.T) {
 				w.send(order[:n]...)
 				order = order[n:]
 			}
-			shown := unordered(w.shown())
+			shown := unordered(w.summary())
 			if first == nil {
 				first = shown
 			}

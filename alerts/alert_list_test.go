@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pages reads a list to its end, and expects every page but the last to be
-// full, and the last not to be empty unless it is the only one.
+// pages reads a list to its end. It expects every page but the last to be full. The last is
+// empty only if it is the only one.
 func (w *world) pages(rt *rapid.T, l alerts.AlertList) (all []alerts.Alert) {
 	for l.Tenant = tenant; ; {
 		page, err := w.Alerts(w.t.Context(), l)
@@ -27,9 +27,8 @@ func (w *world) pages(rt *rapid.T, l alerts.AlertList) (all []alerts.Alert) {
 	}
 }
 
-// TestAlertsByState: lists of one state are what the lists of all have of it, in
-// pages that are full.
-func TestAlertsByState(t *testing.T) {
+// TestAlerts_FilterByStateInFullPages compares the lists of one state with the list of all.
+func TestAlerts_FilterByStateInFullPages(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
 		w.rule(above(5, 0))
@@ -65,9 +64,7 @@ func TestAlertsByState(t *testing.T) {
 	})
 }
 
-// TestBadStates: an unknown state is told, and a cursor is good for the state
-// only that it came with.
-func TestBadStates(t *testing.T) {
+func TestAlerts_RejectUnknownStateAndForeignCursor(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))
 	w.send(valued(0, 9), valued(1, 1), valued(2, 9), valued(3, 1), valued(4, 9))
@@ -86,9 +83,8 @@ func TestBadStates(t *testing.T) {
 	}
 }
 
-// TestOpenAmongMany: the one that is open, behind thousands that are resolved,
-// takes few queries.
-func TestOpenAmongMany(t *testing.T) {
+// TestAlerts_FindOpenAmongThousands needs few queries for one open alert after thousands of resolved ones.
+func TestAlerts_FindOpenAmongThousands(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))
 	first := valued(0, 9)
