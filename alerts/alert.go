@@ -119,8 +119,8 @@ func (a *Alert) updated(now Alert) Alert {
 	return now
 }
 
-// move marks the alert of an episode as replaced or withdrawn. Its id continues to lead
-// to its successor.
-func (a *Alert) move(at time.Time, generation string, e *episode) {
-	a.moved, a.extent, a.generation = at, extent{start: e.start, opened: e.opened}, generation
+// move marks the alert as replaced or withdrawn. Its id continues to lead to its successor,
+// by the readings that opened it.
+func (a *Alert) move(at time.Time, generation string, x extent) {
+	a.moved, a.extent, a.generation = at, x, generation
 }

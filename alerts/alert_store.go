@@ -21,6 +21,22 @@ type alertStore struct {
 	time    func() time.Time // to the millisecond
 }
 
+// storedAlerts are alerts as they were read, by their ids.
+type storedAlerts map[string]storedAlert
+
+type storedAlert struct {
+	Alert
+	version varve.Value
+}
+
+// alert returns the alert with an id; nil if it is missing.
+func (s storedAlerts) alert(id string) *Alert {
+	if a, ok := s[id]; ok {
+		return &a.Alert
+	}
+	return nil
+}
+
 // get returns an alert and its version; nil if it is missing.
 func (s *alertStore) get(ctx context.Context, tenant, device, id string) (*Alert, varve.Value, error) {
 	items, err := s.items.Get(ctx, []store.Key{alertKey(tenant, device, id)}, true)
@@ -184,7 +200,7 @@ func (s *alertStore) withdraw(ctx context.Context, of *subject, e *episode) erro
 		a, version, err := s.get(ctx, of.series.Tenant, of.series.Device, id)
 		done := a == nil || !a.moved.IsZero()
 		if err == nil && !done {
-			a.move(s.time(), of.rule.generation, e)
+			a.move(s.time(), of.rule.generation, e.extent())
 			done, err = s.put(ctx, a, version, ifVersion(version))
 		}
 		if err != nil {

@@ -90,7 +90,7 @@ func (w *atomicWriter) removals(current storedAlerts, episodes []episode) (chang
 			Item: store.Item{Key: w.recordKey(e.start)}, Delete: true, Conds: []store.Cond{store.IfEquals("version", e.version)},
 		})
 		if a, ok := current[w.alertID(e.start)]; ok && a.moved.IsZero() {
-			a.move(w.alerts.time(), w.rule.generation, e)
+			a.move(w.alerts.time(), w.rule.generation, e.extent())
 			changes = append(changes, putOver(a.item(registry.Int(a.version)+1), a.version))
 		}
 	}
@@ -146,22 +146,6 @@ func (w *atomicWriter) readAlerts(ctx context.Context, p plan) (storedAlerts, er
 		return nil, fmt.Errorf("read alerts of rule %s: %w", w.rule.ID, err)
 	}
 	return all, nil
-}
-
-// storedAlerts are alerts as they were read, by their ids.
-type storedAlerts map[string]storedAlert
-
-type storedAlert struct {
-	Alert
-	version varve.Value
-}
-
-// alert returns the alert with an id; nil if it is missing.
-func (s storedAlerts) alert(id string) *Alert {
-	if a, ok := s[id]; ok {
-		return &a.Alert
-	}
-	return nil
 }
 
 // upsert returns the write of an alert as readings determine it.

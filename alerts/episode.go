@@ -42,6 +42,9 @@ func (e *episode) covers(p varve.Position) bool {
 	return e.start.Compare(p) <= 0 && (e.end == nil || p.Compare(*e.end) < 0)
 }
 
+// extent returns the range of readings that opened the alert.
+func (e *episode) extent() extent { return extent{start: e.start, opened: e.opened} }
+
 // isOpened reports whether the episode has lasted long enough.
 func (e *episode) isOpened() bool { return e.opened != varve.Position{} }
 

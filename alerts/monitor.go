@@ -64,9 +64,9 @@ func (m *Monitor) Close() {
 	})
 }
 
-// CheckDeadman opens the alerts of deadman rules for devices that have become silent, and
-// resolves the alerts of devices that report again. The caller calls it every minute. It
-// does nothing if another check is running here or in another process.
+// CheckDeadman evaluates the deadman rules. It opens alerts for devices that have become
+// silent, and resolves the alerts of devices that report again. The caller calls it every
+// minute. It does nothing if another check is running here or in another process.
 func (m *Monitor) CheckDeadman(ctx context.Context) error { return m.deadman.checkAll(ctx) }
 
 // time returns the time as it is recorded: to the millisecond.

@@ -3,9 +3,7 @@ package alerts
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -107,17 +105,6 @@ func rejectAll(verdicts []varve.Verdict, err error) {
 
 func notEvaluated(err error) varve.Verdict {
 	return varve.Reject(varve.CodeUnavailable, "the reading is stored, but its rules were not evaluated: resend it (%s)", err)
-}
-
-// seriesLocks serializes the evaluations of a series in this process.
-type seriesLocks struct {
-	locks [256]sync.Mutex
-}
-
-var seriesSeed = maphash.MakeSeed()
-
-func (l *seriesLocks) of(s varve.Series) *sync.Mutex {
-	return &l.locks[maphash.Comparable(seriesSeed, s)%uint64(len(l.locks))]
 }
 
 // evaluateSeries evaluates all rules on a series.

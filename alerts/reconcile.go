@@ -9,13 +9,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// stores are the stores of episodes and alerts.
-type stores struct {
-	records recordStore
-	alerts  *alertStore
-	atomic  store.AtomicItems // nil if the registry writes items one by one
-}
-
 // reconciler updates the recorded episodes of a subject, and their alerts, to match the
 // wanted episodes.
 type reconciler struct {

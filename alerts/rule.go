@@ -14,6 +14,9 @@ import (
 // Kind names the kind of condition that a rule has.
 type Kind string
 
+// defaultKind is the kind of a rule without one.
+const defaultKind Kind = "value"
+
 // ruleKind has the parts of a rule that differ between kinds. Each kind is one file,
 // which registers it. A kind is also a readingKind or a clockKind.
 type ruleKind interface {
@@ -23,22 +26,6 @@ type ruleKind interface {
 	needsScope() bool
 	// describe returns the condition as alerts show it.
 	describe(r *Rule) string
-}
-
-// readingKind is a kind that is evaluated after each write, from stored readings.
-type readingKind interface {
-	ruleKind
-	// sample returns the sample of a reading, and reports whether the reading counts.
-	sample(r *Rule, reading *varve.Reading) (sample, bool)
-}
-
-// clockKind is a kind that is evaluated every minute, from the time at which a device
-// was last seen.
-type clockKind interface {
-	ruleKind
-	// evaluate returns the wanted episodes among the recorded ones of a device, and
-	// reports whether one is open that follows last. It is a pure function.
-	evaluate(r *Rule, seen lastSeen, now time.Time, recorded []episode) (wanted []episode, open bool)
 }
 
 var kinds = map[Kind]ruleKind{}
@@ -108,20 +95,6 @@ func (r *Rule) name() string { return r.ID + "/" + r.generation }
 // globalName returns a name that no other rule has or had.
 func (r *Rule) globalName() string { return r.Tenant + "/" + r.name() }
 
-// byReadings returns the kind of a rule that is evaluated after each write; nil for
-// other rules.
-func (r *Rule) byReadings() readingKind {
-	k, _ := kinds[r.Kind].(readingKind)
-	return k
-}
-
-// byClock returns the kind of a rule that is evaluated every minute; nil for other
-// rules.
-func (r *Rule) byClock() clockKind {
-	k, _ := kinds[r.Kind].(clockKind)
-	return k
-}
-
 // String returns the condition as alerts show it.
 func (r *Rule) String() string {
 	if k := kinds[r.Kind]; k != nil {
@@ -133,7 +106,7 @@ func (r *Rule) String() string {
 // Validate checks a rule. It sets the default kind, and an id if the rule has none.
 func (r *Rule) Validate() error {
 	if r.Kind == "" {
-		r.Kind = OnValue
+		r.Kind = defaultKind
 	}
 	kind := kinds[r.Kind]
 	if err := r.checkScope(kind); err != nil {

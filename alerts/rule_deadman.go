@@ -38,20 +38,6 @@ func (deadmanKind) check(r *Rule) error {
 	return nil
 }
 
-// lastSeen is the time at which a device was last seen, which may be too early by late.
-type lastSeen struct {
-	at   time.Time // zero if the device was never seen
-	late time.Duration
-}
-
-// position returns the start of the silence that follows.
-func (s lastSeen) position() varve.Position {
-	return varve.Position{Time: s.at.UnixNano(), ID: firstID}
-}
-
-// silentFor reports whether a device has been silent for a time.
-func (s lastSeen) silentFor(d time.Duration, now time.Time) bool { return now.Sub(s.at) >= d+s.late }
-
 // evaluate implements clockKind. An open episode that begins before the device was last
 // seen ends there. A silence that is long enough is a new episode.
 func (deadmanKind) evaluate(r *Rule, seen lastSeen, now time.Time, recorded []episode) (wanted []episode, open bool) {

@@ -12,7 +12,7 @@ import (
 )
 
 // OnValue is the kind of rules that compare a field with a threshold, by event time.
-const OnValue Kind = "value"
+const OnValue = defaultKind
 
 var _ = registerKind(OnValue, valueKind{})
 
