@@ -104,7 +104,7 @@ func rejectAll(verdicts []varve.Verdict, err error) {
 }
 
 func notEvaluated(err error) varve.Verdict {
-	return varve.Reject(varve.CodeUnavailable, "the reading is stored, but its rules were not evaluated: resend it (%s)", err)
+	return varve.Reject(varve.CodeUnavailable, "the reading is stored, but its rules were not evaluated: send it again (%s)", err)
 }
 
 // evaluateSeries evaluates all rules on a series.

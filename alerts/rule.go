@@ -17,8 +17,8 @@ type Kind string
 // defaultKind is the kind of a rule without one.
 const defaultKind Kind = "value"
 
-// ruleKind has the parts of a rule that differ between kinds. Each kind is one file,
-// which registers it. A kind is also a readingKind or a clockKind.
+// ruleKind has the parts of a rule that differ between kinds. Each kind is one file.
+// It is also a readingKind or a clockKind.
 type ruleKind interface {
 	// check returns the first problem of the fields that depend on the kind.
 	check(r *Rule) error
@@ -28,13 +28,8 @@ type ruleKind interface {
 	describe(r *Rule) string
 }
 
+// kinds holds all kinds. The file of a kind adds it in its init function.
 var kinds = map[Kind]ruleKind{}
-
-// registerKind adds a kind of rule. It is called by the file of the kind.
-func registerKind(name Kind, k ruleKind) Kind {
-	kinds[name] = k
-	return name
-}
 
 // Severity is the importance of an alert.
 type Severity string

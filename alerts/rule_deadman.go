@@ -10,7 +10,7 @@ import (
 // Deadman is the kind of rules that open an alert when a device stops reporting.
 const Deadman Kind = "deadman"
 
-var _ = registerKind(Deadman, deadmanKind{})
+func init() { kinds[Deadman] = deadmanKind{} }
 
 // leastSilence is the shortest silence of a rule. Devices are seen to the minute.
 const leastSilence = time.Minute

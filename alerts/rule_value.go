@@ -14,7 +14,7 @@ import (
 // OnValue is the kind of rules that compare a field with a threshold, by event time.
 const OnValue = defaultKind
 
-var _ = registerKind(OnValue, valueKind{})
+func init() { kinds[OnValue] = valueKind{} }
 
 // maxFor bounds the time for which a condition must hold. Each new reading reads the
 // readings of that time.
