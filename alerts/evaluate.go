@@ -70,7 +70,8 @@ type evaluator struct {
 	history
 
 	current *episode // the episode of the last sample; nil if it has none
-	last    int64    // time of the last sample of current; 0 if none was read
+	last    int64    // time of the last sample of current
+	hasLast bool     // a sample of current was read
 	found   []episode
 	after   int // samples after hi
 }
@@ -135,7 +136,7 @@ func (v *evaluator) addForward(one sample) bool {
 	if after {
 		v.after++
 	}
-	if v.current != nil && v.last != 0 && v.isGap(v.last, one.at.Time) {
+	if v.current != nil && v.hasLast && v.isGap(v.last, one.at.Time) {
 		v.closeEpisode(endByGap(v.last, v.gap), true)
 	}
 	if !one.holds {
@@ -166,7 +167,7 @@ func (v *evaluator) extend(one sample) {
 		v.current = &episode{start: one.at, read: true}
 	}
 	c := v.current
-	v.last = one.at.Time
+	v.last, v.hasLast = one.at.Time, true
 	held := time.Duration(one.at.Time - c.start.Time)
 	if held >= v.hold && (!c.isOpened() || one.at.Compare(c.opened) <= 0) {
 		c.opened, c.opening = one.at, one.opening
@@ -184,5 +185,5 @@ func (v *evaluator) closeEpisode(end *varve.Position, byGap bool) {
 	if c.isOpened() && (end == nil || c.opened.Compare(*end) < 0) {
 		v.found = append(v.found, *c)
 	}
-	v.current, v.last = nil, 0
+	v.current, v.hasLast = nil, false
 }
