@@ -1,29 +1,25 @@
 package alerts
 
 import (
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/internal/param"
 	"github.com/varvedb/varve/internal/quote"
-	"github.com/varvedb/varve/registry"
-	"github.com/varvedb/varve/store"
 )
 
-// Why an alert is resolved.
+// Reasons for which an alert is resolved.
 const (
-	ByCondition   = "condition"    // a reading for which it does not hold
-	ByGap         = "gap"          // no reading for as long as the rule's gap, and then another one
-	ByHand        = "hand"         //
-	ByRuleDeleted = "rule_deleted" //
-	ByRuleChanged = "rule_changed" // the rule's condition is another one now
-	Withdrawn     = "withdrawn"    // late readings have shown that the condition did not hold for long enough
+	ByCondition   = "condition"    // a reading for which the condition fails
+	ByGap         = "gap"          // a reading after a time longer than the rule's gap
+	ByHand        = "hand"         // a person
+	ByRuleDeleted = "rule_deleted" // the rule was deleted
+	ByRuleChanged = "rule_changed" // the condition of the rule was changed
+	Withdrawn     = "withdrawn"    // late readings show that the condition did not hold long enough
 )
 
-// AlertState says whether an alert is over.
+// AlertState is the state of an alert.
 type AlertState string
 
 // The states.
@@ -32,7 +28,7 @@ const (
 	Resolved AlertState = "resolved"
 )
 
-// AlertStates returns all of them.
+// AlertStates returns all states.
 func AlertStates() []AlertState { return []AlertState{Open, Resolved} }
 
 func checkAlertState(s AlertState) error {
@@ -42,48 +38,53 @@ func checkAlertState(s AlertState) error {
 	return varve.InvalidParam("state", "%s is unknown: use %s", quote.Text(string(s)), param.Alternatives(AlertStates()))
 }
 
-// Alert is a stretch of time for which a rule's condition held.
+func stateOf(resolvedBy string) AlertState {
+	if resolvedBy == "" {
+		return Open
+	}
+	return Resolved
+}
+
+// Alert is the published state of an episode.
 type Alert struct {
 	Tenant, Device string
-	ID             string // sorts as Since does
-	Stream         string // "" of a deadman rule that names none
-	Rule           string // its id
+	ID             string // sorts as Since
+	Stream         string // "" for a deadman rule without a stream
+	Rule           string // id of the rule
 	Severity       Severity
-	Message        string      // what the rule says
-	Value          varve.Value // of the reading that raised it; none of a deadman rule
-	Since          time.Time   // the condition holds
-	OpenedAt       time.Time   // it has held as long as the rule says
-	ResolvedAt     time.Time   // zero if it is open
-	ResolvedBy     string      // why it is resolved; "" if it is open
-	// Late reports whether the reading that raised it arrived an hour or more after
+	Message        string      // the condition
+	Value          varve.Value // of the reading that opened it; zero for a deadman rule
+	Since          time.Time   // the first reading for which the condition holds
+	OpenedAt       time.Time   // the first reading at which it has held long enough
+	ResolvedAt     time.Time   // zero if the alert is open
+	ResolvedBy     string      // the reason; "" if the alert is open
+	// Late reports whether the reading that opened it arrived an hour or more after
 	// it happened.
 	Late         bool
 	Acknowledged Acknowledgement
-	MutedUntil   time.Time // zero if it is not muted
+	MutedUntil   time.Time // zero if the alert is not muted
 
-	incarnation string    // of its rule; "" if it was written before that was recorded
-	moved       time.Time // when another alert took its place, or none; zero if it stands
-	extent      extent    // of one that has moved
+	generation string    // of its rule; "" in items older than generations
+	moved      time.Time // when it was replaced or withdrawn; zero if it stands
+	extent     extent    // set if it has moved
 }
 
-// extent is the stretch of readings that an alert was raised by: from the first,
-// which its id is made of, to the one at which it opened.
+// extent is the range of readings that opened an alert.
 type extent struct {
 	start, opened varve.Position
 }
 
-// said returns what people said of the alert.
-func (a *Alert) said() said {
-	s := said{acknowledged: a.Acknowledged, mutedUntil: a.MutedUntil}
+// remarks returns the changes that people made to the alert.
+func (a *Alert) remarks() remarks {
+	s := remarks{acknowledged: a.Acknowledged, mutedUntil: a.MutedUntil}
 	if a.ResolvedBy == ByHand {
 		s.resolved = a.ResolvedAt
 	}
 	return s
 }
 
-// settled reports whether it was resolved for a reason that readings do not
-// change.
-func (a *Alert) settled() bool {
+// isFinal reports whether the alert was resolved for a reason that readings cannot undo.
+func (a *Alert) isFinal() bool {
 	return a.ResolvedBy == ByHand || a.ResolvedBy == ByRuleDeleted || a.ResolvedBy == ByRuleChanged
 }
 
@@ -93,91 +94,33 @@ func (a *Alert) Open() bool { return a.ResolvedBy == "" }
 // State returns the alert's state.
 func (a *Alert) State() AlertState { return stateOf(a.ResolvedBy) }
 
-func stateOf(resolvedBy string) AlertState {
-	if resolvedBy == "" {
-		return Open
+// resolve resolves an open alert, and reports whether it was open.
+func (a *Alert) resolve(by string, now time.Time) bool {
+	if !a.Open() {
+		return false
 	}
-	return Resolved
+	a.ResolvedAt, a.ResolvedBy = now, by
+	return true
 }
 
-const alertPrefix = "ALERT#"
-
-const severityKind = "ALERT_SEVERITY"
-
-func alertKey(tenant, device, id string) store.Key {
-	return store.Key{PK: registry.DevicePK(tenant, device), SK: alertPrefix + id}
+// updated returns the alert with the state that readings give it now. Remarks, severity
+// and a final resolution stay. An alert that had moved keeps only the remarks.
+func (a *Alert) updated(now Alert) Alert {
+	s := a.remarks()
+	s.merge(now.remarks())
+	now.Acknowledged, now.MutedUntil = s.acknowledged, s.mutedUntil
+	if !a.moved.IsZero() {
+		return now
+	}
+	now.Severity = a.Severity
+	if a.isFinal() {
+		now.ResolvedAt, now.ResolvedBy = a.ResolvedAt, a.ResolvedBy
+	}
+	return now
 }
 
-// alertIDPK is the partition of the second index in which one alert is found by
-// its id.
-func alertIDPK(tenant, id string) string { return "ALERT_ID#" + tenant + "/" + id }
-
-// alertID makes an id of what an alert is: a rule, a series, and the reading at
-// which the condition began to hold.
-func alertID(rule *Rule, s varve.Series, start varve.Position) string {
-	r := varve.Reading{Fields: []varve.Field{ // in the order of the names
-		{Name: "device", Value: varve.StringValue(s.Device)},
-		{Name: "id", Value: varve.StringValue(start.ID.String())},
-		{Name: "rule", Value: varve.StringValue(rule.name())},
-		{Name: "stream", Value: varve.StringValue(s.Stream)},
-	}}
-	return hexTime(start.Time) + "-" + r.ContentID().String()
-}
-
-// alertIDLen is the length of every alert's id: of its time, a hyphen and a hash.
-const alertIDLen = 16 + 1 + 11
-
-// usualAlertAttrs is how many attributes an alert usually has.
-const usualAlertAttrs = 14
-
-// item returns the alert as it is stored. One that has moved is found by its id,
-// and is in no list.
-func (a *Alert) item(version int64) store.Item {
-	key := alertKey(a.Tenant, a.Device, a.ID)
-	it := store.Item{Key: key, GSI2: store.Key{PK: alertIDPK(a.Tenant, a.ID), SK: key.SK}, Attrs: make(map[string]varve.Value, usualAlertAttrs)}
-	it.Attrs["version"], it.Attrs["late"] = varve.IntValue(version), varve.BoolValue(a.Late)
-	if a.moved.IsZero() {
-		it.GSI1 = store.Key{PK: registry.ShardPK(severityKind, a.Tenant, string(a.Severity), a.Device), SK: key.SK}
-	} else {
-		registry.PutTime(it.Attrs, movedAttr, a.moved)
-		registry.PutText(it.Attrs, "start", positionText(a.extent.start))
-		registry.PutText(it.Attrs, "opened", positionText(a.extent.opened))
-	}
-	registry.PutText(it.Attrs, "stream", a.Stream)
-	registry.PutText(it.Attrs, "rule", a.Rule)
-	registry.PutText(it.Attrs, "incarnation", a.incarnation)
-	registry.PutText(it.Attrs, "severity", string(a.Severity))
-	registry.PutText(it.Attrs, "message", a.Message)
-	registry.PutText(it.Attrs, "resolvedBy", a.ResolvedBy)
-	registry.PutTime(it.Attrs, "since", a.Since)
-	registry.PutTime(it.Attrs, "openedAt", a.OpenedAt)
-	registry.PutTime(it.Attrs, "resolvedAt", a.ResolvedAt)
-	s := a.said()
-	s.put(it.Attrs, "")
-	if !a.Value.IsZero() {
-		it.Attrs["value"] = a.Value
-	}
-	return it
-}
-
-// movedAttr is the attribute that alerts have that are in no list.
-const movedAttr = "movedAt"
-
-func alertOf(tenant string, it *store.Item) (Alert, error) {
-	a := registry.NewReader(it)
-	s := saidOf(a, "")
-	alert := Alert{
-		Tenant: tenant, Device: strings.TrimPrefix(it.PK, registry.DevicePK(tenant, "")), ID: strings.TrimPrefix(it.SK, alertPrefix),
-		Stream: a.Text("stream"), Rule: a.Text("rule"), Severity: Severity(a.Text("severity")), Message: a.Text("message"),
-		Value: it.Attrs["value"], Since: a.Time("since"), OpenedAt: a.Time("openedAt"), ResolvedAt: a.Time("resolvedAt"),
-		ResolvedBy: a.Text("resolvedBy"), Late: it.Attrs["late"].Bool(), Acknowledged: s.acknowledged, MutedUntil: s.mutedUntil,
-		incarnation: a.Text("incarnation"), moved: a.Time(movedAttr),
-	}
-	if alert.moved.IsZero() {
-		return alert, a.Err()
-	}
-	var errs [2]error
-	alert.extent.start, errs[0] = parsePosition(a.Text("start"))
-	alert.extent.opened, errs[1] = parsePosition(a.Text("opened"))
-	return alert, errors.Join(a.Err(), errs[0], errs[1])
+// move marks the alert as replaced or withdrawn. Its id continues to lead to its successor,
+// by the readings that opened it.
+func (a *Alert) move(at time.Time, generation string, x extent) {
+	a.moved, a.extent, a.generation = at, x, generation
 }

@@ -1,16 +1,28 @@
-// Package alerts has the rules of tenants, and the alerts that readings raise.
+// Package alerts evaluates the rules of tenants, and stores the alerts of stored readings.
 //
-//	router ── Watch ──┬─ devices: last seen
-//	                  └─ rules of the series ── stored readings ── episodes ── alerts
-//	clock ──┬─ CheckSilence ── last seen of devices ── alerts of deadman rules
-//	        └─ ResolveRetired ── alerts of deleted and changed rules
+//	write ── Observe ──┬─ devices: last seen
+//	                   └─ evaluation: samples + records ── evaluate ── plan ── apply
+//	clock ──┬─ CheckDeadman ── sweep: last seen + records ─┘
+//	        └─ ResolveRetired ── open alerts of deleted and changed rules
 //
-// Monitor is the entry to all of it. Rule says when an alert is raised, Alert is
-// one episode of it, and Source returns the stored readings.
+// The main types are:
 //
-// The alerts of a value rule are the same in any order of arrival: they follow from
-// the stored readings. An alert that was resolved by hand stays resolved.
+//   - Monitor is the entry to everything.
+//   - Rule is a condition with a severity. Its kind, in a file rule_<kind>.go, checks,
+//     describes and evaluates it.
+//   - episode is a sequence of readings for which a condition holds. It has a record in
+//     the registry.
+//   - Alert is the published state of an episode.
+//   - Source returns the stored readings.
 //
-// If the store fails, readings under a rule are rejected for now. When they are
+// An evaluation has three steps. The functions evaluate and clockKind.evaluate compute the
+// wanted episodes; planOf compares them with the records; both are pure. A stepWriter or an
+// atomicWriter then applies the plan.
+//
+// The alerts of a value rule are the same in any order of arrival, since they follow from
+// the stored readings. An alert that was resolved by hand stays resolved. An id that was
+// returned once stays valid.
+//
+// If the registry fails, readings under a rule are rejected as unavailable. When they are
 // resent, they are duplicates, and the evaluation is completed.
 package alerts

@@ -9,224 +9,227 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// evaluation compares the episodes that the stored readings of a series make
-// around readings that came, by one rule, with those that are recorded.
-//
-//	stored   ○ ● ● ○ ●│● ○ ● ●│● ● ○ ─ ─      ● the condition holds  ○ it does not
-//	                  lo      hi
-//	back ◀── to the episode's start  to its end ──▶ on
-//
-// Readings are looked at where episodes are recorded, or may be from now on. A
-// record is trusted only far away from the readings that came, so that nobody
-// reads a long episode to its ends.
+// evaluation brings the episodes of a subject up to date after a write.
 type evaluation struct {
-	m       *Monitor
-	rule    *Rule
-	series  varve.Series
-	message string // of the alerts
-
-	some     bool           // readings came that count, or may
-	lo, hi   varve.Position // the first and last of them
-	holds    bool           // the condition holds for all of them, for certain
-	fails    bool           // for none, for certain
-	firstOne bool           // it may hold for the first
-
-	known timeline                // recorded: those at lo, from there to hi, and the next
-	was   timeline                // recorded before this evaluation changed something
-	alive map[varve.Position]bool // first readings of known episodes that are stored
-	lost  map[varve.Position]bool // starts of episodes which another process has changed first
+	reconciler
+	kind    readingKind
+	samples *storedSamples
+	written written
+	known   history
 }
 
-// add adds a reading whose identity is stored. One with an id of its own that is
-// not new may be stored with other values, also in another month's table: the
-// condition may hold for it or not, and the stored values decide.
-func (e *evaluation) add(r *varve.Reading, o varve.Outcome) {
-	holds, counts := e.rule.meets(r.Field(e.rule.Field))
-	may, mayNot := counts && holds, counts && !holds
-	if o != varve.Stored && r.HasOwnID() {
-		may, mayNot = true, true
-	}
-	if !may && !mayNot {
+// written summarizes the readings of a write that count, or may count.
+type written struct {
+	span
+	any   bool // the write has such readings
+	holds bool // the condition holds for all of them
+	fails bool // the condition fails for all of them
+}
+
+// add adds the position of a reading, and whether the condition may hold or fail there.
+func (w *written) add(p varve.Position, mayHold, mayFail bool) {
+	if !mayHold && !mayFail {
 		return
 	}
-	p := r.Position()
-	if !e.some {
-		e.some, e.lo, e.hi, e.holds, e.fails, e.firstOne = true, p, p, true, true, may
+	if !w.any {
+		*w = written{span: span{lo: p, hi: p, mayHold: mayHold}, any: true, holds: true, fails: true}
 	}
-	if p.Compare(e.lo) < 0 {
-		e.lo, e.firstOne = p, may
+	if p.Compare(w.lo) < 0 {
+		w.lo, w.mayHold = p, mayHold
 	}
-	if p.Compare(e.hi) > 0 {
-		e.hi = p
+	if p.Compare(w.hi) > 0 {
+		w.hi = p
 	}
-	e.holds, e.fails = e.holds && !mayNot, e.fails && !may
+	w.holds, w.fails = w.holds && !mayFail, w.fails && !mayHold
 }
 
-// evaluationTries is how often an evaluation is repeated because others change
-// the same episodes.
-const evaluationTries = 100
+// add adds a reading whose identity is stored. If it has an id of its own and is not new,
+// the stored values may differ, and decide: the condition may hold or fail.
+func (e *evaluation) add(r *varve.Reading, o varve.Outcome) {
+	one, counts := e.kind.sample(e.rule, r)
+	mayHold, mayFail := counts && one.holds, counts && !one.holds
+	if o != varve.Stored && r.HasOwnID() {
+		mayHold, mayFail = true, true
+	}
+	e.written.add(r.Position(), mayHold, mayFail)
+}
 
-// reconcile updates the recorded episodes and their alerts to match the stored
-// readings.
-func (e *evaluation) reconcile(ctx context.Context) error {
-	if !e.some {
+// maxTries bounds the tries of an evaluation while other processes change the same
+// episodes.
+const maxTries = 100
+
+// apply updates the recorded episodes and their alerts to match the stored readings.
+func (e *evaluation) apply(ctx context.Context) error {
+	if !e.written.any {
 		return nil
 	}
-	for try := range evaluationTries {
+	for try := range maxTries {
 		if err := e.load(ctx); err != nil {
 			return err
 		}
 		if try == 0 {
-			if same, err := e.unaffected(ctx); same || err != nil {
+			if same, err := e.unaffected(); same || err != nil {
 				return err
 			}
 		}
 		if err := e.loadAround(ctx); err != nil {
 			return err
 		}
-		runs, err := e.scan(ctx)
+		found, err := e.evaluate(ctx)
 		if err != nil {
-			return fmt.Errorf("read the readings around %s: %w", time.Unix(0, e.lo.Time).UTC().Format(time.RFC3339Nano), err)
+			return fmt.Errorf("read the readings around %s: %w", time.Unix(0, e.written.lo.Time).UTC().Format(time.RFC3339Nano), err)
 		}
-		changed, err := e.change(ctx, runs)
-		if err != nil || !changed || e.m.atomic != nil && len(e.lost) == 0 {
-			return err // who has the store alone needs no other try
+		changed, err := e.reconcile(ctx, &found, &e.known)
+		if err != nil || !changed || e.atomic != nil && len(e.contested) == 0 {
+			return err // with the only writer, one try is enough
 		}
-		e.widen(runs)
+		e.widen(found.wanted)
 	}
-	return fmt.Errorf("the episodes of rule %s and %s change all the time", e.rule.ID, e.series)
+	return fmt.Errorf("evaluate rule %s of %s: other processes changed its episodes %d times", e.rule.ID, e.series, maxTries)
 }
 
-// widen prepares for another try after something was changed. Another process
-// may have stored a reading there since this one read them, and have compared it
-// with the records of before: found no episode where there is one now, or one
-// where there is none.
-func (e *evaluation) widen(runs []run) {
-	e.was = timelineOf(append(e.was.runs, e.known.runs...)...)
-	for i := range runs {
-		r := &runs[i]
-		if r.seen && r.start.Compare(e.lo) < 0 {
-			e.lo, e.firstOne = r.start, true
+// widen prepares another try after a change. Another process may have stored a reading
+// since this one read them, and compared it with the records of before the change.
+func (e *evaluation) widen(wanted []episode) {
+	e.known.earlier = e.known.earlier.with(e.known.recorded.episodes...)
+	for i := range wanted {
+		w := &wanted[i]
+		if w.read && w.start.Compare(e.written.lo) < 0 {
+			e.written.lo, e.written.mayHold = w.start, true
 		}
 	}
 }
 
-// load reads the recorded episodes: the one that begins at lo or before, and
-// those that begin from there to hi.
+// evaluate returns the episodes that touch the written readings. If a recorded episode is
+// replaced in part, the rest of it is evaluated, too.
+func (e *evaluation) evaluate(ctx context.Context) (findings, error) {
+	for {
+		found, err := evaluate(e.rule, e.samples, e.written.span, e.known)
+		if err != nil {
+			return found, err
+		}
+		e.written.span, e.known.stored = found.span, found.stored
+		more, err := e.loadInside(ctx, found.wanted)
+		if err != nil || !more {
+			return found, err
+		}
+	}
+}
+
+// load reads the recorded episode that begins at lo or before, and the ones that begin
+// from there to hi.
 func (e *evaluation) load(ctx context.Context) error {
-	if e.lost == nil {
-		e.lost = map[varve.Position]bool{}
+	w := &e.written
+	episodes, err := e.records.load(ctx, &e.subject, keyRange{to: keyAfter(w.lo), order: varve.Descending, limit: 1})
+	if err == nil && w.lo != w.hi {
+		var inner []episode
+		inner, err = e.records.load(ctx, &e.subject, keyRange{from: keyAfter(w.lo), to: keyAfter(w.hi)})
+		episodes = append(episodes, inner...)
 	}
-	e.alive = map[varve.Position]bool{}
-	runs, err := e.m.notes(ctx, e.rule, e.series, "", behind(e.lo), varve.Descending, 1)
-	if err == nil && e.lo != e.hi {
-		var inner []run
-		inner, err = e.m.notes(ctx, e.rule, e.series, behind(e.lo), behind(e.hi), varve.Ascending, 0)
-		runs = append(runs, inner...)
-	}
-	e.known = timelineOf(runs...)
+	e.known.recorded, e.known.stored = timelineOf(episodes...), nil
 	return err
 }
 
-// loadAround adds the next recorded episodes before lo and after hi to those that
-// are known. If one of them is not published, an evaluation was cut off there, and
-// is done again with this one.
+// loadAround reads the next recorded episodes before lo and after hi. If one of them is
+// not published, an evaluation was interrupted there, and is completed by this one.
 func (e *evaluation) loadAround(ctx context.Context) error {
 	if err := e.loadBefore(ctx); err != nil {
 		return err
 	}
 	for {
-		next, err := e.m.notes(ctx, e.rule, e.series, behind(e.hi), "", varve.Ascending, 1)
-		e.known = timelineOf(append(e.known.runs, next...)...)
-		if err != nil || len(next) == 0 || next[0].told {
+		next, err := e.records.load(ctx, &e.subject, keyRange{from: keyAfter(e.written.hi), limit: 1})
+		e.known.recorded = e.known.recorded.with(next...)
+		if err != nil || len(next) == 0 || next[0].published {
 			return err
 		}
-		e.hi = next[0].start
+		e.written.hi = next[0].start
 	}
 }
 
-// loadBefore adds the recorded episode before one that begins at lo. The first
-// may have to end where that one begins, and an evaluation was cut off before it
-// was recorded.
+// loadBefore reads the recorded episode before one that begins at lo. It may have to end
+// where the other one begins, if an evaluation was interrupted before that was recorded.
 func (e *evaluation) loadBefore(ctx context.Context) error {
-	for len(e.known.runs) > 0 {
-		first := &e.known.runs[0]
-		if d := first.start.Compare(e.lo); d > 0 || d < 0 && first.told {
+	for len(e.known.recorded.episodes) > 0 {
+		first := &e.known.recorded.episodes[0]
+		if d := first.start.Compare(e.written.lo); d > 0 || d < 0 && first.published {
 			return nil
 		} else if d < 0 {
-			e.lo, e.firstOne = first.start, true
+			e.written.lo, e.written.mayHold = first.start, true
 		}
-		before, err := e.m.notes(ctx, e.rule, e.series, "", positionText(e.lo), varve.Descending, 1)
+		before, err := e.records.load(ctx, &e.subject, keyRange{to: positionText(e.written.lo), order: varve.Descending, limit: 1})
 		if err != nil || len(before) == 0 {
 			return err
 		}
-		e.known = timelineOf(append(e.known.runs, before...)...)
+		e.known.recorded = e.known.recorded.with(before...)
 	}
 	return nil
 }
 
-// unaffected reports whether the readings change nothing for certain. Those for
-// which the condition fails do not, outside of every episode: they can only make
-// shorter what is too short already. Those for which it holds do not, inside of
-// an episode, if no gap is before them.
-func (e *evaluation) unaffected(ctx context.Context) (bool, error) {
-	if slices.ContainsFunc(e.known.runs, func(k run) bool { return !k.told || k.start.Compare(e.lo) > 0 }) {
+// loadInside reads the recorded episodes after hi that begin in a wanted episode. It
+// reports whether one of them reaches beyond the end of that.
+func (e *evaluation) loadInside(ctx context.Context, wanted []episode) (beyond bool, err error) {
+	if len(wanted) == 0 {
 		return false, nil
 	}
-	in := e.known.covering(e.lo)
-	if e.fails {
+	last, to := &wanted[len(wanted)-1], ""
+	if last.end != nil {
+		if last.end.Compare(e.written.hi) <= 0 {
+			return false, nil
+		}
+		to = positionText(*last.end)
+	}
+	inside, err := e.records.load(ctx, &e.subject, keyRange{from: keyAfter(e.written.hi), to: to})
+	if err != nil {
+		return false, err
+	}
+	inside = slices.DeleteFunc(inside, func(k episode) bool { return e.known.recorded.at(k.start) != nil })
+	e.known.recorded = e.known.recorded.with(inside...)
+	return last.end != nil && slices.ContainsFunc(inside, func(k episode) bool { return k.covers(*last.end) }), nil
+}
+
+// unaffected reports whether the written readings certainly change nothing. That is so in
+// two cases:
+//
+//   - The condition fails, and they are outside of every episode.
+//   - The condition holds, and they are inside an episode, without a gap before them.
+func (e *evaluation) unaffected() (bool, error) {
+	w, recorded := &e.written, &e.known.recorded
+	if slices.ContainsFunc(recorded.episodes, func(k episode) bool { return !k.published || k.start.Compare(w.lo) > 0 }) {
+		return false, nil
+	}
+	in := recorded.covering(w.lo)
+	if w.fails {
 		return in == nil, nil
 	}
-	if !e.holds || in == nil || !in.covers(e.hi) || in.opened.Compare(e.lo) > 0 {
+	if !w.holds || in == nil || !in.covers(w.hi) || in.opened.Compare(w.lo) > 0 {
 		return false, nil
 	}
-	switch gap := e.rule.gap(); {
+	switch gap := e.rule.maxSilence(); {
 	case gap == 0:
 		return true, nil
-	case in.silent: // the last reading of before stays the last
-		return e.hi.Time <= in.end.Time-1-int64(gap), nil
+	case in.byGap: // the last reading of the episode stays the last
+		return w.hi.Time <= in.end.Time-1-int64(gap), nil
 	case in.end != nil:
 		return true, nil
 	default:
-		return e.goesOn(ctx, in, gap)
+		return e.continues(in, gap)
 	}
 }
 
-// goesOn reports whether the readings that came, for which the condition holds,
-// follow a reading of an episode that has not ended, with no gap.
-func (e *evaluation) goesOn(ctx context.Context, in *run, gap time.Duration) (found bool, err error) {
-	if e.hi.Time-e.lo.Time > int64(gap) {
+// continues reports whether the written readings follow a reading of an open episode
+// without a gap.
+func (e *evaluation) continues(in *episode, gap time.Duration) (found bool, err error) {
+	lo, hi := e.written.lo, e.written.hi
+	if hi.Time-lo.Time > int64(gap) {
 		return false, nil
 	}
-	w := varve.Window{From: time.Unix(0, max(in.start.Time, e.lo.Time-int64(gap))), To: time.Unix(0, e.lo.Time)}
-	err = e.m.opts.Source.Read(ctx, e.series, w, varve.Descending, func(r *varve.Reading) bool {
-		one, counts := e.sample(r)
-		found = counts && in.covers(one.at)
+	w := varve.Window{From: time.Unix(0, max(in.start.Time, lo.Time-int64(gap))), To: time.Unix(0, lo.Time)}
+	err = e.samples.within(w, varve.Descending, func(one sample) bool {
+		found = in.covers(one.at)
 		return !found
 	})
 	if err != nil {
-		return false, fmt.Errorf("read the reading before: %w", err)
+		return false, fmt.Errorf("read the previous reading: %w", err)
 	}
 	return found, nil
-}
-
-// covered reports whether a position lies behind the start of an episode that is
-// known, or was before this evaluation changed something.
-func (e *evaluation) covered(p varve.Position) bool { return e.known.within(p) || e.was.within(p) }
-
-// sample is what a rule sees of a reading.
-type sample struct {
-	at    varve.Position
-	holds bool
-	raised
-}
-
-// lateFrom is how long after it happened a reading arrives that is late.
-const lateFrom = time.Hour
-
-func (e *evaluation) sample(r *varve.Reading) (one sample, counts bool) {
-	v := r.Field(e.rule.Field)
-	one.at, one.value, one.late = r.Position(), v, r.Arrived.Sub(r.Time) >= lateFrom
-	one.holds, counts = e.rule.meets(v)
-	return one, counts
 }

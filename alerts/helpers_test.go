@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// noon is when most tests take place.
+// noon is the time at which most tests begin.
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
 const (
@@ -25,7 +25,7 @@ const (
 	day    = 24 * time.Hour
 )
 
-// world is a monitor and its devices over a store in memory, and stored readings.
+// world holds a monitor and its devices over a store in memory, with stored readings.
 type world struct {
 	*alerts.Monitor
 	Devices *devices.Registry
@@ -33,12 +33,12 @@ type world struct {
 	options alerts.Options
 	items   *registrytest.Items
 
-	mu       sync.Mutex
-	clock    time.Time
-	readings map[varve.Series][]varve.Reading // sorted by position
-	failed   []error
-	read     int // readings that were yielded
-	asked    int // calls of LastArrival
+	mu         sync.Mutex
+	clock      time.Time
+	readings   map[varve.Series][]varve.Reading // sorted by position
+	failed     []error
+	read       int // readings that were yielded
+	tableReads int // calls of LastArrival
 }
 
 func newWorld(t testing.TB, change ...func(*alerts.Options)) *world {
@@ -111,7 +111,7 @@ func (w *world) Read(_ context.Context, s varve.Series, win varve.Window, o varv
 func (w *world) LastArrival(_ context.Context, s varve.Series) (last time.Time, found bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked++
+	w.tableReads++
 	for _, r := range w.readings[s] {
 		if r.Arrived.After(last) {
 			last, found = r.Arrived, true
@@ -133,7 +133,7 @@ func (w *world) StreamsOf(_ context.Context, tenant, device string) (of []string
 	return of, nil
 }
 
-// reading is a reading of stream weather.
+// reading returns a reading of stream weather.
 func reading(device string, at time.Time, fields ...varve.Field) varve.Reading {
 	if len(fields) == 0 {
 		fields = []varve.Field{{Name: "v", Value: varve.IntValue(1)}}
@@ -141,8 +141,7 @@ func reading(device string, at time.Time, fields ...varve.Field) varve.Reading {
 	return varve.Reading{Series: varve.Series{Tenant: tenant, Stream: "weather", Device: device}, Time: at, Fields: fields}
 }
 
-// store puts readings where they are found, and returns their verdicts, without
-// telling the monitor.
+// store stores readings, and returns their verdicts. The monitor does not observe them.
 func (w *world) store(readings []varve.Reading) []varve.Verdict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,11 +164,11 @@ func (w *world) store(readings []varve.Reading) []varve.Verdict {
 	return verdicts
 }
 
-// send is a write: readings are stored, and the monitor is told.
+// send stores readings, and lets the monitor observe them.
 func (w *world) send(readings ...varve.Reading) []varve.Verdict {
 	w.t.Helper()
 	verdicts := w.store(readings)
-	must(w.t, w.Watch(w.t.Context(), w.now(), readings, verdicts))
+	must(w.t, w.Observe(w.t.Context(), w.now(), readings, verdicts))
 	return verdicts
 }
 
@@ -180,7 +179,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// invalid expects an Invalid error about a parameter that says something.
+// invalid expects an Invalid error for a parameter, with a text in its message.
 func invalid(t *testing.T, err error, param, says string) {
 	t.Helper()
 	var e *varve.Error

@@ -5,24 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/devices"
 	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/store"
 )
-
-// Source returns stored readings, also those that have expired and are not deleted.
-type Source interface {
-	// Read yields the readings of a series in a window, in order, until yield
-	// returns false. It includes every reading acknowledged before, and those of the
-	// write that is being watched. A reading is valid until yield returns.
-	Read(ctx context.Context, s varve.Series, w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
-	// LastArrival returns when the last reading of a series arrived; false if the
-	// series has none.
-	LastArrival(ctx context.Context, s varve.Series) (time.Time, bool, error)
-	// StreamsOf returns the streams in which a device has live readings.
-	StreamsOf(ctx context.Context, tenant, device string) ([]string, error)
-}
 
 // Options configure a monitor. All but Failed are required.
 type Options struct {
@@ -38,44 +24,53 @@ type Options struct {
 	Failed func(task string, err error)
 }
 
-// cacheFor is how old a copy of the registry may be, where a copy is used.
-const cacheFor = 10 * time.Second
-
-// Monitor has the rules and alerts of all tenants, and evaluates the rules. It is
-// safe for concurrent use.
+// Monitor stores the rules and alerts of all tenants, and evaluates the rules. It is safe
+// for concurrent use.
 type Monitor struct {
 	opts    Options
-	atomic  store.AtomicItems // Options.Items, if it is such; else nil
-	rules   rules
-	looks   seriesLocks
-	silence silence
+	rules   ruleStore
+	stores  stores
+	gaps    gapMeter
+	retirer retirer
+	series  seriesLocks
+	deadman deadmanChecker
 	closing sync.Once
 }
 
-// New returns a monitor. The caller closes it, before the registry of devices.
+// New returns a monitor. The caller closes it before the registry of devices.
 func New(o Options) *Monitor {
 	if o.Failed == nil {
 		o.Failed = func(string, error) {}
 	}
-	m := &Monitor{
-		opts: o, rules: rules{tenants: map[string]*ruleSet{}},
-		silence: silence{lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: silenceTTL}},
+	m := &Monitor{opts: o}
+	m.rules = ruleStore{items: o.Items, now: o.Now, cache: ruleCache{tenants: map[string]*ruleSet{}}}
+	m.stores.records = recordStore{items: o.Items}
+	m.stores.alerts = &alertStore{items: o.Items, records: m.stores.records, time: m.time}
+	m.stores.atomic, _ = o.Items.(store.AtomicItems)
+	m.gaps = gapMeter{source: o.Source, devices: o.Devices, now: o.Now}
+	m.retirer = retirer{rules: &m.rules, alerts: m.stores.alerts, now: o.Now, failed: o.Failed}
+	m.deadman = deadmanChecker{
+		deadmanSources: deadmanSources{stores: m.stores, devices: o.Devices, source: o.Source, now: o.Now, requestTime: o.RequestTimeout},
+		rules:          &m.rules,
+		leases:         lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: deadmanTTL},
 	}
-	m.atomic, _ = o.Items.(store.AtomicItems)
 	return m
 }
 
-// Close waits until a check of deadman rules ends, and releases their lease, so
-// that another process takes over at once.
+// Close waits for a check of deadman rules to end, and releases their lease. Another
+// process can then take over at once.
 func (m *Monitor) Close() {
 	m.closing.Do(func() {
-		m.silence.looking.Lock()
-		defer m.silence.looking.Unlock()
-		if err := m.silence.release(context.Background()); err != nil {
+		if err := m.deadman.close(); err != nil {
 			m.opts.Failed("deadman rules", err)
 		}
 	})
 }
 
-// now is the time that is noted: to the millisecond.
-func (m *Monitor) now() time.Time { return m.opts.Now().UTC().Truncate(time.Millisecond) }
+// CheckDeadman evaluates the deadman rules. It opens alerts for devices that have become
+// silent, and resolves the alerts of devices that report again. The caller calls it every
+// minute. It does nothing if another check is running here or in another process.
+func (m *Monitor) CheckDeadman(ctx context.Context) error { return m.deadman.checkAll(ctx) }
+
+// time returns the time as it is recorded: to the millisecond.
+func (m *Monitor) time() time.Time { return m.opts.Now().UTC().Truncate(time.Millisecond) }

@@ -22,8 +22,8 @@ func TestPositionText_HasHexTimeOfFixedWidth(t *testing.T) {
 	})
 }
 
-// FuzzPosition: places in notes come back as they were, and sort as they are.
-func FuzzPosition(f *testing.F) {
+// FuzzParsePosition checks that every text that is accepted stands for one position.
+func FuzzParsePosition(f *testing.F) {
 	f.Add("18e921e6a64b4a00#86TY4Ydd4_I")
 	f.Add("0#")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,7 +1,7 @@
 package alerts
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -9,19 +9,29 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/internal/param"
 	"github.com/varvedb/varve/internal/quote"
-	"github.com/varvedb/varve/timefmt"
 )
 
-// Kind says what a rule looks at.
+// Kind names the kind of condition that a rule has.
 type Kind string
 
-// The kinds of rule.
-const (
-	OnValue Kind = "value"   // values of a field, by event time
-	Deadman Kind = "deadman" // that no reading arrives
-)
+// defaultKind is the kind of a rule without one.
+const defaultKind Kind = "value"
 
-// Severity says how much an alert matters.
+// ruleKind has the parts of a rule that differ between kinds. Each kind is one file.
+// It is also a readingKind or a clockKind.
+type ruleKind interface {
+	// check returns the first problem of the fields that depend on the kind.
+	check(r *Rule) error
+	// needsScope reports whether a rule must name a stream or a device.
+	needsScope() bool
+	// describe returns the condition as alerts show it.
+	describe(r *Rule) string
+}
+
+// kinds holds all kinds. The file of a kind adds it in its init function.
+var kinds = map[Kind]ruleKind{}
+
+// Severity is the importance of an alert.
 type Severity string
 
 // The severities.
@@ -31,7 +41,7 @@ const (
 	Critical Severity = "critical"
 )
 
-// Severities returns all of them.
+// Severities returns all severities.
 func Severities() []Severity { return []Severity{Info, Warning, Critical} }
 
 func checkSeverity(s Severity) error {
@@ -41,68 +51,69 @@ func checkSeverity(s Severity) error {
 	return varve.InvalidParam("severity", "%s is unknown: use %s", quote.Text(string(s)), param.Alternatives(Severities()))
 }
 
-// Comparison is how a value is compared with a rule's threshold.
+// Comparison compares a value with the threshold of a rule.
 type Comparison string
 
-// Comparisons returns all of them. Numbers have them all, strings and booleans
-// only the last two.
-func Comparisons() []Comparison { return []Comparison{">", ">=", "<", "<=", "==", "!="} }
-
-// Rule says when an alert is raised.
+// Rule is a condition on readings or on silence. An alert opens while it holds.
 type Rule struct {
 	Tenant string
-	ID     string // the client's own, or one of the content
+	ID     string // chosen by the client, or computed from the content
 	Kind   Kind
-	// Stream and Device say of which readings; at least one is set, save that a
-	// deadman rule without both is about every active device.
+	// Stream and Device select the readings. At least one is set, except in a deadman
+	// rule: without both, that one applies to every active device.
 	Stream, Device string
 	Field          string
 	Comparison     Comparison
 	Threshold      varve.Value
-	// For is how long the condition must hold, from one reading to another; of
-	// a deadman rule, how long there is no reading.
+	// For is the time for which the condition must hold, from one reading to another.
+	// In a deadman rule, it is the time without a reading.
 	For time.Duration
-	// Gap is the longest time between two readings of an episode: a longer one
-	// ends it. NoGap means that none does; 0 is measured when the rule is made,
-	// and for a deadman rule nothing.
+	// Gap is the longest time between two readings of an episode. NoGap means no
+	// limit. If 0, the gap is measured when the rule is added; a deadman rule has none.
 	Gap         time.Duration
-	GapMeasured bool // Gap was not given
+	GapMeasured bool // Gap was measured, not given
 	Severity    Severity
 	CreatedAt   time.Time
-	UpdatedAt   time.Time // zero if it was never edited
-	MutedUntil  time.Time // zero if it is not muted
-	// incarnation tells the rule from those that had its id before, or another
-	// condition: what is recorded of those, and their alerts, are not its own.
-	incarnation string
-	deletedAt   time.Time // only of one whose alerts are still to be resolved
-	retired     string    // its retirements
-	version     int64     // of the item
+	UpdatedAt   time.Time // zero if the rule was never edited
+	MutedUntil  time.Time // zero if the rule is not muted
+	// generation separates the rule from earlier rules with the same id or another
+	// condition. Records and alerts of those belong to their own generations.
+	generation string
+	deletedAt  time.Time // set while the alerts of a deleted rule are being resolved
+	retired    string    // the retirements, as text
+	version    int64     // of the item
 }
 
-// name tells the rule from all others of its tenant that are or were.
-func (r *Rule) name() string { return r.ID + "/" + r.incarnation }
+// name returns a name that no other rule of the tenant has or had.
+func (r *Rule) name() string { return r.ID + "/" + r.generation }
 
-// Validate checks a rule, and gives it an id if it came without one.
+// globalName returns a name that no other rule has or had.
+func (r *Rule) globalName() string { return r.Tenant + "/" + r.name() }
+
+// String returns the condition as alerts show it.
+func (r *Rule) String() string {
+	if k := kinds[r.Kind]; k != nil {
+		return k.describe(r)
+	}
+	return string(r.Kind)
+}
+
+// Validate checks a rule. It sets the default kind, and an id if the rule has none.
 func (r *Rule) Validate() error {
 	if r.Kind == "" {
-		r.Kind = OnValue
+		r.Kind = defaultKind
 	}
-	if err := r.checkScope(); err != nil {
+	kind := kinds[r.Kind]
+	if err := r.checkScope(kind); err != nil {
 		return err
 	}
 	if err := checkSeverity(r.Severity); err != nil {
 		return err
 	}
-	var err error
-	switch r.Kind {
-	case OnValue:
-		err = r.checkValue()
-	case Deadman:
-		err = r.checkDeadman()
-	default:
-		err = varve.InvalidParam("kind", "%s is unknown: use value or deadman", quote.Text(string(r.Kind)))
+	if kind == nil {
+		return varve.InvalidParam("kind", "%s is unknown: use %s", quote.Text(string(r.Kind)), param.Alternatives(slices.Sorted(maps.Keys(kinds))))
 	}
-	if err != nil {
+	if err := kind.check(r); err != nil {
 		return err
 	}
 	if r.ID == "" {
@@ -114,7 +125,7 @@ func (r *Rule) Validate() error {
 	return nil
 }
 
-func (r *Rule) checkScope() error {
+func (r *Rule) checkScope(kind ruleKind) error {
 	if r.Stream != "" {
 		if err := varve.ValidateName("stream", r.Stream); err != nil {
 			return varve.InvalidParam("stream", "%s", err)
@@ -125,66 +136,14 @@ func (r *Rule) checkScope() error {
 			return varve.InvalidParam("device", "%s", err)
 		}
 	}
-	if r.Stream == "" && r.Device == "" && r.Kind == OnValue {
+	if r.Stream == "" && r.Device == "" && kind != nil && kind.needsScope() {
 		return varve.InvalidParam("stream", "name a stream, a device, or both")
 	}
 	return nil
 }
 
-func (r *Rule) checkValue() error {
-	if r.Threshold.IsZero() || r.Threshold.Kind() == varve.KindJSON {
-		return varve.InvalidParam("threshold", "it is no number, string or boolean")
-	}
-	// What is wrong with a field's name, readings know.
-	one := varve.Reading{
-		Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: "d"}, Time: time.Unix(0, 0),
-		Fields: []varve.Field{{Name: r.Field, Value: r.Threshold}},
-	}
-	if v := one.Normalize(); v.Outcome == varve.Rejected {
-		return varve.InvalidParam("field", "%s", v.Message)
-	}
-	if !slices.Contains(Comparisons(), r.Comparison) {
-		return varve.InvalidParam("comparison", "%s is unknown: use %s", quote.Text(string(r.Comparison)), param.Alternatives(Comparisons()))
-	}
-	if r.Threshold.Kind() != varve.KindNumber && r.Comparison != "==" && r.Comparison != "!=" {
-		return varve.InvalidParam("comparison", "%s compares numbers, and the threshold is a %s: use == or !=", r.Comparison, r.Threshold.Kind())
-	}
-	if r.For < 0 || r.For > maxFor {
-		return varve.InvalidParam("for", "%s is not from 0s to %s", timefmt.FormatDuration(r.For), timefmt.FormatDuration(maxFor))
-	}
-	if r.Gap != 0 && r.Gap != NoGap && (r.Gap < leastGap || r.Gap > maxGap) {
-		return varve.InvalidParam("gap", "%s is not from %s to %s: use such a duration, or none", timefmt.FormatDuration(r.Gap),
-			timefmt.FormatDuration(leastGap), timefmt.FormatDuration(maxGap))
-	}
-	return nil
-}
-
-// maxFor bounds how long a condition must hold: readings of so long a time are
-// looked at again with each new one.
-const maxFor = 30 * 24 * time.Hour
-
-// leastSilence is the shortest silence that can be told: devices are seen to
-// the minute.
-const leastSilence = time.Minute
-
-func (r *Rule) checkDeadman() error {
-	switch {
-	case r.Field != "":
-		return varve.InvalidParam("field", "a deadman rule has no field: it is about all readings")
-	case r.Comparison != "":
-		return varve.InvalidParam("comparison", "a deadman rule compares nothing")
-	case !r.Threshold.IsZero():
-		return varve.InvalidParam("threshold", "a deadman rule has no threshold: say with for how long there is no reading")
-	case r.Gap != 0:
-		return varve.InvalidParam("gap", "a deadman rule has no gap: say with for how long there is no reading")
-	case r.For < leastSilence || r.For > 365*24*time.Hour:
-		return varve.InvalidParam("for", "%s is not from %s to 1y", timefmt.FormatDuration(r.For), timefmt.FormatDuration(leastSilence))
-	}
-	return nil
-}
-
-// contentID is the id of a rule's content, made as those of readings are. A gap
-// that was measured is not part of it.
+// contentID returns the id of a rule's content. It is computed as the ids of readings
+// are. A measured gap is not part of the content.
 func (r *Rule) contentID() varve.ID {
 	c := r.condition()
 	c.Fields = append(c.Fields, varve.Field{Name: "severity", Value: varve.StringValue(string(r.Severity))})
@@ -192,8 +151,7 @@ func (r *Rule) contentID() varve.ID {
 	return c.ContentID()
 }
 
-// condition returns what says when alerts are raised, as fields in the order of
-// their names.
+// condition returns the condition of a rule as fields, sorted by name.
 func (r *Rule) condition() (c varve.Reading) {
 	add := func(name string, v varve.Value) { c.Fields = append(c.Fields, varve.Field{Name: name, Value: v}) }
 	add("comparison", varve.StringValue(string(r.Comparison)))
@@ -211,48 +169,23 @@ func (r *Rule) condition() (c varve.Reading) {
 	return c
 }
 
-// sameCondition reports whether two rules raise the same alerts.
+// sameCondition reports whether two rules open the same alerts.
 func (r *Rule) sameCondition(q *Rule) bool {
 	a, b := r.condition(), q.condition()
 	return a.ContentID() == b.ContentID()
 }
 
-// same reports whether two rules say the same.
-func (r *Rule) same(q *Rule) bool { return r.contentID() == q.contentID() }
+// equalContent reports whether two rules have the same content.
+func (r *Rule) equalContent(q *Rule) bool { return r.contentID() == q.contentID() }
 
-// meets compares a value with the threshold. A value of another kind, or none,
-// does not count.
-func (r *Rule) meets(v varve.Value) (holds, counts bool) {
-	if v.Kind() != r.Threshold.Kind() {
-		return false, false
-	}
-	switch r.Comparison {
-	case "==":
-		return v.Equal(r.Threshold), true
-	case "!=":
-		return !v.Equal(r.Threshold), true
-	}
-	c := v.Number().Compare(r.Threshold.Number())
-	switch r.Comparison {
-	case ">":
-		return c > 0, true
-	case ">=":
-		return c >= 0, true
-	case "<":
-		return c < 0, true
-	default:
-		return c <= 0, true
-	}
-}
+const (
+	// NoGap is the gap of a rule whose episodes do not end by gaps.
+	NoGap time.Duration = -1
 
-// String says what the rule is about, as its alerts do.
-func (r *Rule) String() string {
-	if r.Kind == Deadman {
-		return "no reading for " + timefmt.FormatDuration(r.For)
-	}
-	text := fmt.Sprintf("%s %s %s", r.Field, r.Comparison, r.Threshold)
-	if r.For > 0 {
-		text += " for " + timefmt.FormatDuration(r.For)
-	}
-	return text
-}
+	leastGap = time.Second
+	maxGap   = 5 * 365 * 24 * time.Hour
+)
+
+// maxSilence returns the time between two readings after which an episode has ended.
+// 0 means that no gap ends it.
+func (r *Rule) maxSilence() time.Duration { return max(r.Gap, 0) }

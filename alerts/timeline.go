@@ -7,90 +7,97 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// timeline is recorded episodes in the order of their starts. They do not
-// overlap, unless an evaluation was cut off.
+// timeline holds episodes sorted by start. They do not overlap, unless an evaluation was
+// interrupted.
 type timeline struct {
-	runs []run
-	// last is where the longest of the episodes up to each of runs ends; nil if it
-	// goes on.
-	last []*varve.Position
+	episodes []episode
+	// ends[i] is the latest end among the episodes up to i; nil if one is open.
+	ends []*varve.Position
 }
 
-func timelineOf(runs ...run) timeline {
-	t := timeline{runs: slices.Clone(runs)}
-	slices.SortStableFunc(t.runs, func(a, b run) int { return a.start.Compare(b.start) })
-	for i := range t.runs {
-		end := t.runs[i].end
-		if i > 0 && (t.last[i-1] == nil || end != nil && t.last[i-1].Compare(*end) > 0) {
-			end = t.last[i-1]
+func timelineOf(episodes ...episode) timeline {
+	t := timeline{episodes: slices.Clone(episodes)}
+	slices.SortStableFunc(t.episodes, func(a, b episode) int { return a.start.Compare(b.start) })
+	for i := range t.episodes {
+		end := t.episodes[i].end
+		if i > 0 && (t.ends[i-1] == nil || end != nil && t.ends[i-1].Compare(*end) > 0) {
+			end = t.ends[i-1]
 		}
-		t.last = append(t.last, end)
+		t.ends = append(t.ends, end)
 	}
 	return t
 }
 
-// at returns the episode of a start; nil if there is none.
-func (t *timeline) at(start varve.Position) *run {
-	if i := t.from(start); i < len(t.runs) && t.runs[i].start == start {
-		return &t.runs[i]
+// with returns the timeline with further episodes.
+func (t *timeline) with(more ...episode) timeline { return timelineOf(append(t.episodes, more...)...) }
+
+// at returns the episode with a start; nil if it is missing.
+func (t *timeline) at(start varve.Position) *episode {
+	if i := t.from(start); i < len(t.episodes) && t.episodes[i].start == start {
+		return &t.episodes[i]
 	}
 	return nil
 }
 
 // from returns the index of the first episode that begins at a position or later.
 func (t *timeline) from(p varve.Position) int {
-	return sort.Search(len(t.runs), func(i int) bool { return t.runs[i].start.Compare(p) >= 0 })
+	return sort.Search(len(t.episodes), func(i int) bool { return t.episodes[i].start.Compare(p) >= 0 })
 }
 
-// covering returns an episode that a position lies in: the one that begins last;
-// nil if there is none.
-func (t *timeline) covering(p varve.Position) *run {
-	return t.latest(p, func(r *run) bool { return r.covers(p) })
+// covering returns the latest episode that a position lies in; nil if it lies in none.
+func (t *timeline) covering(p varve.Position) *episode {
+	return t.latest(p, func(e *episode) bool { return e.covers(p) })
 }
 
-// within reports whether a position lies in an episode that begins before it.
-func (t *timeline) within(p varve.Position) bool {
-	return t.latest(p, func(r *run) bool { return r.covers(p) && r.start != p }) != nil
+// isInside reports whether a position lies in an episode that begins before it.
+func (t *timeline) isInside(p varve.Position) bool {
+	return t.latest(p, func(e *episode) bool { return e.covers(p) && e.start != p }) != nil
 }
 
-// upTo returns the episode that begins before a position and goes on to it,
-// whether it ends there or not: the one that begins last; nil if there is none.
-func (t *timeline) upTo(p varve.Position) *run {
-	return t.latest(p, func(r *run) bool { return r.start != p && (r.end == nil || r.end.Compare(p) >= 0) })
+// upTo returns the latest episode that begins before a position and reaches it; nil if
+// it is missing. An episode that ends at the position reaches it, too.
+func (t *timeline) upTo(p varve.Position) *episode {
+	return t.latest(p, func(e *episode) bool { return e.start != p && (e.end == nil || e.end.Compare(p) >= 0) })
 }
 
-// latest returns the last of the episodes that begin at a position or before and
-// meet a condition; nil if none does. Those that end before it are not asked for.
-func (t *timeline) latest(p varve.Position, meets func(*run) bool) *run {
+// latest returns the last episode that begins at a position or before and meets a
+// condition; nil if it is missing. Episodes that end before the position are skipped.
+func (t *timeline) latest(p varve.Position, meets func(*episode) bool) *episode {
 	for i := t.from(p) + 1; i > 0; i-- {
-		if i > len(t.runs) || t.runs[i-1].start.Compare(p) > 0 {
+		if i > len(t.episodes) || t.episodes[i-1].start.Compare(p) > 0 {
 			continue
 		}
-		if end := t.last[i-1]; end != nil && end.Compare(p) < 0 {
+		if end := t.ends[i-1]; end != nil && end.Compare(p) < 0 {
 			return nil
 		}
-		if meets(&t.runs[i-1]) {
-			return &t.runs[i-1]
+		if meets(&t.episodes[i-1]) {
+			return &t.episodes[i-1]
 		}
 	}
 	return nil
 }
 
-// sharing returns the episodes that share time with one of another start.
-func (t *timeline) sharing(r *run) (all []*run) {
-	i := t.from(r.start)
+// overlapping returns the episodes that share time with one that has another start.
+func (t *timeline) overlapping(e *episode) (all []*episode) {
+	i := t.from(e.start)
 	for j := i; j > 0; j-- {
-		if end := t.last[j-1]; end != nil && end.Compare(r.start) <= 0 {
+		if end := t.ends[j-1]; end != nil && end.Compare(e.start) <= 0 {
 			break
 		}
-		if t.runs[j-1].covers(r.start) {
-			all = append(all, &t.runs[j-1])
+		if t.episodes[j-1].covers(e.start) {
+			all = append(all, &t.episodes[j-1])
 		}
 	}
-	for ; i < len(t.runs) && r.covers(t.runs[i].start); i++ {
-		if t.runs[i].start != r.start {
-			all = append(all, &t.runs[i])
+	for ; i < len(t.episodes) && e.covers(t.episodes[i].start); i++ {
+		if t.episodes[i].start != e.start {
+			all = append(all, &t.episodes[i])
 		}
 	}
 	return all
+}
+
+// startsAt reports whether one of some episodes, sorted by start, begins at a position.
+func startsAt(episodes []episode, start varve.Position) bool {
+	_, found := slices.BinarySearchFunc(episodes, start, func(e episode, p varve.Position) int { return e.start.Compare(p) })
+	return found
 }

@@ -19,7 +19,7 @@ func TestDeadman_WaitsForRequestTimeout(t *testing.T) {
 			w := newWorld(t, func(o *alerts.Options) { o.RequestTimeout = timeout })
 			w.send(reading("d", noon))
 			w.rule(silent("", 10*time.Minute))
-			if got := w.looks(60, nil); got != want {
+			if got := w.checks(60, nil); got != want {
 				t.Errorf("with requests of up to %s: %s, want %s", timeout, got, want)
 			}
 		})

@@ -160,7 +160,7 @@ func alertBody(a *alerts.Alert) wire.AlertBody {
 		MutedUntil: orNull(a.MutedUntil),
 	}
 	if k := a.Acknowledged; !k.At.IsZero() {
-		b.Acknowledged = &wire.AcknowledgedBody{Acknowledgement: wire.Acknowledgement{By: k.By, Note: k.Note}, At: k.At}
+		b.Acknowledged = &wire.AcknowledgedBody{Acknowledgement: wire.Acknowledgement{By: k.By, Note: k.Comment}, At: k.At}
 	}
 	return b
 }

@@ -229,7 +229,7 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 	})
 	routing := router.Options{
 		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
-		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Alerts.Watch, Events: o.Events.Router, Layouts: o.Layouts,
+		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Alerts.Observe, Events: o.Events.Router, Layouts: o.Layouts,
 		Expire: o.Drop, Grace: policy.WithDefaults().Grace, Fields: fields.New(o.Store, o.SeriesFields),
 	}
 	if !o.NoRollups {
@@ -296,7 +296,7 @@ func (e *Engine) checkAlerts(failed func(task string, err error)) func() {
 		}
 	}
 	return func() {
-		report("deadman rules", e.Alerts.CheckSilence(e.background))
+		report("deadman rules", e.Alerts.CheckDeadman(e.background))
 		report("alerts of retired rules", e.Alerts.ResolveRetired(e.background))
 	}
 }

@@ -64,7 +64,7 @@ func ofDevices() []pattern {
 		}},
 		{"0.7", func(t *testing.T, w *world, i int) {
 			first := reading(varve.Series{Tenant: varve.DefaultTenant, Stream: sensor.Stream, Device: fmt.Sprintf("new_%d", i)}, noon)
-			if err := w.Alerts.Watch(t.Context(), noon, []varve.Reading{first}, make([]varve.Verdict, 1)); err != nil {
+			if err := w.Alerts.Observe(t.Context(), noon, []varve.Reading{first}, make([]varve.Verdict, 1)); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -99,7 +99,7 @@ func logPages(id string, want int, l devicelog.Query, stretch string) pattern {
 func seen(t *testing.T, w *world, i int) {
 	before := w.store.Usage().RegistryWrites.Requests
 	arrived := noon.Add(time.Duration(i+1) * time.Minute)
-	if err := w.Alerts.Watch(t.Context(), arrived, []varve.Reading{reading(sensor, arrived)}, make([]varve.Verdict, 1)); err != nil {
+	if err := w.Alerts.Observe(t.Context(), arrived, []varve.Reading{reading(sensor, arrived)}, make([]varve.Verdict, 1)); err != nil {
 		t.Fatal(err)
 	}
 	tick := time.NewTicker(time.Millisecond)

@@ -1,0 +1,51 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Alert returns an alert. The id of an alert that was replaced leads to its successor,
+// whose id differs. Without a successor, the old alert is returned as Withdrawn. It fails
+// with NotFound for an id that no alert ever had.
+func (m *Monitor) Alert(ctx context.Context, tenant, id string) (Alert, error) {
+	a, _, err := m.stores.alerts.find(ctx, tenant, id)
+	return a, err
+}
+
+// ResolveAlert resolves an open alert by hand, and returns it. It stays resolved while the
+// condition holds. Once the condition has failed, a new alert can open. It fails with
+// NotFound.
+func (m *Monitor) ResolveAlert(ctx context.Context, tenant, id string) (Alert, error) {
+	return m.stores.alerts.change(ctx, tenant, id, func(a *Alert) bool { return a.resolve(ByHand, m.time()) })
+}
+
+// AcknowledgeAlert records that a person has taken notice of an alert, and returns it. An
+// earlier acknowledgement is replaced. It fails with NotFound, and with Invalid for texts
+// that are too long.
+func (m *Monitor) AcknowledgeAlert(ctx context.Context, tenant, id, by, comment string) (Alert, error) {
+	if err := errors.Join(checkRemark("by", by), checkRemark("note", comment)); err != nil {
+		return Alert{}, err
+	}
+	return m.stores.alerts.change(ctx, tenant, id, func(a *Alert) bool {
+		if a.Acknowledged.By == by && a.Acknowledged.Comment == comment && !a.Acknowledged.At.IsZero() {
+			return false // a repeated request
+		}
+		a.Acknowledged = Acknowledgement{By: by, At: m.time(), Comment: comment}
+		return true
+	})
+}
+
+// MuteAlert mutes an alert until a time, and returns it. The zero time ends the mute. It
+// fails with NotFound, and with Invalid for a time in the past.
+func (m *Monitor) MuteAlert(ctx context.Context, tenant, id string, until time.Time) (Alert, error) {
+	if err := checkMute(until, m.opts.Now()); err != nil {
+		return Alert{}, err
+	}
+	return m.stores.alerts.change(ctx, tenant, id, func(a *Alert) bool {
+		changed := !a.MutedUntil.Equal(until)
+		a.MutedUntil = until
+		return changed
+	})
+}

@@ -1,0 +1,91 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+// AlertList selects alerts of a device, or of a severity across devices. The newest comes
+// first.
+type AlertList struct {
+	Tenant   string
+	Device   string     // "" means all devices
+	Severity Severity   // across devices; "" means any
+	State    AlertState // "" means any
+	Rule     string     // "" means any
+	Limit    int        // of a page; 0 means registry.DefaultLimit
+	Cursor   string
+}
+
+// Alerts returns a page of alerts. Alerts with another state or rule are read and skipped.
+func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[Alert], err error) {
+	s := registry.Span{Index: store.GSI1, Prefix: alertPrefix, Order: varve.Descending}
+	switch {
+	case l.Device != "":
+		if err := varve.ValidateDevice(l.Device); err != nil {
+			return page, varve.InvalidParam("device", "%s", err)
+		}
+		s.Index, s.PKs = store.Primary, []string{registry.DevicePK(l.Tenant, l.Device)}
+	case l.Severity == "":
+		s.PKs = registry.AllShards(severityKind, l.Tenant, Severities()...)
+	default:
+		if err := checkSeverity(l.Severity); err != nil {
+			return page, err
+		}
+		s.PKs = registry.AllShards(severityKind, l.Tenant, l.Severity)
+	}
+	if l.State != "" {
+		if err := checkAlertState(l.State); err != nil {
+			return page, err
+		}
+	}
+	s.Match = l.match()
+	if s.Limit, err = registry.PageLimit(l.Limit); err != nil {
+		return page, err
+	}
+	question := []string{"alerts", l.Tenant, l.Device, string(l.Severity), string(l.State)}
+	if l.Rule != "" {
+		question = append(question, l.Rule)
+	}
+	if l.Cursor != "" {
+		place, err := registry.ParseCursor(l.Cursor, question, 1)
+		if err != nil {
+			return page, err
+		}
+		s.After = place[0]
+	}
+	items, more, err := registry.Merge(ctx, m.opts.Items, s)
+	if err != nil {
+		return page, fmt.Errorf("list alerts: %w", err)
+	}
+	page.Items = make([]Alert, len(items))
+	for i := range items {
+		if page.Items[i], err = alertOf(l.Tenant, &items[i]); err != nil {
+			return page, err
+		}
+	}
+	if more {
+		page.Next = registry.EncodeCursor(question, page.Items[len(items)-1].ID)
+	}
+	return page, nil
+}
+
+// match returns the filter for items of the list; nil if it includes all.
+func (l *AlertList) match() func(*store.Item) bool {
+	if l.Device == "" && l.State == "" && l.Rule == "" {
+		return nil
+	}
+	return func(it *store.Item) bool {
+		if _, moved := it.Attrs[movedAttr]; moved {
+			return false
+		}
+		if l.Rule != "" && it.Attrs["rule"].Text() != l.Rule {
+			return false
+		}
+		return l.State == "" || stateOf(it.Attrs["resolvedBy"].Text()) == l.State
+	}
+}

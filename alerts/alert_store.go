@@ -1,0 +1,226 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/quote"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+// alertStore stores alerts. All its writes are conditional on the version that was read,
+// and repeated if another process was first.
+type alertStore struct {
+	items   store.Items
+	records recordStore
+	time    func() time.Time // to the millisecond
+}
+
+// storedAlerts are alerts as they were read, by their ids.
+type storedAlerts map[string]storedAlert
+
+type storedAlert struct {
+	Alert
+	version varve.Value
+}
+
+// alert returns the alert with an id; nil if it is missing.
+func (s storedAlerts) alert(id string) *Alert {
+	if a, ok := s[id]; ok {
+		return &a.Alert
+	}
+	return nil
+}
+
+// get returns an alert and its version; nil if it is missing.
+func (s *alertStore) get(ctx context.Context, tenant, device, id string) (*Alert, varve.Value, error) {
+	items, err := s.items.Get(ctx, []store.Key{alertKey(tenant, device, id)}, true)
+	if err != nil || len(items) == 0 {
+		return nil, varve.Value{}, err
+	}
+	a, err := alertOf(tenant, &items[0])
+	return &a, items[0].Attrs["version"], err
+}
+
+// getAll returns the alerts of a device that have one of some ids.
+func (s *alertStore) getAll(ctx context.Context, tenant, device string, ids map[string]bool) (storedAlerts, error) {
+	keys := make([]store.Key, 0, len(ids))
+	for id := range ids {
+		keys = append(keys, alertKey(tenant, device, id))
+	}
+	items, err := s.items.Get(ctx, keys, true)
+	if err != nil {
+		return nil, err
+	}
+	all := storedAlerts{}
+	for i := range items {
+		a, err := alertOf(tenant, &items[i])
+		if err != nil {
+			return nil, err
+		}
+		all[a.ID] = storedAlert{a, items[i].Attrs["version"]}
+	}
+	return all, nil
+}
+
+// find returns the alert to which an id leads, and its version. It fails with NotFound.
+func (s *alertStore) find(ctx context.Context, tenant, id string) (Alert, varve.Value, error) {
+	if len(id) != alertIDLen {
+		return Alert{}, varve.Value{}, alertNotFound(id)
+	}
+	page, err := s.items.Query(ctx, store.ItemQuery{Index: store.GSI2, PK: alertIDPK(tenant, id), Limit: 1})
+	if err != nil {
+		return Alert{}, varve.Value{}, fmt.Errorf("find alert %s: %w", id, err)
+	}
+	if len(page.Items) == 0 {
+		return Alert{}, varve.Value{}, alertNotFound(id)
+	}
+	items, err := s.items.Get(ctx, []store.Key{page.Items[0].Key}, true)
+	if err != nil {
+		return Alert{}, varve.Value{}, fmt.Errorf("read alert %s: %w", id, err)
+	}
+	if len(items) == 0 {
+		return Alert{}, varve.Value{}, alertNotFound(id)
+	}
+	a, err := alertOf(tenant, &items[0])
+	if err != nil || a.moved.IsZero() {
+		return a, items[0].Attrs["version"], err
+	}
+	return s.successor(ctx, &a)
+}
+
+func alertNotFound(id string) error {
+	return varve.Errorf(varve.NotFound, "alert %s does not exist", quote.Text(id))
+}
+
+// successor returns the alert that has taken the place of one that has moved: the alert
+// of the episode with its first reading. Otherwise it is the first with another reading
+// up to the one that opened it. Without a successor, the old alert is returned as
+// Withdrawn.
+func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Value, error) {
+	of := subject{
+		rule:   &Rule{Tenant: old.Tenant, ID: old.Rule, generation: old.generation},
+		series: varve.Series{Tenant: old.Tenant, Stream: old.Stream, Device: old.Device},
+	}
+	for range 2 { // a second time, in case another process changed them in between
+		episodes, err := s.episodesIn(ctx, &of, old.extent)
+		if err != nil {
+			return Alert{}, varve.Value{}, err
+		}
+		for i := range episodes {
+			a, version, err := s.get(ctx, old.Tenant, old.Device, of.alertID(episodes[i].start))
+			if err != nil {
+				return Alert{}, varve.Value{}, err
+			}
+			if a != nil && a.moved.IsZero() {
+				return *a, version, nil
+			}
+		}
+	}
+	gone := *old
+	gone.ResolvedAt, gone.ResolvedBy = old.moved, Withdrawn
+	return gone, varve.Value{}, nil
+}
+
+// maxNearby exceeds the number of episodes around one position that a process can be
+// changing at a time.
+const maxNearby = 8
+
+// episodesIn returns the recorded episodes that share readings with an extent. First come
+// the ones with its first reading, the latest first. Episodes that begin after it follow.
+func (s *alertStore) episodesIn(ctx context.Context, of *subject, x extent) ([]episode, error) {
+	first, err := s.records.load(ctx, of, keyRange{to: keyAfter(x.start), order: varve.Descending, limit: maxNearby})
+	if err != nil {
+		return nil, err
+	}
+	first = slices.DeleteFunc(first, func(e episode) bool { return !e.covers(x.start) })
+	if x.opened == x.start {
+		return first, nil
+	}
+	later, err := s.records.load(ctx, of, keyRange{from: keyAfter(x.start), to: keyAfter(x.opened), limit: maxNearby})
+	return append(first, later...), err
+}
+
+// change changes the alert to which an id leads, and returns it. If edit returns false,
+// or if the alert is withdrawn, nothing is written.
+func (s *alertStore) change(ctx context.Context, tenant, id string, edit func(*Alert) bool) (Alert, error) {
+	for {
+		a, version, err := s.find(ctx, tenant, id)
+		if err != nil || a.ResolvedBy == Withdrawn || !edit(&a) {
+			return a, err
+		}
+		if done, err := s.put(ctx, &a, version, ifVersion(version)); err != nil {
+			return a, fmt.Errorf("write alert %s: %w", a.ID, err)
+		} else if done {
+			return a, nil
+		}
+	}
+}
+
+// put writes an alert after a version, and reports whether a condition on the stored item
+// held.
+func (s *alertStore) put(ctx context.Context, a *Alert, version varve.Value, cond store.Cond) (bool, error) {
+	err := s.items.Put(ctx, a.item(registry.Int(version)+1), cond)
+	if errors.Is(err, store.ErrCondition) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ifVersion is the condition that the stored item has a version.
+func ifVersion(version varve.Value) store.Cond { return store.IfEquals("version", version) }
+
+// upsert writes an alert as readings determine it. The remarks and the severity of a
+// stored alert stay.
+func (s *alertStore) upsert(ctx context.Context, a Alert) error {
+	for {
+		old, version, err := s.get(ctx, a.Tenant, a.Device, a.ID)
+		if err != nil {
+			return err
+		}
+		next, cond := a, store.IfAbsent()
+		if old != nil {
+			next, cond = old.updated(a), ifVersion(version)
+		}
+		if done, err := s.put(ctx, &next, version, cond); done || err != nil {
+			return err
+		}
+	}
+}
+
+// withdraw marks the alert of an episode as moved, if it is stored and stands.
+func (s *alertStore) withdraw(ctx context.Context, of *subject, e *episode) error {
+	id := of.alertID(e.start)
+	for {
+		a, version, err := s.get(ctx, of.series.Tenant, of.series.Device, id)
+		done := a == nil || !a.moved.IsZero()
+		if err == nil && !done {
+			a.move(s.time(), of.rule.generation, e.extent())
+			done, err = s.put(ctx, a, version, ifVersion(version))
+		}
+		if err != nil {
+			return fmt.Errorf("withdraw alert %s: %w", id, err)
+		}
+		if done {
+			return nil
+		}
+	}
+}
+
+// resolve resolves a listed alert, if it is still open and stands.
+func (s *alertStore) resolve(ctx context.Context, listed *Alert, by string) error {
+	for {
+		a, version, err := s.get(ctx, listed.Tenant, listed.Device, listed.ID)
+		if err != nil || a == nil || !a.moved.IsZero() || !a.resolve(by, s.time()) {
+			return err
+		}
+		if done, err := s.put(ctx, a, version, ifVersion(version)); done || err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+// maxChanges is the number of episodes that one atomic write changes at most.
+const maxChanges = 2000
+
+// atomicWriter applies plans to a registry that carries out many writes as one. Each
+// episode is written together with its alert, and with all others up to maxChanges.
+type atomicWriter struct {
+	*subject
+	*stores
+	recorded  *timeline
+	contested map[varve.Position]bool
+}
+
+// apply carries out a plan.
+func (w *atomicWriter) apply(ctx context.Context, p plan) error {
+	current, err := w.readAlerts(ctx, p)
+	if err != nil {
+		return err
+	}
+	if len(p.write)+len(p.remove) > maxChanges {
+		return w.applyParts(ctx, current, p)
+	}
+	for i := range p.write {
+		p.write[i].published = true
+	}
+	return w.commit(ctx, append(w.upserts(current, p.write), w.removals(current, p.remove)...))
+}
+
+// applyParts carries out a plan in several writes, in the order of stepWriter.apply. An
+// episode that replaces others is published after they are removed. Otherwise a failure
+// in between would leave them, and a retry would find no difference.
+func (w *atomicWriter) applyParts(ctx context.Context, current storedAlerts, p plan) error {
+	replaced := timelineOf(p.remove...)
+	for i := range p.write {
+		p.write[i].published = len(replaced.overlapping(&p.write[i])) == 0
+	}
+	for part := range slices.Chunk(p.write, maxChanges) {
+		if err := w.commit(ctx, w.upserts(current, part)); err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(p.remove, maxChanges) {
+		if err := w.commit(ctx, w.removals(current, part)); err != nil {
+			return err
+		}
+	}
+	unpublished := slices.DeleteFunc(slices.Clone(p.write), func(e episode) bool { return e.published })
+	for part := range slices.Chunk(unpublished, maxChanges) {
+		var changes []store.Change
+		for i := range part {
+			part[i].published = true
+			changes = append(changes, w.putRecord(&part[i]))
+		}
+		if err := w.commit(ctx, changes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// upserts returns the writes of episodes and of their alerts.
+func (w *atomicWriter) upserts(current storedAlerts, episodes []episode) []store.Change {
+	changes := make([]store.Change, 0, 2*len(episodes))
+	for i := range episodes {
+		e := &episodes[i]
+		for _, k := range w.recorded.overlapping(e) {
+			e.inherit(k, current.alert(w.alertID(k.start)))
+		}
+		changes = append(changes, w.putRecord(e), current.upsert(w.alert(e)))
+	}
+	return changes
+}
+
+// removals returns the writes that delete episodes and withdraw their alerts.
+func (w *atomicWriter) removals(current storedAlerts, episodes []episode) (changes []store.Change) {
+	for i := range episodes {
+		e := &episodes[i]
+		changes = append(changes, store.Change{
+			Item: store.Item{Key: w.recordKey(e.start)}, Delete: true, Conds: []store.Cond{store.IfEquals("version", e.version)},
+		})
+		if a, ok := current[w.alertID(e.start)]; ok && a.moved.IsZero() {
+			a.move(w.alerts.time(), w.rule.generation, e.extent())
+			changes = append(changes, putOver(a.item(registry.Int(a.version)+1), a.version))
+		}
+	}
+	return changes
+}
+
+// putRecord returns the write of a record over its version, and sets the next version.
+func (w *atomicWriter) putRecord(e *episode) store.Change {
+	c := putOver(w.recordItem(e), e.version)
+	e.version = c.Item.Attrs["version"]
+	return c
+}
+
+// putOver returns the write of an item over its version; zero if the item is new.
+func putOver(it store.Item, version varve.Value) store.Change {
+	cond := store.IfAbsent()
+	if !version.IsZero() {
+		cond = store.IfEquals("version", version)
+	}
+	return store.Change{Item: it, Conds: []store.Cond{cond}}
+}
+
+func (w *atomicWriter) commit(ctx context.Context, changes []store.Change) error {
+	if err := w.atomic.Apply(ctx, changes); err != nil {
+		return fmt.Errorf("write alerts of rule %s: %w", w.rule.ID, err)
+	}
+	return nil
+}
+
+// readAlerts reads the alerts of a plan's episodes, and of episodes that overlap them.
+// A new episode that overlaps none has no alert yet, unless it is contested.
+func (w *atomicWriter) readAlerts(ctx context.Context, p plan) (storedAlerts, error) {
+	ids := map[string]bool{}
+	add := func(e *episode) { ids[w.alertID(e.start)] = true }
+	for i := range p.write {
+		e := &p.write[i]
+		overlapping := w.recorded.overlapping(e)
+		for _, k := range overlapping {
+			add(k)
+		}
+		if len(overlapping) > 0 || e.isRecorded() || w.contested[e.start] {
+			add(e)
+		}
+	}
+	for i := range p.remove {
+		add(&p.remove[i])
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	all, err := w.alerts.getAll(ctx, w.series.Tenant, w.series.Device, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read alerts of rule %s: %w", w.rule.ID, err)
+	}
+	return all, nil
+}
+
+// upsert returns the write of an alert as readings determine it.
+func (s storedAlerts) upsert(a Alert) store.Change {
+	old, ok := s[a.ID]
+	if ok {
+		a = old.updated(a)
+	}
+	return putOver(a.item(registry.Int(old.version)+1), old.version)
+}

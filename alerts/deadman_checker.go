@@ -1,0 +1,114 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/lease"
+	"github.com/varvedb/varve/store"
+)
+
+const (
+	// deadmanLease names the lease of the process that checks deadman rules.
+	deadmanLease = "deadman"
+	// deadmanTTL is the time after which an idle lease is lost. It outlasts the minute
+	// between two checks, so that the same process continues with its state. The third
+	// check of another process takes over the lease of a killed one.
+	deadmanTTL = 75 * time.Second
+)
+
+// deadmanChecker checks the rules that are evaluated every minute. One process at a time
+// does so, under a lease.
+type deadmanChecker struct {
+	deadmanSources
+	rules *ruleStore
+
+	checking sync.Mutex
+	leases   lease.Manager // has the time since which another process has not renewed
+	held     *lease.Lease  // between checks; nil if it was released
+	token    int64         // of the last check
+	state    deadmanState
+}
+
+// checkAll checks all rules, unless another check is running here or elsewhere.
+func (c *deadmanChecker) checkAll(ctx context.Context) error {
+	if !c.checking.TryLock() {
+		return nil // a second check would take the lease from the first
+	}
+	defer c.checking.Unlock()
+	rules, err := c.rules.query(ctx, store.ItemQuery{Index: store.GSI1, PK: deadmanPK})
+	if err != nil {
+		return err
+	}
+	if c.state = c.state.retain(rules); len(rules) == 0 {
+		return nil
+	}
+	l, err := c.leases.Acquire(ctx, deadmanLease)
+	if errors.Is(err, lease.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.begin(l)
+	var errs []error
+	for i := range rules {
+		if err := c.checkRule(ctx, l, &rules[i]); err != nil {
+			errs = append(errs, fmt.Errorf("deadman rule %s: %w", rules[i].ID, err))
+		}
+	}
+	if len(errs) > 0 { // another process may succeed
+		errs = append(errs, c.release(context.WithoutCancel(ctx)))
+	}
+	return errors.Join(errs...)
+}
+
+// begin starts a check under a lease. If another process may have checked since the last
+// one, it may have changed alerts, and every device is evaluated once.
+func (c *deadmanChecker) begin(l *lease.Lease) {
+	others := l.Token() != c.token+1
+	c.held, c.token = l, l.Token()
+	if others {
+		c.state.recheckAll()
+	}
+}
+
+// release releases the lease, so that another process can check at once.
+func (c *deadmanChecker) release(ctx context.Context) error {
+	if c.held == nil {
+		return nil
+	}
+	err := c.held.Release(ctx)
+	c.held = nil
+	return err
+}
+
+// checkRule checks the active devices of a rule.
+func (c *deadmanChecker) checkRule(ctx context.Context, l *lease.Lease, r *Rule) error {
+	kind := r.byClock()
+	if kind == nil {
+		return fmt.Errorf("kind %q is not evaluated every minute", r.Kind)
+	}
+	now := c.now()
+	state := c.state.of(r, now)
+	s := sweep{
+		deadmanSources: &c.deadmanSources, rule: r, kind: kind, lease: l, before: state.devices, after: map[string]deviceState{},
+		recorded: now.Sub(state.since) >= cacheFor, // by now, every process applies the rule
+	}
+	err := s.checkDevices(ctx)
+	state.devices = s.after
+	if s.failed > 1 {
+		s.err = fmt.Errorf("%w (and %d devices more)", s.err, s.failed-1)
+	}
+	return errors.Join(err, s.err)
+}
+
+// close waits for a check to end, and releases the lease.
+func (c *deadmanChecker) close() error {
+	c.checking.Lock()
+	defer c.checking.Unlock()
+	return c.release(context.Background())
+}

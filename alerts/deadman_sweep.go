@@ -1,0 +1,232 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/devices"
+	"github.com/varvedb/varve/lease"
+	"github.com/varvedb/varve/registry"
+)
+
+const (
+	// sweepers is the number of devices that are evaluated concurrently.
+	sweepers = 8
+	// maxDeviceFailures is the number of failed devices after which a sweep gives up:
+	// the cause is not in the devices.
+	maxDeviceFailures = 10
+)
+
+// deadmanSources are the sources of a sweep, and the stores of its alerts.
+type deadmanSources struct {
+	stores
+	devices *devices.Registry
+	source  Source
+	now     func() time.Time
+	// requestTime is the largest delay between the arrival of a reading and its writing.
+	requestTime time.Duration
+}
+
+// sweep is one check of the devices of a deadman rule.
+//
+// Nearly all devices were seen a moment ago, and have no open alert. Their last-seen
+// records are read many at once, and compared with the state after the last sweep. Only
+// devices that are or were silent are evaluated one by one.
+type sweep struct {
+	*deadmanSources
+	rule     *Rule
+	kind     clockKind
+	recorded bool                   // every process writes last-seen records for the rule
+	before   map[string]deviceState // after the last sweep
+
+	mu      sync.Mutex
+	lease   *lease.Lease
+	after   map[string]deviceState
+	stopped bool  // the lease is lost, or the context has ended
+	failed  int   // devices
+	err     error // of the first failed device
+}
+
+// checkDevices checks all devices of the rule.
+func (s *sweep) checkDevices(ctx context.Context) error {
+	r := s.rule
+	if r.Device != "" {
+		d, err := s.devices.GetIn(ctx, r.Tenant, r.Device, r.Stream)
+		if varve.FailureOf(err) == varve.NotFound || err == nil && d.Status != devices.Active {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return s.checkPage(ctx, []devices.Device{d})
+	}
+	q := devices.Query{Tenant: r.Tenant, Status: devices.Active, Stream: r.Stream, Limit: registry.MaxLimit}
+	for {
+		page, err := s.devices.List(ctx, q)
+		if err == nil {
+			err = s.checkPage(ctx, page.Items)
+		}
+		if q.Cursor = page.Next; err != nil || q.Cursor == "" || s.isOver() {
+			return err
+		}
+	}
+}
+
+// checkPage checks some devices. A device that fails does not stop the others.
+func (s *sweep) checkPage(ctx context.Context, list []devices.Device) error {
+	if err := s.checkLease(ctx); err != nil {
+		return err
+	}
+	var g errgroup.Group
+	g.SetLimit(sweepers)
+	now := s.now()
+	for i := range list {
+		d := &list[i]
+		state, known := s.before[d.Device]
+		seen := s.lastSeen(d, &state)
+		if known && state.upToDate(s.rule, seen, now) {
+			state.seen = seen
+			s.put(d, state)
+			continue
+		}
+		g.Go(func() error {
+			if s.isOver() {
+				return nil
+			}
+			err := s.checkLease(ctx)
+			if err == nil {
+				err = s.checkDevice(ctx, d, state)
+			}
+			s.addResult(ctx, d, err)
+			return nil
+		})
+	}
+	return g.Wait() // never fails: addResult has the errors
+}
+
+// checkLease fails if the lease is lost.
+func (s *sweep) checkLease(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease.Check(ctx)
+}
+
+// addResult counts a device that failed.
+func (s *sweep) addResult(ctx context.Context, d *devices.Device, err error) {
+	if err == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed++; s.err == nil {
+		s.err = fmt.Errorf("device %s: %w", d.Device, err)
+	}
+	s.stopped = s.stopped || errors.Is(err, lease.ErrLost) || ctx.Err() != nil
+}
+
+// isOver reports whether the sweep gives up.
+func (s *sweep) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopped || s.failed >= maxDeviceFailures
+}
+
+func (s *sweep) put(d *devices.Device, state deviceState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.after[d.Device] = state
+}
+
+// lastSeen returns the time at which a device was last seen; zero if it is unknown. A
+// device that has sent nothing was seen when it was registered. A rule on a stream does
+// not know devices that have sent nothing to it.
+func (s *sweep) lastSeen(d *devices.Device, state *deviceState) lastSeen {
+	switch {
+	case state.lastArrival.After(d.LastSeenAt):
+		return lastSeen{at: state.lastArrival, late: s.requestTime}
+	case d.LastSeenAt.IsZero() && s.rule.Stream == "":
+		return lastSeen{at: d.CreatedAt}
+	default:
+		return lastSeen{at: d.LastSeenAt, late: maxSeenDelay}
+	}
+}
+
+// checkDevice evaluates one device, and stores its state. After a change, the next sweep
+// evaluates it once more.
+func (s *sweep) checkDevice(ctx context.Context, d *devices.Device, state deviceState) error {
+	if err := s.refresh(ctx, d, &state); err != nil {
+		return err
+	}
+	seen := s.lastSeen(d, &state)
+	state.seen, state.open, state.recheck = seen, false, false
+	if seen.at.IsZero() {
+		if state.tablesRead {
+			s.put(d, state)
+		}
+		return nil
+	}
+	changed, open, err := s.evaluate(ctx, d, seen)
+	state.open, state.recheck = open, changed || err != nil
+	s.put(d, state)
+	return err
+}
+
+// refresh rereads the last-seen time of a device that seems silent, since lists may lag.
+// If that is older than the rule, records were not required then, and the tables are read
+// once. A device that was registered later has complete records.
+func (s *sweep) refresh(ctx context.Context, d *devices.Device, state *deviceState) error {
+	r := s.rule
+	if s.seemsSilent(d, state) && r.Device == "" {
+		if err := s.devices.Refresh(ctx, d, r.Stream); err != nil {
+			return err
+		}
+	}
+	from := r.CreatedAt.Add(cacheFor + lease.MaxClockSkew)
+	state.tablesRead = state.tablesRead || d.CreatedAt.After(from)
+	complete := d.LastSeenAt.After(from)
+	if r.Stream == "" || state.tablesRead || complete || !s.seemsSilent(d, state) {
+		return nil
+	}
+	if !s.recorded {
+		d.LastSeenAt = time.Time{} // unknown until the next sweep
+		return nil
+	}
+	last, found, err := s.source.LastArrival(ctx, varve.Series{Tenant: r.Tenant, Stream: r.Stream, Device: d.Device})
+	if err != nil {
+		return fmt.Errorf("read the last arrival: %w", err)
+	}
+	if state.tablesRead = true; found {
+		state.lastArrival = last
+	}
+	return nil
+}
+
+// seemsSilent reports whether a device seems to be silent for long enough.
+func (s *sweep) seemsSilent(d *devices.Device, state *deviceState) bool {
+	return s.lastSeen(d, state).silentFor(s.rule.For, s.now())
+}
+
+// evaluate updates the episodes of a device. It reports whether it changed one, and
+// otherwise whether an alert is open about the current silence.
+func (s *sweep) evaluate(ctx context.Context, d *devices.Device, seen lastSeen) (changed, open bool, err error) {
+	c := reconciler{
+		subject: subjectOf(s.rule, varve.Series{Tenant: s.rule.Tenant, Stream: s.rule.Stream, Device: d.Device}),
+		stores:  s.stores,
+	}
+	// The last episode, and the one before, which an interrupted sweep may have left open.
+	recorded, err := s.records.load(ctx, &c.subject, keyRange{order: varve.Descending, limit: 2})
+	if err != nil {
+		return false, false, err
+	}
+	at := seen.position()
+	found, known := findings{span: span{lo: at, hi: at}}, history{recorded: timelineOf(recorded...)}
+	found.wanted, open = s.kind.evaluate(s.rule, seen, s.now(), recorded)
+	changed, err = c.reconcile(ctx, &found, &known)
+	return changed, open, err
+}

@@ -1,0 +1,75 @@
+package alerts
+
+import (
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// episode is a sequence of readings of a series for which a rule's condition holds, and
+// holds long enough. It is the subject of one alert.
+type episode struct {
+	start  varve.Position  // of its first reading
+	opened varve.Position  // of the first reading at which it has held long enough
+	end    *varve.Position // the first position after it; if nil, it is open
+	byGap  bool            // a gap ended it: end is just after the gap
+
+	read bool // start comes from a reading, not from a record
+
+	// The rest is stored in the record.
+	version   varve.Value // of the record; zero if it is not recorded
+	published bool        // the alert is written as recorded
+	opening   opening     // of the reading at opened
+	remarks   remarks     // of the alerts that it replaces, in whole or in part
+}
+
+// endByGap returns the end of an episode whose last reading has a time: just after the
+// gap.
+func endByGap(last int64, gap time.Duration) *varve.Position {
+	return &varve.Position{Time: last + int64(gap) + 1, ID: firstID}
+}
+
+// resolvedAt returns the time at which an ended episode ended.
+func (e *episode) resolvedAt() time.Time {
+	if e.byGap {
+		return time.Unix(0, e.end.Time-1).UTC()
+	}
+	return instant(*e.end)
+}
+
+// covers reports whether a position lies in the episode.
+func (e *episode) covers(p varve.Position) bool {
+	return e.start.Compare(p) <= 0 && (e.end == nil || p.Compare(*e.end) < 0)
+}
+
+// extent returns the range of readings that opened the alert.
+func (e *episode) extent() extent { return extent{start: e.start, opened: e.opened} }
+
+// isOpened reports whether the episode has lasted long enough.
+func (e *episode) isOpened() bool { return e.opened != varve.Position{} }
+
+// isRecorded reports whether the episode has a record.
+func (e *episode) isRecorded() bool { return !e.version.IsZero() }
+
+// equal reports whether two episodes with one start are equal.
+func (e *episode) equal(q *episode) bool {
+	if e.opened != q.opened || e.byGap != q.byGap || (e.end == nil) != (q.end == nil) {
+		return false
+	}
+	return e.end == nil || *e.end == *q.end
+}
+
+// inherit takes over the remarks on a recorded episode and on its alert, if it has one.
+// A piece that is cut off and opened after the alert was resolved by hand stays open. The
+// person did not know of it, and in time order it would be an alert of its own.
+func (e *episode) inherit(k *episode, old *Alert) {
+	from := k.remarks
+	if old != nil {
+		from = old.remarks()
+		from.merge(k.remarks)
+	}
+	if !e.covers(k.start) && from.resolved.Before(instant(e.opened)) {
+		from.resolved = time.Time{}
+	}
+	e.remarks.merge(from)
+}

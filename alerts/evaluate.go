@@ -1,0 +1,189 @@
+package alerts
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// trustAfter is the number of samples of an episode that are read on either side before
+// the record of the rest is trusted.
+const trustAfter = 1000
+
+// span is a range of readings that were stored, by position.
+type span struct {
+	lo, hi  varve.Position // of the first and the last of them
+	mayHold bool           // the condition may hold for the first
+}
+
+// history holds the records around a span.
+type history struct {
+	recorded timeline // the records as they were read
+	earlier  timeline // records before this process changed some
+	// stored holds the starts of recorded episodes whose first reading is stored.
+	stored map[varve.Position]bool
+}
+
+// isInside reports whether a position lies in an episode that begins before it and is,
+// or was, recorded.
+func (h *history) isInside(p varve.Position) bool {
+	return h.recorded.isInside(p) || h.earlier.isInside(p)
+}
+
+// findings are the result of an evaluation.
+type findings struct {
+	span                           // lo moves back to readings that the records lack
+	wanted []episode               // the episodes that touch the span
+	stored map[varve.Position]bool // history.stored, with the starts that were read
+}
+
+// evaluate computes the episodes that touch a span, from stored samples. It is a pure
+// function of its arguments; an error is one of reading samples.
+//
+//	stored   ○ ● ● ○ ●│● ○ ● ●│● ● ○ ─ ─      ● the condition holds  ○ it does not
+//	                  lo      hi
+//	     ◀── back to the start of the episode     on to the end of the last one ──▶
+//
+// Records decide where reading stops. Far away from the span they are trusted, so that a
+// long episode is not read to its ends.
+func evaluate(rule *Rule, readings samples, around span, known history) (findings, error) {
+	v := evaluator{hold: rule.For, gap: rule.maxSilence(), span: around, history: known}
+	v.stored = maps.Clone(known.stored)
+	if v.mayHold || v.isInside(v.lo) {
+		if err := v.readBack(readings); err != nil {
+			return findings{}, err
+		}
+	}
+	if err := readings.from(v.lo, v.addForward); err != nil {
+		return findings{}, err
+	}
+	v.closeEpisode(nil, false)
+	return findings{span: v.span, wanted: v.found, stored: v.stored}, nil
+}
+
+// evaluator is the state of one call of evaluate.
+type evaluator struct {
+	hold, gap time.Duration // Rule.For and Rule.maxSilence
+	span
+	history
+
+	current *episode // the episode of the last sample; nil if it has none
+	last    int64    // time of the last sample of current
+	hasLast bool     // a sample of current was read
+	found   []episode
+	after   int // samples after hi
+}
+
+// readBack finds the start of the episode that reaches lo.
+func (v *evaluator) readBack(readings samples) error {
+	in := v.recorded.upTo(v.lo)
+	next := v.lo              // the sample after the one that is read
+	var before []sample       // of the episode, the last first
+	var bound *varve.Position // of the last sample before the episode
+	trusted := false
+	err := readings.before(v.lo, func(one sample) bool {
+		inside := in != nil && in.covers(one.at)
+		if v.isGap(one.at.Time, next.Time) || !one.holds {
+			if !inside {
+				at := one.at
+				bound = &at
+				return false
+			}
+			v.markStored(one.at)
+			// The record lacks this end: later episodes are found from here on.
+			if v.lo, v.mayHold, before = next, true, nil; !one.holds {
+				v.lo, v.mayHold, next = one.at, false, one.at
+				return true
+			}
+		}
+		v.markStored(one.at)
+		next = one.at
+		before = append(before, one)
+		trusted = in != nil && in.published && len(before) >= trustAfter && in.opened.Compare(one.at) < 0
+		return !trusted
+	})
+	// If the first readings of a recorded episode are deleted, its start is kept.
+	deleted := in != nil && !v.stored[in.start] && (bound == nil || bound.Compare(in.start) < 0)
+	if in != nil && in.start != v.lo && (trusted || deleted) {
+		v.current = &episode{start: in.start, opened: in.opened, opening: in.opening}
+	}
+	for _, one := range slices.Backward(before) {
+		v.extend(one)
+	}
+	return err
+}
+
+// markStored remembers that the first reading of a recorded episode is stored.
+func (v *evaluator) markStored(p varve.Position) {
+	if v.recorded.at(p) == nil {
+		return
+	}
+	if v.stored == nil {
+		v.stored = map[varve.Position]bool{}
+	}
+	v.stored[p] = true
+}
+
+// isGap reports whether the times of two samples are too far apart for one episode.
+func (v *evaluator) isGap(from, to int64) bool { return v.gap > 0 && to-from > int64(v.gap) }
+
+// addForward adds the next sample, and reports whether more are needed.
+func (v *evaluator) addForward(one sample) bool {
+	v.markStored(one.at)
+	after := one.at.Compare(v.hi) > 0
+	if after {
+		v.after++
+	}
+	if v.current != nil && v.hasLast && v.isGap(v.last, one.at.Time) {
+		v.closeEpisode(endByGap(v.last, v.gap), true)
+	}
+	if !one.holds {
+		if v.current != nil {
+			at := one.at
+			v.closeEpisode(&at, false)
+		}
+		// Inside an episode, the sample is stored, and the record lacks it.
+		return !after || v.isInside(one.at)
+	}
+	if after && v.current == nil && !v.isInside(one.at) {
+		return false // from here on, nothing has changed
+	}
+	v.extend(one)
+	if v.after < trustAfter || !v.current.isOpened() || v.current.opened.Compare(one.at) >= 0 {
+		return true
+	}
+	if in := v.recorded.covering(one.at); in != nil && in.published {
+		v.closeEpisode(in.end, in.byGap)
+		return false
+	}
+	return true
+}
+
+// extend adds a sample for which the condition holds to the current episode.
+func (v *evaluator) extend(one sample) {
+	if v.current == nil {
+		v.current = &episode{start: one.at, read: true}
+	}
+	c := v.current
+	v.last, v.hasLast = one.at.Time, true
+	held := time.Duration(one.at.Time - c.start.Time)
+	if held >= v.hold && (!c.isOpened() || one.at.Compare(c.opened) <= 0) {
+		c.opened, c.opening = one.at, one.opening
+	}
+}
+
+// closeEpisode ends the current episode at the position of a sample, or after a gap. If
+// it has lasted long enough, it is found.
+func (v *evaluator) closeEpisode(end *varve.Position, byGap bool) {
+	c := v.current
+	if c == nil {
+		return
+	}
+	c.end, c.byGap = end, byGap
+	if c.isOpened() && (end == nil || c.opened.Compare(*end) < 0) {
+		v.found = append(v.found, *c)
+	}
+	v.current, v.hasLast = nil, false
+}

@@ -1,0 +1,21 @@
+package alerts
+
+import (
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// lastSeen is the time at which a device was last seen, which may be too early by late.
+type lastSeen struct {
+	at   time.Time // zero if the device was never seen
+	late time.Duration
+}
+
+// position returns the start of the silence that follows.
+func (s lastSeen) position() varve.Position {
+	return varve.Position{Time: s.at.UnixNano(), ID: firstID}
+}
+
+// silentFor reports whether a device has been silent for a time.
+func (s lastSeen) silentFor(d time.Duration, now time.Time) bool { return now.Sub(s.at) >= d+s.late }

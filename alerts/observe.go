@@ -1,0 +1,133 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// Observe registers the devices of readings that were stored just now, and evaluates the
+// rules on them. It ignores readings that were rejected for another reason than a
+// conflict. For a conflict, the stored values count.
+//
+// Readings for which that fails are rejected as unavailable. When they are resent, they
+// are duplicates, and the evaluation is completed. An error means that the context has
+// ended.
+func (m *Monitor) Observe(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error {
+	for len(readings) > 0 {
+		tenant, n := firstTenant(readings, verdicts)
+		if tenant != "" {
+			if err := m.observeTenant(ctx, now, tenant, readings[:n], verdicts[:n]); err != nil {
+				return err
+			}
+		}
+		readings, verdicts = readings[n:], verdicts[n:]
+	}
+	return nil
+}
+
+// firstTenant returns the tenant of the first readings, and their number. Rejected
+// readings may lack a tenant, and belong to any; the tenant is empty if all are rejected.
+func firstTenant(readings []varve.Reading, verdicts []varve.Verdict) (tenant string, n int) {
+	for ; n < len(readings); n++ {
+		of := readings[n].Tenant
+		switch {
+		case !verdicts[n].HasStored():
+		case tenant == "":
+			tenant = of
+		case of != tenant:
+			return tenant, n
+		}
+	}
+	return tenant, n
+}
+
+// observeTenant implements Observe for the readings of one tenant.
+func (m *Monitor) observeTenant(ctx context.Context, now time.Time, tenant string, readings []varve.Reading, verdicts []varve.Verdict) error {
+	set, err := m.rules.inForce(ctx, tenant)
+	if err != nil {
+		// When the readings are resent, their devices are registered.
+		rejectAll(verdicts, err)
+		return context.Cause(ctx)
+	}
+	if err := m.opts.Devices.Touch(ctx, now, tenant, set.seen, readings, verdicts); err != nil || set.isEmpty() {
+		return err
+	}
+	for s, index := range set.group(readings, verdicts) {
+		err := m.evaluateSeries(ctx, s, readings, verdicts, index)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, i := range index {
+			if err != nil {
+				verdicts[i] = notEvaluated(err)
+			}
+		}
+	}
+	return nil
+}
+
+// group returns the indexes of the stored readings of each series that has rules.
+func (s *ruleSet) group(readings []varve.Reading, verdicts []varve.Verdict) map[varve.Series][]int {
+	groups := map[varve.Series][]int{}
+	for from := 0; from < len(readings); {
+		series, to := readings[from].Series, from+1
+		for to < len(readings) && readings[to].Series == series {
+			to++
+		}
+		if len(s.of(series)) > 0 {
+			index := slices.Grow(groups[series], to-from)
+			for i := from; i < to; i++ {
+				if verdicts[i].HasStored() {
+					index = append(index, i)
+				}
+			}
+			if len(index) > 0 {
+				groups[series] = index
+			}
+		}
+		from = to
+	}
+	return groups
+}
+
+// rejectAll rejects all stored readings as unavailable.
+func rejectAll(verdicts []varve.Verdict, err error) {
+	for i := range verdicts {
+		if verdicts[i].HasStored() {
+			verdicts[i] = notEvaluated(err)
+		}
+	}
+}
+
+func notEvaluated(err error) varve.Verdict {
+	return varve.Reject(varve.CodeUnavailable, "the reading is stored, but its rules were not evaluated: send it again (%s)", err)
+}
+
+// evaluateSeries evaluates all rules on a series.
+func (m *Monitor) evaluateSeries(ctx context.Context, s varve.Series, readings []varve.Reading, verdicts []varve.Verdict, index []int) error {
+	set, err := m.rules.inForce(ctx, s.Tenant)
+	if err != nil {
+		return err
+	}
+	lock := m.series.of(s)
+	lock.Lock()
+	defer lock.Unlock()
+	var errs []error
+	for _, rule := range set.of(s) {
+		e := evaluation{
+			reconciler: reconciler{subject: subjectOf(rule, s), stores: m.stores},
+			kind:       rule.byReadings(), samples: samplesOf(ctx, m.opts.Source, rule, s),
+		}
+		for _, i := range index {
+			e.add(&readings[i], verdicts[i].Outcome)
+		}
+		if err := e.apply(ctx); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,85 @@
+package alerts
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/varvedb/varve"
+)
+
+// plan is the difference between wanted and recorded episodes.
+type plan struct {
+	// write holds the episodes to be recorded and published, in the order of writing.
+	write []episode
+	// remove holds the recorded episodes that are no longer wanted.
+	remove []episode
+}
+
+func (p *plan) isEmpty() bool { return len(p.write) == 0 && len(p.remove) == 0 }
+
+// planOf returns the plan that turns the recorded episodes into the wanted ones, which
+// are sorted by start. Another process was first to change the episodes that start in
+// contested. It is a pure function.
+func planOf(found *findings, known *history, contested map[varve.Position]bool) (p plan) {
+	p.remove = unwanted(found, known)
+	p.write = differing(found, known, p.remove, contested)
+	return p
+}
+
+// unwanted returns the recorded episodes that no longer exist. An episode whose readings
+// are deleted stays, unless one of three holds:
+//
+//   - it covers lo, and has become too short;
+//   - it lies in a wanted episode that begins earlier;
+//   - its first reading is stored, and begins no episode.
+func unwanted(found *findings, known *history) (gone []episode) {
+	wanted := timelineOf(found.wanted...)
+	for _, k := range known.recorded.episodes {
+		if startsAt(found.wanted, k.start) {
+			continue
+		}
+		short := k.covers(found.lo) && k.start != found.lo
+		if short || wanted.covering(k.start) != nil || found.stored[k.start] && k.start.Compare(found.hi) <= 0 {
+			gone = append(gone, k)
+		}
+	}
+	return gone
+}
+
+// differing returns the episodes that are not recorded as wanted, or not published.
+func differing(found *findings, known *history, removed []episode, contested map[varve.Position]bool) (differ []episode) {
+	for _, e := range found.wanted {
+		old := known.recorded.at(e.start)
+		switch {
+		case old == nil:
+		case e.equal(old) && old.published && !contested[e.start]:
+			continue
+		default:
+			e.version, e.remarks = old.version, old.remarks
+		}
+		if differ == nil {
+			differ = make([]episode, 0, len(found.wanted))
+		}
+		differ = append(differ, e)
+	}
+	for _, k := range known.recorded.episodes {
+		// An unpublished episode without readings is published as recorded. One with
+		// stored readings is found from them.
+		deleted := !k.published && !found.stored[k.start] && k.start.Compare(found.hi) <= 0
+		if (deleted || contested[k.start]) && !startsAt(found.wanted, k.start) && !startsAt(removed, k.start) {
+			differ = append(differ, k)
+		}
+	}
+	// New episodes are written first, the last of them first: an episode that is cut is
+	// not shortened before the rest of it is recorded.
+	slices.SortFunc(differ, func(a, b episode) int { return cmp.Or(cmp.Compare(rank(&a), rank(&b)), b.start.Compare(a.start)) })
+	return differ
+}
+
+// rank returns 1 for a recorded episode, and 0 for a new one.
+func rank(e *episode) int {
+	if e.isRecorded() {
+		return 1
+	}
+	return 0
+}

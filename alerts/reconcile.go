@@ -1,0 +1,69 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// reconciler updates the recorded episodes of a subject, and their alerts, to match the
+// wanted episodes.
+type reconciler struct {
+	subject
+	stores
+	// contested holds the starts of episodes that another process has changed first.
+	contested map[varve.Position]bool
+}
+
+// reconcile writes the difference between wanted and recorded episodes, and reports
+// whether a difference exists.
+func (c *reconciler) reconcile(ctx context.Context, found *findings, known *history) (changed bool, err error) {
+	slices.SortFunc(found.wanted, func(a, b episode) int { return a.start.Compare(b.start) })
+	p := planOf(found, known, c.contested)
+	if p.isEmpty() {
+		return false, c.deleteOrphans(ctx, found.wanted)
+	}
+	if c.atomic != nil {
+		w := atomicWriter{subject: &c.subject, stores: &c.stores, recorded: &known.recorded, contested: c.contested}
+		err = w.apply(ctx, p)
+	} else {
+		w := stepWriter{subject: &c.subject, stores: &c.stores, recorded: &known.recorded}
+		err = w.apply(ctx, p)
+	}
+	if errors.Is(err, store.ErrCondition) {
+		// Another process was first. The next try compares its records with the stored
+		// readings. An alert may have been overwritten in between.
+		if c.contested == nil {
+			c.contested = map[varve.Position]bool{}
+		}
+		for _, e := range append(p.write, p.remove...) {
+			c.contested[e.start] = true
+		}
+		return true, nil
+	}
+	for _, e := range append(p.write, p.remove...) {
+		delete(c.contested, e.start)
+	}
+	return true, err
+}
+
+// deleteOrphans withdraws alerts that this reconciler has written for contested episodes
+// which do not exist.
+func (c *reconciler) deleteOrphans(ctx context.Context, wanted []episode) error {
+	for start := range c.contested {
+		recorded, err := c.records.exists(ctx, &c.subject, start)
+		if err != nil {
+			return err
+		}
+		if recorded || startsAt(wanted, start) {
+			continue
+		}
+		if err := c.alerts.withdraw(ctx, &c.subject, &episode{start: start, opened: start}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

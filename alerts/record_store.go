@@ -1,0 +1,81 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+// recordStore stores the records of episodes, each in an item of its own, by subject and
+// start.
+type recordStore struct {
+	items store.Items
+}
+
+// keyRange selects records by their sort keys, without the prefix of the subject.
+type keyRange struct {
+	from, to string // to is excluded; "" means no bound
+	order    varve.Order
+	limit    int // 0 means no limit
+}
+
+// load returns the recorded episodes of a subject in a range.
+func (s recordStore) load(ctx context.Context, of *subject, r keyRange) (episodes []episode, err error) {
+	prefix := of.recordPrefix()
+	q := store.ItemQuery{
+		PK: registry.DevicePK(of.series.Tenant, of.series.Device), From: prefix + r.from, To: prefix + r.to,
+		Order: r.order, Limit: r.limit, Consistent: true,
+	}
+	if r.to == "" {
+		q.To = store.PrefixEnd(prefix)
+	}
+	for {
+		page, err := s.items.Query(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read the episodes of rule %s: %w", of.rule.ID, err)
+		}
+		for i := range page.Items {
+			e, err := episodeOf(&page.Items[i], prefix)
+			if err != nil {
+				return nil, err
+			}
+			episodes = append(episodes, e)
+		}
+		if !page.More || r.limit > 0 {
+			return episodes, nil
+		}
+		q.After = &page.Items[len(page.Items)-1]
+	}
+}
+
+// exists reports whether an episode is recorded.
+func (s recordStore) exists(ctx context.Context, of *subject, start varve.Position) (bool, error) {
+	items, err := s.items.Get(ctx, []store.Key{of.recordKey(start)}, true)
+	return len(items) > 0, err
+}
+
+// put writes the record of an episode over its last known version.
+func (s recordStore) put(ctx context.Context, of *subject, e *episode, published bool) error {
+	cond := store.IfAbsent()
+	if e.isRecorded() {
+		cond = store.IfEquals("version", e.version)
+	}
+	e.published = published
+	it := of.recordItem(e)
+	if err := s.items.Put(ctx, it, cond); err != nil {
+		return fmt.Errorf("record an episode of rule %s: %w", of.rule.ID, err)
+	}
+	e.version = it.Attrs["version"]
+	return nil
+}
+
+// remove deletes the record of an episode in its last known version.
+func (s recordStore) remove(ctx context.Context, of *subject, e *episode) error {
+	if err := s.items.Delete(ctx, of.recordKey(e.start), store.IfEquals("version", e.version)); err != nil {
+		return fmt.Errorf("delete the record of an episode of rule %s: %w", of.rule.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/registry"
+	"github.com/varvedb/varve/store"
+)
+
+const (
+	// retireWithin is the time after which no process uses a rule that was deleted or
+	// changed. Alerts that it has opened until then are resolved afterwards.
+	retireWithin = 5 * time.Minute
+	// retiredAtOnce bounds the alerts that are read before a request that deletes or
+	// changes a rule is answered. The worker resolves the rest.
+	retiredAtOnce = 10_000
+)
+
+// retirer resolves the alerts of rules that were deleted or changed.
+type retirer struct {
+	rules  *ruleStore
+	alerts *alertStore
+	now    func() time.Time
+	failed func(task string, err error)
+}
+
+// resolveAll resolves the alerts of all retirements.
+func (t *retirer) resolveAll(ctx context.Context) error {
+	rules, err := t.rules.query(ctx, store.ItemQuery{Index: store.GSI2, PK: retiredPK})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range rules {
+		if err := t.finish(ctx, &rules[i]); err != nil {
+			errs = append(errs, fmt.Errorf("resolve the alerts of rule %s: %w", rules[i].ID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// begin resolves the open alerts of a rule that was deleted or changed just now, up to a
+// limit. A failure is left to the worker, since the rule is out of force.
+func (t *retirer) begin(ctx context.Context, r *Rule) error {
+	if r.retired == "" {
+		return nil
+	}
+	if err := t.resolve(ctx, r, retiredAtOnce); err != nil && ctx.Err() == nil {
+		t.failed("alerts of rule "+r.ID, err)
+	}
+	return nil
+}
+
+// finish resolves the alerts of a rule's retirements, and removes the old ones. It
+// deletes the item of a deleted rule without retirements.
+func (t *retirer) finish(ctx context.Context, r *Rule) error {
+	list, err := parseRetirements(r.retired)
+	if err != nil {
+		return err
+	}
+	now := t.now()
+	over := func(x retirement) bool { return now.Sub(x.at) >= retireWithin }
+	if !slices.ContainsFunc(list, func(x retirement) bool { return !x.passed || over(x) }) {
+		return nil // only the last pass remains, which is not due yet
+	}
+	if err := t.resolve(ctx, r, 0); err != nil {
+		return err
+	}
+	cond := r.unchanged()
+	list = slices.DeleteFunc(list, over)
+	for i := range list {
+		list[i].passed = true
+	}
+	if r.retired = retirementsText(list); r.retired != "" || r.deletedAt.IsZero() {
+		_, err := t.rules.put(ctx, r, cond) // if it was changed, the next minute retries
+		return err
+	}
+	return t.rules.remove(ctx, r, cond)
+}
+
+// resolve resolves the open alerts of a rule's retirements. It reads at most limit alerts;
+// 0 means all.
+func (t *retirer) resolve(ctx context.Context, r *Rule, limit int) error {
+	list, err := parseRetirements(r.retired)
+	if err != nil {
+		return err
+	}
+	reasons := map[string]string{}
+	for _, x := range list {
+		reasons[x.generation] = x.reason
+	}
+	// Alerts older than generations belong to the oldest one.
+	reasonOf := func(it *store.Item) string {
+		if text := it.Attrs[generationAttr].Text(); text != "" {
+			return reasons[text]
+		}
+		return list[0].reason
+	}
+	seen := 0
+	s := registry.Span{
+		Index: store.GSI1, Prefix: alertPrefix, Order: varve.Descending, Limit: registry.MaxLimit,
+		PKs: registry.AllShards(severityKind, r.Tenant, Severities()...),
+		Match: func(it *store.Item) bool {
+			seen++
+			return it.Attrs["rule"].Text() == r.ID && it.Attrs["resolvedBy"].Text() == "" && reasonOf(it) != ""
+		},
+		Stop: func() bool { return limit > 0 && seen >= limit },
+	}
+	for {
+		items, more, err := registry.Merge(ctx, t.rules.items, s)
+		if err != nil {
+			return err
+		}
+		for i := range items {
+			a, err := alertOf(r.Tenant, &items[i])
+			if err == nil {
+				err = t.alerts.resolve(ctx, &a, reasonOf(&items[i]))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !more || s.Stop() {
+			return nil
+		}
+		s.After = strings.TrimPrefix(items[len(items)-1].SK, alertPrefix)
+	}
+}

@@ -1,0 +1,87 @@
+package alerts_test
+
+import (
+	"context"
+	"github.com/varvedb/varve/alerts"
+	"github.com/varvedb/varve/store"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
+// slow calls a function once, after a read of the store and before its return.
+type slow struct {
+	store.Items
+	prefix string // of the sort keys that are read
+	do     func()
+}
+
+func (s *slow) read(sk string) {
+	if do := s.do; do != nil && strings.HasPrefix(sk, s.prefix) {
+		s.do = nil
+		do()
+	}
+}
+
+func (s *slow) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, error) {
+	page, err := s.Items.Query(ctx, q)
+	s.read(q.From)
+	return page, err
+}
+
+func (s *slow) Get(ctx context.Context, keys []store.Key, consistent bool) ([]store.Item, error) {
+	items, err := s.Items.Get(ctx, keys, consistent)
+	s.read(keys[0].SK)
+	return items, err
+}
+
+func newSlow(t *testing.T) (*world, *slow) {
+	s := &slow{}
+	w := newWorld(t, func(o *alerts.Options) {
+		s.Items = o.Items
+		o.Items = s
+	})
+	return w, s
+}
+
+// A rule is in force here as soon as it is added,
+// and until it is deleted, even if the rules are being read at that moment.
+func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
+	w, s := newSlow(t)
+	r := above(5, 0)
+	r.ID = "high"
+	s.prefix, s.do = "RULE#", func() { w.rule(r) }
+	w.send(valued(0, 1))
+	w.send(valued(1, 9))
+	if got := w.summary(); got != "1-1-" {
+		t.Errorf("a rule that was made: %q", got)
+	}
+	w.advance(10 * time.Second)
+	s.do = func() { must(t, w.DeleteRule(t.Context(), tenant, "high")) }
+	w.send(valued(2, 9))
+	w.send(valued(3, 1))
+	if got := w.summary(); got != "1-1-deleted" || s.do != nil {
+		t.Errorf("a rule that was deleted: %q", got)
+	}
+}
+
+// The answer to an earlier request may have been lost.
+func TestAddRule_DropsCacheForDuplicate(t *testing.T) {
+	w := newWorld(t)
+	w.send(valued(0, 1)) // no rule exists yet
+	other, _ := w.process(w.options)
+	defer other.Close()
+	r := above(5, 0)
+	r.ID, r.Tenant = "high", tenant
+	_, _, err := other.AddRule(t.Context(), r)
+	must(t, err)
+	w.rule(r)
+	w.send(valued(1, 9))
+	if got := w.summary(); got != "1-1-" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,63 @@
+package alerts
+
+import (
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/timefmt"
+)
+
+// Deadman is the kind of rules that open an alert when a device stops reporting.
+const Deadman Kind = "deadman"
+
+func init() { kinds[Deadman] = deadmanKind{} }
+
+// leastSilence is the shortest silence of a rule. Devices are seen to the minute.
+const leastSilence = time.Minute
+
+// deadmanKind implements clockKind for deadman rules.
+type deadmanKind struct{}
+
+func (deadmanKind) needsScope() bool { return false }
+
+func (deadmanKind) describe(r *Rule) string { return "no reading for " + timefmt.FormatDuration(r.For) }
+
+func (deadmanKind) check(r *Rule) error {
+	switch {
+	case r.Field != "":
+		return varve.InvalidParam("field", "a deadman rule has no field: leave it out")
+	case r.Comparison != "":
+		return varve.InvalidParam("comparison", "a deadman rule compares nothing: leave it out")
+	case !r.Threshold.IsZero():
+		return varve.InvalidParam("threshold", "a deadman rule has no threshold: set the time without a reading in for")
+	case r.Gap != 0:
+		return varve.InvalidParam("gap", "a deadman rule has no gap: set the time without a reading in for")
+	case r.For < leastSilence || r.For > 365*24*time.Hour:
+		return varve.InvalidParam("for", "%s is not from %s to 1y", timefmt.FormatDuration(r.For), timefmt.FormatDuration(leastSilence))
+	}
+	return nil
+}
+
+// evaluate implements clockKind. An open episode that begins before the device was last
+// seen ends there. A silence that is long enough is a new episode.
+func (deadmanKind) evaluate(r *Rule, seen lastSeen, now time.Time, recorded []episode) (wanted []episode, open bool) {
+	at := seen.position()
+	known := false
+	for _, old := range recorded {
+		// A later episode was recorded by another process, which has newer data.
+		if old.start.Compare(at) >= 0 {
+			known, open = true, open || old.end == nil
+			continue
+		}
+		if old.end == nil {
+			old.end = &at
+			wanted = append(wanted, old)
+		}
+	}
+	if !known && seen.silentFor(r.For, now) {
+		opened := at
+		opened.Time += int64(r.For)
+		wanted = append(wanted, episode{start: at, opened: opened})
+	}
+	return wanted, open
+}

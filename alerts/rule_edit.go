@@ -1,0 +1,156 @@
+package alerts
+
+import (
+	"context"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// Rule returns a rule. It fails with NotFound, and with Invalid for a malformed id.
+func (m *Monitor) Rule(ctx context.Context, tenant, id string) (Rule, error) {
+	return m.rules.find(ctx, tenant, id)
+}
+
+// Rules returns the rules of a tenant, sorted by id.
+func (m *Monitor) Rules(ctx context.Context, tenant string) ([]Rule, error) {
+	return m.rules.list(ctx, tenant)
+}
+
+// AddRule adds a rule. This process applies it at once, other processes within ten
+// seconds. If a rule with the same id exists, it is a Duplicate if the content is equal,
+// and a Conflict otherwise. A rule with the id of a deleted one is a new rule, which has
+// no part in the alerts of the old one.
+func (m *Monitor) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, error) {
+	if err := r.Validate(); err != nil {
+		return r, 0, err
+	}
+	for {
+		old, err := m.rules.get(ctx, r.Tenant, r.ID)
+		if err != nil {
+			return r, 0, err
+		}
+		if old != nil && old.deletedAt.IsZero() {
+			m.rules.cache.drop(r.Tenant) // an earlier answer may have been lost
+			if !old.equalContent(&r) {
+				return r, 0, varve.Errorf(varve.Conflict,
+					"rule %s exists with other content (%s): edit or delete it, or choose another id", r.ID, old)
+			}
+			return *old, varve.Duplicate, nil
+		}
+		added := r
+		if err := m.gaps.measure(ctx, &added); err != nil {
+			return r, 0, err
+		}
+		added.CreatedAt, added.generation = m.time(), m.rules.cache.nextGeneration(m.opts.Now())
+		cond := store.IfAbsent()
+		if old != nil {
+			added.retired, added.version, cond = old.retired, old.version, old.unchanged()
+		}
+		if done, err := m.rules.put(ctx, &added, cond); done || err != nil {
+			return added, varve.Stored, err
+		}
+	}
+}
+
+// EditRule replaces the content of a rule. It fails with NotFound.
+//
+// If only the severity changes, the rule keeps its alerts, and open alerts keep their
+// severity. With another condition it is evaluated as a new rule, for readings that
+// arrive from then on, and its open alerts are resolved as ByRuleChanged. A measured gap
+// stays while the condition does.
+func (m *Monitor) EditRule(ctx context.Context, r Rule) (Rule, error) {
+	if err := checkRuleID(r.ID); err != nil {
+		return r, err
+	}
+	if err := r.Validate(); err != nil {
+		return r, err
+	}
+	for {
+		old, err := m.Rule(ctx, r.Tenant, r.ID)
+		if err != nil {
+			return r, err
+		}
+		next, err := m.editedRule(ctx, old, r)
+		if err != nil {
+			return r, err
+		}
+		done, err := m.rules.put(ctx, &next, old.unchanged())
+		if err != nil {
+			return next, err
+		}
+		if done {
+			return next, m.retirer.begin(ctx, &next)
+		}
+	}
+}
+
+// editedRule returns a rule with other content.
+func (m *Monitor) editedRule(ctx context.Context, old, to Rule) (Rule, error) {
+	to.CreatedAt, to.UpdatedAt, to.MutedUntil = old.CreatedAt, m.time(), old.MutedUntil
+	to.generation, to.retired, to.version = old.generation, old.retired, old.version
+	if to.Gap == 0 && to.sameCondition(&old) {
+		to.Gap, to.GapMeasured = old.Gap, old.GapMeasured
+		return to, nil
+	}
+	if err := m.gaps.measure(ctx, &to); err != nil || to.Gap == old.Gap && to.sameCondition(&old) {
+		return to, err
+	}
+	to.generation = m.rules.cache.nextGeneration(m.opts.Now())
+	to.retire(old.generation, ByRuleChanged, m.time())
+	return to, nil
+}
+
+// MuteRule mutes the alerts of a rule until a time, and returns it. The zero time ends
+// the mute. It fails with NotFound, and with Invalid for a time in the past.
+func (m *Monitor) MuteRule(ctx context.Context, tenant, id string, until time.Time) (Rule, error) {
+	if err := checkMute(until, m.opts.Now()); err != nil {
+		return Rule{}, err
+	}
+	for {
+		r, err := m.Rule(ctx, tenant, id)
+		if err != nil {
+			return r, err
+		}
+		cond := r.unchanged()
+		r.MutedUntil = until
+		if done, err := m.rules.put(ctx, &r, cond); done || err != nil {
+			return r, err
+		}
+	}
+}
+
+func checkMute(until, now time.Time) error {
+	if !until.IsZero() && !until.After(now) {
+		return varve.InvalidParam("until", "%s has passed: use a later time", until.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// DeleteRule deletes a rule, and resolves its open alerts as ByRuleDeleted. It resolves
+// many of them at once, and leaves the rest to ResolveRetired. It fails with NotFound, and with Invalid for a
+// malformed id.
+func (m *Monitor) DeleteRule(ctx context.Context, tenant, id string) error {
+	for {
+		r, err := m.Rule(ctx, tenant, id)
+		if err != nil {
+			return err
+		}
+		cond := r.unchanged()
+		r.deletedAt = m.time()
+		r.retire(r.generation, ByRuleDeleted, r.deletedAt)
+		done, err := m.rules.put(ctx, &r, cond)
+		if err != nil {
+			return err
+		}
+		if done {
+			return m.retirer.begin(ctx, &r)
+		}
+	}
+}
+
+// ResolveRetired resolves the open alerts that deleted and changed rules have left. Most
+// were resolved at once. The caller calls it every minute. Several processes may do so
+// at a time.
+func (m *Monitor) ResolveRetired(ctx context.Context) error { return m.retirer.resolveAll(ctx) }

@@ -1,0 +1,37 @@
+package alerts
+
+import (
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// readingKind is a kind that is evaluated after each write, from stored readings.
+type readingKind interface {
+	ruleKind
+	// sample returns the sample of a reading, and reports whether the reading counts.
+	sample(r *Rule, reading *varve.Reading) (sample, bool)
+}
+
+// clockKind is a kind that is evaluated every minute, from the time at which a device
+// was last seen.
+type clockKind interface {
+	ruleKind
+	// evaluate returns the wanted episodes among the recorded ones of a device, and
+	// reports whether one is open that follows last. It is a pure function.
+	evaluate(r *Rule, seen lastSeen, now time.Time, recorded []episode) (wanted []episode, open bool)
+}
+
+// byReadings returns the kind of a rule that is evaluated after each write; nil for
+// other rules.
+func (r *Rule) byReadings() readingKind {
+	k, _ := kinds[r.Kind].(readingKind)
+	return k
+}
+
+// byClock returns the kind of a rule that is evaluated every minute; nil for other
+// rules.
+func (r *Rule) byClock() clockKind {
+	k, _ := kinds[r.Kind].(clockKind)
+	return k
+}

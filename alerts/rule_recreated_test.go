@@ -1,0 +1,114 @@
+package alerts_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/alerts"
+	"github.com/varvedb/varve/devices"
+)
+
+// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
+// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
+// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+
+// recreate deletes a rule and adds another with its id.
+func (w *world) recreate(old, r alerts.Rule) {
+	w.t.Helper()
+	must(w.t, w.DeleteRule(w.t.Context(), tenant, old.ID))
+	r.ID = old.ID
+	w.rule(r)
+}
+
+// It leaves the alerts of the deleted rule with the same id alone.
+func TestRecreatedRule_OpensItsOwnAlerts(t *testing.T) {
+	other := above(5, 0)
+	other.Field = "w"
+	for _, c := range []struct {
+		reason string
+		anew   alerts.Rule
+		byHand bool
+		then   []varve.Reading
+		want   string
+	}{
+		{"the same, and the condition holds on", above(5, 0), false, []varve.Reading{valued(1, 9)}, "0-0- 0-0-deleted"},
+		{"the same, and the old alert was resolved", above(5, 0), true, []varve.Reading{valued(1, 9)}, "0-0- 0-0-hand"},
+		{"the same, and the condition holds anew", above(5, 0), true, []varve.Reading{valued(1, 1), valued(2, 9)}, "0-0-hand 2-2-"},
+		{"with another threshold", above(50, 0), false, []varve.Reading{valued(1, 9)}, "0-0-deleted"},
+		{"with another threshold that is met", above(50, 0), false, []varve.Reading{valued(1, 9), valued(2, 55)}, "0-0-deleted 2-2-"},
+		{"of another field", other, false, []varve.Reading{reading("d", noon.Add(time.Second), varve.Field{Name: "w", Value: varve.IntValue(9)})}, "0-0-deleted 1-1-"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			w := newWorld(t)
+			old := w.rule(above(5, 0))
+			w.send(valued(0, 9))
+			if c.byHand {
+				_, err := w.ResolveAlert(t.Context(), tenant, w.alerts(alerts.AlertList{})[0].ID)
+				must(t, err)
+			}
+			w.recreate(old, c.anew)
+			w.send(c.then...)
+			if got := strings.Join(unordered(w.summary()), " "); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAddRule_KeepsExistingRuleAndAlerts(t *testing.T) {
+	w := newWorld(t)
+	w.rule(above(5, 0))
+	w.send(valued(0, 9))
+	w.advance(time.Minute)
+	w.rule(above(5, 0))
+	w.send(valued(1, 9))
+	w.send(valued(2, 1))
+	if got := w.summary(); got != "0-0-2" {
+		t.Error(got)
+	}
+}
+
+func TestRecreatedDeadmanRule_OpensItsOwnAlerts(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	_, err := w.Devices.Put(ctx, devices.Device{Tenant: tenant, Device: "d"}, w)
+	must(t, err)
+	silent := alerts.Rule{Kind: alerts.Deadman, Device: "d", For: 10 * time.Minute, Severity: alerts.Info}
+	old := w.rule(silent)
+	w.advance(time.Hour)
+	must(t, w.CheckDeadman(ctx))
+	_, err = w.ResolveAlert(ctx, tenant, w.alerts(alerts.AlertList{})[0].ID)
+	must(t, err)
+	w.recreate(old, silent)
+	must(t, w.CheckDeadman(ctx))
+	if got := strings.Join(unordered(w.minutes()), " "); got != "0-10- 0-10-60" {
+		t.Error(got)
+	}
+}
+
+// A process that still evaluates the deleted rule
+// does not change the alerts of the new one.
+func TestRecreatedRule_KeepsAlertsFromOutdatedProcess(t *testing.T) {
+	w := newWorld(t)
+	behind, _ := w.process(w.options)
+	defer behind.Close()
+	watch := func(r varve.Reading) {
+		t.Helper()
+		one := []varve.Reading{r}
+		must(t, behind.Observe(t.Context(), w.now(), one, w.store(one)))
+	}
+	old := w.rule(above(5, 0))
+	watch(valued(0, 9))
+	w.recreate(old, above(50, 0))
+	w.send(valued(1, 55))
+	watch(valued(2, 1))
+	watch(valued(3, 9))
+	if got, want := strings.Join(unordered(w.summary()), " "), "0-0-deleted 1-1- 3-3-"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	w.send(valued(4, 1))
+	if got, want := strings.Join(unordered(w.summary()), " "), "0-0-deleted 1-1-2 3-3-"; got != want {
+		t.Errorf("it ends: %q, want %q", got, want)
+	}
+}
