@@ -119,7 +119,7 @@ func TestUpdate_ReturnsErrors(t *testing.T) {
 		t.Errorf("%v: want a failed read", err)
 	}
 	own := errors.New("own")
-	if _, err := (registry.Updater{Items: s}).Update(t.Context(), key, "counter", func(*store.Item) (*store.Item, error) { return nil, own }); err != own {
+	if _, err := (registry.Updater{Items: s}).Update(t.Context(), key, "counter", func(*store.Item) (*store.Item, error) { return nil, own }); !errors.Is(err, own) {
 		t.Errorf("%v: want the error of the change", err)
 	}
 }
