@@ -112,10 +112,11 @@ func (k id) key() store.Key {
 // String names a stream in errors.
 func (k id) String() string { return "stream " + k.stream + " of tenant " + k.tenant }
 
-// Note makes sure that the registry says that a stream is written into a
-// class's tables, in rows of a window. It is durable when Register returns. What
-// was noted before costs nothing, but a read once a minute, for what has changed
-// meanwhile.
+// Register records durably that a stream is written into the tables of a class, in rows of a
+// window.
+//
+// A stream that is registered already costs a read once a minute. If that read fails, Register
+// succeeds all the same.
 func (r *Registry) Register(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
 	k := id{tenant, stream}
 	known, age, ok := r.known.Lookup(k)
