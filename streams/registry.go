@@ -151,9 +151,9 @@ func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, sh
 		now := max(st.Shards[device], 1)
 		switch {
 		case len(st.Classes) == 0:
-			return varve.Errorf(varve.NotFound, "there is no stream %s: nothing was written to it", stream)
+			return varve.Errorf(varve.NotFound, "stream %s is unknown: no reading was written to it", stream)
 		case shards < now || shards > store.MaxShards:
-			return varve.InvalidParam("shards", "%d is not from %d, what it is now, to %d", shards, now, store.MaxShards)
+			return varve.InvalidParam("shards", "%d is not from the current %d to %d", shards, now, store.MaxShards)
 		case shards > now:
 			st.Shards = maps.Clone(st.Shards)
 			if st.Shards == nil {
