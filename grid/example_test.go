@@ -1,0 +1,21 @@
+package grid_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve/grid"
+)
+
+// The first table of an arrival month holds all older readings, the last ones a week each.
+func ExamplePolicy_Layout() {
+	month := grid.MonthOf(time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC))
+	ranges := grid.DefaultPolicy().Layout(month)
+	first, last := ranges[0], ranges[len(ranges)-1]
+	for _, r := range []grid.Range{first, last} {
+		fmt.Println(time.Unix(r.Start, 0).UTC().Format(time.DateOnly), time.Unix(r.End, 0).UTC().Format(time.DateOnly))
+	}
+	// Output:
+	// 1970-01-01 2019-01-21
+	// 2026-11-30 2026-12-07
+}
