@@ -22,9 +22,10 @@ var layout = []struct {
 }{
 	{"decimal", "", ""},
 	{"decimal/decimaltest", "decimal", "pgregory.net/rapid"},
+	{"internal/printable", "", ""},
 	{"internal/quote", "", ""},
 	{"internal/canonjson", "decimal internal/quote", ""},
-	{".", "decimal internal/canonjson internal/quote", "github.com/cespare/xxhash/v2"},
+	{".", "decimal internal/canonjson internal/printable internal/quote", "github.com/cespare/xxhash/v2"},
 	{"grid", ".", ""},
 	{"timefmt", ". internal/quote", ""},
 	{"retention", ". timefmt grid", ""},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/varvedb/varve/internal/printable"
 	"github.com/varvedb/varve/internal/quote"
 )
 
@@ -44,7 +45,7 @@ func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
 // A text in the form of a hash gives the id with that hash. So a reading that is exported with
 // its id and resent keeps its identity.
 func ParseID(text string) (ID, error) {
-	if why := invalidText(text, MaxIDBytes); why != "" {
+	if why := printable.Problem(text, MaxIDBytes); why != "" {
 		return ID{}, fmt.Errorf("id %s %s", quote.Text(text), why)
 	}
 	if h, ok := parseHash(text); ok {

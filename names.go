@@ -3,9 +3,8 @@ package varve
 import (
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/varvedb/varve/internal/printable"
 	"github.com/varvedb/varve/internal/quote"
 )
 
@@ -62,7 +61,7 @@ func ValidateName(what, name string) error {
 // Slashes, colons and inner spaces are allowed, so addresses, serial numbers and ARNs are valid
 // names.
 func ValidateDevice(device string) error {
-	if why := invalidText(device, MaxDeviceBytes); why != "" {
+	if why := printable.Problem(device, MaxDeviceBytes); why != "" {
 		return fmt.Errorf("device %s %s", quote.Text(device), why)
 	}
 	return nil
@@ -70,43 +69,8 @@ func ValidateDevice(device string) error {
 
 // invalidFieldName returns the problem of a field name, or "".
 func invalidFieldName(name string) string {
-	if plainName(name) {
-		return ""
-	}
 	if strings.HasPrefix(name, "_") {
 		return "begins with _, which is reserved"
 	}
-	return invalidText(name, MaxFieldBytes)
-}
-
-// plainName reports whether a name consists of visible ASCII. It is the fast path for most
-// names.
-func plainName(name string) bool {
-	if len(name) == 0 || len(name) > MaxFieldBytes || name[0] == '_' {
-		return false
-	}
-	for i := range len(name) {
-		if c := name[i]; c <= ' ' || c >= 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-func invalidText(s string, limit int) string {
-	switch {
-	case s == "":
-		return "is empty"
-	case len(s) > limit:
-		return fmt.Sprintf("has %d bytes, the limit is %d", len(s), limit)
-	case plainName(s):
-		return ""
-	case !utf8.ValidString(s):
-		return "is not valid UTF-8"
-	case strings.TrimSpace(s) != s:
-		return "has space around it"
-	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return "has a character that cannot be printed"
-	}
-	return ""
+	return printable.Problem(name, MaxFieldBytes)
 }
