@@ -31,9 +31,9 @@ func send(t *testing.T, e *engine.Engine, v int64) varve.Verdict {
 	return verdicts[0]
 }
 
-// TestEngine_RegistersDevicesAndRaisesAlerts: a reading registers its device, raises the alerts of rules and,
-// when no other follows, of silence; and its device's retention is that of
-// queries.
+// TestEngine_RegistersDevicesAndRaisesAlerts: a reading registers its device and raises the
+// alerts of rules. If no other reading follows, a deadman alert opens. Queries use the
+// retention of the device.
 func TestEngine_RegistersDevicesAndRaisesAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})
@@ -97,7 +97,7 @@ func TestAlerts_IgnoreShortRetention(t *testing.T) {
 			wait(40 * time.Second)
 		}
 		wait(time.Hour)
-		add(alerts.Rule{ID: "quiet", Kind: alerts.Deadman, For: 10 * time.Minute}) // what it heard of last has expired
+		add(alerts.Rule{ID: "quiet", Kind: alerts.Deadman, For: 10 * time.Minute}) // its last readings have expired
 		wait(3 * time.Minute)
 		page, err := e.Alerts.Alerts(t.Context(), alerts.AlertList{Tenant: varve.DefaultTenant, Device: "a"})
 		if err != nil || len(page.Items) != 2 {

@@ -18,9 +18,8 @@ const (
 	busyEach     = 17    // one of so many readings raises an alert
 )
 
-// upload writes the readings of a late upload into an embedded store, and returns
-// how long that took, on the clock and of the processors, and how many alerts
-// there are.
+// upload writes the readings of a late upload into an embedded store. It returns the elapsed
+// time, the processor time, and the number of alerts.
 func upload(tb testing.TB, ruled bool) (took, cpu time.Duration, raised int) {
 	tb.Helper()
 	st, err := local.Open(local.Options{Dir: tb.TempDir()})

@@ -13,7 +13,7 @@
 //	                 └──────── store ──────────┘
 //	                    mem │ local │ dynamo
 //
-// The users of the store do not know each other: what the router tells the
-// alerts and marks for roll-ups, and what these ask of queries, goes through
-// functions and small interfaces that are wired here.
+// The users of the store do not import each other. The router reports readings to alerts and to
+// roll-ups, and both read through queries. They use functions and small interfaces, which this
+// package connects.
 package engine

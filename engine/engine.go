@@ -150,11 +150,11 @@ type Engine struct {
 	Rollups    *rollup.Reader // if nil, roll-ups are off
 	Aggregator *rollup.Aggregator
 	Now        func() time.Time
-	// Conditions are those that hold now.
+	// Conditions has the conditions that hold now.
 	Conditions *health.Conditions
 
 	cron        *cron.Cron
-	first       sync.WaitGroup // what is done once, at the start
+	first       sync.WaitGroup // tasks that run once, at the start
 	background  context.Context
 	stop        context.CancelFunc
 	retries     sync.WaitGroup
@@ -287,8 +287,8 @@ func (e *Engine) rotateLater() {
 // rotateAgain is the approximate delay between two attempts to get the lease.
 const rotateAgain = 20 * time.Second
 
-// checkAlerts returns what looks after deadman rules and the alerts of rules that
-// were deleted or changed, which it does at the start and every minute.
+// checkAlerts returns a function that evaluates deadman rules, and resolves the alerts of
+// deleted or changed rules. It runs at the start and every minute.
 func (e *Engine) checkAlerts(failed func(task string, err error)) func() {
 	report := func(task string, err error) {
 		if err != nil && failed != nil && e.background.Err() == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options are what queries work with. All but Retention, Layouts and Parallel
-// are required.
+// Options hold the dependencies of queries. All but Retention, Layouts and Parallel are
+// required.
 type Options struct {
 	Reader  store.Reader
 	Catalog store.Catalog
@@ -24,8 +24,8 @@ type Options struct {
 	// Retention, if set, returns the upper limit of the retention of a device's
 	// readings.
 	Retention func(ctx context.Context, tenant, device string) (time.Duration, error)
-	// Layouts are how the readings of streams lie, by name, as configured: what
-	// the registry has of a stream is widened to it.
+	// Layouts has the configured layout of each stream, by name. A registered layout is
+	// widened to it.
 	Layouts map[string]store.Layout
 	// Parallel limits the tables that one query reads at once. 0 means 1, which suits a local
 	// store.

@@ -38,8 +38,8 @@ import (
 // configured. Servers apply the limit; the router does not know it.
 const DefaultRequestTimeout = 15 * time.Minute
 
-// Options are what a router works with. All fields but the limits and Events
-// are required.
+// Options hold the dependencies of a router. All fields but the limits and Events are
+// required.
 type Options struct {
 	Writer  store.Writer
 	Creator store.Creator

@@ -83,8 +83,8 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 	}
 }
 
-// markReadings has the readings noted that are to be written, and returns a context that
-// ends when they have to be.
+// markReadings marks the hours of the readings as dirty. It returns a context that ends when
+// the readings must be written.
 func (q *Request) markReadings(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) (context.Context, context.CancelFunc, error) {
 	if q.r.opts.Tracker == nil {
 		return ctx, func() {}, nil

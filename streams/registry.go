@@ -1,11 +1,15 @@
-// Package streams keeps in the registry which streams there are and in the
-// tables of which classes their readings may be. The router notes it before it
-// writes; queries ask for it, so that a stream that was moved to another class
-// loses nothing that it had before.
+// Package streams records the streams of each tenant, and the classes whose tables hold their
+// readings.
 //
-// And it keeps in what rows its readings lie, on stores that have rows.
+// The router registers a stream before it writes to it. Queries read its classes, so a stream
+// that was moved to another class loses no readings. For stores with rows, a [Registry] also
+// records the row windows and the shards of a stream.
 //
-// One item a stream: pk TENANT#<tenant>, sk STREAM#<stream>.
+//   - A class is never removed from a stream, and windows and shards only grow.
+//   - If the item of a stream is lost, it is recovered from the tables.
+//   - If the registry fails, streams in memory can still be written.
+//
+// Each stream has one item: pk TENANT#<tenant>, sk STREAM#<stream>.
 package streams
 
 import (
@@ -22,10 +26,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// cacheFor is how long a stream is taken from memory for reads that need not be
-// consistent; and refreshAfter, for writes, which take what has changed then.
 const (
-	cacheFor     = 10 * time.Second
+	// cacheFor is the age up to which reads that need not be consistent use memory.
+	cacheFor = 10 * time.Second
+	// refreshAfter is the age from which writes read a stream again.
 	refreshAfter = time.Minute
 )
 
@@ -40,18 +44,17 @@ const (
 // streamPrefix begins the sort keys of streams.
 const streamPrefix = "STREAM#"
 
-// Stream is one stream of a tenant. It is not to be changed.
+// Stream is one stream of a tenant. It must not be changed.
 type Stream struct {
 	Tenant  string
 	Name    string
 	Classes []string // into whose tables it was written, sorted
-	// Window finds what was written with any row window that the stream had; 0
-	// is a millisecond.
+	// Window covers all row windows that the stream ever had. 0 means a millisecond.
 	Window time.Duration
-	// Shards is over how many keys the series of hot devices are spread.
+	// Shards is the number of keys over which each hot device is spread.
 	Shards map[string]int
 
-	version int64 // 0: there is no item
+	version int64 // 0 means that the item is missing
 }
 
 // Layout returns the layout that finds all readings of a device.
@@ -59,12 +62,12 @@ func (s *Stream) Layout(device string) store.Layout {
 	return store.Layout{RowWindow: s.Window, Shards: s.Shards[device]}
 }
 
-// Registry knows the streams. It is safe for concurrent use.
+// Registry reads and changes streams. It is safe for concurrent use.
 type Registry struct {
 	items store.Items
 	known *registry.Cache[id, Stream]
 
-	surveyor store.Surveyor // nil: tables do not say what is in them
+	surveyor store.Surveyor // nil if the store cannot list the streams in tables
 	classOf  func(prefix string) (class string, ok bool)
 
 	reading     sync.Mutex
@@ -73,7 +76,7 @@ type Registry struct {
 
 type id struct{ tenant, stream string }
 
-// New returns the registry that is kept in items.
+// New returns a registry over items.
 func New(items store.Items, now func() time.Time) *Registry {
 	return &Registry{
 		items: items, sharedReads: map[id]*sharedReads{},
@@ -84,9 +87,8 @@ func New(items store.Items, now func() time.Time) *Registry {
 	}
 }
 
-// RecoverFrom makes the registry take a stream that it has no item of from the
-// tables; classOf returns the class of a table's prefix. It is called before
-// the registry is used.
+// RecoverFrom makes the registry recover streams without an item from tables. Function classOf
+// returns the class of a table prefix. RecoverFrom must be called before other methods.
 func (r *Registry) RecoverFrom(s store.Surveyor, classOf func(prefix string) (class string, ok bool)) {
 	r.surveyor, r.classOf = s, classOf
 }
@@ -120,8 +122,8 @@ func (k id) String() string { return "stream " + k.stream + " of tenant " + k.te
 func (r *Registry) Register(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
 	k := id{tenant, stream}
 	known, age, ok := r.known.Lookup(k)
-	noted := ok && known.includes(class, window)
-	if noted && age >= 0 && age < refreshAfter {
+	registered := ok && known.includes(class, window)
+	if registered && age >= 0 && age < refreshAfter {
 		return known, nil
 	}
 	st, err := r.change(ctx, k, func(st *Stream) error {
@@ -131,21 +133,21 @@ func (r *Registry) Register(ctx context.Context, tenant, stream, class string, w
 		}
 		return nil
 	})
-	if err != nil && noted {
+	if err != nil && registered {
 		return known, nil // classes and windows are never removed
 	}
 	return st, err
 }
 
-// notes reports whether a stream is noted for a class and a window.
+// includes reports whether a stream is registered for a class and a window.
 func (s *Stream) includes(class string, window time.Duration) bool {
 	return slices.Contains(s.Classes, class) && s.covers(window)
 }
 
-// Spread sets over how many keys a device's series in a stream is spread, from
-// its present number to store.MaxShards; it cannot be lowered, as readings lie
-// under all of them. Writers everywhere take it up within a minute; consistent
-// reads know of it at once. An unknown stream is NotFound.
+// Spread raises the number of shards of a device's series, up to store.MaxShards. It cannot be
+// lowered, because all shards have readings. An unknown stream is NotFound.
+//
+// Writers in all processes use the new number within a minute, and consistent reads at once.
 func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, shards int) (Stream, error) {
 	return r.change(ctx, id{tenant, stream}, func(st *Stream) error {
 		now := max(st.Shards[device], 1)

@@ -161,22 +161,22 @@ func (c *csvReader) assign(names []string) error {
 	if c.Defaults.Device == "" && !slices.Contains(names, device) {
 		return missingColumn("device_column", "Name the one with the device, or the device of all rows", device, names)
 	}
-	return c.named(names)
+	return c.checkColumns(names)
 }
 
 // missingColumn reports a column that the header lacks, and the parameter that
 // names another.
 func missingColumn(param, remedy, name string, names []string) error {
-	return &BodyError{Message: fmt.Sprintf("there is no column %q; the columns are %s. %s", name, list(names), remedy), Param: param}
+	return &BodyError{Message: fmt.Sprintf("column %q is missing; the columns are %s. %s", name, list(names), remedy), Param: param}
 }
 
-// named makes sure that what is said of columns is said of some that there are: a
-// slip would give readings to another device.
-func (c *csvReader) named(names []string) error {
+// checkColumns rejects options that name a missing column: a typo would assign readings to
+// the wrong device.
+func (c *csvReader) checkColumns(names []string) error {
 	said := append(slices.Sorted(maps.Keys(c.Kinds)), c.Columns.Device, c.Columns.ID)
 	for _, name := range said {
 		if name != "" && !slices.Contains(names, name) {
-			return bodyErrorf("there is no column %q; the columns are %s", name, list(names))
+			return bodyErrorf("column %q is missing; the columns are %s", name, list(names))
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func doctorCommand(a *app) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&verify, "verify", false, "read all that is stored, as varve verify does, rather than what takes seconds")
+	cmd.Flags().BoolVar(&verify, "verify", false, "read all that is stored, as varve verify does, instead of a check of seconds")
 	a.outputFlag(cmd, "table", "json")
 	return cmd
 }

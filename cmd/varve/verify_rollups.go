@@ -23,7 +23,7 @@ import (
 // sampleSize is how many hours of roll-ups a verification compares by default.
 const sampleSize = 50
 
-// sampleFlags say which roll-ups a verification compares.
+// sampleFlags select the roll-ups that a verification compares.
 type sampleFlags struct {
 	n    int
 	seed uint64
@@ -34,7 +34,7 @@ func (f *sampleFlags) add(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.seed, "seed", 0, "on DynamoDB, choose the same hours as a verification that printed this seed; 0 means at random")
 }
 
-// choose chooses a seed if there is none.
+// choose chooses a random seed if the seed is missing.
 func (f *sampleFlags) choose() {
 	f.n = max(f.n, 0)
 	for f.seed == 0 {
@@ -42,7 +42,7 @@ func (f *sampleFlags) choose() {
 	}
 }
 
-// verification is what is asked of a store on DynamoDB.
+// verification returns the options of a verification on DynamoDB.
 func verification(rate int64, sample *rollup.Sample, found func(wire.Damage)) dynamo.Verification {
 	return dynamo.Verification{
 		Rate: float64(rate), Found: func(row store.DamagedRow) { found(damageOfRow(&row)) }, Reading: sample.Add,
@@ -63,7 +63,7 @@ func checkSample(
 	return done, nil
 }
 
-// sampledText says how many roll-ups were compared.
+// sampledText returns the number of compared and skipped hours as a sentence.
 func sampledText(done rollup.Outcomes, seed uint64) string {
 	var parts []string
 	for _, p := range []struct {

@@ -19,8 +19,8 @@ func IsASCII(s string) bool {
 	return s != ""
 }
 
-// Problem returns the problem of a name, or "": it must have 1 to limit bytes of printable
-// UTF-8, without outer space.
+// Problem returns the problem of a name, or "". A valid name has 1 to limit bytes of
+// printable UTF-8, without outer space.
 func Problem(s string, limit int) string {
 	switch {
 	case s == "":

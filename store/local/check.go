@@ -19,8 +19,8 @@ import (
 type Problem struct {
 	File   string
 	Err    error
-	Losses []Loss // what cannot be read because of it
-	// Harmless: nothing is lost by it, and a repair mends it.
+	Losses []Loss // ranges that cannot be read because of it
+	// Harmless means that no data is lost, and that a repair rewrites the file.
 	Harmless bool
 }
 

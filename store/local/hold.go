@@ -43,9 +43,8 @@ func (s *space) foundFull() {
 	s.conditions.Set(health.DiskLow, s.message())
 }
 
-// awaitRoom is called when a write finds no room, and returns when there is some
-// again or ctx has ended, after a second at the least: Pebble retries at once, and
-// a quota may leave nothing though the disk has room.
+// awaitRoom waits until the disk has room or ctx ends, and for at least a second. Pebble retries
+// at once, and a quota can refuse writes although the disk has room.
 func (s *space) awaitRoom(ctx context.Context) {
 	s.foundFull()
 	tick := time.NewTicker(spaceEvery)

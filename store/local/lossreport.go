@@ -25,11 +25,11 @@ type Loss struct {
 	File        string
 	Found       time.Time
 	Reason      string
-	Journal     bool   // frames of the journal; of which series and items they were is unknown
+	Journal     bool   // frames of the journal, of unknown series and items
 	Segment     uint64 // of the journal
 	Bytes       int64  // of the segment
-	Harmless    bool   // nothing that was stored is lost by it
-	Rebuilt     bool   // what is left in the range may be older than it was
+	Harmless    bool   // no stored data is lost
+	Rebuilt     bool   // the remaining items in the range may be outdated
 }
 
 // Losses returns the data that is refused because of damage.

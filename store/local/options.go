@@ -41,9 +41,9 @@ type Options struct {
 	// Guarded are items that count as lost if they are missing after damage to the
 	// journal. It may have held them.
 	Guarded []store.Key
-	// MinFree is how much room the disk must have for readings to be taken; other
-	// items are taken down to half of it, and what makes room always is.
-	// 0 is 256 MiB, negative is none.
+	// MinFree is the free space below which readings are refused. Other items are refused
+	// below half of it; changes that free space never are. 0 means 256 MiB, and a negative
+	// value means no limit.
 	MinFree int64
 	// Conditions receives health.DiskLow. It may be nil.
 	Conditions *health.Conditions

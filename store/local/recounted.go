@@ -30,8 +30,8 @@ func itemRanges(ranges []lost, rebuilt time.Time) (list []lost) {
 	return list
 }
 
-// addUnknown records that items are lost of which nobody knows the keys: with parts
-// of the journal, or all of Pebble. Guarded items that are missing are refused.
+// addUnknown records the loss of items with unknown keys, in parts of the journal or in all of
+// Pebble. Missing guarded items are refused.
 func (s *Store) addUnknown(losses []Loss) error {
 	i := slices.IndexFunc(losses, func(l Loss) bool { return !l.Harmless })
 	if i < 0 {

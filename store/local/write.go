@@ -50,8 +50,7 @@ func (s *Store) write(ctx context.Context, batches []store.Batch, results []stor
 	return nil
 }
 
-// unavailable says that what failed may succeed when it is tried again. It records
-// a disk without room.
+// unavailable marks an error as temporary, so that clients retry. It records a full disk.
 func (s *Store) unavailable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrClosed) {
 		return err

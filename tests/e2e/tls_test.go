@@ -179,7 +179,7 @@ func TestTLS_WarnsOfKeysInTheClear(t *testing.T) {
 	key := adminKey(t, dir)
 	for _, proxied := range []string{"false", "true"} {
 		s := startAt(t, dir, varvetest.Reach{Listen: "0.0.0.0"}, "--data", "data", "--set", "server.proxied="+proxied)
-		// What it has written before it was ready comes through a pipe.
+		// Output from before it was ready arrives through a pipe.
 		warned := func() bool { return strings.Contains(s.Output(), "API keys accepted without TLS") }
 		if proxied == "false" && !varvetest.Eventually(warned) || proxied == "true" && warned() {
 			t.Errorf("proxied %s: warned is %v\n%s", proxied, warned(), s.Output())
