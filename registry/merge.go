@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/kway"
 	"github.com/varvedb/varve/store"
 )
 
@@ -67,13 +68,17 @@ func Merge(ctx context.Context, from store.Items, s Span) (items []store.Item, m
 }
 
 // next returns the source whose item is next in order; nil if all are read.
-func (s *Span) next(sources []*source) (next *source) {
-	for _, c := range sources {
-		if len(c.items) > 0 && (next == nil || s.before(&c.items[0], &next.items[0])) {
-			next = c
+func (s *Span) next(sources []*source) *source {
+	head := func(i int) *store.Item {
+		if len(sources[i].items) == 0 {
+			return nil
 		}
+		return &sources[i].items[0]
 	}
-	return next
+	if i := kway.Least(len(sources), head, s.before); i >= 0 {
+		return sources[i]
+	}
+	return nil
 }
 
 func (s *Span) before(a, b *store.Item) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/kway"
 	"github.com/varvedb/varve/store"
 	"golang.org/x/sync/errgroup"
 )
@@ -67,13 +68,13 @@ func (m *merge) fillHeads(ctx context.Context) error {
 
 // nextShard returns the shard with the next reading, or -1 at the end.
 func (m *merge) nextShard() int {
-	next := -1
-	for i, head := range m.heads {
-		if len(head) > 0 && (next < 0 || m.shards[i].compare(head[0], m.heads[next][0]) < 0) {
-			next = i
+	head := func(i int) *varve.Reading {
+		if len(m.heads[i]) == 0 {
+			return nil
 		}
+		return &m.heads[i][0]
 	}
-	return next
+	return kway.Least(len(m.heads), head, func(a, b *varve.Reading) bool { return m.shards[0].compare(*a, *b) < 0 })
 }
 
 // pop removes the next reading of a shard from all shards. Of copies, it returns the one
