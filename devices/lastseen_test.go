@@ -104,6 +104,7 @@ func TestTouch_AcceptsKnownDevicesDespiteFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.send(reading("d", noon))
+		synctest.Wait() // until the first last-seen time is written
 		w.advance(time.Minute)
 		w.items.FailWrites(func(store.Key) error { return registrytest.ErrDisk })
 		w.send(reading("d", noon.Add(1)))
