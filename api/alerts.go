@@ -13,21 +13,21 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-func (s *Server) routeAlerts() {
+func (s *Server) routeAlerts(o *operations) {
 	const tag = "alerts"
-	huma.Register(s.api, deviceOp(tag, "list-alerts-of-device", http.MethodGet, "/v1/devices/{device}/alerts",
+	huma.Register(o.api, deviceOp(tag, "list-alerts-of-device", http.MethodGet, "/v1/devices/{device}/alerts",
 		"The alerts of a device, the newest first", ""), s.listDeviceAlerts)
-	huma.Register(s.api, deviceOp(tag, "list-alerts", http.MethodGet, "/v1/alerts",
+	huma.Register(o.api, deviceOp(tag, "list-alerts", http.MethodGet, "/v1/alerts",
 		"The alerts of all devices, the newest first", ""), s.listAlerts)
-	huma.Register(s.api, deviceOp(tag, "get-alert", http.MethodGet, "/v1/alerts/{id}", "An alert",
+	huma.Register(o.api, deviceOp(tag, "get-alert", http.MethodGet, "/v1/alerts/{id}", "An alert",
 		"If late readings gave its place to another alert, that one is the answer, under its own id. If they left none, the alert is resolved by withdrawn."), s.getAlert)
-	huma.Register(s.api, deviceOp(tag, "resolve-alerts", http.MethodPost, "/v1/alerts/resolve", "Resolve many alerts by hand",
+	huma.Register(o.api, deviceOp(tag, "resolve-alerts", http.MethodPost, "/v1/alerts/resolve", "Resolve many alerts by hand",
 		"It resolves the open alerts of a choice, up to limit at a time. Repeat it with next as cursor until next is missing."), s.resolveAlerts)
-	huma.Register(s.api, deviceOp(tag, "acknowledge-alert", http.MethodPost, "/v1/alerts/{id}/acknowledge", "Acknowledge an alert",
+	huma.Register(o.api, deviceOp(tag, "acknowledge-alert", http.MethodPost, "/v1/alerts/{id}/acknowledge", "Acknowledge an alert",
 		"It records who has taken notice of the alert, and replaces who did so before."), s.acknowledgeAlert)
-	huma.Register(s.api, deviceOp(tag, "mute-alert", http.MethodPost, "/v1/alerts/{id}/mute", "Mute an alert until a time", ""), s.muteAlert)
-	huma.Register(s.api, deviceOp(tag, "unmute-alert", http.MethodDelete, "/v1/alerts/{id}/mute", "Unmute an alert", ""), s.unmuteAlert)
-	huma.Register(s.api, deviceOp(tag, "resolve-alert", http.MethodPost, "/v1/alerts/{id}/resolve", "Resolve an alert by hand",
+	huma.Register(o.api, deviceOp(tag, "mute-alert", http.MethodPost, "/v1/alerts/{id}/mute", "Mute an alert until a time", ""), s.muteAlert)
+	huma.Register(o.api, deviceOp(tag, "unmute-alert", http.MethodDelete, "/v1/alerts/{id}/mute", "Unmute an alert", ""), s.unmuteAlert)
+	huma.Register(o.api, deviceOp(tag, "resolve-alert", http.MethodPost, "/v1/alerts/{id}/resolve", "Resolve an alert by hand",
 		"It stays resolved while its condition continues to hold; if the condition stops and holds once more, that is another alert. A resolved alert stays unchanged."), s.resolveAlert)
 }
 
@@ -56,7 +56,7 @@ func (s *Server) listAlerts(ctx context.Context, in *alertsQuery) (*reply[wire.A
 }
 
 func (s *Server) alerts(ctx context.Context, l alerts.AlertList) (*reply[wire.AlertList], error) {
-	l.Tenant = s.owner(ctx)
+	l.Tenant = tenantOf(ctx)
 	page, err := s.opts.Alerts.Alerts(ctx, l)
 	if err != nil {
 		return nil, s.problem(inPlace(err, "query", "device"))
@@ -69,7 +69,7 @@ func (s *Server) alerts(ctx context.Context, l alerts.AlertList) (*reply[wire.Al
 }
 
 func (s *Server) resolveAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
-	a, err := s.opts.Alerts.ResolveAlert(ctx, s.owner(ctx), in.ID)
+	a, err := s.opts.Alerts.ResolveAlert(ctx, tenantOf(ctx), in.ID)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -85,7 +85,7 @@ func (s *Server) alertReply(a alerts.Alert, err error) (*reply[wire.AlertBody], 
 }
 
 func (s *Server) getAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
-	return s.alertReply(s.opts.Alerts.Alert(ctx, s.owner(ctx), in.ID))
+	return s.alertReply(s.opts.Alerts.Alert(ctx, tenantOf(ctx), in.ID))
 }
 
 type alertChoice struct{ Body wire.AlertChoice }
@@ -93,7 +93,7 @@ type alertChoice struct{ Body wire.AlertChoice }
 func (s *Server) resolveAlerts(ctx context.Context, in *alertChoice) (*reply[wire.ResolvedAlerts], error) {
 	b := &in.Body
 	page, err := s.opts.Alerts.ResolveAlerts(ctx, alerts.AlertChoice{
-		Tenant: s.owner(ctx), IDs: b.IDs, Rule: b.Rule, Device: b.Device, Severity: alerts.Severity(b.Severity), All: b.All, Limit: b.Limit, Cursor: b.Cursor,
+		Tenant: tenantOf(ctx), IDs: b.IDs, Rule: b.Rule, Device: b.Device, Severity: alerts.Severity(b.Severity), All: b.All, Limit: b.Limit, Cursor: b.Cursor,
 	})
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body"))
@@ -115,7 +115,7 @@ func (s *Server) acknowledgeAlert(ctx context.Context, in *alertAcknowledge) (*r
 	if by == "" {
 		by = grantOf(ctx).ID
 	}
-	return s.alertReply(s.opts.Alerts.AcknowledgeAlert(ctx, s.owner(ctx), in.ID, by, in.Body.Note))
+	return s.alertReply(s.opts.Alerts.AcknowledgeAlert(ctx, tenantOf(ctx), in.ID, by, in.Body.Note))
 }
 
 type alertMute struct {
@@ -124,19 +124,19 @@ type alertMute struct {
 }
 
 func (s *Server) muteAlert(ctx context.Context, in *alertMute) (*reply[wire.AlertBody], error) {
-	until, err := s.muteEnd(&in.Body)
+	until, err := muteEnd(&in.Body, s.opts.Now())
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body"))
 	}
-	return s.alertReply(s.opts.Alerts.MuteAlert(ctx, s.owner(ctx), in.ID, until))
+	return s.alertReply(s.opts.Alerts.MuteAlert(ctx, tenantOf(ctx), in.ID, until))
 }
 
 func (s *Server) unmuteAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
-	return s.alertReply(s.opts.Alerts.MuteAlert(ctx, s.owner(ctx), in.ID, time.Time{}))
+	return s.alertReply(s.opts.Alerts.MuteAlert(ctx, tenantOf(ctx), in.ID, time.Time{}))
 }
 
 // muteEnd returns until when to mute.
-func (s *Server) muteEnd(m *wire.Mute) (time.Time, error) {
+func muteEnd(m *wire.Mute, now time.Time) (time.Time, error) {
 	switch {
 	case (m.Until == nil) == (m.For == ""):
 		return time.Time{}, varve.InvalidParam("for", "the end is missing or given twice: use for or until")
@@ -147,7 +147,7 @@ func (s *Server) muteEnd(m *wire.Mute) (time.Time, error) {
 	if err != nil || d <= 0 || d > maxMute {
 		return time.Time{}, varve.InvalidParam("for", "%q is not a duration up to 10y: use one as in 2h", m.For)
 	}
-	return s.opts.Now().Add(d), nil
+	return now.Add(d), nil
 }
 
 // maxMute bounds for how long alerts are muted.

@@ -12,14 +12,14 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-func (s *Server) routeDevices() {
+func (s *Server) routeDevices(o *operations) {
 	const tag, one = "devices", "/v1/devices/{device}"
-	huma.Register(s.api, deviceOp(tag, "list-devices", http.MethodGet, "/v1/devices", "The devices, in the order of their names",
+	huma.Register(o.api, deviceOp(tag, "list-devices", http.MethodGet, "/v1/devices", "The devices, in the order of their names",
 		"A device is registered by hand, or as active by its first reading."), s.listDevices)
-	huma.Register(s.api, deviceOp(tag, "get-device", http.MethodGet, one, "A device", ""), s.getDevice)
-	huma.Register(s.api, deviceOp(tag, "put-device", http.MethodPut, one, "Register a device, or change it",
+	huma.Register(o.api, deviceOp(tag, "get-device", http.MethodGet, one, "A device", ""), s.getDevice)
+	huma.Register(o.api, deviceOp(tag, "put-device", http.MethodPut, one, "Register a device, or change it",
 		"Replaces its description; createdAt and lastSeenAt stay."), s.putDevice)
-	huma.Register(s.api, deviceOp(tag, "delete-device", http.MethodDelete, one, "Forget a device",
+	huma.Register(o.api, deviceOp(tag, "delete-device", http.MethodDelete, one, "Forget a device",
 		"Its readings, logs and alerts stay. Its next reading registers it once more."), s.deleteDevice)
 }
 
@@ -39,7 +39,7 @@ type devicePut struct {
 
 func (s *Server) listDevices(ctx context.Context, in *devicesQuery) (*reply[wire.DeviceList], error) {
 	page, err := s.opts.Devices.List(ctx, devices.Query{
-		Tenant: s.owner(ctx), Status: devices.Status(in.Status), Limit: in.Limit, Cursor: in.Cursor,
+		Tenant: tenantOf(ctx), Status: devices.Status(in.Status), Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {
 		return nil, s.problem(inPlace(err, "query"))
@@ -52,7 +52,7 @@ func (s *Server) listDevices(ctx context.Context, in *devicesQuery) (*reply[wire
 }
 
 func (s *Server) getDevice(ctx context.Context, in *devicePath) (*reply[wire.DeviceBody], error) {
-	d, err := s.opts.Devices.Get(ctx, s.owner(ctx), in.Device)
+	d, err := s.opts.Devices.Get(ctx, tenantOf(ctx), in.Device)
 	if err != nil {
 		return nil, s.problem(inPlace(err, "query", "device"))
 	}
@@ -62,7 +62,7 @@ func (s *Server) getDevice(ctx context.Context, in *devicePath) (*reply[wire.Dev
 func (s *Server) putDevice(ctx context.Context, in *devicePut) (*reply[wire.DeviceBody], error) {
 	d, err := deviceFrom(in)
 	if err == nil {
-		d.Tenant = s.owner(ctx)
+		d.Tenant = tenantOf(ctx)
 		d, err = s.opts.Devices.Put(ctx, d, s.opts.Query)
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Server) putDevice(ctx context.Context, in *devicePut) (*reply[wire.Devi
 }
 
 func (s *Server) deleteDevice(ctx context.Context, in *devicePath) (*reply[wire.Deleted], error) {
-	if err := s.opts.Devices.Delete(ctx, s.owner(ctx), in.Device); err != nil {
+	if err := s.opts.Devices.Delete(ctx, tenantOf(ctx), in.Device); err != nil {
 		return nil, s.problem(inPlace(err, "query", "device"))
 	}
 	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Device}}, nil

@@ -9,11 +9,11 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-func (s *Server) routeHealth() {
-	s.HandleFunc("GET /healthz", alive)
-	s.HandleFunc("GET /readyz", s.ready)
+func (s *Server) routeHealth(o *operations) {
+	o.mux.HandleFunc("GET /healthz", alive)
+	o.mux.HandleFunc("GET /readyz", s.ready)
 	metrics := promhttp.HandlerFor(s.opts.Metrics, promhttp.HandlerOpts{})
-	s.HandleFunc("GET /metrics", metrics.ServeHTTP)
+	o.mux.HandleFunc("GET /metrics", metrics.ServeHTTP)
 }
 
 // alive answers that the process lives.
@@ -49,7 +49,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if !body.Ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	if err := s.writeJSON(w, shown); err != nil {
+	if err := writeJSON(w, shown); err != nil {
 		s.opts.Events.Failed(r, err)
 	}
 }

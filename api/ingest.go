@@ -72,7 +72,7 @@ func (s *Server) postReadings(w http.ResponseWriter, r *http.Request) {
 // writeBody reads the body batch by batch and routes each. An error is about the
 // whole body.
 func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) {
-	defaults, err := in.s.defaults(r)
+	defaults, err := defaultsOf(r)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) 
 	defer req.Done()
 	turn := req.Turn()
 	r.Body = yielding{r.Body, r.Context(), turn}
-	body, err := in.s.body(w, r)
+	body, err := openBody(w, r, in.s.opts.Limits)
 	if err != nil {
 		return err
 	}
@@ -231,5 +231,5 @@ func (in *ingest) answer(w http.ResponseWriter) {
 	in.out = out
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	in.s.write(w, out)
+	writeBytes(w, out)
 }

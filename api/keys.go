@@ -13,17 +13,17 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-func (s *Server) routeKeys() {
+func (s *Server) routeKeys(o *operations) {
 	op := func(id, method, path, summary, description string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{"keys"}}
 	}
-	huma.Register(s.api, op("create-key", http.MethodPost, "/v1/keys", "Make an API key",
+	huma.Register(o.api, op("create-key", http.MethodPost, "/v1/keys", "Make an API key",
 		"The answer has the key itself, which is shown this once and kept nowhere. "+
 			"Admin keys make keys of their tenant, within their own rates and end; admin keys of tenant "+varve.DefaultTenant+" make keys of any tenant, without these limits. "+
 			"The first key must be one of those."), s.createKey)
-	huma.Register(s.api, op("list-keys", http.MethodGet, "/v1/keys", "List the API keys",
+	huma.Register(o.api, op("list-keys", http.MethodGet, "/v1/keys", "List the API keys",
 		"The keys of the tenant; for admin keys of tenant "+varve.DefaultTenant+", the keys of all tenants. Keys that have ended are listed for 90 days."), s.listKeys)
-	huma.Register(s.api, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key",
+	huma.Register(o.api, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key",
 		"It ends at once in the process that answers, and within ten seconds in others."), s.revokeKey)
 }
 

@@ -17,9 +17,9 @@ var latestParams = []string{"by", "fields", "consistent", "damaged", "device"}
 // getLatest serves GET /v1/streams/{stream}/devices/{device}/latest. A device
 // without a live reading is answered with 404.
 func (s *Server) getLatest(w http.ResponseWriter, r *http.Request) {
-	q, err := s.latestOf(r, r.URL.Query(), latestParams[:4])
+	q, err := latestOf(r.URL.Query(), latestParams[:4])
 	if err == nil {
-		q.Series, err = s.series(r, r.PathValue("device"))
+		q.Series, err = seriesOf(r, r.PathValue("device"))
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -41,7 +41,7 @@ func (s *Server) getLatest(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	s.write(w, append(out, '}', '\n'))
+	writeBytes(w, append(out, '}', '\n'))
 }
 
 // appendLatest appends the reading, or null, and the coverage.
@@ -61,16 +61,16 @@ func appendLatest(r *http.Request, dst []byte, a *query.LatestAnswer) ([]byte, e
 // getLatestOfMany serves GET /v1/streams/{stream}/latest?device=a&device=b.
 func (s *Server) getLatestOfMany(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
-	q, err := s.latestOf(r, asked, latestParams)
+	q, err := latestOf(asked, latestParams)
 	devices := asked["device"]
 	if err == nil {
-		err = s.checkDevices(r, devices)
+		err = checkDevices(r, devices)
 	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	q.Series = varve.Series{Tenant: s.tenant(r), Stream: r.PathValue("stream")}
+	q.Series = varve.Series{Tenant: tenantOf(r.Context()), Stream: r.PathValue("stream")}
 	answers, err := s.opts.Query.LatestOf(r.Context(), q, devices)
 	if err != nil {
 		s.fail(w, r, err)
@@ -89,10 +89,10 @@ func (s *Server) getLatestOfMany(w http.ResponseWriter, r *http.Request) {
 		out = append(out, '}')
 	}
 	w.Header().Set("Content-Type", "application/json")
-	s.write(w, append(out, "\n]}\n"...))
+	writeBytes(w, append(out, "\n]}\n"...))
 }
 
-func (s *Server) checkDevices(r *http.Request, devices []string) error {
+func checkDevices(r *http.Request, devices []string) error {
 	if len(devices) == 0 {
 		return varve.InvalidParam("query.device", "name at least one device, as in ?device=a&device=b")
 	}
@@ -100,14 +100,14 @@ func (s *Server) checkDevices(r *http.Request, devices []string) error {
 		return varve.InvalidParam("query.device", "%d devices are named, the limit is %d", len(devices), maxDevices)
 	}
 	for _, d := range devices {
-		if _, err := s.series(r, d); err != nil {
+		if _, err := seriesOf(r, d); err != nil {
 			return varve.InvalidParam("query.device", "%s", err)
 		}
 	}
 	return nil
 }
 
-func (s *Server) latestOf(_ *http.Request, asked url.Values, params []string) (q query.LatestQuery, err error) {
+func latestOf(asked url.Values, params []string) (q query.LatestQuery, err error) {
 	if err := known(asked, params...); err != nil {
 		return q, err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,16 +16,16 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-func (s *Server) routeLogs() {
+func (s *Server) routeLogs(o *operations) {
 	const tag, logs = "logs", "/v1/devices/{device}/logs"
 	add := deviceOp(tag, "add-log", http.MethodPost, logs, "Write an entry of a device's log",
 		"Sending it again is harmless: what has the same time and id, or content, is the same entry. "+
 			"422 with the verdict conflict if the id is stored with other content: the answer has both, and the stored one stays.")
-	add.Responses = s.responses(reflect.TypeFor[wire.LogAnswer](), "200", "422")
-	huma.Register(s.api, add, s.postLog)
-	huma.Register(s.api, deviceOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of one", ""), s.listLogs)
-	huma.Register(s.api, deviceOp(tag, "list-logs-of-operator", http.MethodGet, "/v1/operators/{operator}/logs", "The entries of an operator", ""), s.listOperatorLogs)
-	huma.Register(s.api, deviceOp(tag, "list-escalations", http.MethodGet, "/v1/supervisors/{supervisor}/escalations",
+	add.Responses = o.responses(reflect.TypeFor[wire.LogAnswer](), "200", "422")
+	huma.Register(o.api, add, s.postLog)
+	huma.Register(o.api, deviceOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of one", ""), s.listLogs)
+	huma.Register(o.api, deviceOp(tag, "list-logs-of-operator", http.MethodGet, "/v1/operators/{operator}/logs", "The entries of an operator", ""), s.listOperatorLogs)
+	huma.Register(o.api, deviceOp(tag, "list-escalations", http.MethodGet, "/v1/supervisors/{supervisor}/escalations",
 		"The entries that were escalated to a supervisor, over all states or of one", ""), s.listEscalations)
 }
 
@@ -71,7 +72,7 @@ func (s *Server) postLog(ctx context.Context, in *logPost) (*logReply, error) {
 	var l devicelog.Entry
 	var v varve.Verdict
 	if err == nil {
-		sent.Tenant = s.owner(ctx)
+		sent.Tenant = tenantOf(ctx)
 		l, v, err = s.opts.Logs.Add(ctx, sent)
 	}
 	if err != nil {
@@ -119,11 +120,11 @@ func (s *Server) listEscalations(ctx context.Context, in *escalations) (*reply[w
 
 // logs answers all lists of entries.
 func (s *Server) logs(ctx context.Context, in *LogWindow, l devicelog.Query) (*reply[wire.LogList], error) {
-	w, err := s.window(in)
+	w, err := in.window(s.opts.Now())
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	l.Tenant, l.Window, l.Limit, l.Cursor, l.Asked = s.owner(ctx), w, in.Limit, in.Cursor, []string{in.From, in.To, in.During}
+	l.Tenant, l.Window, l.Limit, l.Cursor, l.Asked = tenantOf(ctx), w, in.Limit, in.Cursor, []string{in.From, in.To, in.During}
 	if l.Order = varve.Descending; in.Order == "asc" {
 		l.Order = varve.Ascending
 	}
@@ -139,7 +140,7 @@ func (s *Server) logs(ctx context.Context, in *LogWindow, l devicelog.Query) (*r
 }
 
 // window reads the stretch of time that is asked for.
-func (s *Server) window(in *LogWindow) (w varve.Window, err error) {
+func (in *LogWindow) window(now time.Time) (w varve.Window, err error) {
 	all := varve.AllTime()
 	if in.During != "" {
 		if in.From != "" || in.To != "" {
@@ -150,10 +151,10 @@ func (s *Server) window(in *LogWindow) (w varve.Window, err error) {
 		}
 		return w, nil
 	}
-	if w.From, err = s.momentIn("from", in.From, all.From); err != nil {
+	if w.From, err = momentIn("from", in.From, now, all.From); err != nil {
 		return w, err
 	}
-	w.To, err = s.momentIn("to", in.To, all.To)
+	w.To, err = momentIn("to", in.To, now, all.To)
 	return w, err
 }
 

@@ -135,10 +135,10 @@ func (s *Server) queryOf(r *http.Request, asked url.Values) (q query.Query, err 
 	if err := known(asked, readParams...); err != nil {
 		return q, err
 	}
-	if q.Series, err = s.series(r, r.PathValue("device")); err != nil {
+	if q.Series, err = seriesOf(r, r.PathValue("device")); err != nil {
 		return q, err
 	}
-	if q.Window, err = s.windowOf(asked); err != nil {
+	if q.Window, err = windowOf(asked, s.opts.Now()); err != nil {
 		return q, err
 	}
 	if q.Order, err = varve.ParseOrder(asked.Get("order")); err != nil {
@@ -173,17 +173,6 @@ func inQuery(err error) error {
 		return e
 	}
 	return err
-}
-
-func (s *Server) series(r *http.Request, device string) (varve.Series, error) {
-	series := varve.Series{Tenant: s.tenant(r), Stream: r.PathValue("stream"), Device: device}
-	if err := varve.ValidateName("stream", series.Stream); err != nil {
-		return series, varve.InvalidParam("path.stream", "%s", err)
-	}
-	if err := varve.ValidateDevice(device); err != nil {
-		return series, varve.InvalidParam("path.device", "%s", err)
-	}
-	return series, nil
 }
 
 // columns finds out the columns of a CSV answer: the fields asked for, else all
@@ -328,21 +317,11 @@ func (a *answer) explain() error {
 			PlannedTable: t, WriteMonth: t.Month.String(), Requests: t.Cost.Requests, Units: t.Cost.Units,
 		})
 	}
-	return a.s.writeJSON(a.w, body)
+	return writeJSON(a.w, body)
 }
 
 // extend gives the client more time to take the answer.
 func (s *Server) extend(w http.ResponseWriter) {
 	// Not every ResponseWriter has deadlines; those in tests do not.
 	_ = http.NewResponseController(w).SetWriteDeadline(s.deadline())
-}
-
-func (s *Server) writeJSON(w http.ResponseWriter, v any) error {
-	body, err := wire.MarshalJSON(v)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	s.write(w, append(body, '\n'))
-	return nil
 }

@@ -16,7 +16,7 @@ var rollupParams = []string{"period", "from", "to", "fields", "limit", "precisio
 
 var rebuildParams = []string{"from", "to", "precision", "timezone"}
 
-func (s *Server) routeRollups() {
+func (s *Server) routeRollups(o *operations) {
 	series := []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
 	times := queryParams("from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
 		"to", "before this time; default: the end",
@@ -24,7 +24,7 @@ func (s *Server) routeRollups() {
 		"timezone", "of from and to without a zone; default UTC")
 	period := queryParams("period", "hourly or daily, in UTC")
 	period[0].Required = true
-	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/rollups", s.getRollups, &huma.Operation{
+	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/rollups", s.getRollups, &huma.Operation{
 		OperationID: "read-rollups", Summary: "Count, sum, min, max, mean, first and last of a device's numbers, by hour or day", Tags: []string{"rollups"},
 		Description: "Exact at any time: covers all distinct readings acknowledged before, including readings that expired since. " +
 			"Every period that overlaps the window is included as a whole; periods without readings are omitted. " +
@@ -32,14 +32,14 @@ func (s *Server) routeRollups() {
 		Parameters: append(append(append(series, period...), times...), queryParams(
 			"fields", "only these, separated by commas",
 			"limit", "at most so many periods, up to 10000; default 1000")...),
-		Responses: s.responses(reflect.TypeFor[wire.RollupsBody](), "200"),
+		Responses: o.responses(reflect.TypeFor[wire.RollupsBody](), "200"),
 	})
-	s.raw(http.MethodPost, "/v1/streams/{stream}/devices/{device}/rollups", s.postRollups, &huma.Operation{
+	o.raw(http.MethodPost, "/v1/streams/{stream}/devices/{device}/rollups", s.postRollups, &huma.Operation{
 		OperationID: "rebuild-rollups", Summary: "Count what was written while roll-ups were off", Tags: []string{"rollups"},
 		Description: "Recounts hours that have more stored readings than their roll-up counted. " +
 			"An hour stays unchanged, and is counted in left, if readings are gone that are needed to recount it.",
 		Parameters: append(series, times...),
-		Responses:  s.responses(reflect.TypeFor[wire.Rebuilt](), "200"),
+		Responses:  o.responses(reflect.TypeFor[wire.Rebuilt](), "200"),
 	})
 }
 
@@ -56,7 +56,7 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	s.write(w, wire.AppendRollups(nil, &page))
+	writeBytes(w, wire.AppendRollups(nil, &page))
 }
 
 func (s *Server) rollupsOf(r *http.Request, asked url.Values) (q rollup.Query, err error) {
@@ -83,10 +83,10 @@ func (s *Server) counted(r *http.Request, asked url.Values) (series varve.Series
 	if s.opts.Rollups == nil {
 		return series, w, varve.Errorf(varve.Conflict, "roll-ups are switched off here: set rollups.enabled to true")
 	}
-	if series, err = s.series(r, r.PathValue("device")); err != nil {
+	if series, err = seriesOf(r, r.PathValue("device")); err != nil {
 		return series, w, err
 	}
-	w, err = s.windowOf(asked)
+	w, err = windowOf(asked, s.opts.Now())
 	return series, w, err
 }
 
@@ -105,7 +105,7 @@ func (s *Server) postRollups(w http.ResponseWriter, r *http.Request) {
 	}
 	marked, left, err := s.opts.Aggregator.Rebuild(r.Context(), series, window)
 	if err == nil {
-		err = s.writeJSON(w, wire.Rebuilt{Hours: marked, Left: left})
+		err = writeJSON(w, wire.Rebuilt{Hours: marked, Left: left})
 	}
 	if err != nil {
 		s.fail(w, r, err)

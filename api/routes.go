@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-func (s *Server) routeReadings() {
-	s.raw(http.MethodPost, "/v1/streams/{stream}/readings", s.postReadings, &huma.Operation{
+func (s *Server) routeReadings(o *operations) {
+	o.raw(http.MethodPost, "/v1/streams/{stream}/readings", s.postReadings, &huma.Operation{
 		OperationID: "write-readings", Summary: "Write readings", Tags: []string{"readings"},
 		Description: "A JSON object or array, NDJSON, or CSV with a header; gzip and zstd are understood. " +
 			"Every reading gets a verdict. Stored readings and duplicates are durable when the answer arrives; resending is harmless. " +
@@ -29,16 +29,16 @@ func (s *Server) routeReadings() {
 				"delimiter", "CSV: between columns; default a comma, tab for tabs",
 			)...),
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-			"application/json":     {Schema: s.schema(reflect.TypeFor[wire.SubmittedReading]())},
-			"application/x-ndjson": {Schema: s.schema(reflect.TypeFor[wire.SubmittedReading]())},
+			"application/json":     {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())},
+			"application/x-ndjson": {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())},
 			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}},
 		}},
-		Responses: s.responses(reflect.TypeFor[wire.WriteAnswer](), "200", "207", "422", "503"),
+		Responses: o.responses(reflect.TypeFor[wire.WriteAnswer](), "200", "207", "422", "503"),
 	})
 	series := []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
 	fields := queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before",
 		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")
-	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", s.getReadings, &huma.Operation{
+	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", s.getReadings, &huma.Operation{
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
 		Description: "Streamed, in any number. With a limit, next leads to the following page, also after tables were rotated. " +
 			"NDJSON and CSV by Accept or format; there, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
@@ -54,20 +54,20 @@ func (s *Server) routeReadings() {
 			"format", "json, ndjson or csv; default by Accept",
 			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
 			"timezone", "of from and to without a zone; default UTC")...), fields...),
-		Responses: s.readingsResponses(),
+		Responses: o.readingsResponses(),
 	})
 	by := queryParams("by", "event: the last by event time; arrival: the last to arrive; default event")
-	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/latest", s.getLatest, &huma.Operation{
+	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/latest", s.getLatest, &huma.Operation{
 		OperationID: "latest-reading", Summary: "The latest reading of a device", Tags: []string{"readings"},
 		Parameters: append(append(series, by...), fields...),
-		Responses:  s.responses(reflect.TypeFor[wire.LatestBody](), "200"),
+		Responses:  o.responses(reflect.TypeFor[wire.LatestBody](), "200"),
 	})
-	s.raw(http.MethodGet, "/v1/streams/{stream}/latest", s.getLatestOfMany, &huma.Operation{
+	o.raw(http.MethodGet, "/v1/streams/{stream}/latest", s.getLatestOfMany, &huma.Operation{
 		OperationID: "latest-readings", Summary: "The latest readings of many devices", Tags: []string{"readings"},
 		Parameters: append(append([]*huma.Param{pathParam("stream", "the stream"), {
 			Name: "device", In: "query", Required: true, Description: "a device; repeat it for up to 1000",
 			Schema: &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}},
 		}}, by...), fields...),
-		Responses: s.responses(reflect.TypeFor[wire.LatestOfManyBody](), "200"),
+		Responses: o.responses(reflect.TypeFor[wire.LatestOfManyBody](), "200"),
 	})
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-func (s *Server) routeRules() {
+func (s *Server) routeRules(o *operations) {
 	const tag, all, one = "alerts", "/v1/alert-rules", "/v1/alert-rules/{rule}"
-	huma.Register(s.api, deviceOp(tag, "add-rule", http.MethodPost, all, "Make an alert rule",
+	huma.Register(o.api, deviceOp(tag, "add-rule", http.MethodPost, all, "Make an alert rule",
 		"It is in force within ten seconds, for readings that arrive from then on. Making it again is harmless."), s.postRule)
-	huma.Register(s.api, deviceOp(tag, "list-rules", http.MethodGet, all, "The alert rules, in the order of their ids", ""), s.listRules)
-	huma.Register(s.api, deviceOp(tag, "get-rule", http.MethodGet, one, "An alert rule", ""), s.getRule)
-	huma.Register(s.api, deviceOp(tag, "delete-rule", http.MethodDelete, one, "Delete an alert rule",
+	huma.Register(o.api, deviceOp(tag, "list-rules", http.MethodGet, all, "The alert rules, in the order of their ids", ""), s.listRules)
+	huma.Register(o.api, deviceOp(tag, "get-rule", http.MethodGet, one, "An alert rule", ""), s.getRule)
+	huma.Register(o.api, deviceOp(tag, "delete-rule", http.MethodDelete, one, "Delete an alert rule",
 		"Its open alerts are resolved by rule_deleted: many at once, the rest within minutes."), s.deleteRule)
-	huma.Register(s.api, deviceOp(tag, "edit-rule", http.MethodPut, one, "Edit an alert rule",
+	huma.Register(o.api, deviceOp(tag, "edit-rule", http.MethodPut, one, "Edit an alert rule",
 		"It replaces the whole rule. Another severity keeps its alerts as they are. Any other change makes it a new rule under its id: "+
 			"open alerts are resolved by rule_changed, and readings that arrive from then on are evaluated."), s.putRule)
-	huma.Register(s.api, deviceOp(tag, "mute-rule", http.MethodPost, one+"/mute", "Mute the alerts of a rule until a time", ""), s.muteRule)
-	huma.Register(s.api, deviceOp(tag, "unmute-rule", http.MethodDelete, one+"/mute", "Unmute the alerts of a rule", ""), s.unmuteRule)
+	huma.Register(o.api, deviceOp(tag, "mute-rule", http.MethodPost, one+"/mute", "Mute the alerts of a rule until a time", ""), s.muteRule)
+	huma.Register(o.api, deviceOp(tag, "unmute-rule", http.MethodDelete, one+"/mute", "Unmute the alerts of a rule", ""), s.unmuteRule)
 }
 
 type rulePost struct{ Body wire.RulePost }
@@ -40,7 +40,7 @@ func (s *Server) postRule(ctx context.Context, in *rulePost) (*reply[wire.RuleAn
 	r, err := ruleFrom(&in.Body)
 	var outcome varve.Outcome
 	if err == nil {
-		r.Tenant = s.owner(ctx)
+		r.Tenant = tenantOf(ctx)
 		r, outcome, err = s.opts.Alerts.AddRule(ctx, r)
 	}
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Server) putRule(ctx context.Context, in *rulePut) (*reply[wire.RuleBody
 		err = varve.InvalidParam("id", "%q is not the id in the path: leave it out", r.ID)
 	}
 	if err == nil {
-		r.Tenant, r.ID = s.owner(ctx), in.Rule
+		r.Tenant, r.ID = tenantOf(ctx), in.Rule
 		r, err = s.opts.Alerts.EditRule(ctx, r)
 	}
 	return s.ruleReply(r, err)
@@ -103,15 +103,15 @@ type ruleMute struct {
 }
 
 func (s *Server) muteRule(ctx context.Context, in *ruleMute) (*reply[wire.RuleBody], error) {
-	until, err := s.muteEnd(&in.Body)
+	until, err := muteEnd(&in.Body, s.opts.Now())
 	if err != nil {
 		return nil, s.problem(inPlace(err, "body"))
 	}
-	return s.ruleReply(s.opts.Alerts.MuteRule(ctx, s.owner(ctx), in.Rule, until))
+	return s.ruleReply(s.opts.Alerts.MuteRule(ctx, tenantOf(ctx), in.Rule, until))
 }
 
 func (s *Server) unmuteRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
-	return s.ruleReply(s.opts.Alerts.MuteRule(ctx, s.owner(ctx), in.Rule, time.Time{}))
+	return s.ruleReply(s.opts.Alerts.MuteRule(ctx, tenantOf(ctx), in.Rule, time.Time{}))
 }
 
 // threshold reads a number, digit for digit, a string or a boolean.
@@ -140,7 +140,7 @@ func threshold(text json.RawMessage) (v varve.Value, err error) {
 }
 
 func (s *Server) listRules(ctx context.Context, _ *struct{}) (*reply[wire.RuleList], error) {
-	list, err := s.opts.Alerts.Rules(ctx, s.owner(ctx))
+	list, err := s.opts.Alerts.Rules(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -152,7 +152,7 @@ func (s *Server) listRules(ctx context.Context, _ *struct{}) (*reply[wire.RuleLi
 }
 
 func (s *Server) getRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
-	r, err := s.opts.Alerts.Rule(ctx, s.owner(ctx), in.Rule)
+	r, err := s.opts.Alerts.Rule(ctx, tenantOf(ctx), in.Rule)
 	if err != nil {
 		return nil, s.problem(inPlace(err, "query", "rule"))
 	}
@@ -160,7 +160,7 @@ func (s *Server) getRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBod
 }
 
 func (s *Server) deleteRule(ctx context.Context, in *rulePath) (*reply[wire.Deleted], error) {
-	if err := s.opts.Alerts.DeleteRule(ctx, s.owner(ctx), in.Rule); err != nil {
+	if err := s.opts.Alerts.DeleteRule(ctx, tenantOf(ctx), in.Rule); err != nil {
 		return nil, s.problem(inPlace(err, "query", "rule"))
 	}
 	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Rule}}, nil

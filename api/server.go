@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve"
@@ -127,9 +125,10 @@ func (e Events) withDefaults() Events {
 
 // Server is the HTTP server's handler.
 type Server struct {
+	*responder
 	opts    Options
+	guard   *guard
 	mux     *http.ServeMux
-	api     huma.API
 	metrics *metrics
 	routes  []string
 	batches *wire.Budget // of all writes under way
@@ -146,41 +145,35 @@ type Server struct {
 const batchMemory = 16 << 20
 
 // New returns the handler.
-func New(o Options) *Server {
-	o.Limits = o.Limits.withDefaults()
-	o.Events = o.Events.withDefaults()
+func New(opts Options) *Server {
+	opts.Limits = opts.Limits.withDefaults()
+	opts.Events = opts.Events.withDefaults()
 	s := &Server{
-		opts: o, mux: http.NewServeMux(), metrics: newMetrics(o.Metrics, o.Rotator, o.Conditions),
-		batches: wire.NewBudget(batchMemory), reads: newReads(o.Limits),
+		responder: &responder{report: opts.Events.Failed}, opts: opts, mux: http.NewServeMux(),
+		guard:   &guard{keys: opts.Keys, keysRequired: opts.KeysRequired, hosts: opts.Hosts, now: opts.Now},
+		metrics: newMetrics(opts.Metrics, opts.Rotator, opts.Conditions),
+		batches: wire.NewBudget(batchMemory), reads: newReads(opts.Limits),
 	}
 	s.draining, s.drain = context.WithCancel(context.Background())
-	config := huma.DefaultConfig("Varve", o.Version)
-	config.Info.Description = "Device readings in time-bucketed tables."
-	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
-	config.DocsPath = "" // served from the binary, below
-	config.CreateHooks = nil
-	config.Servers = []*huma.Server{{URL: "/", Description: "this server"}}
-	config.Transformers = append(config.Transformers, clearer)
-	s.api = humago.New(s, config)
-	s.api.UseMiddleware(s.onlyKnown, s.readable)
-	s.routeReadings()
-	s.routeRollups()
-	s.routeVerify()
-	s.routeTables()
-	s.routeStreams()
-	s.routeKeys()
-	s.routeDevicesAndAlerts()
-	s.routeHealth()
-	s.routeDocs()
+	o := newOperations(s, opts.Version)
+	s.routeReadings(o)
+	s.routeRollups(o)
+	s.routeVerify(o)
+	s.routeTables(o)
+	s.routeStreams(o)
+	s.routeKeys(o)
+	s.routeDevicesAndAlerts(o)
+	s.routeHealth(o)
+	s.routeDocs(o)
 	s.mux.HandleFunc("/", s.notFound)
-	s.describeKeys()
+	o.describeKeys()
 	return s
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	r, err := s.enter(r)
+	r, err := s.guard.enter(r)
 	if err != nil {
 		s.metrics.refused(err)
 		s.fail(w, r, err)
@@ -194,7 +187,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
 	s.routes = append(s.routes, pattern)
 	if accesses[pattern] == reader {
-		handle = s.reads.limit(s, handle)
+		handle = s.reads.limit(s.responder, handle)
 	}
 	handle = s.require(accesses[pattern], handle)
 	observe := s.metrics.route(pattern)
@@ -263,6 +256,3 @@ func (s *Server) methods(r *http.Request) (allowed []string) {
 	}
 	return allowed
 }
-
-// tenant returns whose data a request is about.
-func (s *Server) tenant(r *http.Request) string { return grantOf(r.Context()).Tenant }

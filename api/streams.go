@@ -12,10 +12,10 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-func (s *Server) routeStreams() {
-	huma.Register(s.api, huma.Operation{OperationID: "list-streams", Method: http.MethodGet, Path: "/v1/streams",
+func (s *Server) routeStreams(o *operations) {
+	huma.Register(o.api, huma.Operation{OperationID: "list-streams", Method: http.MethodGet, Path: "/v1/streams",
 		Summary: "List the streams", Tags: []string{"streams"}}, s.listStreams)
-	huma.Register(s.api, huma.Operation{OperationID: "spread-device", Method: http.MethodPut, Path: "/v1/streams/{stream}/devices/{device}/shards",
+	huma.Register(o.api, huma.Operation{OperationID: "spread-device", Method: http.MethodPut, Path: "/v1/streams/{stream}/devices/{device}/shards",
 		Summary: "Spread a hot device over several keys", Tags: []string{"streams"},
 		Description: "On DynamoDB, a key takes 1,000 write units a second. New readings of the device in the stream are spread over this number of keys; " +
 			"queries read all of them and merge. The number cannot be lowered. Other processes take it up within a minute. Elsewhere it changes nothing."},
@@ -23,7 +23,7 @@ func (s *Server) routeStreams() {
 }
 
 func (s *Server) listStreams(ctx context.Context, _ *struct{}) (*reply[wire.StreamList], error) {
-	list, err := s.opts.Streams.List(ctx, grantOf(ctx).Tenant)
+	list, err := s.opts.Streams.List(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -52,7 +52,7 @@ type spreading struct {
 }
 
 func (s *Server) spreadDevice(ctx context.Context, in *spreading) (*reply[wire.StreamInfo], error) {
-	series := varve.Series{Tenant: grantOf(ctx).Tenant, Stream: in.Stream, Device: in.Device}
+	series := varve.Series{Tenant: tenantOf(ctx), Stream: in.Stream, Device: in.Device}
 	if v := series.Validate(); v.Outcome == varve.Rejected {
 		return nil, s.problem(varve.InvalidParam("path.device", "%s", v.Message))
 	}

@@ -16,25 +16,22 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-func (s *Server) routeTables() {
+func (s *Server) routeTables(o *operations) {
 	op := func(id, method, path, summary, description string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{"tables"}}
 	}
-	huma.Register(s.api, op("list-tables", http.MethodGet, "/v1/tables", "The grid of tables",
+	huma.Register(o.api, op("list-tables", http.MethodGet, "/v1/tables", "The grid of tables",
 		"Event range, arrival month, state, readings, bytes, and when each table will be dropped and why."), s.listTables)
-	huma.Register(s.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "Plan of the rotator",
+	huma.Register(o.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "Plan of the rotator",
 		"Changes nothing. With at, what it would do at another time, if the tables were then as they are now."), s.planTables)
-	huma.Register(s.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
+	huma.Register(o.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
 		"Carries out the plan of now and returns it. 409 if a run is under way."), s.applyTables)
-	huma.Register(s.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Restore a retired table",
+	huma.Register(o.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Restore a retired table",
 		"Removes the mark for deletion and puts the table on hold, so that the rotator neither retires nor drops it. Expired readings stay excluded from queries."), s.restoreTable)
-	huma.Register(s.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Keep a table from being dropped",
+	huma.Register(o.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Keep a table from being dropped",
 		"For as long as it is on hold, it is neither retired nor dropped."), s.holdTable)
-	huma.Register(s.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), s.releaseTable)
+	huma.Register(o.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), s.releaseTable)
 }
-
-// reply is a body of huma's.
-type reply[T any] struct{ Body T }
 
 func (s *Server) listTables(ctx context.Context, _ *struct{}) (*reply[wire.TableList], error) {
 	infos, err := s.opts.Rotator.Tables(ctx)
@@ -60,13 +57,6 @@ func tableInfo(p *rotator.Policy, in *store.Info, now time.Time) wire.TableInfo 
 		State: string(p.StateOf(in, now)), Tier: in.Tier.String(), Readings: in.Readings, Bytes: in.Bytes, Hold: in.Hold,
 		Seals: schedule.Seals, Retires: orNull(schedule.Retires), Drops: orNull(schedule.Drops), Why: schedule.Why,
 	}
-}
-
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 // atTime is the query of a plan.
@@ -198,18 +188,4 @@ func (s *Server) change(ctx context.Context, name string, do func(grid.Table) er
 		}
 	}
 	return nil, s.problem(varve.Errorf(varve.NotFound, "table %s is gone", name))
-}
-
-// problem turns an error into huma's form of one.
-func (s *Server) problem(err error) error {
-	e := classify(err)
-	status := statusOf(e)
-	var details []error
-	if e.Param != "" {
-		details = append(details, &huma.ErrorDetail{Location: e.Param, Message: e.Message})
-	}
-	if status >= http.StatusInternalServerError {
-		s.failed(nil, err)
-	}
-	return huma.NewError(status, e.Message, details...)
 }

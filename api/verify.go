@@ -40,13 +40,13 @@ var (
 	errDraining = varve.Errorf(varve.Unavailable, "the server stops: start the verification again")
 )
 
-func (s *Server) routeVerify() {
-	s.raw(http.MethodPost, "/v1/verify", s.postVerify, &huma.Operation{
+func (s *Server) routeVerify(o *operations) {
+	o.raw(http.MethodPost, "/v1/verify", s.postVerify, &huma.Operation{
 		OperationID: "verify", Summary: "Read all that is stored and report damage", Tags: []string{"operation"},
 		Description: "The answer is NDJSON: a line for each damaged place as it is found, lines with read now and then, and a last line with done or error. " +
 			"It may take as long as it makes progress, and ends when the client goes or the server stops. One verification runs at a time.",
 		Parameters: queryParams("rate", "read at most so many bytes a second, on DynamoDB read units; default 16 MiB, or 1,000 units"),
-		Responses:  s.responses(reflect.TypeFor[wire.VerifyLine](), "200"),
+		Responses:  o.responses(reflect.TypeFor[wire.VerifyLine](), "200"),
 	})
 }
 
