@@ -10,7 +10,10 @@ import (
 //go:embed docs.html
 var docsPage []byte
 
-func (s *Server) routeDocs(o *operations) {
+// docsHandler serves the page of the documentation.
+type docsHandler struct{}
+
+func (docsHandler) addRoutes(o *operations) {
 	o.mux.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")

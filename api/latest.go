@@ -3,6 +3,9 @@ package api
 import (
 	"net/http"
 	"net/url"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
@@ -14,30 +17,53 @@ const maxDevices = 1000
 
 var latestParams = []string{"by", "fields", "consistent", "damaged", "device"}
 
+// latestHandler serves the latest readings of devices.
+type latestHandler struct {
+	*responder
+	query *query.Engine
+}
+
+func (h *latestHandler) addRoutes(o *operations) {
+	by := queryParams("by", "event: the last by event time; arrival: the last to arrive; default event")
+	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/latest", h.getLatest, &huma.Operation{
+		OperationID: "latest-reading", Summary: "The latest reading of a device", Tags: []string{"readings"},
+		Parameters: append(append(deviceParams(), by...), fieldParams()...),
+		Responses:  o.responses(reflect.TypeFor[wire.LatestBody](), "200"),
+	})
+	o.raw(http.MethodGet, "/v1/streams/{stream}/latest", h.getLatestOfMany, &huma.Operation{
+		OperationID: "latest-readings", Summary: "The latest readings of many devices", Tags: []string{"readings"},
+		Parameters: append(append([]*huma.Param{pathParam("stream", "the stream"), {
+			Name: "device", In: "query", Required: true, Description: "a device; repeat it for up to 1000",
+			Schema: &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}},
+		}}, by...), fieldParams()...),
+		Responses: o.responses(reflect.TypeFor[wire.LatestOfManyBody](), "200"),
+	})
+}
+
 // getLatest serves GET /v1/streams/{stream}/devices/{device}/latest. A device
 // without a live reading is answered with 404.
-func (s *Server) getLatest(w http.ResponseWriter, r *http.Request) {
+func (h *latestHandler) getLatest(w http.ResponseWriter, r *http.Request) {
 	q, err := latestOf(r.URL.Query(), latestParams[:4])
 	if err == nil {
 		q.Series, err = seriesOf(r, r.PathValue("device"))
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	a, err := s.opts.Query.Latest(r.Context(), q)
+	a, err := h.query.Latest(r.Context(), q)
 	if err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
 	if !a.Found {
-		s.fail(w, r, varve.Errorf(varve.NotFound, "device %q has no reading in stream %s, or all have expired", q.Series.Device, q.Series.Stream))
+		h.fail(w, r, varve.Errorf(varve.NotFound, "device %q has no reading in stream %s, or all have expired", q.Series.Device, q.Series.Stream))
 		return
 	}
 	var buf [512]byte
 	out, err := appendLatest(r, append(buf[:0], `{"reading":`...), &a)
 	if err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -59,7 +85,7 @@ func appendLatest(r *http.Request, dst []byte, a *query.LatestAnswer) ([]byte, e
 }
 
 // getLatestOfMany serves GET /v1/streams/{stream}/latest?device=a&device=b.
-func (s *Server) getLatestOfMany(w http.ResponseWriter, r *http.Request) {
+func (h *latestHandler) getLatestOfMany(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	q, err := latestOf(asked, latestParams)
 	devices := asked["device"]
@@ -67,13 +93,13 @@ func (s *Server) getLatestOfMany(w http.ResponseWriter, r *http.Request) {
 		err = checkDevices(r, devices)
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
 	q.Series = varve.Series{Tenant: tenantOf(r.Context()), Stream: r.PathValue("stream")}
-	answers, err := s.opts.Query.LatestOf(r.Context(), q, devices)
+	answers, err := h.query.LatestOf(r.Context(), q, devices)
 	if err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
 	out := []byte(`{"latest":[`)
@@ -83,7 +109,7 @@ func (s *Server) getLatestOfMany(w http.ResponseWriter, r *http.Request) {
 		}
 		out = wire.AppendString(append(out, "\n{\"device\":"...), answers[i].Series.Device)
 		if out, err = appendLatest(r, append(out, `,"reading":`...), &answers[i]); err != nil {
-			s.fail(w, r, err)
+			h.fail(w, r, err)
 			return
 		}
 		out = append(out, '}')

@@ -11,14 +11,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// routeDevicesAndAlerts adds the routes of devices, logs, alerts and rules.
-func (s *Server) routeDevicesAndAlerts(o *operations) {
-	s.routeDevices(o)
-	s.routeLogs(o)
-	s.routeRules(o)
-	s.routeAlerts(o)
-}
-
 // deviceOp describes an operation of a group of them.
 func deviceOp(tag, id, method, path, summary, description string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag}}

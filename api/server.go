@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/alerts"
-	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/devices"
@@ -123,52 +121,42 @@ func (e Events) withDefaults() Events {
 	return e
 }
 
-// Server is the HTTP server's handler.
+// Server is the HTTP server's handler. It checks and routes requests; the handlers
+// of resources answer them.
 type Server struct {
 	*responder
-	opts    Options
-	guard   *guard
-	mux     *http.ServeMux
-	metrics *metrics
-	routes  []string
-	batches *wire.Budget // of all writes under way
-	reads   *reads
-	// verifying is held while a verification is under way.
-	verifying sync.Mutex
-	// draining ends when the server stops.
-	draining context.Context
-	drain    context.CancelFunc
+	guard     *guard
+	mux       *http.ServeMux
+	metrics   *metrics
+	routes    []string
+	reads     *reads
+	timeLimit time.Duration // of a request
+	drain     context.CancelFunc
 }
-
-// batchMemory limits the memory of the batches of all writes, beyond a little for
-// each.
-const batchMemory = 16 << 20
 
 // New returns the handler.
 func New(opts Options) *Server {
 	opts.Limits = opts.Limits.withDefaults()
 	opts.Events = opts.Events.withDefaults()
+	draining, drain := context.WithCancel(context.Background())
 	s := &Server{
-		responder: &responder{report: opts.Events.Failed}, opts: opts, mux: http.NewServeMux(),
-		guard:   &guard{keys: opts.Keys, keysRequired: opts.KeysRequired, hosts: opts.Hosts, now: opts.Now},
-		metrics: newMetrics(opts.Metrics, opts.Rotator, opts.Conditions),
-		batches: wire.NewBudget(batchMemory), reads: newReads(opts.Limits),
+		responder: &responder{report: opts.Events.Failed},
+		guard:     &guard{keys: opts.Keys, keysRequired: opts.KeysRequired, hosts: opts.Hosts, now: opts.Now},
+		mux:       http.NewServeMux(), metrics: newMetrics(opts.Metrics, opts.Rotator, opts.Conditions),
+		reads: newReads(opts.Limits), timeLimit: opts.Limits.Request, drain: drain,
 	}
-	s.draining, s.drain = context.WithCancel(context.Background())
 	o := newOperations(s, opts.Version)
-	s.routeReadings(o)
-	s.routeRollups(o)
-	s.routeVerify(o)
-	s.routeTables(o)
-	s.routeStreams(o)
-	s.routeKeys(o)
-	s.routeDevicesAndAlerts(o)
-	s.routeHealth(o)
-	s.routeDocs(o)
+	for _, r := range s.resources(draining, &opts) {
+		r.addRoutes(o)
+	}
 	s.mux.HandleFunc("/", s.notFound)
 	o.describeKeys()
 	return s
 }
+
+// Drain ends verifications, which may take longer than a server that stops waits
+// for its requests.
+func (s *Server) Drain() { s.drain() }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -194,7 +182,7 @@ func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *ht
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
 		if pattern != verifyPattern { // it bounds itself, by its progress
-			ctx, cancel := context.WithTimeoutCause(r.Context(), s.opts.Limits.Request, errTooLong)
+			ctx, cancel := context.WithTimeoutCause(r.Context(), s.timeLimit, errTooLong)
 			defer cancel()
 			r = r.WithContext(ctx)
 		}
