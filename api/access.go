@@ -143,6 +143,9 @@ func grantOf(ctx context.Context) *apikeys.Grant {
 	return noGrant
 }
 
+// tenantOf returns the tenant whose data a request concerns.
+func tenantOf(ctx context.Context) string { return grantOf(ctx).Tenant }
+
 // require wraps handle with an access check.
 func (s *Server) require(a access, handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -156,9 +159,9 @@ func (s *Server) require(a access, handle http.HandlerFunc) http.HandlerFunc {
 }
 
 // describeKeys adds the key of each operation to the OpenAPI document.
-func (s *Server) describeKeys() {
+func (o *operations) describeKeys() {
 	const scheme = "key"
-	doc := s.api.OpenAPI()
+	doc := o.api.OpenAPI()
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{scheme: {
 		Type: "http", Scheme: "bearer", Description: "An API key, " + apikeys.Prefix + "…; not needed before the first key exists.",
 	}}

@@ -13,22 +13,29 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-func (s *Server) routeAlerts() {
+// alertsHandler serves alerts.
+type alertsHandler struct {
+	*responder
+	monitor *alerts.Monitor
+	now     func() time.Time
+}
+
+func (h *alertsHandler) addRoutes(o *operations) {
 	const tag = "alerts"
-	huma.Register(s.api, deviceOp(tag, "list-alerts-of-device", http.MethodGet, "/v1/devices/{device}/alerts",
-		"The alerts of a device, the newest first", ""), s.listDeviceAlerts)
-	huma.Register(s.api, deviceOp(tag, "list-alerts", http.MethodGet, "/v1/alerts",
-		"The alerts of all devices, the newest first", ""), s.listAlerts)
-	huma.Register(s.api, deviceOp(tag, "get-alert", http.MethodGet, "/v1/alerts/{id}", "An alert",
-		"If late readings gave its place to another alert, that one is the answer, under its own id. If they left none, the alert is resolved by withdrawn."), s.getAlert)
-	huma.Register(s.api, deviceOp(tag, "resolve-alerts", http.MethodPost, "/v1/alerts/resolve", "Resolve many alerts by hand",
-		"It resolves the open alerts of a choice, up to limit at a time. Repeat it with next as cursor until next is missing."), s.resolveAlerts)
-	huma.Register(s.api, deviceOp(tag, "acknowledge-alert", http.MethodPost, "/v1/alerts/{id}/acknowledge", "Acknowledge an alert",
-		"It records who has taken notice of the alert, and replaces who did so before."), s.acknowledgeAlert)
-	huma.Register(s.api, deviceOp(tag, "mute-alert", http.MethodPost, "/v1/alerts/{id}/mute", "Mute an alert until a time", ""), s.muteAlert)
-	huma.Register(s.api, deviceOp(tag, "unmute-alert", http.MethodDelete, "/v1/alerts/{id}/mute", "Unmute an alert", ""), s.unmuteAlert)
-	huma.Register(s.api, deviceOp(tag, "resolve-alert", http.MethodPost, "/v1/alerts/{id}/resolve", "Resolve an alert by hand",
-		"It stays resolved while its condition continues to hold; if the condition stops and holds once more, that is another alert. A resolved alert stays unchanged."), s.resolveAlert)
+	huma.Register(o.api, deviceOp(tag, "list-alerts-of-device", http.MethodGet, "/v1/devices/{device}/alerts",
+		"The alerts of a device, the newest first", ""), h.listDeviceAlerts)
+	huma.Register(o.api, deviceOp(tag, "list-alerts", http.MethodGet, "/v1/alerts",
+		"The alerts of all devices, the newest first", ""), h.listAlerts)
+	huma.Register(o.api, deviceOp(tag, "get-alert", http.MethodGet, "/v1/alerts/{id}", "An alert",
+		"If late readings gave its place to another alert, that one is the answer, under its own id. If they left none, the alert is resolved by withdrawn."), h.getAlert)
+	huma.Register(o.api, deviceOp(tag, "resolve-alerts", http.MethodPost, "/v1/alerts/resolve", "Resolve many alerts by hand",
+		"It resolves the open alerts of a choice, up to limit at a time. Repeat it with next as cursor until next is missing."), h.resolveAlerts)
+	huma.Register(o.api, deviceOp(tag, "acknowledge-alert", http.MethodPost, "/v1/alerts/{id}/acknowledge", "Acknowledge an alert",
+		"It records who has taken notice of the alert, and replaces who did so before."), h.acknowledgeAlert)
+	huma.Register(o.api, deviceOp(tag, "mute-alert", http.MethodPost, "/v1/alerts/{id}/mute", "Mute an alert until a time", ""), h.muteAlert)
+	huma.Register(o.api, deviceOp(tag, "unmute-alert", http.MethodDelete, "/v1/alerts/{id}/mute", "Unmute an alert", ""), h.unmuteAlert)
+	huma.Register(o.api, deviceOp(tag, "resolve-alert", http.MethodPost, "/v1/alerts/{id}/resolve", "Resolve an alert by hand",
+		"It stays resolved while its condition continues to hold; if the condition stops and holds once more, that is another alert. A resolved alert stays unchanged."), h.resolveAlert)
 }
 
 type deviceAlerts struct {
@@ -47,19 +54,20 @@ type alertPath struct {
 	ID string `path:"id" doc:"the alert's id"`
 }
 
-func (s *Server) listDeviceAlerts(ctx context.Context, in *deviceAlerts) (*reply[wire.AlertList], error) {
-	return s.alerts(ctx, alerts.AlertList{Device: in.Device, State: alerts.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
+func (h *alertsHandler) listDeviceAlerts(ctx context.Context, in *deviceAlerts) (*reply[wire.AlertList], error) {
+	return h.alertPage(ctx, alerts.AlertList{Device: in.Device, State: alerts.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
 }
 
-func (s *Server) listAlerts(ctx context.Context, in *alertsQuery) (*reply[wire.AlertList], error) {
-	return s.alerts(ctx, alerts.AlertList{Severity: alerts.Severity(in.Severity), State: alerts.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
+func (h *alertsHandler) listAlerts(ctx context.Context, in *alertsQuery) (*reply[wire.AlertList], error) {
+	return h.alertPage(ctx, alerts.AlertList{Severity: alerts.Severity(in.Severity), State: alerts.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
 }
 
-func (s *Server) alerts(ctx context.Context, l alerts.AlertList) (*reply[wire.AlertList], error) {
-	l.Tenant = s.owner(ctx)
-	page, err := s.opts.Alerts.Alerts(ctx, l)
+// alertPage answers all lists of alerts.
+func (h *alertsHandler) alertPage(ctx context.Context, l alerts.AlertList) (*reply[wire.AlertList], error) {
+	l.Tenant = tenantOf(ctx)
+	page, err := h.monitor.Alerts(ctx, l)
 	if err != nil {
-		return nil, s.problem(inPlace(err, "query", "device"))
+		return nil, h.problem(inPlace(err, "query", "device"))
 	}
 	body := wire.AlertList{Alerts: make([]wire.AlertBody, len(page.Items)), Next: page.Next}
 	for i := range page.Items {
@@ -68,35 +76,35 @@ func (s *Server) alerts(ctx context.Context, l alerts.AlertList) (*reply[wire.Al
 	return &reply[wire.AlertList]{body}, nil
 }
 
-func (s *Server) resolveAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
-	a, err := s.opts.Alerts.ResolveAlert(ctx, s.owner(ctx), in.ID)
+func (h *alertsHandler) resolveAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
+	a, err := h.monitor.ResolveAlert(ctx, tenantOf(ctx), in.ID)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
 	return &reply[wire.AlertBody]{alertBody(&a)}, nil
 }
 
 // alertReply answers with an alert.
-func (s *Server) alertReply(a alerts.Alert, err error) (*reply[wire.AlertBody], error) {
+func (h *alertsHandler) alertReply(a alerts.Alert, err error) (*reply[wire.AlertBody], error) {
 	if err != nil {
-		return nil, s.problem(inPlace(err, "body"))
+		return nil, h.problem(inPlace(err, "body"))
 	}
 	return &reply[wire.AlertBody]{alertBody(&a)}, nil
 }
 
-func (s *Server) getAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
-	return s.alertReply(s.opts.Alerts.Alert(ctx, s.owner(ctx), in.ID))
+func (h *alertsHandler) getAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
+	return h.alertReply(h.monitor.Alert(ctx, tenantOf(ctx), in.ID))
 }
 
 type alertChoice struct{ Body wire.AlertChoice }
 
-func (s *Server) resolveAlerts(ctx context.Context, in *alertChoice) (*reply[wire.ResolvedAlerts], error) {
+func (h *alertsHandler) resolveAlerts(ctx context.Context, in *alertChoice) (*reply[wire.ResolvedAlerts], error) {
 	b := &in.Body
-	page, err := s.opts.Alerts.ResolveAlerts(ctx, alerts.AlertChoice{
-		Tenant: s.owner(ctx), IDs: b.IDs, Rule: b.Rule, Device: b.Device, Severity: alerts.Severity(b.Severity), All: b.All, Limit: b.Limit, Cursor: b.Cursor,
+	page, err := h.monitor.ResolveAlerts(ctx, alerts.AlertChoice{
+		Tenant: tenantOf(ctx), IDs: b.IDs, Rule: b.Rule, Device: b.Device, Severity: alerts.Severity(b.Severity), All: b.All, Limit: b.Limit, Cursor: b.Cursor,
 	})
 	if err != nil {
-		return nil, s.problem(inPlace(err, "body"))
+		return nil, h.problem(inPlace(err, "body"))
 	}
 	body := wire.ResolvedAlerts{Resolved: make([]wire.AlertBody, len(page.Resolved)), Missing: page.Missing, Next: page.Next}
 	for i := range page.Resolved {
@@ -110,12 +118,12 @@ type alertAcknowledge struct {
 	Body wire.Acknowledgement
 }
 
-func (s *Server) acknowledgeAlert(ctx context.Context, in *alertAcknowledge) (*reply[wire.AlertBody], error) {
+func (h *alertsHandler) acknowledgeAlert(ctx context.Context, in *alertAcknowledge) (*reply[wire.AlertBody], error) {
 	by := in.Body.By
 	if by == "" {
 		by = grantOf(ctx).ID
 	}
-	return s.alertReply(s.opts.Alerts.AcknowledgeAlert(ctx, s.owner(ctx), in.ID, by, in.Body.Note))
+	return h.alertReply(h.monitor.AcknowledgeAlert(ctx, tenantOf(ctx), in.ID, by, in.Body.Note))
 }
 
 type alertMute struct {
@@ -123,20 +131,20 @@ type alertMute struct {
 	Body wire.Mute
 }
 
-func (s *Server) muteAlert(ctx context.Context, in *alertMute) (*reply[wire.AlertBody], error) {
-	until, err := s.muteEnd(&in.Body)
+func (h *alertsHandler) muteAlert(ctx context.Context, in *alertMute) (*reply[wire.AlertBody], error) {
+	until, err := muteEnd(&in.Body, h.now())
 	if err != nil {
-		return nil, s.problem(inPlace(err, "body"))
+		return nil, h.problem(inPlace(err, "body"))
 	}
-	return s.alertReply(s.opts.Alerts.MuteAlert(ctx, s.owner(ctx), in.ID, until))
+	return h.alertReply(h.monitor.MuteAlert(ctx, tenantOf(ctx), in.ID, until))
 }
 
-func (s *Server) unmuteAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
-	return s.alertReply(s.opts.Alerts.MuteAlert(ctx, s.owner(ctx), in.ID, time.Time{}))
+func (h *alertsHandler) unmuteAlert(ctx context.Context, in *alertPath) (*reply[wire.AlertBody], error) {
+	return h.alertReply(h.monitor.MuteAlert(ctx, tenantOf(ctx), in.ID, time.Time{}))
 }
 
 // muteEnd returns until when to mute.
-func (s *Server) muteEnd(m *wire.Mute) (time.Time, error) {
+func muteEnd(m *wire.Mute, now time.Time) (time.Time, error) {
 	switch {
 	case (m.Until == nil) == (m.For == ""):
 		return time.Time{}, varve.InvalidParam("for", "the end is missing or given twice: use for or until")
@@ -147,7 +155,7 @@ func (s *Server) muteEnd(m *wire.Mute) (time.Time, error) {
 	if err != nil || d <= 0 || d > maxMute {
 		return time.Time{}, varve.InvalidParam("for", "%q is not a duration up to 10y: use one as in 2h", m.For)
 	}
-	return s.opts.Now().Add(d), nil
+	return now.Add(d), nil
 }
 
 // maxMute bounds for how long alerts are muted.

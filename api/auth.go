@@ -19,22 +19,30 @@ import (
 
 var everything = apikeys.Everything()
 
+// guard checks the host, origin, key and rate of a request, before routing.
+type guard struct {
+	keys         *apikeys.Registry // if nil, keys do not exist
+	keysRequired bool
+	hosts        []string // further names of the server
+	now          func() time.Time
+}
+
 // enter adds the grant to a request, or returns the reason of its refusal.
-func (s *Server) enter(r *http.Request) (*http.Request, error) {
+func (g *guard) enter(r *http.Request) (*http.Request, error) {
 	if showsKey(r.URL) {
 		return r, varve.Errorf(varve.Invalid, "an API key stands in the address, where logs and histories keep it: "+
 			"send it in the header Authorization, as Bearer %s…, and revoke this one", apikeys.Prefix)
 	}
-	on, err := s.keysOn(r.Context())
+	on, err := g.keysOn(r.Context())
 	if err != nil && !open(r.URL.Path) {
 		return r, err
 	}
-	if err := s.guard(r, on); err != nil {
+	if err := g.checkOrigin(r, on); err != nil {
 		return r, err
 	}
 	grant := everything
 	if on {
-		grant, err = s.admit(r)
+		grant, err = g.admit(r)
 		switch {
 		case err == nil:
 		case open(r.URL.Path):
@@ -46,14 +54,14 @@ func (s *Server) enter(r *http.Request) (*http.Request, error) {
 	return r.WithContext(context.WithValue(r.Context(), grantKey{}, grant)), nil
 }
 
-func (s *Server) keysOn(ctx context.Context) (bool, error) {
+func (g *guard) keysOn(ctx context.Context) (bool, error) {
 	switch {
-	case s.opts.KeysRequired:
+	case g.keysRequired:
 		return true, nil
-	case s.opts.Keys == nil:
+	case g.keys == nil:
 		return false, nil
 	}
-	return s.opts.Keys.On(ctx)
+	return g.keys.On(ctx)
 }
 
 // unauthorized is the error for all requests without a valid key. It does not
@@ -62,19 +70,19 @@ var unauthorized = &varve.Error{Failure: varve.Forbidden, Err: errNoKey,
 	Message: "this takes a valid API key: send it in the header Authorization, as Bearer " + apikeys.Prefix + "…; varve keys create makes one"}
 
 // admit checks a request's key, and takes the request off its rate.
-func (s *Server) admit(r *http.Request) (*apikeys.Grant, error) {
+func (g *guard) admit(r *http.Request) (*apikeys.Grant, error) {
 	text := keyIn(r.Header)
-	if text == "" || s.opts.Keys == nil {
+	if text == "" || g.keys == nil {
 		return nil, unauthorized
 	}
-	grant, err := s.opts.Keys.Check(r.Context(), text)
+	grant, err := g.keys.Check(r.Context(), text)
 	if errors.Is(err, apikeys.ErrNone) {
 		return nil, unauthorized
 	}
 	if err != nil {
 		return nil, err
 	}
-	if wait := grant.Request(s.opts.Now()); wait > 0 {
+	if wait := grant.Request(g.now()); wait > 0 {
 		return nil, tooFast("requests", wait)
 	}
 	return grant, nil

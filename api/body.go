@@ -16,13 +16,13 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// body returns a request's body unpacked, bounded in length however well it was
+// openBody returns a request's body unpacked, bounded in length however well it was
 // packed, and given up on when the client stalls.
-func (s *Server) body(w http.ResponseWriter, r *http.Request) (io.ReadCloser, error) {
-	limit := s.opts.Limits.Body
+func openBody(w http.ResponseWriter, r *http.Request, l Limits) (io.ReadCloser, error) {
+	limit := l.Body
 	raw := &patient{
 		ReadCloser: r.Body, control: http.NewResponseController(w),
-		stall: s.opts.Limits.Stall, until: time.Now().Add(s.opts.Limits.Request),
+		stall: l.Stall, until: time.Now().Add(l.Request),
 	}
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":

@@ -9,18 +9,26 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/devices"
+	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/timefmt"
 )
 
-func (s *Server) routeDevices() {
+// devicesHandler serves the registered devices.
+type devicesHandler struct {
+	*responder
+	registry *devices.Registry
+	query    *query.Engine
+}
+
+func (h *devicesHandler) addRoutes(o *operations) {
 	const tag, one = "devices", "/v1/devices/{device}"
-	huma.Register(s.api, deviceOp(tag, "list-devices", http.MethodGet, "/v1/devices", "The devices, in the order of their names",
-		"A device is registered by hand, or as active by its first reading."), s.listDevices)
-	huma.Register(s.api, deviceOp(tag, "get-device", http.MethodGet, one, "A device", ""), s.getDevice)
-	huma.Register(s.api, deviceOp(tag, "put-device", http.MethodPut, one, "Register a device, or change it",
-		"Replaces its description; createdAt and lastSeenAt stay."), s.putDevice)
-	huma.Register(s.api, deviceOp(tag, "delete-device", http.MethodDelete, one, "Forget a device",
-		"Its readings, logs and alerts stay. Its next reading registers it once more."), s.deleteDevice)
+	huma.Register(o.api, deviceOp(tag, "list-devices", http.MethodGet, "/v1/devices", "The devices, in the order of their names",
+		"A device is registered by hand, or as active by its first reading."), h.listDevices)
+	huma.Register(o.api, deviceOp(tag, "get-device", http.MethodGet, one, "A device", ""), h.getDevice)
+	huma.Register(o.api, deviceOp(tag, "put-device", http.MethodPut, one, "Register a device, or change it",
+		"Replaces its description; createdAt and lastSeenAt stay."), h.putDevice)
+	huma.Register(o.api, deviceOp(tag, "delete-device", http.MethodDelete, one, "Forget a device",
+		"Its readings, logs and alerts stay. Its next reading registers it once more."), h.deleteDevice)
 }
 
 type devicesQuery struct {
@@ -37,12 +45,12 @@ type devicePut struct {
 	Body   wire.DevicePut
 }
 
-func (s *Server) listDevices(ctx context.Context, in *devicesQuery) (*reply[wire.DeviceList], error) {
-	page, err := s.opts.Devices.List(ctx, devices.Query{
-		Tenant: s.owner(ctx), Status: devices.Status(in.Status), Limit: in.Limit, Cursor: in.Cursor,
+func (h *devicesHandler) listDevices(ctx context.Context, in *devicesQuery) (*reply[wire.DeviceList], error) {
+	page, err := h.registry.List(ctx, devices.Query{
+		Tenant: tenantOf(ctx), Status: devices.Status(in.Status), Limit: in.Limit, Cursor: in.Cursor,
 	})
 	if err != nil {
-		return nil, s.problem(inPlace(err, "query"))
+		return nil, h.problem(inPlace(err, "query"))
 	}
 	body := wire.DeviceList{Devices: make([]wire.DeviceBody, len(page.Items)), Next: page.Next}
 	for i := range page.Items {
@@ -51,29 +59,29 @@ func (s *Server) listDevices(ctx context.Context, in *devicesQuery) (*reply[wire
 	return &reply[wire.DeviceList]{body}, nil
 }
 
-func (s *Server) getDevice(ctx context.Context, in *devicePath) (*reply[wire.DeviceBody], error) {
-	d, err := s.opts.Devices.Get(ctx, s.owner(ctx), in.Device)
+func (h *devicesHandler) getDevice(ctx context.Context, in *devicePath) (*reply[wire.DeviceBody], error) {
+	d, err := h.registry.Get(ctx, tenantOf(ctx), in.Device)
 	if err != nil {
-		return nil, s.problem(inPlace(err, "query", "device"))
+		return nil, h.problem(inPlace(err, "query", "device"))
 	}
 	return &reply[wire.DeviceBody]{deviceBody(&d)}, nil
 }
 
-func (s *Server) putDevice(ctx context.Context, in *devicePut) (*reply[wire.DeviceBody], error) {
+func (h *devicesHandler) putDevice(ctx context.Context, in *devicePut) (*reply[wire.DeviceBody], error) {
 	d, err := deviceFrom(in)
 	if err == nil {
-		d.Tenant = s.owner(ctx)
-		d, err = s.opts.Devices.Put(ctx, d, s.opts.Query)
+		d.Tenant = tenantOf(ctx)
+		d, err = h.registry.Put(ctx, d, h.query)
 	}
 	if err != nil {
-		return nil, s.problem(inPlace(err, "body", "device"))
+		return nil, h.problem(inPlace(err, "body", "device"))
 	}
 	return &reply[wire.DeviceBody]{deviceBody(&d)}, nil
 }
 
-func (s *Server) deleteDevice(ctx context.Context, in *devicePath) (*reply[wire.Deleted], error) {
-	if err := s.opts.Devices.Delete(ctx, s.owner(ctx), in.Device); err != nil {
-		return nil, s.problem(inPlace(err, "query", "device"))
+func (h *devicesHandler) deleteDevice(ctx context.Context, in *devicePath) (*reply[wire.Deleted], error) {
+	if err := h.registry.Delete(ctx, tenantOf(ctx), in.Device); err != nil {
+		return nil, h.problem(inPlace(err, "query", "device"))
 	}
 	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Device}}, nil
 }

@@ -7,6 +7,7 @@
 // The main types:
 //
 //   - Server is the handler of all routes.
+//   - Each resource has a handler, as tablesHandler, with the parts that it uses.
 //   - Options hold the parts that it serves, and Limits bound its requests.
 //   - Events report failures, verdicts and changes of keys.
 //

@@ -10,14 +10,17 @@ import (
 //go:embed docs.html
 var docsPage []byte
 
-func (s *Server) routeDocs() {
-	s.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
+// docsHandler serves the page of the documentation.
+type docsHandler struct{}
+
+func (docsHandler) addRoutes(o *operations) {
+	o.mux.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'")
-		s.write(w, docsPage)
+		writeBytes(w, docsPage)
 	})
-	s.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+	o.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/docs", http.StatusFound)
 	})
 }

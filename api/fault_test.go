@@ -31,8 +31,8 @@ func TestWhoseFault(t *testing.T) {
 	}
 	for _, row := range rows {
 		told := false
-		s := &Server{opts: Options{Events: Events{Failed: func(*http.Request, error) { told = true }}}}
-		s.failed(httptest.NewRequestWithContext(row.ctx, http.MethodGet, "/v1/streams", nil), row.err)
+		a := &responder{report: func(*http.Request, error) { told = true }}
+		a.failed(httptest.NewRequestWithContext(row.ctx, http.MethodGet, "/v1/streams", nil), row.err)
 		if told != row.told {
 			t.Errorf("%s: told of is %v, want %v", row.why, told, row.told)
 		}

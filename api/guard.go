@@ -19,9 +19,9 @@ import (
 
 var crossOrigin = http.NewCrossOriginProtection()
 
-// guard returns the reason to refuse a request of any route, or nil.
-func (s *Server) guard(r *http.Request, keysOn bool) error {
-	if !keysOn && !s.ownHost(r.Host) {
+// checkOrigin returns the reason to refuse a request of any route, or nil.
+func (g *guard) checkOrigin(r *http.Request, keysOn bool) error {
+	if !keysOn && !g.ownHost(r.Host) {
 		return &varve.Error{Failure: varve.Forbidden, Param: "header.Host",
 			Message: quote.Text(r.Host) + " is not a name of this server: call it as 127.0.0.1 or localhost, or, if a proxy in front calls it so, name it in server.hosts"}
 	}
@@ -35,7 +35,7 @@ func (s *Server) guard(r *http.Request, keysOn bool) error {
 // ownHost reports whether a Host header names this server: by an address of
 // this machine alone, or by one of Options.Hosts. None at all, which no browser
 // sends, is fine.
-func (s *Server) ownHost(host string) bool {
+func (g *guard) ownHost(host string) bool {
 	if host == "" {
 		return true
 	}
@@ -50,7 +50,7 @@ func (s *Server) ownHost(host string) bool {
 	if ip, err := netip.ParseAddr(name); err == nil && ip.Unmap().IsLoopback() {
 		return true
 	}
-	return slices.ContainsFunc(s.opts.Hosts, func(own string) bool {
+	return slices.ContainsFunc(g.hosts, func(own string) bool {
 		return strings.EqualFold(own, name) || strings.EqualFold(own, host)
 	})
 }

@@ -2,18 +2,30 @@ package api
 
 import (
 	"net/http"
-	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/rotator"
 )
 
-func (s *Server) routeHealth() {
-	s.HandleFunc("GET /healthz", alive)
-	s.HandleFunc("GET /readyz", s.ready)
-	metrics := promhttp.HandlerFor(s.opts.Metrics, promhttp.HandlerOpts{})
-	s.HandleFunc("GET /metrics", metrics.ServeHTTP)
+// healthHandler serves the state of the process, and its metrics.
+type healthHandler struct {
+	*responder
+	rotator    *rotator.Rotator
+	conditions *health.Conditions
+	metrics    *prometheus.Registry
+	version    string
+}
+
+func (h *healthHandler) addRoutes(o *operations) {
+	o.mux.HandleFunc("GET /healthz", alive)
+	o.mux.HandleFunc("GET /readyz", h.ready)
+	metrics := promhttp.HandlerFor(h.metrics, promhttp.HandlerOpts{})
+	o.mux.HandleFunc("GET /metrics", metrics.ServeHTTP)
 }
 
 // alive answers that the process lives.
@@ -25,17 +37,17 @@ func alive(w http.ResponseWriter, _ *http.Request) {
 // ready reports whether readings can be stored: the tables of this month exist and no
 // condition refuses readings. The rest of the state is shown only to requests that
 // may see it.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	h := s.opts.Rotator.Health()
+func (h *healthHandler) ready(w http.ResponseWriter, r *http.Request) {
+	state := h.rotator.Health()
 	body := wire.Readiness{
-		Ready: true, TablesReadyAhead: h.Ahead.Existing, TablesNeededAhead: h.Ahead.Wanted,
-		LastRotation: orNull(h.LastSuccess), RotationError: h.LastError, Version: s.opts.Version,
+		Ready: true, TablesReadyAhead: state.Ahead.Existing, TablesNeededAhead: state.Ahead.Wanted,
+		LastRotation: orNull(state.LastSuccess), RotationError: state.LastError, Version: h.version,
 		Conditions: []wire.Condition{},
 	}
-	if !h.Usable {
+	if !state.Usable {
 		body.Ready, body.Why = false, "the rotator has not made all tables of this month yet"
 	}
-	for _, c := range s.opts.Conditions.List() {
+	for _, c := range h.conditions.List() {
 		if c.Name.Blocks() {
 			body.Ready, body.Why = false, c.Name.About()
 		}
@@ -49,10 +61,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if !body.Ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	if err := s.writeJSON(w, shown); err != nil {
-		s.opts.Events.Failed(r, err)
+	if err := writeJSON(w, shown); err != nil {
+		h.report(r, err)
 	}
 }
-
-// deadline is until when a client must have taken what is sent now.
-func (s *Server) deadline() time.Time { return time.Now().Add(s.opts.Limits.Stall) }

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"strconv"
 	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
@@ -28,7 +32,7 @@ const maxInvalid = 100_000
 
 // ingest takes one body of readings in.
 type ingest struct {
-	s       *Server
+	h       *ingestHandler
 	batch   wire.Batch
 	mem     wire.Memory
 	tally   varve.Tally
@@ -47,23 +51,62 @@ var ingests = sync.Pool{New: func() any { return new(ingest) }}
 func (in *ingest) release() {
 	in.batch.Share(nil)
 	in.batch.Reset()
-	in.s, in.tally, in.listed, in.index, in.begun = nil, varve.Tally{}, 0, 0, false
+	in.h, in.tally, in.listed, in.index, in.begun = nil, varve.Tally{}, 0, 0, false
 	in.invalid, in.first = 0, varve.Verdict{}
 	in.rejects, in.out = in.rejects[:0], in.out[:0]
 	ingests.Put(in)
 }
 
+// ingestHandler serves writes of readings.
+type ingestHandler struct {
+	*responder
+	router  *router.Router
+	batches *wire.Budget // of all writes under way
+	metrics *metrics
+	limits  Limits
+	judged  func(readings, rejected int)
+	now     func() time.Time
+}
+
+func (h *ingestHandler) addRoutes(o *operations) {
+	o.raw(http.MethodPost, "/v1/streams/{stream}/readings", h.postReadings, &huma.Operation{
+		OperationID: "write-readings", Summary: "Write readings", Tags: []string{"readings"},
+		Description: "A JSON object or array, NDJSON, or CSV with a header; gzip and zstd are understood. " +
+			"Every reading gets a verdict. Stored readings and duplicates are durable when the answer arrives; resending is harmless. " +
+			"A reading whose id is stored with other values is rejected as a conflict, and the stored ones stay. " +
+			"200 if none was rejected, 207 if some were, 422 if all were, 503 if all were and may be stored later.",
+		Parameters: append([]*huma.Param{pathParam("stream", "the stream")},
+			queryParams(
+				"precision", "unit of numeric times: s, ms, us or ns; default ms",
+				"timezone", "of times without a zone, as in Europe/Berlin; default UTC",
+				"device", "of readings that name none",
+				"columns", "CSV: names of the columns, if the body has no header",
+				"time_column", "CSV: column with the time; default time, else timestamp",
+				"device_column", "CSV: column with the device; default device",
+				"id_column", "CSV: column with the id; default id",
+				"types", "CSV: kinds of columns, as in serial:string,ok:boolean",
+				"delimiter", "CSV: between columns; default a comma, tab for tabs",
+			)...),
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+			"application/json":     {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())},
+			"application/x-ndjson": {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())},
+			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}},
+		}},
+		Responses: o.responses(reflect.TypeFor[wire.WriteAnswer](), "200", "207", "422", "503"),
+	})
+}
+
 // postReadings serves POST /v1/streams/{stream}/readings.
-func (s *Server) postReadings(w http.ResponseWriter, r *http.Request) {
+func (h *ingestHandler) postReadings(w http.ResponseWriter, r *http.Request) {
 	in := ingests.Get().(*ingest)
 	defer in.release()
-	in.s, in.soon = s, true
-	in.batch.Share(s.batches)
+	in.h, in.soon = h, true
+	in.batch.Share(h.batches)
 	if err := in.writeBody(w, r); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = varve.Errorf(varve.Invalid, "the body was cut off: what came before is counted here, send the rest again")
 		}
-		s.failWrite(w, r, err, &in.tally)
+		h.failWrite(w, r, err, &in.tally)
 		return
 	}
 	in.answer(w)
@@ -72,7 +115,7 @@ func (s *Server) postReadings(w http.ResponseWriter, r *http.Request) {
 // writeBody reads the body batch by batch and routes each. An error is about the
 // whole body.
 func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) {
-	defaults, err := in.s.defaults(r)
+	defaults, err := defaultsOf(r)
 	if err != nil {
 		return err
 	}
@@ -85,17 +128,17 @@ func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) 
 		return err
 	}
 	grant := grantOf(r.Context())
-	if wait := grant.Write(in.s.opts.Now()); wait > 0 {
+	if wait := grant.Write(in.h.now()); wait > 0 {
 		return tooFast("readings", wait)
 	}
-	req, err := in.s.opts.Router.Admit()
+	req, err := in.h.router.Admit()
 	if err != nil {
 		return err
 	}
 	defer req.Done()
 	turn := req.Turn()
 	r.Body = yielding{r.Body, r.Context(), turn}
-	body, err := in.s.body(w, r)
+	body, err := openBody(w, r, in.h.limits)
 	if err != nil {
 		return err
 	}
@@ -147,11 +190,11 @@ func (in *ingest) next(ctx context.Context, req *router.Request, turn *router.Tu
 // taken.
 func (in *ingest) charge(grant *apikeys.Grant) error {
 	if in.begun {
-		grant.Readings(in.s.opts.Now(), in.batch.Len())
+		grant.Readings(in.h.now(), in.batch.Len())
 		return nil
 	}
 	in.begun = true
-	if wait := grant.Begin(in.s.opts.Now(), in.batch.Len()); wait > 0 {
+	if wait := grant.Begin(in.h.now(), in.batch.Len()); wait > 0 {
 		return tooFast("readings", wait)
 	}
 	return nil
@@ -176,7 +219,7 @@ func (in *ingest) countVerdicts() {
 		in.list(in.index+int64(i), in.batch.Lines[i], &v)
 	}
 	in.index += int64(in.batch.Len())
-	in.s.opts.Events.Judged(in.batch.Len(), in.s.metrics.verdicts(&in.batch))
+	in.h.judged(in.batch.Len(), in.h.metrics.verdicts(&in.batch))
 }
 
 // list adds a rejection to the answer.
@@ -231,5 +274,5 @@ func (in *ingest) answer(w http.ResponseWriter) {
 	in.out = out
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	in.s.write(w, out)
+	writeBytes(w, out)
 }

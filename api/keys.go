@@ -13,21 +13,29 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-func (s *Server) routeKeys() {
+// keysHandler serves API keys.
+type keysHandler struct {
+	*responder
+	registry *apikeys.Registry // if nil, keys do not exist
+	events   Events
+	now      func() time.Time
+}
+
+func (h *keysHandler) addRoutes(o *operations) {
 	op := func(id, method, path, summary, description string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{"keys"}}
 	}
-	huma.Register(s.api, op("create-key", http.MethodPost, "/v1/keys", "Make an API key",
+	huma.Register(o.api, op("create-key", http.MethodPost, "/v1/keys", "Make an API key",
 		"The answer has the key itself, which is shown this once and kept nowhere. "+
 			"Admin keys make keys of their tenant, within their own rates and end; admin keys of tenant "+varve.DefaultTenant+" make keys of any tenant, without these limits. "+
-			"The first key must be one of those."), s.createKey)
-	huma.Register(s.api, op("list-keys", http.MethodGet, "/v1/keys", "List the API keys",
-		"The keys of the tenant; for admin keys of tenant "+varve.DefaultTenant+", the keys of all tenants. Keys that have ended are listed for 90 days."), s.listKeys)
-	huma.Register(s.api, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key",
-		"It ends at once in the process that answers, and within ten seconds in others."), s.revokeKey)
+			"The first key must be one of those."), h.createKey)
+	huma.Register(o.api, op("list-keys", http.MethodGet, "/v1/keys", "List the API keys",
+		"The keys of the tenant; for admin keys of tenant "+varve.DefaultTenant+", the keys of all tenants. Keys that have ended are listed for 90 days."), h.listKeys)
+	huma.Register(o.api, op("revoke-key", http.MethodDelete, "/v1/keys/{id}", "Revoke an API key",
+		"It ends at once in the process that answers, and within ten seconds in others."), h.revokeKey)
 }
 
-// tenantOfKeys is whose keys a grant is about; "" is everybody's.
+// tenantOfKeys is whose keys a grant is about; "" is everybody'h.
 func tenantOfKeys(g *apikeys.Grant) string {
 	if g.Operates(apikeys.Admin) {
 		return ""
@@ -38,30 +46,30 @@ func tenantOfKeys(g *apikeys.Grant) string {
 // draft is the body of a key that is to be made.
 type draft struct{ Body wire.KeyDraft }
 
-func (s *Server) createKey(ctx context.Context, in *draft) (*reply[wire.NewKey], error) {
-	if s.opts.Keys == nil {
-		return nil, s.problem(errNoKeys())
+func (h *keysHandler) createKey(ctx context.Context, in *draft) (*reply[wire.NewKey], error) {
+	if h.registry == nil {
+		return nil, h.problem(errNoKeys())
 	}
 	g := grantOf(ctx)
 	d, err := DraftOf(&in.Body)
 	if err != nil {
-		return nil, s.problem(inBody(err))
+		return nil, h.problem(inBody(err))
 	}
 	d.Tenant = cmp.Or(d.Tenant, g.Tenant)
 	if own := tenantOfKeys(g); own != "" {
 		if d.Tenant != own {
-			return nil, s.problem(varve.Errorf(varve.Forbidden, "keys of another tenant take an admin key of tenant %s", varve.DefaultTenant))
+			return nil, h.problem(varve.Errorf(varve.Forbidden, "keys of another tenant take an admin key of tenant %s", varve.DefaultTenant))
 		}
 		if err := d.Under(g); err != nil {
-			return nil, s.problem(inBody(err))
+			return nil, h.problem(inBody(err))
 		}
 	}
-	k, text, err := s.opts.Keys.Create(ctx, d)
+	k, text, err := h.registry.Create(ctx, d)
 	if err != nil {
-		return nil, s.problem(inBody(err))
+		return nil, h.problem(inBody(err))
 	}
-	s.opts.Events.KeyCreated(k, g.ID)
-	return &reply[wire.NewKey]{wire.NewKey{KeyInfo: KeyInfo(&k, s.opts.Now()), Key: text}}, nil
+	h.events.KeyCreated(k, g.ID)
+	return &reply[wire.NewKey]{wire.NewKey{KeyInfo: KeyInfo(&k, h.now()), Key: text}}, nil
 }
 
 // DraftOf reads the draft of a key.
@@ -88,17 +96,17 @@ func errNoKeys() error {
 	return varve.Errorf(varve.Conflict, "this server has no registry of keys")
 }
 
-func (s *Server) listKeys(ctx context.Context, _ *struct{}) (*reply[wire.KeyList], error) {
+func (h *keysHandler) listKeys(ctx context.Context, _ *struct{}) (*reply[wire.KeyList], error) {
 	body := wire.KeyList{Keys: []wire.KeyInfo{}}
-	if s.opts.Keys == nil {
+	if h.registry == nil {
 		return &reply[wire.KeyList]{body}, nil
 	}
-	list, err := s.opts.Keys.List(ctx, tenantOfKeys(grantOf(ctx)))
+	list, err := h.registry.List(ctx, tenantOfKeys(grantOf(ctx)))
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
 	for i := range list {
-		body.Keys = append(body.Keys, KeyInfo(&list[i], s.opts.Now()))
+		body.Keys = append(body.Keys, KeyInfo(&list[i], h.now()))
 	}
 	return &reply[wire.KeyList]{body}, nil
 }
@@ -108,17 +116,17 @@ type byID struct {
 	ID string `path:"id" doc:"the key's id; not the key"`
 }
 
-func (s *Server) revokeKey(ctx context.Context, in *byID) (*reply[wire.KeyInfo], error) {
-	if s.opts.Keys == nil {
-		return nil, s.problem(errNoKeys())
+func (h *keysHandler) revokeKey(ctx context.Context, in *byID) (*reply[wire.KeyInfo], error) {
+	if h.registry == nil {
+		return nil, h.problem(errNoKeys())
 	}
 	g := grantOf(ctx)
-	k, err := s.opts.Keys.Revoke(ctx, tenantOfKeys(g), in.ID)
+	k, err := h.registry.Revoke(ctx, tenantOfKeys(g), in.ID)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
-	s.opts.Events.KeyRevoked(k, g.ID)
-	return &reply[wire.KeyInfo]{KeyInfo(&k, s.opts.Now())}, nil
+	h.events.KeyRevoked(k, g.ID)
+	return &reply[wire.KeyInfo]{KeyInfo(&k, h.now())}, nil
 }
 
 // KeyInfo is a key as the API shows it.

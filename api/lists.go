@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"net/url"
 	"time"
@@ -12,21 +11,10 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// routeDevicesAndAlerts adds the routes of devices, logs, alerts and rules.
-func (s *Server) routeDevicesAndAlerts() {
-	s.routeDevices()
-	s.routeLogs()
-	s.routeRules()
-	s.routeAlerts()
-}
-
 // deviceOp describes an operation of a group of them.
 func deviceOp(tag, id, method, path, summary, description string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag}}
 }
-
-// owner returns whose devices, logs, rules and alerts a request is about.
-func (s *Server) owner(ctx context.Context) string { return grantOf(ctx).Tenant }
 
 // Paging is the parameters of a list; it is exported because huma sees only what is.
 type Paging struct {
@@ -72,6 +60,6 @@ func rawJSON(v varve.Value) json.RawMessage {
 }
 
 // momentIn reads a time of a list's query; "" is the default.
-func (s *Server) momentIn(name, text string, def time.Time) (time.Time, error) {
-	return moment(url.Values{name: {text}}, name, wire.TimeFormat{}, s.opts.Now(), def)
+func momentIn(name, text string, now, def time.Time) (time.Time, error) {
+	return moment(url.Values{name: {text}}, name, wire.TimeFormat{}, now, def)
 }

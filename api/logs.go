@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,17 +16,24 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-func (s *Server) routeLogs() {
+// logsHandler serves the logs of devices.
+type logsHandler struct {
+	*responder
+	log *devicelog.Log
+	now func() time.Time
+}
+
+func (h *logsHandler) addRoutes(o *operations) {
 	const tag, logs = "logs", "/v1/devices/{device}/logs"
 	add := deviceOp(tag, "add-log", http.MethodPost, logs, "Write an entry of a device's log",
 		"Sending it again is harmless: what has the same time and id, or content, is the same entry. "+
 			"422 with the verdict conflict if the id is stored with other content: the answer has both, and the stored one stays.")
-	add.Responses = s.responses(reflect.TypeFor[wire.LogAnswer](), "200", "422")
-	huma.Register(s.api, add, s.postLog)
-	huma.Register(s.api, deviceOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of one", ""), s.listLogs)
-	huma.Register(s.api, deviceOp(tag, "list-logs-of-operator", http.MethodGet, "/v1/operators/{operator}/logs", "The entries of an operator", ""), s.listOperatorLogs)
-	huma.Register(s.api, deviceOp(tag, "list-escalations", http.MethodGet, "/v1/supervisors/{supervisor}/escalations",
-		"The entries that were escalated to a supervisor, over all states or of one", ""), s.listEscalations)
+	add.Responses = o.responses(reflect.TypeFor[wire.LogAnswer](), "200", "422")
+	huma.Register(o.api, add, h.postLog)
+	huma.Register(o.api, deviceOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of one", ""), h.listLogs)
+	huma.Register(o.api, deviceOp(tag, "list-logs-of-operator", http.MethodGet, "/v1/operators/{operator}/logs", "The entries of an operator", ""), h.listOperatorLogs)
+	huma.Register(o.api, deviceOp(tag, "list-escalations", http.MethodGet, "/v1/supervisors/{supervisor}/escalations",
+		"The entries that were escalated to a supervisor, over all states or of one", ""), h.listEscalations)
 }
 
 // LogWindow is the parameters of a list of entries; it is exported because huma
@@ -66,16 +74,16 @@ type logReply struct {
 	Body   wire.LogAnswer
 }
 
-func (s *Server) postLog(ctx context.Context, in *logPost) (*logReply, error) {
+func (h *logsHandler) postLog(ctx context.Context, in *logPost) (*logReply, error) {
 	sent, err := logFrom(in)
 	var l devicelog.Entry
 	var v varve.Verdict
 	if err == nil {
-		sent.Tenant = s.owner(ctx)
-		l, v, err = s.opts.Logs.Add(ctx, sent)
+		sent.Tenant = tenantOf(ctx)
+		l, v, err = h.log.Add(ctx, sent)
 	}
 	if err != nil {
-		return nil, s.problem(inPlace(err, "body", "device"))
+		return nil, h.problem(inPlace(err, "body", "device"))
 	}
 	if v.Outcome != varve.Rejected {
 		return &logReply{http.StatusOK, wire.LogAnswer{Verdict: v.Outcome.String(), Log: logBody(&l)}}, nil
@@ -105,31 +113,31 @@ func logFrom(in *logPost) (l devicelog.Entry, err error) {
 	return l, err
 }
 
-func (s *Server) listLogs(ctx context.Context, in *deviceLogs) (*reply[wire.LogList], error) {
-	return s.logs(ctx, &in.LogWindow, devicelog.Query{Device: in.Device, State: in.State})
+func (h *logsHandler) listLogs(ctx context.Context, in *deviceLogs) (*reply[wire.LogList], error) {
+	return h.logPage(ctx, &in.LogWindow, devicelog.Query{Device: in.Device, State: in.State})
 }
 
-func (s *Server) listOperatorLogs(ctx context.Context, in *operatorLogs) (*reply[wire.LogList], error) {
-	return s.logs(ctx, &in.LogWindow, devicelog.Query{Operator: in.Operator})
+func (h *logsHandler) listOperatorLogs(ctx context.Context, in *operatorLogs) (*reply[wire.LogList], error) {
+	return h.logPage(ctx, &in.LogWindow, devicelog.Query{Operator: in.Operator})
 }
 
-func (s *Server) listEscalations(ctx context.Context, in *escalations) (*reply[wire.LogList], error) {
-	return s.logs(ctx, &in.LogWindow, devicelog.Query{Supervisor: in.Supervisor, State: in.State})
+func (h *logsHandler) listEscalations(ctx context.Context, in *escalations) (*reply[wire.LogList], error) {
+	return h.logPage(ctx, &in.LogWindow, devicelog.Query{Supervisor: in.Supervisor, State: in.State})
 }
 
-// logs answers all lists of entries.
-func (s *Server) logs(ctx context.Context, in *LogWindow, l devicelog.Query) (*reply[wire.LogList], error) {
-	w, err := s.window(in)
+// logPage answers all lists of entries.
+func (h *logsHandler) logPage(ctx context.Context, in *LogWindow, l devicelog.Query) (*reply[wire.LogList], error) {
+	w, err := in.window(h.now())
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
-	l.Tenant, l.Window, l.Limit, l.Cursor, l.Asked = s.owner(ctx), w, in.Limit, in.Cursor, []string{in.From, in.To, in.During}
+	l.Tenant, l.Window, l.Limit, l.Cursor, l.Asked = tenantOf(ctx), w, in.Limit, in.Cursor, []string{in.From, in.To, in.During}
 	if l.Order = varve.Descending; in.Order == "asc" {
 		l.Order = varve.Ascending
 	}
-	page, err := s.opts.Logs.List(ctx, l)
+	page, err := h.log.List(ctx, l)
 	if err != nil {
-		return nil, s.problem(inPlace(err, "query", "device", "operator", "supervisor"))
+		return nil, h.problem(inPlace(err, "query", "device", "operator", "supervisor"))
 	}
 	body := wire.LogList{Logs: make([]wire.LogBody, len(page.Items)), Next: page.Next}
 	for i := range page.Items {
@@ -139,7 +147,7 @@ func (s *Server) logs(ctx context.Context, in *LogWindow, l devicelog.Query) (*r
 }
 
 // window reads the stretch of time that is asked for.
-func (s *Server) window(in *LogWindow) (w varve.Window, err error) {
+func (in *LogWindow) window(now time.Time) (w varve.Window, err error) {
 	all := varve.AllTime()
 	if in.During != "" {
 		if in.From != "" || in.To != "" {
@@ -150,10 +158,10 @@ func (s *Server) window(in *LogWindow) (w varve.Window, err error) {
 		}
 		return w, nil
 	}
-	if w.From, err = s.momentIn("from", in.From, all.From); err != nil {
+	if w.From, err = momentIn("from", in.From, now, all.From); err != nil {
 		return w, err
 	}
-	w.To, err = s.momentIn("to", in.To, all.To)
+	w.To, err = momentIn("to", in.To, now, all.To)
 	return w, err
 }
 

@@ -16,9 +16,29 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
+// operations add routes to the server, and describe them in the OpenAPI document.
+type operations struct {
+	api huma.API
+	mux humago.Mux
+}
+
+// newOperations returns operations on mux, and adds the routes of the OpenAPI document.
+func newOperations(mux humago.Mux, version string) *operations {
+	config := huma.DefaultConfig("Varve", version)
+	config.Info.Description = "Device readings in time-bucketed tables."
+	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	config.DocsPath = "" // served from the binary, by docs.go
+	config.CreateHooks = nil
+	config.Servers = []*huma.Server{{URL: "/", Description: "this server"}}
+	config.Transformers = append(config.Transformers, clearer)
+	o := &operations{api: humago.New(mux, config), mux: mux}
+	o.api.UseMiddleware(o.onlyKnown, o.readable)
+	return o
+}
+
 // onlyKnown refuses parameters that an operation does not have, as the routes
 // written by hand do.
-func (s *Server) onlyKnown(ctx huma.Context, next func(huma.Context)) {
+func (o *operations) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
 	if u.RawQuery == "" {
 		next(ctx)
@@ -31,22 +51,22 @@ func (s *Server) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 		}
 	}
 	if err := known(u.Query(), names...); err != nil {
-		s.refuse(ctx, err)
+		o.refuse(ctx, err)
 		return
 	}
 	next(ctx)
 }
 
 // refuse answers a request with an error, in place of its operation.
-func (s *Server) refuse(ctx huma.Context, err error) {
+func (o *operations) refuse(ctx huma.Context, err error) {
 	e := classify(err)
 	// That the client does not take the answer is all that can go wrong.
-	_ = huma.WriteErr(s.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
+	_ = huma.WriteErr(o.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
 }
 
 // readable accepts the default type of curl for JSON, and refuses other types with a
 // remedy.
-func (s *Server) readable(ctx huma.Context, next func(huma.Context)) {
+func (o *operations) readable(ctx huma.Context, next func(huma.Context)) {
 	if ctx.Operation().RequestBody == nil {
 		next(ctx)
 		return
@@ -59,7 +79,7 @@ func (s *Server) readable(ctx huma.Context, next func(huma.Context)) {
 	case media == "application/x-www-form-urlencoded" && !byBrowser(r.Header):
 		r.Header.Set("Content-Type", "application/json")
 	default:
-		s.refuse(ctx, unsupported("Content-Type", "%q is not what is understood here: use application/json", said))
+		o.refuse(ctx, unsupported("Content-Type", "%q is not what is understood here: use application/json", said))
 		return
 	}
 	next(ctx)
@@ -96,37 +116,38 @@ func clearer(_ huma.Context, _ string, v any) (any, error) {
 
 // raw adds a route that reads and writes its bodies itself, and its
 // description.
-func (s *Server) raw(method, path string, handle http.HandlerFunc, op *huma.Operation) {
+func (o *operations) raw(method, path string, handle http.HandlerFunc, op *huma.Operation) {
 	op.Method, op.Path = method, path
-	s.api.OpenAPI().AddOperation(op)
-	s.HandleFunc(method+" "+path, handle)
+	o.api.OpenAPI().AddOperation(op)
+	o.mux.HandleFunc(method+" "+path, handle)
 }
 
-func (s *Server) schema(t reflect.Type) *huma.Schema {
-	return s.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
+// schema returns the schema of a type, by reference.
+func (o *operations) schema(t reflect.Type) *huma.Schema {
+	return o.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
 }
 
 // responses describes answers of a type with the given statuses, and problems
 // with all others.
-func (s *Server) responses(t reflect.Type, statuses ...string) map[string]*huma.Response {
+func (o *operations) responses(t reflect.Type, statuses ...string) map[string]*huma.Response {
 	all := map[string]*huma.Response{"default": {
 		Description: "A problem (RFC 9457)",
-		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: s.schema(reflect.TypeFor[huma.ErrorModel]())}},
+		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: o.schema(reflect.TypeFor[huma.ErrorModel]())}},
 	}}
 	for _, status := range statuses {
 		all[status] = &huma.Response{
 			Description: "OK",
-			Content:     map[string]*huma.MediaType{"application/json": {Schema: s.schema(t)}},
+			Content:     map[string]*huma.MediaType{"application/json": {Schema: o.schema(t)}},
 		}
 	}
 	return all
 }
 
 // readingsResponses describes the answers of a query in its three formats.
-func (s *Server) readingsResponses() map[string]*huma.Response {
-	all := s.responses(reflect.TypeFor[wire.ReadingsBody](), "200")
+func (o *operations) readingsResponses() map[string]*huma.Response {
+	all := o.responses(reflect.TypeFor[wire.ReadingsBody](), "200")
 	forms := all["200"].Content
-	forms["application/x-ndjson"] = &huma.MediaType{Schema: s.schema(reflect.TypeFor[wire.ReadingBody]())}
+	forms["application/x-ndjson"] = &huma.MediaType{Schema: o.schema(reflect.TypeFor[wire.ReadingBody]())}
 	forms["text/csv"] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	return all
 }
@@ -170,4 +191,15 @@ func queryParams(namesAndDocs ...string) []*huma.Param {
 		})
 	}
 	return params
+}
+
+// deviceParams returns the parameters of the path of a device in a stream.
+func deviceParams() []*huma.Param {
+	return []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
+}
+
+// fieldParams returns the parameters of all reads of readings.
+func fieldParams() []*huma.Param {
+	return queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before",
+		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")
 }

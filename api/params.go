@@ -16,9 +16,9 @@ import (
 
 var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter"}
 
-// defaults returns the values that the request sets for readings without their own.
-func (s *Server) defaults(r *http.Request) (wire.Defaults, error) {
-	d := wire.Defaults{Tenant: s.tenant(r), Stream: r.PathValue("stream")}
+// defaultsOf returns the values that the request sets for readings without their own.
+func defaultsOf(r *http.Request) (wire.Defaults, error) {
+	d := wire.Defaults{Tenant: tenantOf(r.Context()), Stream: r.PathValue("stream")}
 	if err := varve.ValidateName("stream", d.Stream); err != nil {
 		return d, varve.InvalidParam("path.stream", "%s", err)
 	}
@@ -83,8 +83,20 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 	return t, nil
 }
 
+// seriesOf returns the series that a request names.
+func seriesOf(r *http.Request, device string) (varve.Series, error) {
+	series := varve.Series{Tenant: tenantOf(r.Context()), Stream: r.PathValue("stream"), Device: device}
+	if err := varve.ValidateName("stream", series.Stream); err != nil {
+		return series, varve.InvalidParam("path.stream", "%s", err)
+	}
+	if err := varve.ValidateDevice(device); err != nil {
+		return series, varve.InvalidParam("path.device", "%s", err)
+	}
+	return series, nil
+}
+
 // windowOf reads the window that is asked for: from and to, or during.
-func (s *Server) windowOf(q url.Values) (w varve.Window, err error) {
+func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 	if text := q.Get("during"); text != "" {
 		if q.Get("from") != "" || q.Get("to") != "" {
 			return w, varve.InvalidParam("query.during", "it stands for from and to: leave it out, or leave those out")
@@ -98,7 +110,7 @@ func (s *Server) windowOf(q url.Values) (w varve.Window, err error) {
 	if err != nil {
 		return w, err
 	}
-	now, all := s.opts.Now(), varve.AllTime()
+	all := varve.AllTime()
 	if w.From, err = moment(q, "from", f, now, all.From); err != nil {
 		return w, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"strconv"
 	"syscall"
 
 	"github.com/varvedb/varve"
@@ -75,49 +74,6 @@ func unsupported(field, format string, args ...any) error {
 	return e
 }
 
-// fail answers with a problem.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.failWrite(w, r, err, nil)
-}
-
-// failWrite answers with a problem that has the counts of the readings before the
-// fault.
-func (s *Server) failWrite(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally) {
-	e := classify(err)
-	status := statusOf(e)
-	if status >= http.StatusInternalServerError {
-		s.failed(r, err)
-	}
-	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message, Tally: tally}
-	if e.Failure == varve.Damaged {
-		p.Code = wire.CodeDamaged
-	}
-	if e.Param != "" {
-		p.Errors = []wire.ProblemDetail{{Location: e.Param, Message: e.Message}}
-		p.Detail = e.Param + ": " + e.Message
-	}
-	if status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
-	}
-	if e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds()+0.999)))
-	} else if e.Failure == varve.Busy || e.Failure == varve.Unavailable {
-		w.Header().Set("Retry-After", "1")
-	}
-	// A Problem has nothing in it that cannot be marshalled.
-	body, _ := wire.MarshalJSON(p)
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	s.write(w, append(body, '\n'))
-}
-
-// failed reports a request that failed because of the server.
-func (s *Server) failed(r *http.Request, err error) {
-	if !clientGone(r, err) {
-		s.opts.Events.Failed(r, err)
-	}
-}
-
 // errNotTaken marks answers that could not be sent to their end.
 var errNotTaken = errors.New("the client did not take the answer")
 
@@ -134,7 +90,3 @@ func clientGone(r *http.Request, err error) bool {
 	}
 	return false
 }
-
-// write writes a part of an answer. It ignores errors: a client that disconnected
-// needs no answer.
-func (s *Server) write(w http.ResponseWriter, p []byte) { _, _ = w.Write(p) }

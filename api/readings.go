@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
@@ -18,25 +21,56 @@ const maxLimit = 1_000_000_000
 
 var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "consistent", "damaged", "explain", "format", "precision", "timezone"}
 
+// readingsHandler serves reads of readings.
+type readingsHandler struct {
+	*responder
+	query      *query.Engine
+	conditions *health.Conditions
+	reads      *reads
+	stall      time.Duration // for a client that takes nothing
+	now        func() time.Time
+}
+
+func (h *readingsHandler) addRoutes(o *operations) {
+	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", h.getReadings, &huma.Operation{
+		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
+		Description: "Streamed, in any number. With a limit, next leads to the following page, also after tables were rotated. " +
+			"NDJSON and CSV by Accept or format; there, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
+			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived.",
+		Parameters: append(append(deviceParams(), queryParams(
+			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
+			"to", "before this time; default: the end",
+			"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14",
+			"order", "asc or desc; default asc",
+			"limit", "at most so many readings; default: all",
+			"cursor", "next of the page before; from, to, during and order must be the same",
+			"explain", "true: return the tables that would be read and the cost, and read nothing",
+			"format", "json, ndjson or csv; default by Accept",
+			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
+			"timezone", "of from and to without a zone; default UTC")...), fieldParams()...),
+		Responses: o.readingsResponses(),
+	})
+}
+
 // getReadings serves GET /v1/streams/{stream}/devices/{device}/readings.
-func (s *Server) getReadings(w http.ResponseWriter, r *http.Request) {
+func (h *readingsHandler) getReadings(w http.ResponseWriter, r *http.Request) {
 	a := answers.Get().(*answer)
 	defer a.release()
-	a.s, a.w, a.r = s, w, r
+	a.h, a.w, a.r = h, w, r
 	if err := a.send(); err != nil {
 		if a.sent {
 			// The status is sent, so only a cut-off body can report the failure.
-			s.failed(r, err)
+			h.failed(r, err)
 			panic(http.ErrAbortHandler)
 		}
 		w.Header().Del("Trailer") // of the answer that is given up
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 	}
 }
 
 // answer writes the answer to one query, as it is read.
 type answer struct {
-	s      *Server
+	h      *readingsHandler
 	w      http.ResponseWriter
 	r      *http.Request
 	q      query.Query
@@ -67,7 +101,7 @@ const (
 func (a *answer) send() error {
 	var err error
 	a.asked = a.r.URL.Query()
-	if a.q, err = a.s.queryOf(a.r, a.asked); err != nil {
+	if a.q, err = queryOf(a.r, a.asked, a.h.now()); err != nil {
 		return err
 	}
 	if a.format, err = format(a.r, a.asked); err != nil {
@@ -87,12 +121,12 @@ func (a *answer) send() error {
 	}
 	// Damage after the start of an answer can only cut it off. So while damage is
 	// known, the answer is read once before it is sent.
-	if a.s.opts.Conditions.Holds(health.DataDamaged) && a.format != wire.CSV {
+	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV {
 		if err := a.scan(func(*varve.Reading) {}); err != nil {
 			return err
 		}
 	}
-	rows, err := a.s.opts.Query.Open(a.r.Context(), a.q)
+	rows, err := a.h.query.Open(a.r.Context(), a.q)
 	if err != nil {
 		return err
 	}
@@ -114,7 +148,7 @@ func (a *answer) send() error {
 // page adds the next page to the answer, in turn. It retains nothing, because the
 // client may read slowly.
 func (a *answer) page(rows *query.Rows) (more bool, err error) {
-	err = a.s.reads.inTurn(a.r.Context(), func() error {
+	err = a.h.reads.inTurn(a.r.Context(), func() error {
 		readings, err := rows.Next(a.r.Context())
 		if err != nil {
 			return err
@@ -131,14 +165,14 @@ func (a *answer) page(rows *query.Rows) (more bool, err error) {
 }
 
 // queryOf parses the query of a request.
-func (s *Server) queryOf(r *http.Request, asked url.Values) (q query.Query, err error) {
+func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, err error) {
 	if err := known(asked, readParams...); err != nil {
 		return q, err
 	}
-	if q.Series, err = s.series(r, r.PathValue("device")); err != nil {
+	if q.Series, err = seriesOf(r, r.PathValue("device")); err != nil {
 		return q, err
 	}
-	if q.Window, err = s.windowOf(asked); err != nil {
+	if q.Window, err = windowOf(asked, now); err != nil {
 		return q, err
 	}
 	if q.Order, err = varve.ParseOrder(asked.Get("order")); err != nil {
@@ -175,17 +209,6 @@ func inQuery(err error) error {
 	return err
 }
 
-func (s *Server) series(r *http.Request, device string) (varve.Series, error) {
-	series := varve.Series{Tenant: s.tenant(r), Stream: r.PathValue("stream"), Device: device}
-	if err := varve.ValidateName("stream", series.Stream); err != nil {
-		return series, varve.InvalidParam("path.stream", "%s", err)
-	}
-	if err := varve.ValidateDevice(device); err != nil {
-		return series, varve.InvalidParam("path.device", "%s", err)
-	}
-	return series, nil
-}
-
 // columns finds out the columns of a CSV answer: the fields asked for, else all
 // that occur, for which the answer is read once more.
 func (a *answer) columns() error {
@@ -203,13 +226,13 @@ func (a *answer) columns() error {
 
 // scan reads all that is asked for, before the answer begins.
 func (a *answer) scan(do func(*varve.Reading)) error {
-	rows, err := a.s.opts.Query.Open(a.r.Context(), a.q)
+	rows, err := a.h.query.Open(a.r.Context(), a.q)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for more := true; more; {
-		err := a.s.reads.inTurn(a.r.Context(), func() error {
+		err := a.h.reads.inTurn(a.r.Context(), func() error {
 			readings, err := rows.Next(a.r.Context())
 			for i := range readings {
 				do(&readings[i])
@@ -266,7 +289,7 @@ func (a *answer) add(readings []varve.Reading) error {
 func (a *answer) flush() error {
 	a.sent = true
 	for part := range slices.Chunk(a.out, piece) {
-		a.s.extend(a.w)
+		a.extend()
 		if _, err := a.w.Write(part); err != nil {
 			return fmt.Errorf("%w: %w", errNotTaken, err)
 		}
@@ -318,7 +341,7 @@ func (a *answer) explain() error {
 	if !seesTables(a.r) {
 		return varve.Errorf(varve.Forbidden, "this requires a key of tenant %s: tables are shared by all tenants", varve.DefaultTenant)
 	}
-	x, err := a.s.opts.Query.Explain(a.r.Context(), a.q)
+	x, err := a.h.query.Explain(a.r.Context(), a.q)
 	if err != nil {
 		return err
 	}
@@ -328,21 +351,11 @@ func (a *answer) explain() error {
 			PlannedTable: t, WriteMonth: t.Month.String(), Requests: t.Cost.Requests, Units: t.Cost.Units,
 		})
 	}
-	return a.s.writeJSON(a.w, body)
+	return writeJSON(a.w, body)
 }
 
 // extend gives the client more time to take the answer.
-func (s *Server) extend(w http.ResponseWriter) {
+func (a *answer) extend() {
 	// Not every ResponseWriter has deadlines; those in tests do not.
-	_ = http.NewResponseController(w).SetWriteDeadline(s.deadline())
-}
-
-func (s *Server) writeJSON(w http.ResponseWriter, v any) error {
-	body, err := wire.MarshalJSON(v)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	s.write(w, append(body, '\n'))
-	return nil
+	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall))
 }

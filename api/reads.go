@@ -30,10 +30,10 @@ func defaultReadsAtWork() int { return runtime.GOMAXPROCS(0) }
 const readRetry = time.Second
 
 // limit wraps the handler of a route with the limit of reads under way.
-func (r *reads) limit(s *Server, handle http.HandlerFunc) http.HandlerFunc {
+func (r *reads) limit(a *responder, handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if !r.underWay.TryAcquire(1) {
-			s.fail(w, req, &varve.Error{Failure: varve.Busy, RetryAfter: readRetry,
+			a.fail(w, req, &varve.Error{Failure: varve.Busy, RetryAfter: readRetry,
 				Message: "too many reads are under way: send it again after a second"})
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -16,15 +17,23 @@ var rollupParams = []string{"period", "from", "to", "fields", "limit", "precisio
 
 var rebuildParams = []string{"from", "to", "precision", "timezone"}
 
-func (s *Server) routeRollups() {
-	series := []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
+// rollupsHandler serves roll-ups.
+type rollupsHandler struct {
+	*responder
+	reader     *rollup.Reader // if nil, roll-ups are off
+	aggregator *rollup.Aggregator
+	now        func() time.Time
+}
+
+func (h *rollupsHandler) addRoutes(o *operations) {
+	series := deviceParams()
 	times := queryParams("from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
 		"to", "before this time; default: the end",
 		"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
 		"timezone", "of from and to without a zone; default UTC")
 	period := queryParams("period", "hourly or daily, in UTC")
 	period[0].Required = true
-	s.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/rollups", s.getRollups, &huma.Operation{
+	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/rollups", h.getRollups, &huma.Operation{
 		OperationID: "read-rollups", Summary: "Count, sum, min, max, mean, first and last of a device's numbers, by hour or day", Tags: []string{"rollups"},
 		Description: "Exact at any time: covers all distinct readings acknowledged before, including readings that expired since. " +
 			"Every period that overlaps the window is included as a whole; periods without readings are omitted. " +
@@ -32,38 +41,38 @@ func (s *Server) routeRollups() {
 		Parameters: append(append(append(series, period...), times...), queryParams(
 			"fields", "only these, separated by commas",
 			"limit", "at most so many periods, up to 10000; default 1000")...),
-		Responses: s.responses(reflect.TypeFor[wire.RollupsBody](), "200"),
+		Responses: o.responses(reflect.TypeFor[wire.RollupsBody](), "200"),
 	})
-	s.raw(http.MethodPost, "/v1/streams/{stream}/devices/{device}/rollups", s.postRollups, &huma.Operation{
+	o.raw(http.MethodPost, "/v1/streams/{stream}/devices/{device}/rollups", h.postRollups, &huma.Operation{
 		OperationID: "rebuild-rollups", Summary: "Count what was written while roll-ups were off", Tags: []string{"rollups"},
 		Description: "Recounts hours that have more stored readings than their roll-up counted. " +
 			"An hour stays unchanged, and is counted in left, if readings are gone that are needed to recount it.",
 		Parameters: append(series, times...),
-		Responses:  s.responses(reflect.TypeFor[wire.Rebuilt](), "200"),
+		Responses:  o.responses(reflect.TypeFor[wire.Rebuilt](), "200"),
 	})
 }
 
 // getRollups serves GET /v1/streams/{stream}/devices/{device}/rollups.
-func (s *Server) getRollups(w http.ResponseWriter, r *http.Request) {
-	q, err := s.rollupsOf(r, r.URL.Query())
+func (h *rollupsHandler) getRollups(w http.ResponseWriter, r *http.Request) {
+	q, err := h.rollupsOf(r, r.URL.Query())
 	if err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	page, err := s.opts.Rollups.Read(r.Context(), q)
+	page, err := h.reader.Read(r.Context(), q)
 	if err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	s.write(w, wire.AppendRollups(nil, &page))
+	writeBytes(w, wire.AppendRollups(nil, &page))
 }
 
-func (s *Server) rollupsOf(r *http.Request, asked url.Values) (q rollup.Query, err error) {
+func (h *rollupsHandler) rollupsOf(r *http.Request, asked url.Values) (q rollup.Query, err error) {
 	if err := known(asked, rollupParams...); err != nil {
 		return q, err
 	}
-	if q.Series, q.Window, err = s.counted(r, asked); err != nil {
+	if q.Series, q.Window, err = h.counted(r, asked); err != nil {
 		return q, err
 	}
 	if q.Period, err = rollup.ParsePeriod(asked.Get("period")); err != nil {
@@ -79,35 +88,35 @@ func (s *Server) rollupsOf(r *http.Request, asked url.Values) (q rollup.Query, e
 }
 
 // counted returns the series and window that a request is about.
-func (s *Server) counted(r *http.Request, asked url.Values) (series varve.Series, w varve.Window, err error) {
-	if s.opts.Rollups == nil {
+func (h *rollupsHandler) counted(r *http.Request, asked url.Values) (series varve.Series, w varve.Window, err error) {
+	if h.reader == nil {
 		return series, w, varve.Errorf(varve.Conflict, "roll-ups are switched off here: set rollups.enabled to true")
 	}
-	if series, err = s.series(r, r.PathValue("device")); err != nil {
+	if series, err = seriesOf(r, r.PathValue("device")); err != nil {
 		return series, w, err
 	}
-	w, err = s.windowOf(asked)
+	w, err = windowOf(asked, h.now())
 	return series, w, err
 }
 
 // postRollups serves POST /v1/streams/{stream}/devices/{device}/rollups.
-func (s *Server) postRollups(w http.ResponseWriter, r *http.Request) {
+func (h *rollupsHandler) postRollups(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query()
 	err := known(asked, rebuildParams...)
 	var series varve.Series
 	var window varve.Window
 	if err == nil {
-		series, window, err = s.counted(r, asked)
+		series, window, err = h.counted(r, asked)
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	marked, left, err := s.opts.Aggregator.Rebuild(r.Context(), series, window)
+	marked, left, err := h.aggregator.Rebuild(r.Context(), series, window)
 	if err == nil {
-		err = s.writeJSON(w, wire.Rebuilt{Hours: marked, Left: left})
+		err = writeJSON(w, wire.Rebuilt{Hours: marked, Left: left})
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 	}
 }

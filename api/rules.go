@@ -15,19 +15,26 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-func (s *Server) routeRules() {
+// rulesHandler serves alert rules.
+type rulesHandler struct {
+	*responder
+	monitor *alerts.Monitor
+	now     func() time.Time
+}
+
+func (h *rulesHandler) addRoutes(o *operations) {
 	const tag, all, one = "alerts", "/v1/alert-rules", "/v1/alert-rules/{rule}"
-	huma.Register(s.api, deviceOp(tag, "add-rule", http.MethodPost, all, "Make an alert rule",
-		"It is in force within ten seconds, for readings that arrive from then on. Making it again is harmless."), s.postRule)
-	huma.Register(s.api, deviceOp(tag, "list-rules", http.MethodGet, all, "The alert rules, in the order of their ids", ""), s.listRules)
-	huma.Register(s.api, deviceOp(tag, "get-rule", http.MethodGet, one, "An alert rule", ""), s.getRule)
-	huma.Register(s.api, deviceOp(tag, "delete-rule", http.MethodDelete, one, "Delete an alert rule",
-		"Its open alerts are resolved by rule_deleted: many at once, the rest within minutes."), s.deleteRule)
-	huma.Register(s.api, deviceOp(tag, "edit-rule", http.MethodPut, one, "Edit an alert rule",
+	huma.Register(o.api, deviceOp(tag, "add-rule", http.MethodPost, all, "Make an alert rule",
+		"It is in force within ten seconds, for readings that arrive from then on. Making it again is harmless."), h.postRule)
+	huma.Register(o.api, deviceOp(tag, "list-rules", http.MethodGet, all, "The alert rules, in the order of their ids", ""), h.listRules)
+	huma.Register(o.api, deviceOp(tag, "get-rule", http.MethodGet, one, "An alert rule", ""), h.getRule)
+	huma.Register(o.api, deviceOp(tag, "delete-rule", http.MethodDelete, one, "Delete an alert rule",
+		"Its open alerts are resolved by rule_deleted: many at once, the rest within minutes."), h.deleteRule)
+	huma.Register(o.api, deviceOp(tag, "edit-rule", http.MethodPut, one, "Edit an alert rule",
 		"It replaces the whole rule. Another severity keeps its alerts as they are. Any other change makes it a new rule under its id: "+
-			"open alerts are resolved by rule_changed, and readings that arrive from then on are evaluated."), s.putRule)
-	huma.Register(s.api, deviceOp(tag, "mute-rule", http.MethodPost, one+"/mute", "Mute the alerts of a rule until a time", ""), s.muteRule)
-	huma.Register(s.api, deviceOp(tag, "unmute-rule", http.MethodDelete, one+"/mute", "Unmute the alerts of a rule", ""), s.unmuteRule)
+			"open alerts are resolved by rule_changed, and readings that arrive from then on are evaluated."), h.putRule)
+	huma.Register(o.api, deviceOp(tag, "mute-rule", http.MethodPost, one+"/mute", "Mute the alerts of a rule until a time", ""), h.muteRule)
+	huma.Register(o.api, deviceOp(tag, "unmute-rule", http.MethodDelete, one+"/mute", "Unmute the alerts of a rule", ""), h.unmuteRule)
 }
 
 type rulePost struct{ Body wire.RulePost }
@@ -36,15 +43,15 @@ type rulePath struct {
 	Rule string `path:"rule" doc:"the rule's id"`
 }
 
-func (s *Server) postRule(ctx context.Context, in *rulePost) (*reply[wire.RuleAnswer], error) {
+func (h *rulesHandler) postRule(ctx context.Context, in *rulePost) (*reply[wire.RuleAnswer], error) {
 	r, err := ruleFrom(&in.Body)
 	var outcome varve.Outcome
 	if err == nil {
-		r.Tenant = s.owner(ctx)
-		r, outcome, err = s.opts.Alerts.AddRule(ctx, r)
+		r.Tenant = tenantOf(ctx)
+		r, outcome, err = h.monitor.AddRule(ctx, r)
 	}
 	if err != nil {
-		return nil, s.problem(inPlace(err, "body"))
+		return nil, h.problem(inPlace(err, "body"))
 	}
 	return &reply[wire.RuleAnswer]{wire.RuleAnswer{Verdict: outcome.String(), Rule: ruleBody(&r)}}, nil
 }
@@ -77,22 +84,22 @@ type rulePut struct {
 	Body wire.RulePost
 }
 
-func (s *Server) putRule(ctx context.Context, in *rulePut) (*reply[wire.RuleBody], error) {
+func (h *rulesHandler) putRule(ctx context.Context, in *rulePut) (*reply[wire.RuleBody], error) {
 	r, err := ruleFrom(&in.Body)
 	if err == nil && r.ID != "" && r.ID != in.Rule {
 		err = varve.InvalidParam("id", "%q is not the id in the path: leave it out", r.ID)
 	}
 	if err == nil {
-		r.Tenant, r.ID = s.owner(ctx), in.Rule
-		r, err = s.opts.Alerts.EditRule(ctx, r)
+		r.Tenant, r.ID = tenantOf(ctx), in.Rule
+		r, err = h.monitor.EditRule(ctx, r)
 	}
-	return s.ruleReply(r, err)
+	return h.ruleReply(r, err)
 }
 
 // ruleReply answers with a rule.
-func (s *Server) ruleReply(r alerts.Rule, err error) (*reply[wire.RuleBody], error) {
+func (h *rulesHandler) ruleReply(r alerts.Rule, err error) (*reply[wire.RuleBody], error) {
 	if err != nil {
-		return nil, s.problem(inPlace(err, "body", "rule"))
+		return nil, h.problem(inPlace(err, "body", "rule"))
 	}
 	return &reply[wire.RuleBody]{ruleBody(&r)}, nil
 }
@@ -102,16 +109,16 @@ type ruleMute struct {
 	Body wire.Mute
 }
 
-func (s *Server) muteRule(ctx context.Context, in *ruleMute) (*reply[wire.RuleBody], error) {
-	until, err := s.muteEnd(&in.Body)
+func (h *rulesHandler) muteRule(ctx context.Context, in *ruleMute) (*reply[wire.RuleBody], error) {
+	until, err := muteEnd(&in.Body, h.now())
 	if err != nil {
-		return nil, s.problem(inPlace(err, "body"))
+		return nil, h.problem(inPlace(err, "body"))
 	}
-	return s.ruleReply(s.opts.Alerts.MuteRule(ctx, s.owner(ctx), in.Rule, until))
+	return h.ruleReply(h.monitor.MuteRule(ctx, tenantOf(ctx), in.Rule, until))
 }
 
-func (s *Server) unmuteRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
-	return s.ruleReply(s.opts.Alerts.MuteRule(ctx, s.owner(ctx), in.Rule, time.Time{}))
+func (h *rulesHandler) unmuteRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
+	return h.ruleReply(h.monitor.MuteRule(ctx, tenantOf(ctx), in.Rule, time.Time{}))
 }
 
 // threshold reads a number, digit for digit, a string or a boolean.
@@ -139,10 +146,10 @@ func threshold(text json.RawMessage) (v varve.Value, err error) {
 	}
 }
 
-func (s *Server) listRules(ctx context.Context, _ *struct{}) (*reply[wire.RuleList], error) {
-	list, err := s.opts.Alerts.Rules(ctx, s.owner(ctx))
+func (h *rulesHandler) listRules(ctx context.Context, _ *struct{}) (*reply[wire.RuleList], error) {
+	list, err := h.monitor.Rules(ctx, tenantOf(ctx))
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
 	body := wire.RuleList{Rules: make([]wire.RuleBody, len(list))}
 	for i := range list {
@@ -151,17 +158,17 @@ func (s *Server) listRules(ctx context.Context, _ *struct{}) (*reply[wire.RuleLi
 	return &reply[wire.RuleList]{body}, nil
 }
 
-func (s *Server) getRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
-	r, err := s.opts.Alerts.Rule(ctx, s.owner(ctx), in.Rule)
+func (h *rulesHandler) getRule(ctx context.Context, in *rulePath) (*reply[wire.RuleBody], error) {
+	r, err := h.monitor.Rule(ctx, tenantOf(ctx), in.Rule)
 	if err != nil {
-		return nil, s.problem(inPlace(err, "query", "rule"))
+		return nil, h.problem(inPlace(err, "query", "rule"))
 	}
 	return &reply[wire.RuleBody]{ruleBody(&r)}, nil
 }
 
-func (s *Server) deleteRule(ctx context.Context, in *rulePath) (*reply[wire.Deleted], error) {
-	if err := s.opts.Alerts.DeleteRule(ctx, s.owner(ctx), in.Rule); err != nil {
-		return nil, s.problem(inPlace(err, "query", "rule"))
+func (h *rulesHandler) deleteRule(ctx context.Context, in *rulePath) (*reply[wire.Deleted], error) {
+	if err := h.monitor.DeleteRule(ctx, tenantOf(ctx), in.Rule); err != nil {
+		return nil, h.problem(inPlace(err, "query", "rule"))
 	}
 	return &reply[wire.Deleted]{wire.Deleted{Deleted: in.Rule}}, nil
 }

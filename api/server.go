@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/alerts"
-	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/devices"
@@ -125,62 +121,47 @@ func (e Events) withDefaults() Events {
 	return e
 }
 
-// Server is the HTTP server's handler.
+// Server is the HTTP server's handler. It checks and routes requests; the handlers
+// of resources answer them.
 type Server struct {
-	opts    Options
-	mux     *http.ServeMux
-	api     huma.API
-	metrics *metrics
-	routes  []string
-	batches *wire.Budget // of all writes under way
-	reads   *reads
-	// verifying is held while a verification is under way.
-	verifying sync.Mutex
-	// draining ends when the server stops.
-	draining context.Context
-	drain    context.CancelFunc
+	*responder
+	guard     *guard
+	mux       *http.ServeMux
+	metrics   *metrics
+	routes    []string
+	reads     *reads
+	timeLimit time.Duration // of a request
+	drain     context.CancelFunc
 }
-
-// batchMemory limits the memory of the batches of all writes, beyond a little for
-// each.
-const batchMemory = 16 << 20
 
 // New returns the handler.
-func New(o Options) *Server {
-	o.Limits = o.Limits.withDefaults()
-	o.Events = o.Events.withDefaults()
+func New(opts Options) *Server {
+	opts.Limits = opts.Limits.withDefaults()
+	opts.Events = opts.Events.withDefaults()
+	draining, drain := context.WithCancel(context.Background())
 	s := &Server{
-		opts: o, mux: http.NewServeMux(), metrics: newMetrics(o.Metrics, o.Rotator, o.Conditions),
-		batches: wire.NewBudget(batchMemory), reads: newReads(o.Limits),
+		responder: &responder{report: opts.Events.Failed},
+		guard:     &guard{keys: opts.Keys, keysRequired: opts.KeysRequired, hosts: opts.Hosts, now: opts.Now},
+		mux:       http.NewServeMux(), metrics: newMetrics(opts.Metrics, opts.Rotator, opts.Conditions),
+		reads: newReads(opts.Limits), timeLimit: opts.Limits.Request, drain: drain,
 	}
-	s.draining, s.drain = context.WithCancel(context.Background())
-	config := huma.DefaultConfig("Varve", o.Version)
-	config.Info.Description = "Device readings in time-bucketed tables."
-	config.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
-	config.DocsPath = "" // served from the binary, below
-	config.CreateHooks = nil
-	config.Servers = []*huma.Server{{URL: "/", Description: "this server"}}
-	config.Transformers = append(config.Transformers, clearer)
-	s.api = humago.New(s, config)
-	s.api.UseMiddleware(s.onlyKnown, s.readable)
-	s.routeReadings()
-	s.routeRollups()
-	s.routeVerify()
-	s.routeTables()
-	s.routeStreams()
-	s.routeKeys()
-	s.routeDevicesAndAlerts()
-	s.routeHealth()
-	s.routeDocs()
+	o := newOperations(s, opts.Version)
+	for _, r := range s.resources(draining, &opts) {
+		r.addRoutes(o)
+	}
 	s.mux.HandleFunc("/", s.notFound)
-	s.describeKeys()
+	o.describeKeys()
 	return s
 }
+
+// Drain ends verifications, which may take longer than a server that stops waits
+// for its requests.
+func (s *Server) Drain() { s.drain() }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	r, err := s.enter(r)
+	r, err := s.guard.enter(r)
 	if err != nil {
 		s.metrics.refused(err)
 		s.fail(w, r, err)
@@ -194,14 +175,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
 	s.routes = append(s.routes, pattern)
 	if accesses[pattern] == reader {
-		handle = s.reads.limit(s, handle)
+		handle = s.reads.limit(s.responder, handle)
 	}
 	handle = s.require(accesses[pattern], handle)
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
 		if pattern != verifyPattern { // it bounds itself, by its progress
-			ctx, cancel := context.WithTimeoutCause(r.Context(), s.opts.Limits.Request, errTooLong)
+			ctx, cancel := context.WithTimeoutCause(r.Context(), s.timeLimit, errTooLong)
 			defer cancel()
 			r = r.WithContext(ctx)
 		}
@@ -263,6 +244,3 @@ func (s *Server) methods(r *http.Request) (allowed []string) {
 	}
 	return allowed
 }
-
-// tenant returns whose data a request is about.
-func (s *Server) tenant(r *http.Request) string { return grantOf(r.Context()).Tenant }

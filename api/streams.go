@@ -8,34 +8,42 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/streams"
 	"github.com/varvedb/varve/timefmt"
 )
 
-func (s *Server) routeStreams() {
-	huma.Register(s.api, huma.Operation{OperationID: "list-streams", Method: http.MethodGet, Path: "/v1/streams",
-		Summary: "List the streams", Tags: []string{"streams"}}, s.listStreams)
-	huma.Register(s.api, huma.Operation{OperationID: "spread-device", Method: http.MethodPut, Path: "/v1/streams/{stream}/devices/{device}/shards",
+// streamsHandler serves streams.
+type streamsHandler struct {
+	*responder
+	registry *streams.Registry
+	rotator  *rotator.Rotator
+}
+
+func (h *streamsHandler) addRoutes(o *operations) {
+	huma.Register(o.api, huma.Operation{OperationID: "list-streams", Method: http.MethodGet, Path: "/v1/streams",
+		Summary: "List the streams", Tags: []string{"streams"}}, h.listStreams)
+	huma.Register(o.api, huma.Operation{OperationID: "spread-device", Method: http.MethodPut, Path: "/v1/streams/{stream}/devices/{device}/shards",
 		Summary: "Spread a hot device over several keys", Tags: []string{"streams"},
 		Description: "On DynamoDB, a key takes 1,000 write units a second. New readings of the device in the stream are spread over this number of keys; " +
 			"queries read all of them and merge. The number cannot be lowered. Other processes take it up within a minute. Elsewhere it changes nothing."},
-		s.spreadDevice)
+		h.spreadDevice)
 }
 
-func (s *Server) listStreams(ctx context.Context, _ *struct{}) (*reply[wire.StreamList], error) {
-	list, err := s.opts.Streams.List(ctx, grantOf(ctx).Tenant)
+func (h *streamsHandler) listStreams(ctx context.Context, _ *struct{}) (*reply[wire.StreamList], error) {
+	list, err := h.registry.List(ctx, tenantOf(ctx))
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
 	body := wire.StreamList{Streams: []wire.StreamInfo{}}
 	for i := range list {
-		body.Streams = append(body.Streams, s.streamInfo(&list[i]))
+		body.Streams = append(body.Streams, h.streamInfo(&list[i]))
 	}
 	return &reply[wire.StreamList]{body}, nil
 }
 
-func (s *Server) streamInfo(st *streams.Stream) wire.StreamInfo {
-	policy := s.opts.Rotator.Policy()
+func (h *streamsHandler) streamInfo(st *streams.Stream) wire.StreamInfo {
+	policy := h.rotator.Policy()
 	return wire.StreamInfo{
 		Name: st.Name, Class: policy.Retention.ClassOf(st.Name).Name, Classes: st.Classes,
 		RowWindow: timefmt.FormatDuration(st.Layout("").Window()), Shards: st.Shards,
@@ -51,14 +59,14 @@ type spreading struct {
 	}
 }
 
-func (s *Server) spreadDevice(ctx context.Context, in *spreading) (*reply[wire.StreamInfo], error) {
-	series := varve.Series{Tenant: grantOf(ctx).Tenant, Stream: in.Stream, Device: in.Device}
+func (h *streamsHandler) spreadDevice(ctx context.Context, in *spreading) (*reply[wire.StreamInfo], error) {
+	series := varve.Series{Tenant: tenantOf(ctx), Stream: in.Stream, Device: in.Device}
 	if v := series.Validate(); v.Outcome == varve.Rejected {
-		return nil, s.problem(varve.InvalidParam("path.device", "%s", v.Message))
+		return nil, h.problem(varve.InvalidParam("path.device", "%s", v.Message))
 	}
-	st, err := s.opts.Streams.Spread(ctx, series.Tenant, series.Stream, series.Device, in.Body.Shards)
+	st, err := h.registry.Spread(ctx, series.Tenant, series.Stream, series.Device, in.Body.Shards)
 	if err != nil {
-		return nil, s.problem(inBody(err))
+		return nil, h.problem(inBody(err))
 	}
-	return &reply[wire.StreamInfo]{s.streamInfo(&st)}, nil
+	return &reply[wire.StreamInfo]{h.streamInfo(&st)}, nil
 }

@@ -16,37 +16,42 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-func (s *Server) routeTables() {
+// tablesHandler serves the grid of tables.
+type tablesHandler struct {
+	*responder
+	rotator   *rotator.Rotator
+	lifecycle store.Lifecycle
+	now       func() time.Time
+}
+
+func (h *tablesHandler) addRoutes(o *operations) {
 	op := func(id, method, path, summary, description string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{"tables"}}
 	}
-	huma.Register(s.api, op("list-tables", http.MethodGet, "/v1/tables", "The grid of tables",
-		"Event range, arrival month, state, readings, bytes, and when each table will be dropped and why."), s.listTables)
-	huma.Register(s.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "Plan of the rotator",
-		"Changes nothing. With at, what it would do at another time, if the tables were then as they are now."), s.planTables)
-	huma.Register(s.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
-		"Carries out the plan of now and returns it. 409 if a run is under way."), s.applyTables)
-	huma.Register(s.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Restore a retired table",
-		"Removes the mark for deletion and puts the table on hold, so that the rotator neither retires nor drops it. Expired readings stay excluded from queries."), s.restoreTable)
-	huma.Register(s.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Keep a table from being dropped",
-		"For as long as it is on hold, it is neither retired nor dropped."), s.holdTable)
-	huma.Register(s.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), s.releaseTable)
+	huma.Register(o.api, op("list-tables", http.MethodGet, "/v1/tables", "The grid of tables",
+		"Event range, arrival month, state, readings, bytes, and when each table will be dropped and why."), h.listTables)
+	huma.Register(o.api, op("plan-tables", http.MethodGet, "/v1/tables/plan", "Plan of the rotator",
+		"Changes nothing. With at, what it would do at another time, if the tables were then as they are now."), h.planTables)
+	huma.Register(o.api, op("apply-tables", http.MethodPost, "/v1/tables/apply", "Run the rotator now",
+		"Carries out the plan of now and returns it. 409 if a run is under way."), h.applyTables)
+	huma.Register(o.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Restore a retired table",
+		"Removes the mark for deletion and puts the table on hold, so that the rotator neither retires nor drops it. Expired readings stay excluded from queries."), h.restoreTable)
+	huma.Register(o.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Keep a table from being dropped",
+		"For as long as it is on hold, it is neither retired nor dropped."), h.holdTable)
+	huma.Register(o.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), h.releaseTable)
 }
 
-// reply is a body of huma's.
-type reply[T any] struct{ Body T }
-
-func (s *Server) listTables(ctx context.Context, _ *struct{}) (*reply[wire.TableList], error) {
-	infos, err := s.opts.Rotator.Tables(ctx)
+func (h *tablesHandler) listTables(ctx context.Context, _ *struct{}) (*reply[wire.TableList], error) {
+	infos, err := h.rotator.Tables(ctx)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
-	policy := s.opts.Rotator.Policy()
+	policy := h.rotator.Policy()
 	body := wire.TableList{Tables: make([]wire.TableInfo, len(infos))}
 	for i := range infos {
-		body.Tables[i] = tableInfo(&policy, &infos[i], s.opts.Now())
+		body.Tables[i] = tableInfo(&policy, &infos[i], h.now())
 	}
-	if bound, ok := policy.Bound(s.opts.Now(), rotator.Outage); ok {
+	if bound, ok := policy.Bound(h.now(), rotator.Outage); ok {
 		body.Bound = &bound
 	}
 	return &reply[wire.TableList]{body}, nil
@@ -62,34 +67,27 @@ func tableInfo(p *rotator.Policy, in *store.Info, now time.Time) wire.TableInfo 
 	}
 }
 
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
 // atTime is the query of a plan.
 type atTime struct {
 	At string `query:"at" doc:"RFC 3339, a date, or relative to now as in +30d; default: now"`
 }
 
-func (s *Server) planTables(ctx context.Context, in *atTime) (*reply[wire.PlanBody], error) {
-	at, err := moment(url.Values{"at": {in.At}}, "at", wire.TimeFormat{}, s.opts.Now(), s.opts.Now())
+func (h *tablesHandler) planTables(ctx context.Context, in *atTime) (*reply[wire.PlanBody], error) {
+	at, err := moment(url.Values{"at": {in.At}}, "at", wire.TimeFormat{}, h.now(), h.now())
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
-	p, err := s.opts.Rotator.Plan(ctx, at)
+	p, err := h.rotator.Plan(ctx, at)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
 	return &reply[wire.PlanBody]{planBody(&p)}, nil
 }
 
-func (s *Server) applyTables(ctx context.Context, _ *struct{}) (*reply[wire.PlanBody], error) {
-	p, err := s.opts.Rotator.Run(ctx)
+func (h *tablesHandler) applyTables(ctx context.Context, _ *struct{}) (*reply[wire.PlanBody], error) {
+	p, err := h.rotator.Run(ctx)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
 	return &reply[wire.PlanBody]{planBody(&p)}, nil
 }
@@ -115,9 +113,9 @@ type byName struct {
 }
 
 // table parses a table's name. A name of another deployment is treated as missing.
-func (s *Server) table(name string) (grid.Table, error) {
+func (h *tablesHandler) table(name string) (grid.Table, error) {
 	t, ok := grid.Parse(name)
-	policy := s.opts.Rotator.Policy()
+	policy := h.rotator.Policy()
 	if ok {
 		_, ok = policy.Retention.ClassOfPrefix(t.Prefix)
 	}
@@ -130,23 +128,23 @@ func (s *Server) table(name string) (grid.Table, error) {
 // RestoredByHand is the hold of a table that was restored.
 const RestoredByHand = "restored by hand"
 
-func (s *Server) restoreTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
-	return s.change(ctx, in.Name, func(t grid.Table) error {
-		if err := s.mustBeRetired(ctx, t); err != nil {
+func (h *tablesHandler) restoreTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
+	return h.change(ctx, in.Name, func(t grid.Table) error {
+		if err := h.mustBeRetired(ctx, t); err != nil {
 			return err
 		}
 		// The hold first: a run of the rotator in between must not retire the
 		// table again.
-		if err := s.opts.Lifecycle.Hold(ctx, t, RestoredByHand); err != nil {
+		if err := h.lifecycle.Hold(ctx, t, RestoredByHand); err != nil {
 			return err
 		}
-		return s.opts.Lifecycle.Restore(ctx, t)
+		return h.lifecycle.Restore(ctx, t)
 	})
 }
 
 // mustBeRetired refuses tables that are not retired.
-func (s *Server) mustBeRetired(ctx context.Context, t grid.Table) error {
-	infos, err := s.opts.Rotator.Tables(ctx)
+func (h *tablesHandler) mustBeRetired(ctx context.Context, t grid.Table) error {
+	infos, err := h.rotator.Tables(ctx)
 	if err != nil {
 		return err
 	}
@@ -166,50 +164,36 @@ type holding struct {
 	}
 }
 
-func (s *Server) holdTable(ctx context.Context, in *holding) (*reply[wire.TableInfo], error) {
+func (h *tablesHandler) holdTable(ctx context.Context, in *holding) (*reply[wire.TableInfo], error) {
 	if strings.TrimSpace(in.Body.Reason) == "" {
 		const why = `reason is empty: state why the table must be kept, as in {"reason":"audit of 2026"}`
 		return nil, huma.Error422UnprocessableEntity("body."+why, &huma.ErrorDetail{Location: "body.reason", Message: why, Value: in.Body.Reason})
 	}
-	return s.change(ctx, in.Name, func(t grid.Table) error { return s.opts.Lifecycle.Hold(ctx, t, in.Body.Reason) })
+	return h.change(ctx, in.Name, func(t grid.Table) error { return h.lifecycle.Hold(ctx, t, in.Body.Reason) })
 }
 
-func (s *Server) releaseTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
-	return s.change(ctx, in.Name, func(t grid.Table) error { return s.opts.Lifecycle.Hold(ctx, t, "") })
+func (h *tablesHandler) releaseTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
+	return h.change(ctx, in.Name, func(t grid.Table) error { return h.lifecycle.Hold(ctx, t, "") })
 }
 
 // change changes a table and returns it as it is then.
-func (s *Server) change(ctx context.Context, name string, do func(grid.Table) error) (*reply[wire.TableInfo], error) {
-	t, err := s.table(name)
+func (h *tablesHandler) change(ctx context.Context, name string, do func(grid.Table) error) (*reply[wire.TableInfo], error) {
+	t, err := h.table(name)
 	if err == nil {
 		err = do(t)
 	}
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
-	infos, err := s.opts.Rotator.Tables(ctx)
+	infos, err := h.rotator.Tables(ctx)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, h.problem(err)
 	}
-	policy := s.opts.Rotator.Policy()
+	policy := h.rotator.Policy()
 	for i := range infos {
 		if infos[i].Table == t {
-			return &reply[wire.TableInfo]{tableInfo(&policy, &infos[i], s.opts.Now())}, nil
+			return &reply[wire.TableInfo]{tableInfo(&policy, &infos[i], h.now())}, nil
 		}
 	}
-	return nil, s.problem(varve.Errorf(varve.NotFound, "table %s is gone", name))
-}
-
-// problem turns an error into huma's form of one.
-func (s *Server) problem(err error) error {
-	e := classify(err)
-	status := statusOf(e)
-	var details []error
-	if e.Param != "" {
-		details = append(details, &huma.ErrorDetail{Location: e.Param, Message: e.Message})
-	}
-	if status >= http.StatusInternalServerError {
-		s.failed(nil, err)
-	}
-	return huma.NewError(status, e.Message, details...)
+	return nil, h.problem(varve.Errorf(varve.NotFound, "table %s is gone", name))
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -40,50 +41,57 @@ var (
 	errDraining = varve.Errorf(varve.Unavailable, "the server stops: start the verification again")
 )
 
-func (s *Server) routeVerify() {
-	s.raw(http.MethodPost, "/v1/verify", s.postVerify, &huma.Operation{
+// verifyHandler serves verifications, one at a time.
+type verifyHandler struct {
+	*responder
+	verify Verifier // if nil, the store keeps nothing that can be damaged
+	limits Limits
+	// draining ends when the server stops.
+	draining context.Context
+	// verifying is held while a verification is under way.
+	verifying sync.Mutex
+}
+
+func (h *verifyHandler) addRoutes(o *operations) {
+	o.raw(http.MethodPost, "/v1/verify", h.postVerify, &huma.Operation{
 		OperationID: "verify", Summary: "Read all that is stored and report damage", Tags: []string{"operation"},
 		Description: "The answer is NDJSON: a line for each damaged place as it is found, lines with read now and then, and a last line with done or error. " +
 			"It may take as long as it makes progress, and ends when the client goes or the server stops. One verification runs at a time.",
 		Parameters: queryParams("rate", "read at most so many bytes a second, on DynamoDB read units; default 16 MiB, or 1,000 units"),
-		Responses:  s.responses(reflect.TypeFor[wire.VerifyLine](), "200"),
+		Responses:  o.responses(reflect.TypeFor[wire.VerifyLine](), "200"),
 	})
 }
 
-// Drain ends verifications, which may take longer than a server that stops waits
-// for its requests.
-func (s *Server) Drain() { s.drain() }
-
 // postVerify serves POST /v1/verify.
-func (s *Server) postVerify(w http.ResponseWriter, r *http.Request) {
+func (h *verifyHandler) postVerify(w http.ResponseWriter, r *http.Request) {
 	rate, err := verifyRate(r)
-	if err == nil && s.opts.Verify == nil {
+	if err == nil && h.verify == nil {
 		err = varve.Errorf(varve.Conflict, "this store keeps nothing that can be verified")
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	if !s.verifying.TryLock() {
-		s.fail(w, r, varve.Errorf(varve.Conflict, "a verification is under way: wait for its end"))
+	if !h.verifying.TryLock() {
+		h.fail(w, r, varve.Errorf(varve.Conflict, "a verification is under way: wait for its end"))
 		return
 	}
-	defer s.verifying.Unlock()
+	defer h.verifying.Unlock()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	defer context.AfterFunc(s.draining, func() { cancel(errDraining) })()
-	stuck := time.AfterFunc(s.opts.Limits.Request, func() { cancel(errStuck) })
+	defer context.AfterFunc(h.draining, func() { cancel(errDraining) })()
+	stuck := time.AfterFunc(h.limits.Request, func() { cancel(errStuck) })
 	defer stuck.Stop()
-	lines := &verifyLines{control: http.NewResponseController(w), w: w, stall: s.opts.Limits.Stall, gone: cancel}
+	lines := &verifyLines{control: http.NewResponseController(w), w: w, stall: h.limits.Stall, gone: cancel}
 	if err := lines.begin(); err != nil {
-		s.fail(w, r, err)
+		h.fail(w, r, err)
 		return
 	}
-	err = s.opts.Verify(ctx, Verification{
+	err = h.verify(ctx, Verification{
 		Rate:  rate,
 		Found: func(d wire.Damage) { lines.send(wire.VerifyLine{Damage: &d}) },
 		Read: func(n int64) {
-			stuck.Reset(s.opts.Limits.Request)
+			stuck.Reset(h.limits.Request)
 			lines.progress(n)
 		},
 	})

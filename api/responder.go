@@ -1,0 +1,100 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+)
+
+// responder answers failed requests, and reports failures of the server.
+type responder struct {
+	report func(r *http.Request, err error)
+}
+
+// fail answers with a problem.
+func (a *responder) fail(w http.ResponseWriter, r *http.Request, err error) {
+	a.failWrite(w, r, err, nil)
+}
+
+// failWrite answers with a problem that has the counts of the readings before the
+// fault.
+func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally) {
+	e := classify(err)
+	status := statusOf(e)
+	if status >= http.StatusInternalServerError {
+		a.failed(r, err)
+	}
+	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message, Tally: tally}
+	if e.Failure == varve.Damaged {
+		p.Code = wire.CodeDamaged
+	}
+	if e.Param != "" {
+		p.Errors = []wire.ProblemDetail{{Location: e.Param, Message: e.Message}}
+		p.Detail = e.Param + ": " + e.Message
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
+	}
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds()+0.999)))
+	} else if e.Failure == varve.Busy || e.Failure == varve.Unavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	// A Problem has nothing in it that cannot be marshalled.
+	body, _ := wire.MarshalJSON(p)
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	writeBytes(w, append(body, '\n'))
+}
+
+// failed reports a request that failed because of the server.
+func (a *responder) failed(r *http.Request, err error) {
+	if !clientGone(r, err) {
+		a.report(r, err)
+	}
+}
+
+// problem turns an error into huma's form of one.
+func (a *responder) problem(err error) error {
+	e := classify(err)
+	status := statusOf(e)
+	var details []error
+	if e.Param != "" {
+		details = append(details, &huma.ErrorDetail{Location: e.Param, Message: e.Message})
+	}
+	if status >= http.StatusInternalServerError {
+		a.failed(nil, err)
+	}
+	return huma.NewError(status, e.Message, details...)
+}
+
+// reply is a body of huma's.
+type reply[T any] struct{ Body T }
+
+// orNull returns a time for JSON; the zero time is null.
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// writeJSON answers with a value as JSON.
+func writeJSON(w http.ResponseWriter, v any) error {
+	body, err := wire.MarshalJSON(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	writeBytes(w, append(body, '\n'))
+	return nil
+}
+
+// writeBytes writes a part of an answer. It ignores errors: a client that disconnected
+// needs no answer.
+func writeBytes(w http.ResponseWriter, p []byte) { _, _ = w.Write(p) }
