@@ -187,6 +187,35 @@ func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	}
 }
 
+// TestProgram_SplitsReceivers checks that no type of the program has more than 30 methods.
+func TestProgram_SplitsReceivers(t *testing.T) {
+	const most = 30
+	methods := map[string]int{}
+	for _, f := range sources(t)["cmd/varve"] {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil {
+				continue
+			}
+			of := fn.Recv.List[0].Type
+			if star, ok := of.(*ast.StarExpr); ok {
+				of = star.X
+			}
+			if name, ok := of.(*ast.Ident); ok {
+				methods[name.Name]++
+			}
+		}
+	}
+	if methods["app"] == 0 {
+		t.Error("type app of the program has no methods")
+	}
+	for name, n := range methods {
+		if n > most {
+			t.Errorf("type %s of the program has %d methods, want at most %d: split it by subject", name, n, most)
+		}
+	}
+}
+
 // TestPure: the packages that only compute never ask for the time, the
 // environment or a file.
 func TestPure(t *testing.T) {

@@ -49,7 +49,7 @@ func dynamoKind() storeKind {
 			return sampledText(done, o.sampled.seed), nil
 		},
 		repair: func(ctx context.Context, a *app, c *config.Config, f *repairFlags) error {
-			return a.repairDynamo(ctx, c, f.dynamoRepair)
+			return repairer{a}.repairDynamo(ctx, c, f.dynamoRepair)
 		},
 		verifyOpen: verifyDynamo,
 		register: func(reg *prometheus.Registry, _ *config.Config, st store.Store) {
