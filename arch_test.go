@@ -79,7 +79,7 @@ var layout = []struct {
 	{"api", ". api/wire grid alerts devicelog devices health registry apikeys query retention rollup rotator router store lease streams decimal timefmt internal/quote",
 		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
 	{"cmd/varve", ". api api/client api/wire grid cloudwatch config engine health apikeys query retention rollup rotator router store store/dynamo lease store/local store/mem streams decimal timefmt devices internal/fileerr upload",
-		"github.com/aws github.com/spf13 github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/prometheus/client_golang"},
+		"github.com/spf13 github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/prometheus/client_golang"},
 	{"tests/dynamotest", "", "github.com/aws"},
 	{"tests/bench", ". grid engine query rotator store store/dynamo store/local tests/dynamotest decimal", "github.com/aws"},
 	{"tests/varvetest", "", ""},
@@ -170,11 +170,9 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 }
 
 // TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import
-// these, and that no other store or library package imports the AWS SDK. The program and
-// the tests open the client.
+// these, and that besides them only the tests import the AWS SDK.
 func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	inside := func(dir string) bool { return dir == "store/dynamo" || strings.HasPrefix(dir, "store/dynamo/") }
-	opensClient := func(dir string) bool { return dir == "cmd/varve" || strings.HasPrefix(dir, "tests/") }
 	for _, p := range layout {
 		if inside(p.dir) {
 			continue
@@ -184,8 +182,37 @@ func TestLayout_ConfinesDynamoParts(t *testing.T) {
 				t.Errorf("the layout lets %s import %s: import store/dynamo", p.dir, own)
 			}
 		}
-		if slices.Contains(strings.Fields(p.others), "github.com/aws") && !opensClient(p.dir) {
-			t.Errorf("the layout lets %s import the AWS SDK: only store/dynamo may", p.dir)
+		if slices.Contains(strings.Fields(p.others), "github.com/aws") && !strings.HasPrefix(p.dir, "tests/") {
+			t.Errorf("the layout lets %s import the AWS SDK: only store/dynamo and the tests may", p.dir)
+		}
+	}
+}
+
+// TestProgram_SplitsReceivers checks that no type of the program has more than 30 methods.
+func TestProgram_SplitsReceivers(t *testing.T) {
+	const most = 30
+	methods := map[string]int{}
+	for _, f := range sources(t)["cmd/varve"] {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil {
+				continue
+			}
+			of := fn.Recv.List[0].Type
+			if star, ok := of.(*ast.StarExpr); ok {
+				of = star.X
+			}
+			if name, ok := of.(*ast.Ident); ok {
+				methods[name.Name]++
+			}
+		}
+	}
+	if methods["app"] == 0 {
+		t.Error("type app of the program has no methods")
+	}
+	for name, n := range methods {
+		if n > most {
+			t.Errorf("type %s of the program has %d methods, want at most %d: split it by subject", name, n, most)
 		}
 	}
 }

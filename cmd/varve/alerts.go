@@ -9,14 +9,18 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
+// alertCommands are the commands on alerts.
+type alertCommands struct{ *app }
+
 func alertsCommand(a *app) *cobra.Command {
+	c := alertCommands{a}
 	return group("alerts", "See the alerts, resolve, acknowledge and mute them",
-		a.alertsList(), a.alertGet(), a.alertResolve(), a.alertAcknowledge(), a.alertMute(), a.alertUnmute())
+		c.list(), c.get(), c.resolve(), c.acknowledge(), c.mute(), c.unmute())
 }
 
 var severities = []string{"info", "warning", "critical"}
 
-func (a *app) alertsList() *cobra.Command {
+func (a alertCommands) list() *cobra.Command {
 	var severity, state string
 	var limit int
 	cmd := &cobra.Command{
@@ -53,7 +57,7 @@ func (a *app) alertsList() *cobra.Command {
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a *app) showAlerts(list []wire.AlertBody) error {
+func (a alertCommands) showAlerts(list []wire.AlertBody) error {
 	g := listing{
 		header: []string{"since", "severity", "device", "state", "message", "value", "opened", "resolved", "stream", "rule", "id"},
 		empty:  "No alerts: varve rules add creates rules that raise alerts.",

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-func (a *app) alertGet() *cobra.Command {
+func (a alertCommands) get() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get ID", Short: "Print an alert", Args: takes(1, 1),
 		Long: "Print an alert. The id of one that late readings gave another start leads to the alert that has its readings now.",
@@ -28,7 +28,7 @@ func (a *app) alertGet() *cobra.Command {
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a *app) alertResolve() *cobra.Command {
+func (a alertCommands) resolve() *cobra.Command {
 	var choice wire.AlertChoice
 	cmd := &cobra.Command{
 		Use: "resolve [ID...]", Short: "Resolve alerts by hand", Args: takes(0, -1),
@@ -60,7 +60,7 @@ func (a *app) alertResolve() *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
-func (a *app) resolveOne(cmd *cobra.Command, c *client.Client, id string) error {
+func (a alertCommands) resolveOne(cmd *cobra.Command, c *client.Client, id string) error {
 	one, err := c.ResolveAlert(cmd.Context(), id)
 	if err != nil || a.output == "json" {
 		return errors.Join(err, a.jsonIf(err == nil, one))
@@ -71,13 +71,6 @@ func (a *app) resolveOne(cmd *cobra.Command, c *client.Client, id string) error 
 	}
 	_, err = fmt.Fprintf(a.out, "%s is resolved %s.\n", one.ID, by)
 	return err
-}
-
-func (a *app) jsonIf(is bool, value any) error {
-	if !is {
-		return nil
-	}
-	return writeJSON(a.out, value)
 }
 
 // resolvedBecause returns the reason for which an alert is resolved.
@@ -102,7 +95,7 @@ func resolvedBecause(by string) string {
 const mostIDs = 1000
 
 // resolveMany resolves a choice of alerts, or those with the ids, page by page.
-func (a *app) resolveMany(cmd *cobra.Command, c *client.Client, choice wire.AlertChoice, ids []string) error {
+func (a alertCommands) resolveMany(cmd *cobra.Command, c *client.Client, choice wire.AlertChoice, ids []string) error {
 	all := wire.ResolvedAlerts{Resolved: []wire.AlertBody{}}
 	for first := true; first || choice.Cursor != "" || len(ids) > 0; first = false {
 		n := min(len(ids), mostIDs)
@@ -127,7 +120,7 @@ func (a *app) resolveMany(cmd *cobra.Command, c *client.Client, choice wire.Aler
 	return err
 }
 
-func (a *app) alertAcknowledge() *cobra.Command {
+func (a alertCommands) acknowledge() *cobra.Command {
 	var ack wire.Acknowledgement
 	cmd := &cobra.Command{
 		Use: "ack ID", Short: "Acknowledge an alert: record who has taken notice of it", Args: takes(1, 1),

@@ -13,14 +13,18 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
+// deviceCommands are the commands on devices.
+type deviceCommands struct{ *app }
+
 func devicesCommand(a *app) *cobra.Command {
+	c := deviceCommands{a}
 	return group("devices", "List and describe devices",
-		a.devicesList(), a.deviceGet(), a.deviceSet(), a.deviceDelete())
+		c.list(), c.get(), c.set(), c.delete())
 }
 
 var deviceStatuses = []string{"active", "inactive", "maintenance"}
 
-func (a *app) devicesList() *cobra.Command {
+func (a deviceCommands) list() *cobra.Command {
 	var status string
 	var limit int
 	cmd := &cobra.Command{
@@ -72,16 +76,7 @@ func gather[T any](limit int, get func(client.List) ([]T, string, error)) (all [
 	return all, false, nil
 }
 
-// sayCut prints that the limit cut the list.
-func (a *app) sayCut(more bool) error {
-	if !more {
-		return nil
-	}
-	_, err := fmt.Fprintln(a.err, "More exist: raise --limit, or omit it for all.")
-	return err
-}
-
-func (a *app) showDevices(list []wire.DeviceBody) error {
+func (a deviceCommands) showDevices(list []wire.DeviceBody) error {
 	g := listing{
 		header: []string{"device", "status", "name", "type", "location", "firmware", "retention", "last seen", "created"},
 		empty:  "No such devices: a first reading or varve devices set registers one.",
@@ -101,7 +96,7 @@ func momentOrNever(t *time.Time) string {
 	return moment(*t)
 }
 
-func (a *app) deviceGet() *cobra.Command {
+func (a deviceCommands) get() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get DEVICE", Short: "Print what is known of a device", Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -119,7 +114,7 @@ func (a *app) deviceGet() *cobra.Command {
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a *app) showDevice(d *wire.DeviceBody) error {
+func (a deviceCommands) showDevice(d *wire.DeviceBody) error {
 	g := listing{header: []string{"device", d.Device}}
 	for _, row := range [][2]string{
 		{"status", d.Status}, {"name", d.Name}, {"type", d.Type}, {"location", d.Location}, {"firmware", d.Firmware},
@@ -137,7 +132,7 @@ func (a *app) showDevice(d *wire.DeviceBody) error {
 	return a.show(&g, d)
 }
 
-func (a *app) deviceSet() *cobra.Command {
+func (a deviceCommands) set() *cobra.Command {
 	var set wire.DevicePut
 	var attributes string
 	cmd := &cobra.Command{
@@ -189,7 +184,7 @@ func (a *app) deviceSet() *cobra.Command {
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a *app) deviceDelete() *cobra.Command {
+func (a deviceCommands) delete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete DEVICE", Short: "Forget a device; its readings, logs and alerts stay", Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,7 +30,7 @@ func doctorCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.report(append(findings, examineServer(cmd.Context(), a, &loaded.Config)...))
+			return reportFindings(a, append(findings, examineServer(cmd.Context(), a, &loaded.Config)...))
 		},
 	}
 	f.add(cmd)
@@ -39,8 +39,8 @@ func doctorCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// report shows findings. It fails if something is wrong.
-func (a *app) report(findings []dynamo.Finding) error {
+// reportFindings shows findings. It fails if something is wrong.
+func reportFindings(a *app, findings []dynamo.Finding) error {
 	g := listing{header: []string{"check", "state", "found", "what to do"}}
 	wrong := 0
 	for _, f := range findings {

@@ -3,63 +3,24 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"os"
 
-	awsconfig "github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/smithy-go/logging"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/varvedb/varve/config"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// dynamoOptions returns the options of the store. On AWS it uses the default
-// credentials and region; on an emulator, placeholders.
-func dynamoOptions(ctx context.Context, c *config.Config) (o dynamo.Options, err error) {
-	options := []func(*awsconfig.LoadOptions) error{
-		awsconfig.WithHTTPClient(dynamo.HTTPClient()),
-		awsconfig.WithLogger(logging.Nop{}), // the errors contain all failures
-		awsconfig.WithRetryer(dynamo.NewRetryer),
-	}
-	if c.Store.Region != "" {
-		options = append(options, awsconfig.WithRegion(c.Store.Region))
-	}
-	if c.Store.Endpoint != "" {
-		options = append(options, emulated(c.Store.Endpoint)...)
-	}
-	cfg, err := awsconfig.LoadDefaultConfig(ctx, options...)
+// dynamoOptions returns the options of the store. Positive attempts limit the attempts
+// of each request.
+func dynamoOptions(ctx context.Context, c *config.Config, attempts int) (o dynamo.Options, err error) {
+	client, err := dynamo.Connect(ctx, dynamo.ConnectOptions{Region: c.Store.Region, Endpoint: c.Store.Endpoint, Attempts: attempts})
 	if err != nil {
-		return o, fmt.Errorf("AWS configuration: %w", err)
-	}
-	if cfg.Region == "" {
-		return o, errors.New("no AWS region: set AWS_REGION, or store.region")
+		return o, err
 	}
 	return dynamo.Options{
-		Client: dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
-			// Emulators send no checksums, and the SDK warns of each.
-			o.DisableValidateResponseChecksum = c.Store.Endpoint != ""
-		}),
-		Now: now, ClassOf: classOf(c.Policy()),
+		Client: client, Now: now, ClassOf: classOf(c.Policy()),
 		Registry: cmp.Or(c.Store.Registry, c.Tables.Prefix+"_registry"),
 	}, nil
-}
-
-// emulated returns the client options for an emulator: the credentials of the
-// environment, or placeholders. It never asks the metadata service of EC2.
-func emulated(endpoint string) []func(*awsconfig.LoadOptions) error {
-	options := []func(*awsconfig.LoadOptions) error{
-		awsconfig.WithBaseEndpoint(endpoint), awsconfig.WithDefaultRegion("us-east-1"),
-		awsconfig.WithEC2IMDSClientEnableState(imds.ClientDisabled),
-	}
-	if os.Getenv("AWS_ACCESS_KEY_ID") == "" && os.Getenv("AWS_PROFILE") == "" {
-		options = append(options, awsconfig.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("emulator", "emulator", "")))
-	}
-	return options
 }
 
 // classOf finds the retention class of a table's prefix.

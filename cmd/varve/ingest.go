@@ -40,7 +40,7 @@ func ingestCommand(a *app) *cobra.Command {
 			"  varve ingest --stream weather --format ndjson - < readings.ndjson\n" +
 			"  varve ingest --checkpoint state.json backlog/",
 		Args: takes(1, -1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.ingest(cmd.Context(), &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return ingest(cmd.Context(), a, &f, args) },
 	}
 	f.add(a, cmd)
 	return a.remote(cmd, "text", "json")
@@ -100,7 +100,7 @@ func (f *ingestFlags) check() error {
 	return mistaken(paramError(err, ""))
 }
 
-func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) error {
+func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	a.announceStream(f, sources)
+	announceStream(a, f, sources)
 	report := &ingestReport{app: a, files: len(sources), rejectPath: f.rejects, hasCheckpoint: f.checkpoint != ""}
 	up, err := upload.New(upload.Options{
 		Client: c, Server: a.server, Params: f.values(), Parallel: f.parallel, Batch: f.batch, Compression: f.compress,
@@ -143,7 +143,7 @@ func (a *app) ingest(ctx context.Context, f *ingestFlags, args []string) error {
 
 // announceStream prints the stream of files that are named without a folder. Users
 // may not expect the name of the working folder, and writing cannot be undone.
-func (a *app) announceStream(f *ingestFlags, sources []upload.Source) {
+func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	for i := range sources {
 		if s := &sources[i]; f.stream == "" && filepath.Dir(s.Path) == "." {
 			fmt.Fprintf(a.err, "Into stream %s, by the name of this folder; --stream names another.\n", s.Stream)

@@ -36,14 +36,14 @@ type keyring interface {
 //   - the store of the configuration
 //
 // If the store does not exist, it is created only if fresh is set and returns nil.
-func (a *app) openKeyring(cmd *cobra.Command, f *configFlags, fresh func() error) (keyring, error) {
+func (a keyCommands) openKeyring(cmd *cobra.Command, f *configFlags, fresh func() error) (keyring, error) {
 	named := cmd.Flags().Changed("store") || cmd.Flags().Changed("data") ||
 		slices.ContainsFunc(f.set, func(set string) bool { return strings.HasPrefix(set, "store.") })
 	if cmd.Flags().Changed("server") || os.Getenv("VARVE_SERVER") != "" && !named {
 		c, err := a.client()
 		return served{c, a.server}, err
 	}
-	loaded, err := f.load(a)
+	loaded, err := f.load(a.app)
 	if err != nil {
 		return nil, err
 	}

@@ -17,21 +17,25 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
+// keyCommands are the commands on API keys.
+type keyCommands struct{ *app }
+
 func keysCommand(a *app) *cobra.Command {
-	cmd := group("keys", "Make, list and revoke API keys", a.keysCreate(), a.keysList(), a.keysRevoke())
+	c := keyCommands{a}
+	cmd := group("keys", "Make, list and revoke API keys", c.create(), c.list(), c.revoke())
 	cmd.Long = "Make, list and revoke API keys.\n\n" +
 		"With --server or VARVE_SERVER, or with a key, the server is asked, which requires an admin key once keys exist. Without, or with\n" +
 		"--data or --store, the store itself is opened. If a server has that open, name the server."
 	return cmd
 }
 
-func (a *app) keysCreate() *cobra.Command {
+func (a keyCommands) create() *cobra.Command {
 	var scopes []string
 	var expires string
 	var d wire.KeyDraft
 	var draft apikeys.Draft
 	first := func() error { return draft.CheckFirst() }
-	cmd := a.keysSub("create", "Make a key, and print it: this once", takes(0, 0), first, func(r keyring, cmd *cobra.Command, _ []string) error {
+	cmd := a.command("create", "Make a key, and print it: this once", takes(0, 0), first, func(r keyring, cmd *cobra.Command, _ []string) error {
 		made, err := r.create(cmd.Context(), d)
 		if err != nil {
 			return err
@@ -88,8 +92,8 @@ func readExpires(text string, now time.Time) (*time.Time, error) {
 	return nil, usageError{fmt.Errorf("--expires: %q is not a time: write RFC 3339 as in 2027-04-20T14:00:00Z, a date, a while as in 90d, or never", text)}
 }
 
-func (a *app) keysList() *cobra.Command {
-	return a.keysSub("list", "List the keys, including keys that ended in the last 90 days", takes(0, 0), nil, func(r keyring, cmd *cobra.Command, _ []string) error {
+func (a keyCommands) list() *cobra.Command {
+	return a.command("list", "List the keys, including keys that ended in the last 90 days", takes(0, 0), nil, func(r keyring, cmd *cobra.Command, _ []string) error {
 		list, err := r.list(cmd.Context())
 		if err != nil {
 			return err
@@ -144,9 +148,9 @@ func lastOne(list []wire.KeyInfo, id string) bool {
 	return is
 }
 
-func (a *app) keysRevoke() *cobra.Command {
+func (a keyCommands) revoke() *cobra.Command {
 	force := false
-	cmd := a.keysSub("revoke ID", "End a key: at once in the server that is asked, within ten seconds in others", takes(1, 1), nil,
+	cmd := a.command("revoke ID", "End a key: at once in the server that is asked, within ten seconds in others", takes(1, 1), nil,
 		func(r keyring, cmd *cobra.Command, args []string) error {
 			id := apikeys.IDOf(args[0]) // a whole key must not go into an address
 			if apikeys.Shows(id) || id == "" {
@@ -176,8 +180,8 @@ func (a *app) keysRevoke() *cobra.Command {
 	return cmd
 }
 
-// keysSub is a command on keys, wherever they are reached.
-func (a *app) keysSub(use, short string, args cobra.PositionalArgs, fresh func() error, do func(keyring, *cobra.Command, []string) error) *cobra.Command {
+// command returns a command that opens the keyring first.
+func (a keyCommands) command(use, short string, args cobra.PositionalArgs, fresh func() error, do func(keyring, *cobra.Command, []string) error) *cobra.Command {
 	var f configFlags
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: args,

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-func latestCommand(a *app) *cobra.Command {
+func (a queryCommands) latest() *cobra.Command {
 	var by string
 	cmd := &cobra.Command{
 		Use: "latest STREAM DEVICE…", Short: "Print the latest reading of each device",
@@ -69,7 +69,7 @@ func newLatestOf(l *client.Latest) latestOf {
 	return one
 }
 
-func (a *app) showLatest(list []client.Latest) error {
+func (a queryCommands) showLatest(list []client.Latest) error {
 	values := make([]latestOf, len(list))
 	for i := range list {
 		values[i] = newLatestOf(&list[i])

@@ -13,15 +13,19 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
+// logCommands are the commands on the logs of devices.
+type logCommands struct{ *app }
+
 func logsCommand(a *app) *cobra.Command {
+	c := logCommands{a}
 	return group("logs", "Keep the logs of devices' states",
-		a.logAdd(),
-		a.logsList("list DEVICE", "Print a device's log, the newest entry first", func(q *client.LogQuery, name string) { q.Device = name }),
-		a.logsList("operator OPERATOR", "Print the entries of an operator, the newest first", func(q *client.LogQuery, name string) { q.Operator = name }),
-		a.logsList("escalated SUPERVISOR", "Print what was escalated to a supervisor, the newest entry first", func(q *client.LogQuery, name string) { q.Supervisor = name }))
+		c.add(),
+		c.list("list DEVICE", "Print a device's log, the newest entry first", func(q *client.LogQuery, name string) { q.Device = name }),
+		c.list("operator OPERATOR", "Print the entries of an operator, the newest first", func(q *client.LogQuery, name string) { q.Operator = name }),
+		c.list("escalated SUPERVISOR", "Print what was escalated to a supervisor, the newest entry first", func(q *client.LogQuery, name string) { q.Supervisor = name }))
 }
 
-func (a *app) logAdd() *cobra.Command {
+func (a logCommands) add() *cobra.Command {
 	var l wire.LogPost
 	var at, attributes string
 	cmd := &cobra.Command{
@@ -62,7 +66,7 @@ func (a *app) logAdd() *cobra.Command {
 }
 
 // showAdded shows an answer. It fails if the entry is a conflict.
-func (a *app) showAdded(answer *wire.LogAnswer) error {
+func (a logCommands) showAdded(answer *wire.LogAnswer) error {
 	var err error
 	switch {
 	case a.output == "json":
@@ -79,8 +83,8 @@ func (a *app) showAdded(answer *wire.LogAnswer) error {
 // exact writes a time to the nanosecond, if it has any.
 func exact(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// logsList is list, operator and escalated.
-func (a *app) logsList(use, short string, of func(*client.LogQuery, string)) *cobra.Command {
+// list returns the command list, operator or escalated.
+func (a logCommands) list(use, short string, of func(*client.LogQuery, string)) *cobra.Command {
 	var q client.LogQuery
 	var order string
 	var limit int
@@ -120,7 +124,7 @@ func (a *app) logsList(use, short string, of func(*client.LogQuery, string)) *co
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a *app) showLogs(list []wire.LogBody) error {
+func (a logCommands) showLogs(list []wire.LogBody) error {
 	g := listing{header: []string{"time", "device", "state", "message", "operator", "escalated to"}, empty: "No such entries."}
 	if a.output == "csv" {
 		g.header = append(g.header, "id", "attributes")

@@ -12,7 +12,7 @@ import (
 
 // publish writes metrics for CloudWatch until stop is called, if they are enabled.
 // The caller counts verdicts with judged.
-func (a *app) publish(ctx context.Context, c *config.Config, e *engine.Engine, log zerolog.Logger) (judged func(readings, rejected int), stop func()) {
+func (a service) publish(ctx context.Context, c *config.Config, e *engine.Engine, log zerolog.Logger) (judged func(readings, rejected int), stop func()) {
 	if !c.Metrics.CloudWatch {
 		return nil, func() {}
 	}

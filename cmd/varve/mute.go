@@ -16,8 +16,8 @@ import (
 // changed object and the end of its mute.
 type muteChange func(ctx context.Context, c *client.Client, id string, m wire.Mute) (name string, until *time.Time, err error)
 
-func (a *app) alertMute() *cobra.Command {
-	cmd := a.muteCommand("Mute an alert until a time", func(ctx context.Context, c *client.Client, id string, m wire.Mute) (string, *time.Time, error) {
+func (a alertCommands) mute() *cobra.Command {
+	cmd := muteCommand(a.app, "Mute an alert until a time", func(ctx context.Context, c *client.Client, id string, m wire.Mute) (string, *time.Time, error) {
 		alert, err := c.MuteAlert(ctx, id, m)
 		return alert.ID, alert.MutedUntil, err
 	})
@@ -25,15 +25,15 @@ func (a *app) alertMute() *cobra.Command {
 	return cmd
 }
 
-func (a *app) alertUnmute() *cobra.Command {
-	return a.unmuteCommand("Unmute an alert", func(ctx context.Context, c *client.Client, id string, _ wire.Mute) (string, *time.Time, error) {
+func (a alertCommands) unmute() *cobra.Command {
+	return unmuteCommand(a.app, "Unmute an alert", func(ctx context.Context, c *client.Client, id string, _ wire.Mute) (string, *time.Time, error) {
 		alert, err := c.UnmuteAlert(ctx, id)
 		return alert.ID, alert.MutedUntil, err
 	})
 }
 
-func (a *app) ruleMute() *cobra.Command {
-	cmd := a.muteCommand("Mute the alerts of a rule until a time", func(ctx context.Context, c *client.Client, id string, m wire.Mute) (string, *time.Time, error) {
+func (a ruleCommands) mute() *cobra.Command {
+	cmd := muteCommand(a.app, "Mute the alerts of a rule until a time", func(ctx context.Context, c *client.Client, id string, m wire.Mute) (string, *time.Time, error) {
 		rule, err := c.MuteRule(ctx, id, m)
 		return "Rule " + rule.ID, rule.MutedUntil, err
 	})
@@ -41,15 +41,15 @@ func (a *app) ruleMute() *cobra.Command {
 	return cmd
 }
 
-func (a *app) ruleUnmute() *cobra.Command {
-	return a.unmuteCommand("Unmute the alerts of a rule", func(ctx context.Context, c *client.Client, id string, _ wire.Mute) (string, *time.Time, error) {
+func (a ruleCommands) unmute() *cobra.Command {
+	return unmuteCommand(a.app, "Unmute the alerts of a rule", func(ctx context.Context, c *client.Client, id string, _ wire.Mute) (string, *time.Time, error) {
 		rule, err := c.UnmuteRule(ctx, id)
 		return "Rule " + rule.ID, rule.MutedUntil, err
 	})
 }
 
 // muteCommand returns a command that mutes, with the flags that set the end.
-func (a *app) muteCommand(short string, change muteChange) *cobra.Command {
+func muteCommand(a *app, short string, change muteChange) *cobra.Command {
 	var until string
 	var m wire.Mute
 	cmd := &cobra.Command{
@@ -58,7 +58,7 @@ func (a *app) muteCommand(short string, change muteChange) *cobra.Command {
 			if err := readMute(until, &m); err != nil {
 				return err
 			}
-			return a.changeMute(cmd.Context(), args[0], m, change)
+			return changeMute(cmd.Context(), a, args[0], m, change)
 		},
 	}
 	cmd.Flags().StringVar(&m.For, "for", "", "for this `duration`, as in 2h")
@@ -66,18 +66,18 @@ func (a *app) muteCommand(short string, change muteChange) *cobra.Command {
 	return a.remote(cmd)
 }
 
-func (a *app) unmuteCommand(short string, change muteChange) *cobra.Command {
+func unmuteCommand(a *app, short string, change muteChange) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "unmute ID", Short: short, Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changeMute(cmd.Context(), args[0], wire.Mute{}, change)
+			return changeMute(cmd.Context(), a, args[0], wire.Mute{}, change)
 		},
 	}
 	return a.remote(cmd)
 }
 
 // changeMute calls the server and prints the new end of the mute.
-func (a *app) changeMute(ctx context.Context, id string, m wire.Mute, change muteChange) error {
+func changeMute(ctx context.Context, a *app, id string, m wire.Mute, change muteChange) error {
 	c, err := a.client()
 	if err != nil {
 		return err

@@ -66,6 +66,23 @@ func writeJSON(w io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
+// jsonIf writes value as JSON if is holds.
+func (a *app) jsonIf(is bool, value any) error {
+	if !is {
+		return nil
+	}
+	return writeJSON(a.out, value)
+}
+
+// sayCut prints that the limit cut the list.
+func (a *app) sayCut(more bool) error {
+	if !more {
+		return nil
+	}
+	_, err := fmt.Fprintln(a.err, "More exist: raise --limit, or omit it for all.")
+	return err
+}
+
 // number writes a number for people, or as it is for programs.
 func (a *app) number(n int64) string {
 	if a.output == "csv" {

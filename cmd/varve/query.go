@@ -18,7 +18,10 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-func queryCommand(a *app) *cobra.Command {
+// queryCommands are the commands that print readings and roll-ups.
+type queryCommands struct{ *app }
+
+func (a queryCommands) query() *cobra.Command {
 	var q client.Query
 	var order string
 	var explain bool
@@ -65,7 +68,7 @@ func queryCommand(a *app) *cobra.Command {
 }
 
 // readings prints readings as they come.
-func (a *app) readings(cmd *cobra.Command, c *client.Client, q client.Query) (err error) {
+func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Query) (err error) {
 	if a.output == "table" {
 		return a.readingsTable(cmd, c, q)
 	}
@@ -118,7 +121,7 @@ func (b *beginning) empty() bool {
 }
 
 // needStream fails if the stream does not exist: its name may be misspelt.
-func (a *app) needStream(cmd *cobra.Command, c *client.Client, stream string) error {
+func (a queryCommands) needStream(cmd *cobra.Command, c *client.Client, stream string) error {
 	list, err := c.Streams(cmd.Context())
 	if err != nil {
 		return err
@@ -130,7 +133,7 @@ func (a *app) needStream(cmd *cobra.Command, c *client.Client, stream string) er
 }
 
 // saySkipped names damaged rows that were left out.
-func (a *app) saySkipped(c *query.Coverage) {
+func (a queryCommands) saySkipped(c *query.Coverage) {
 	for i := range c.Damaged {
 		d := &c.Damaged[i]
 		fmt.Fprintf(a.err, "Left out as damaged: row %q at ts %s of table %s: %s\n", d.Series, d.TS, d.Table, d.Problem)
@@ -140,11 +143,11 @@ func (a *app) saySkipped(c *query.Coverage) {
 	}
 }
 
-func (a *app) sayMore(cursor string) {
+func (a queryCommands) sayMore(cursor string) {
 	fmt.Fprintf(a.err, "More exist: continue with --cursor %s\n", cursor)
 }
 
-func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query) error {
+func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	var answer client.Answer
 	n, missing := 0, slices.Clone(q.Fields)
@@ -189,7 +192,7 @@ func (a *app) readingsTable(cmd *cobra.Command, c *client.Client, q client.Query
 }
 
 // sayNone reports an empty window, or a misspelt stream.
-func (a *app) sayNone(cmd *cobra.Command, c *client.Client, q client.Query) error {
+func (a queryCommands) sayNone(cmd *cobra.Command, c *client.Client, q client.Query) error {
 	if err := a.needStream(cmd, c, q.Stream); err != nil {
 		return err
 	}
@@ -205,7 +208,7 @@ func fieldsText(fields []varve.Field) string {
 	return strings.Join(parts, " ")
 }
 
-func (a *app) explain(cmd *cobra.Command, c *client.Client, q client.Query) error {
+func (a queryCommands) explain(cmd *cobra.Command, c *client.Client, q client.Query) error {
 	x, err := c.Explain(cmd.Context(), q)
 	if err != nil {
 		return err

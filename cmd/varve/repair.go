@@ -21,6 +21,9 @@ type repairFlags struct {
 	dynamoRepair
 }
 
+// repairer carries out varve repair.
+type repairer struct{ *app }
+
 func repairCommand(a *app) *cobra.Command {
 	var f repairFlags
 	cmd := &cobra.Command{
@@ -50,7 +53,7 @@ func repairCommand(a *app) *cobra.Command {
 }
 
 // repairFolder repairs a data folder, or shows what a repair would do.
-func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) error {
+func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool) error {
 	found, harmless, lost := []wire.Damage{}, []wire.Damage{}, []local.Loss{}
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(p local.Problem) {
 		if p.Harmless {
@@ -80,7 +83,7 @@ func (a *app) repairFolder(ctx context.Context, c *config.Config, apply bool) er
 }
 
 // showRepairPlan shows what a repair would do.
-func (a *app) showRepairPlan(found, harmless []wire.Damage) error {
+func (a repairer) showRepairPlan(found, harmless []wire.Damage) error {
 	if err := a.showRepair(append(harmless, found...), "cannot be read"); err != nil {
 		return err
 	}
@@ -94,7 +97,7 @@ func (a *app) showRepairPlan(found, harmless []wire.Damage) error {
 }
 
 // checkRepaired verifies a folder after a repair, and names what the repair left.
-func (a *app) checkRepaired(ctx context.Context, c *config.Config, losses []local.Loss) error {
+func (a repairer) checkRepaired(ctx context.Context, c *config.Config, losses []local.Loss) error {
 	left := 0
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(local.Problem) { left++ }); err != nil {
 		return err
@@ -115,7 +118,7 @@ func (a *app) checkRepaired(ctx context.Context, c *config.Config, losses []loca
 
 // applyRepair opens the store in spite of damage, accepts the losses, and recounts
 // roll-ups.
-func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local.Loss, recounted []wire.Damage, err error) {
+func (a repairer) applyRepair(ctx context.Context, c *config.Config) (losses []local.Loss, recounted []wire.Damage, err error) {
 	log := a.logger(config.Log{Level: "warn"})
 	events := localEvents(log, a.fatal)
 	events.Lost = func(list []local.Loss) { losses = append(losses, list...) }
@@ -139,7 +142,7 @@ func (a *app) applyRepair(ctx context.Context, c *config.Config) (losses []local
 }
 
 // showRepair shows findings.
-func (a *app) showRepair(list []wire.Damage, losses string) error {
+func (a repairer) showRepair(list []wire.Damage, losses string) error {
 	g := listing{header: []string{"place", "problem", losses}, empty: "Nothing to repair."}
 	for _, d := range list {
 		for _, l := range append(d.Losses, "")[:max(1, len(d.Losses))] {

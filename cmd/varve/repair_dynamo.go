@@ -36,8 +36,8 @@ type repairStep struct {
 }
 
 // repairDynamo plans a repair, shows it, and carries it out if asked.
-func (a *app) repairDynamo(ctx context.Context, c *config.Config, r dynamoRepair) (err error) {
-	options, err := dynamoOptions(ctx, c)
+func (a repairer) repairDynamo(ctx context.Context, c *config.Config, r dynamoRepair) (err error) {
+	options, err := dynamoOptions(ctx, c, 0)
 	if err != nil {
 		return err
 	}

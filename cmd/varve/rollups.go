@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-func rollupsCommand(a *app) *cobra.Command {
+func (a queryCommands) rollups() *cobra.Command {
 	var q client.RollupQuery
 	cmd := &cobra.Command{
 		Use: "rollups STREAM DEVICE", Short: "Print what a device's numbers add up to, by the hour or the day",
@@ -30,7 +30,7 @@ func rollupsCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.rollups(cmd, c, q)
+			return a.showRollups(cmd, c, q)
 		},
 	}
 	f := cmd.Flags()
@@ -39,11 +39,12 @@ func rollupsCommand(a *app) *cobra.Command {
 	f.StringVar(&q.To, "to", "", "before this `time` (default: the end)")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
 	a.words(cmd, "period", "hourly", "daily")
-	cmd.AddCommand(rebuildCommand(a))
+	cmd.AddCommand(a.rebuild())
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a *app) rollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery) error {
+// showRollups prints roll-ups, or the reason that none exist.
+func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery) error {
 	list := []wire.RollupBody{}
 	for r, err := range c.Rollups(cmd.Context(), q) {
 		if err != nil {
@@ -73,7 +74,7 @@ func (a *app) rollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery
 }
 
 // noRollups returns the reason for an empty answer.
-func (a *app) noRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery) (string, error) {
+func (a queryCommands) noRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery) (string, error) {
 	if err := a.needStream(cmd, c, q.Stream); err != nil {
 		return "", err
 	}
@@ -87,7 +88,7 @@ func (a *app) noRollups(cmd *cobra.Command, c *client.Client, q client.RollupQue
 	return fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream), nil
 }
 
-func rebuildCommand(a *app) *cobra.Command {
+func (a queryCommands) rebuild() *cobra.Command {
 	var from, to string
 	cmd := &cobra.Command{
 		Use: "rebuild STREAM DEVICE", Short: "Recount readings that were written while roll-ups were off",

@@ -133,7 +133,8 @@ func rootCommand(s *std) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serveCommand(a), ingestCommand(a), queryCommand(a), latestCommand(a), rollupsCommand(a), streamsCommand(a),
+	q := queryCommands{a}
+	root.AddCommand(serveCommand(a), ingestCommand(a), q.query(), q.latest(), q.rollups(), streamsCommand(a),
 		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
 	root.AddCommand(verifyCommand(a), repairCommand(a))
 	root.SetVersionTemplate("varve {{.Version}}\n")

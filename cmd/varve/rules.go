@@ -11,12 +11,16 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
+// ruleCommands are the commands on alert rules.
+type ruleCommands struct{ *app }
+
 func rulesCommand(a *app) *cobra.Command {
-	return group("rules", "See and change what raises alerts", a.rulesList(),
-		a.ruleAdd(), a.ruleDeadman(), a.ruleEdit(), a.ruleMute(), a.ruleUnmute(), a.ruleDelete())
+	c := ruleCommands{a}
+	return group("rules", "See and change what raises alerts", c.list(),
+		c.add(), c.deadman(), c.edit(), c.mute(), c.unmute(), c.delete())
 }
 
-func (a *app) rulesList() *cobra.Command {
+func (a ruleCommands) list() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the alert rules", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,8 +53,8 @@ func condition(r *wire.RuleBody) string {
 	return fmt.Sprintf("%s %s %s", r.Field, r.Comparison, r.Threshold)
 }
 
-// scope adds the flags that both kinds of rule have.
-func (a *app) scope(cmd *cobra.Command, r *wire.RulePost) {
+// addScope adds the flags that both kinds of rule have.
+func (a ruleCommands) addScope(cmd *cobra.Command, r *wire.RulePost) {
 	f := cmd.Flags()
 	f.StringVar(&r.ID, "id", "", "the rule's id (default: one of its content)")
 	f.StringVar(&r.Stream, "stream", "", "only readings of this stream; it or --device must be given")
@@ -59,7 +63,7 @@ func (a *app) scope(cmd *cobra.Command, r *wire.RulePost) {
 	a.words(cmd, "severity", severities...)
 }
 
-func (a *app) ruleAdd() *cobra.Command {
+func (a ruleCommands) add() *cobra.Command {
 	var r wire.RulePost
 	cmd := &cobra.Command{
 		Use: "add FIELD COMPARISON THRESHOLD", Short: "Make a rule about the values of a field", Args: takes(3, 3),
@@ -71,10 +75,10 @@ func (a *app) ruleAdd() *cobra.Command {
 			if r.Threshold, err = thresholdOf(args[2]); err != nil {
 				return err
 			}
-			return a.addRule(cmd, &r)
+			return a.post(cmd, &r)
 		},
 	}
-	a.scope(cmd, &r)
+	a.addScope(cmd, &r)
 	cmd.Flags().StringVar(&r.For, "for", "", "how long the condition must hold, as in 5m (default: not at all)")
 	cmd.Flags().StringVar(&r.Gap, "gap", "", "the longest time between two readings of an alert, as in 10m, or none (default: ten times the usual interval)")
 	return a.remote(cmd, "table", "json")
@@ -91,7 +95,7 @@ func thresholdOf(text string) (json.RawMessage, error) {
 	return json.Marshal(text)
 }
 
-func (a *app) ruleDeadman() *cobra.Command {
+func (a ruleCommands) deadman() *cobra.Command {
 	var r wire.RulePost
 	cmd := &cobra.Command{
 		Use: "deadman DURATION", Short: "Make a rule about devices that send nothing for so long", Args: takes(1, 1),
@@ -100,14 +104,15 @@ func (a *app) ruleDeadman() *cobra.Command {
 		Example: "  varve rules deadman 10m --severity critical\n  varve rules deadman 1h --device gate_1",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Kind, r.For = "deadman", args[0]
-			return a.addRule(cmd, &r)
+			return a.post(cmd, &r)
 		},
 	}
-	a.scope(cmd, &r)
+	a.addScope(cmd, &r)
 	return a.remote(cmd, "table", "json")
 }
 
-func (a *app) addRule(cmd *cobra.Command, r *wire.RulePost) error {
+// post makes a rule, and prints the answer.
+func (a ruleCommands) post(cmd *cobra.Command, r *wire.RulePost) error {
 	c, err := a.client()
 	if err != nil {
 		return err
@@ -127,7 +132,7 @@ func (a *app) addRule(cmd *cobra.Command, r *wire.RulePost) error {
 	return err
 }
 
-func (a *app) ruleDelete() *cobra.Command {
+func (a ruleCommands) delete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete ID", Short: "Delete a rule, and resolve its alerts", Args: takes(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

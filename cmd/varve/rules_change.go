@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-func (a *app) ruleEdit() *cobra.Command {
+func (a ruleCommands) edit() *cobra.Command {
 	var to wire.RulePost
 	var threshold string
 	cmd := &cobra.Command{

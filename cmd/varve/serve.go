@@ -24,6 +24,9 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
+// service carries out varve serve.
+type service struct{ *app }
+
 func serveCommand(a *app) *cobra.Command {
 	var f configFlags
 	cmd := &cobra.Command{
@@ -39,7 +42,7 @@ func serveCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.serve(cmd.Context(), &loaded.Config)
+			return service{a}.serve(cmd.Context(), &loaded.Config)
 		},
 	}
 	f.add(cmd)
@@ -47,7 +50,7 @@ func serveCommand(a *app) *cobra.Command {
 }
 
 // serve runs the service until the context ends.
-func (a *app) serve(ctx context.Context, c *config.Config) error {
+func (a service) serve(ctx context.Context, c *config.Config) error {
 	log := a.logger(c.Log)
 	if extra := kindOf(c).extraThreads; os.Getenv("GOMAXPROCS") == "" && extra > 0 {
 		// A thread that waits for the disk blocks a processor until the scheduler
@@ -101,8 +104,8 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 
 // fatal ends the process at once, because the store can neither continue nor close.
 // Acknowledged readings are durable.
-func (a *app) fatal(msg string) {
-	fmt.Fprintf(a.err, "varve: the store failed: %s\n", msg)
+func (s *std) fatal(msg string) {
+	fmt.Fprintf(s.err, "varve: the store failed: %s\n", msg)
 	os.Exit(exitFailure) //nolint:forbidigo // nothing can be unwound
 }
 
@@ -132,19 +135,20 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-func (a *app) logger(c config.Log) zerolog.Logger {
+// logger returns a logger on standard error.
+func (s *std) logger(c config.Log) zerolog.Logger {
 	level, err := zerolog.ParseLevel(c.Level)
 	if err != nil {
 		level = zerolog.InfoLevel // the configuration has been checked
 	}
 	if c.Format == "json" {
-		return zerolog.New(a.console).Level(level).With().Timestamp().Logger()
+		return zerolog.New(s.console).Level(level).With().Timestamp().Logger()
 	}
-	w := zerolog.ConsoleWriter{Out: a.console, TimeFormat: time.TimeOnly, NoColor: !a.terminal || os.Getenv("NO_COLOR") != ""}
+	w := zerolog.ConsoleWriter{Out: s.console, TimeFormat: time.TimeOnly, NoColor: !s.terminal || os.Getenv("NO_COLOR") != ""}
 	return zerolog.New(w).Level(level).With().Timestamp().Logger()
 }
 
-func (a *app) openEngine(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions) (*engine.Engine, error) {
+func (a service) openEngine(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions) (*engine.Engine, error) {
 	kind := kindOf(c)
 	st, err := kind.open(ctx, storeOptions{c, log, conditions, a.fatal})
 	if err != nil {
@@ -197,7 +201,7 @@ func newServer(c *config.Config, log zerolog.Logger, handler http.Handler) *http
 }
 
 // greet prints the addresses and next commands, ready to paste.
-func (a *app) greet(c *config.Config, at net.Addr, keysOn bool) {
+func (a service) greet(c *config.Config, at net.Addr, keysOn bool) {
 	url := c.Server.URL(at.String())
 	self, server, keys := selfCommand(), "", "none yet: only this machine can reach it"
 	if url != client.DefaultServer {

@@ -33,7 +33,7 @@ func (s *switched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // openUntil opens the engine. While DynamoDB is unavailable, it retries; any other
 // failure is an error.
-func (a *app) openUntil(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions) (*engine.Engine, error) {
+func (a service) openUntil(ctx context.Context, c *config.Config, log zerolog.Logger, conditions *health.Conditions) (*engine.Engine, error) {
 	failures := newFailures(log, now)
 	for pause := firstReopen; ; pause = min(2*pause, lastReopen) {
 		e, err := a.openEngine(ctx, c, log, conditions)

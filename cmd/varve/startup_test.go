@@ -15,9 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
@@ -150,13 +147,7 @@ func TestServe_WaitsForDynamoDB(t *testing.T) {
 // service with the reason: that does not mend itself.
 func TestServe_RefusesForeignRegistry(t *testing.T) {
 	endpoint := dynamotest.Dynoxide.Start(t)
-	if _, err := dynamotest.Client(endpoint).CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: aws.String("users"), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	dynamotest.CreateTable(t, endpoint, "users")
 	_, log, ended := serving(t, "--store", "dynamodb", "--set", "store.endpoint="+endpoint, "--set", "store.registry=users")
 	select {
 	case code := <-ended:

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve/api"
@@ -51,7 +49,7 @@ func dynamoKind() storeKind {
 			return sampledText(done, o.sampled.seed), nil
 		},
 		repair: func(ctx context.Context, a *app, c *config.Config, f *repairFlags) error {
-			return a.repairDynamo(ctx, c, f.dynamoRepair)
+			return repairer{a}.repairDynamo(ctx, c, f.dynamoRepair)
 		},
 		verifyOpen: verifyDynamo,
 		register: func(reg *prometheus.Registry, _ *config.Config, st store.Store) {
@@ -63,7 +61,7 @@ func dynamoKind() storeKind {
 }
 
 func openDynamo(ctx context.Context, o storeOptions) (store.Store, error) {
-	options, err := dynamoOptions(ctx, o.config)
+	options, err := dynamoOptions(ctx, o.config, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +73,10 @@ func openDynamo(ctx context.Context, o storeOptions) (store.Store, error) {
 func examineDynamo(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error) {
 	short, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	options, err := dynamoOptions(ctx, c)
+	options, err := dynamoOptions(ctx, c, doctorAttempts)
 	if err != nil {
 		return nil, err
 	}
-	options.Client = dynamodb.New(options.Client.Options(), func(o *dynamodb.Options) {
-		o.Retryer = retry.AddWithMaxAttempts(o.Retryer, doctorAttempts)
-	})
 	policy := c.Policy()
 	x := dynamo.Examination{Options: options, Expired: expiredBy(policy)}
 	for _, class := range policy.Classes {
@@ -107,7 +102,7 @@ func expiredBy(p *retention.Policy) func(grid.Table) bool {
 // verifyTables reads the rows of all tables, and compares a sample of roll-ups with
 // their readings.
 func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done rollup.Outcomes, err error) {
-	options, err := dynamoOptions(ctx, c)
+	options, err := dynamoOptions(ctx, c, 0)
 	if err != nil {
 		return nil, err
 	}

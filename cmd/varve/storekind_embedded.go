@@ -39,7 +39,7 @@ func embeddedKind() storeKind {
 			return "", local.CheckFolder(ctx, c.Store.Dir, o.rate, func(p local.Problem) { o.found(damageOfProblem(&p)) })
 		},
 		repair: func(ctx context.Context, a *app, c *config.Config, f *repairFlags) error {
-			return a.repairFolder(ctx, c, f.apply)
+			return repairer{a}.repairFolder(ctx, c, f.apply)
 		},
 		verifyOpen: verifyEmbedded,
 		register:   registerEmbedded,

@@ -9,18 +9,22 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
+// tableCommands are the commands on tables.
+type tableCommands struct{ *app }
+
 func tablesCommand(a *app) *cobra.Command {
+	c := tableCommands{a}
 	return group("tables", "List and manage the tables",
-		a.tablesList(),
-		a.tablesPlan("plan", "Print what the rotator would do now, with reasons", false),
-		a.tablesPlan("apply", "Run the rotator now, and print what it did", true),
-		a.tableChange("restore NAME", "Take back that a table was retired, and put it on hold",
+		c.list(),
+		c.plan("plan", "Print what the rotator would do now, with reasons", false),
+		c.plan("apply", "Run the rotator now, and print what it did", true),
+		c.change("restore NAME", "Take back that a table was retired, and put it on hold",
 			"restored, and on hold so that the rotator leaves it alone: lift that with varve tables release", 1),
-		a.tableChange("hold NAME REASON", "Keep a table from being retired and dropped", "on hold", 2),
-		a.tableChange("release NAME", "Lift a table's hold", "no longer on hold", 1))
+		c.change("hold NAME REASON", "Keep a table from being retired and dropped", "on hold", 2),
+		c.change("release NAME", "Lift a table's hold", "no longer on hold", 1))
 }
 
-func (a *app) tablesList() *cobra.Command {
+func (a tableCommands) list() *cobra.Command {
 	var empty bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the tables: what they hold, and when each will be dropped and why", Args: cobra.NoArgs,
@@ -40,7 +44,7 @@ func (a *app) tablesList() *cobra.Command {
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a *app) showTables(list *wire.TableList, empty bool) error {
+func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 	g := listing{
 		header: []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
 		empty:  fmt.Sprintf("%d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
@@ -68,8 +72,8 @@ func (a *app) showTables(list *wire.TableList, empty bool) error {
 	return err
 }
 
-// tablesPlan is plan and apply: both show a plan.
-func (a *app) tablesPlan(use, short string, apply bool) *cobra.Command {
+// plan returns the command plan or apply: both show a plan.
+func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
 	var at string
 	var all bool
 	cmd := &cobra.Command{
@@ -98,7 +102,7 @@ func (a *app) tablesPlan(use, short string, apply bool) *cobra.Command {
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a *app) showPlan(p *wire.PlanBody, applied, all bool) error {
+func (a tableCommands) showPlan(p *wire.PlanBody, applied, all bool) error {
 	none := "Nothing to do."
 	if applied {
 		none = "Nothing to do."
@@ -131,8 +135,8 @@ func (a *app) showPlan(p *wire.PlanBody, applied, all bool) error {
 	return err
 }
 
-// tableChange is restore, hold and release.
-func (a *app) tableChange(use, short, done string, args int) *cobra.Command {
+// change returns the command restore, hold or release.
+func (a tableCommands) change(use, short, done string, args int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: takes(args, args),
 		RunE: func(cmd *cobra.Command, args []string) error {

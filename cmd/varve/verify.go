@@ -16,6 +16,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
+// verifier carries out varve verify.
+type verifier struct{ *app }
+
 func verifyCommand(a *app) *cobra.Command {
 	var f configFlags
 	var rate int64
@@ -30,13 +33,13 @@ func verifyCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if server != "" {
 				a.server = server
-				return a.verifyServer(cmd.Context(), rate)
+				return verifier{a}.verifyServer(cmd.Context(), rate)
 			}
 			loaded, err := f.load(a)
 			if err != nil {
 				return err
 			}
-			return a.verifyStore(cmd.Context(), &loaded.Config, rate, sampled)
+			return verifier{a}.verifyStore(cmd.Context(), &loaded.Config, rate, sampled)
 		},
 	}
 	f.add(cmd)
@@ -49,7 +52,7 @@ func verifyCommand(a *app) *cobra.Command {
 }
 
 // verifyStore verifies the store of a configuration.
-func (a *app) verifyStore(ctx context.Context, c *config.Config, rate int64, sampled sampleFlags) error {
+func (a verifier) verifyStore(ctx context.Context, c *config.Config, rate int64, sampled sampleFlags) error {
 	kind := kindOf(c)
 	if kind.verify == nil {
 		return usageError{fmt.Errorf("store.kind: %s has nothing on disk to verify: use another kind", kind.name)}
@@ -83,7 +86,7 @@ func verifierOf(e *engine.Engine, c *config.Config, kind storeKind) api.Verifier
 }
 
 // verifyServer lets a server verify its store.
-func (a *app) verifyServer(ctx context.Context, rate int64) error {
+func (a verifier) verifyServer(ctx context.Context, rate int64) error {
 	c, err := a.client()
 	if err != nil {
 		return err
@@ -110,7 +113,7 @@ func damageOfProblem(p *local.Problem) wire.Damage {
 }
 
 // showDamage shows findings. It fails if any exist.
-func (a *app) showDamage(findings []wire.Damage) error {
+func (a verifier) showDamage(findings []wire.Damage) error {
 	g := listing{header: []string{"place", "problem", "cannot be read"}, empty: "No damage was found."}
 	for _, d := range findings {
 		g.add(d.Place, d.Problem, strings.Join(d.Losses, "; "))

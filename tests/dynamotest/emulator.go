@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // Emulator is one of the emulators of DynamoDB.
@@ -179,4 +180,16 @@ func Client(url string) *dynamodb.Client {
 		Region:       "eu-central-1",
 		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
 	})
+}
+
+// CreateTable creates a table that no store made, with the string id as its key.
+func CreateTable(t testing.TB, url, name string) {
+	t.Helper()
+	if _, err := Client(url).CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
