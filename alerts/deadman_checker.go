@@ -27,7 +27,7 @@ type deadmanChecker struct {
 	rules *ruleStore
 
 	checking sync.Mutex
-	leases   lease.Manager // has the time since which another process has not renewed
+	leases   lease.Manager // remembers when another process last renewed its lease
 	held     *lease.Lease  // between checks; nil if it was released
 	token    int64         // of the last check
 	state    deadmanState
@@ -66,8 +66,8 @@ func (c *deadmanChecker) checkAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// begin starts a check under a lease. If another process may have checked since the last
-// one, it may have changed alerts, and every device is evaluated once.
+// begin starts a check under a lease. If another process held the lease since the last
+// check, it may have changed alerts. Then this check evaluates every device.
 func (c *deadmanChecker) begin(l *lease.Lease) {
 	others := l.Token() != c.token+1
 	c.held, c.token = l, l.Token()

@@ -9,21 +9,23 @@ const maxSeenDelay = time.Minute
 // deviceState is the state of a device after the last sweep of a deadman rule.
 type deviceState struct {
 	seen    lastSeen
-	open    bool // an alert is open about the silence since then
-	recheck bool // the sweep made a change, or another process may have
-	// tablesRead reports whether the last arrival was read from the tables, or need not
-	// be. lastArrival is the result; zero if the tables had none.
+	open    bool // an alert is open about the silence that began at seen
+	recheck bool // the sweep changed an episode, or another process may have changed one
+	// tablesRead reports whether the last arrival was read from the tables, or whether
+	// last-seen records make the read unnecessary. lastArrival is the result of the read;
+	// zero if the tables had no reading.
 	tablesRead  bool
 	lastArrival time.Time
 }
 
-// upToDate reports whether the state of a device still holds, given that it was last seen
-// at a time.
+// upToDate reports whether the state of a device still holds, given the time at which it
+// was last seen.
 //
-// An open alert stays open until the device is seen. Without one, another process may have
-// opened one since, which sets recheck. A process that lost its lease during a sweep may
-// open one even later. It does so only for a silence as long as the rule requires, so not
-// between two times that are closer together.
+// An open alert stays open until the device is seen again. Without an open alert, another
+// process may have opened one since, which sets recheck. The exception is a process that
+// lost its lease during a sweep: it may open an alert afterwards. It does so only for a
+// silence of at least Rule.For. So no alert belongs between two last-seen times that are
+// closer together.
 func (d *deviceState) upToDate(r *Rule, seen lastSeen, now time.Time) bool {
 	gap := seen.at.Sub(d.seen.at)
 	switch {

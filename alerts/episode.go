@@ -51,7 +51,7 @@ func (e *episode) isOpened() bool { return e.opened != varve.Position{} }
 // isRecorded reports whether the episode has a record.
 func (e *episode) isRecorded() bool { return !e.version.IsZero() }
 
-// equal reports whether two episodes with one start are equal.
+// equal reports whether two episodes with the same start open and end alike.
 func (e *episode) equal(q *episode) bool {
 	if e.opened != q.opened || e.byGap != q.byGap || (e.end == nil) != (q.end == nil) {
 		return false
@@ -59,9 +59,11 @@ func (e *episode) equal(q *episode) bool {
 	return e.end == nil || *e.end == *q.end
 }
 
-// inherit takes over the remarks on a recorded episode and on its alert, if it has one.
-// A piece that is cut off and opened after the alert was resolved by hand stays open. The
-// person did not know of it, and in time order it would be an alert of its own.
+// inherit takes over the remarks of a recorded episode, and of its alert if that is stored.
+//
+// A resolution by hand does not pass to an episode that no longer contains the recorded
+// start and that opened later. The person did not know of that episode. Had the readings
+// arrived in order, it would have had its own alert.
 func (e *episode) inherit(k *episode, old *Alert) {
 	from := k.remarks
 	if old != nil {

@@ -43,8 +43,9 @@ func (w *written) add(p varve.Position, mayHold, mayFail bool) {
 	w.holds, w.fails = w.holds && !mayFail, w.fails && !mayHold
 }
 
-// add adds a reading whose identity is stored. If it has an id of its own and is not new,
-// the stored values may differ, and decide: the condition may hold or fail.
+// add adds a reading whose identity is stored. If it has its own id and is not new, the
+// stored values may differ from its values. The stored values count, so the condition may
+// hold or fail.
 func (e *evaluation) add(r *varve.Reading, o varve.Outcome) {
 	one, counts := e.kind.sample(e.rule, r)
 	mayHold, mayFail := counts && one.holds, counts && !one.holds
@@ -89,7 +90,7 @@ func (e *evaluation) apply(ctx context.Context) error {
 }
 
 // widen prepares another try after a change. Another process may have stored a reading
-// since this one read them, and compared it with the records of before the change.
+// since this one read them, and compared it with the records from before the change.
 func (e *evaluation) widen(wanted []episode) {
 	e.known.earlier = e.known.earlier.with(e.known.recorded.episodes...)
 	for i := range wanted {
@@ -116,8 +117,8 @@ func (e *evaluation) evaluate(ctx context.Context) (findings, error) {
 	}
 }
 
-// load reads the recorded episode that begins at lo or before, and the ones that begin
-// from there to hi.
+// load reads the last recorded episode that begins at lo or before, and all that begin
+// after lo, up to hi.
 func (e *evaluation) load(ctx context.Context) error {
 	w := &e.written
 	episodes, err := e.records.load(ctx, &e.subject, keyRange{to: keyAfter(w.lo), order: varve.Descending, limit: 1})
@@ -146,8 +147,8 @@ func (e *evaluation) loadAround(ctx context.Context) error {
 	}
 }
 
-// loadBefore reads the recorded episode before one that begins at lo. It may have to end
-// where the other one begins, if an evaluation was interrupted before that was recorded.
+// loadBefore reads the recorded episode before one that begins at lo. An interrupted
+// evaluation may have recorded the later episode, but not the end of the earlier one.
 func (e *evaluation) loadBefore(ctx context.Context) error {
 	for len(e.known.recorded.episodes) > 0 {
 		first := &e.known.recorded.episodes[0]
@@ -166,7 +167,7 @@ func (e *evaluation) loadBefore(ctx context.Context) error {
 }
 
 // loadInside reads the recorded episodes after hi that begin in a wanted episode. It
-// reports whether one of them reaches beyond the end of that.
+// reports whether one of them reaches beyond the end of the last wanted episode.
 func (e *evaluation) loadInside(ctx context.Context, wanted []episode) (beyond bool, err error) {
 	if len(wanted) == 0 {
 		return false, nil

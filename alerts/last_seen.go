@@ -6,7 +6,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// lastSeen is the time at which a device was last seen, which may be too early by late.
+// lastSeen is the time at which a device was last seen. The true time may be up to late
+// after at.
 type lastSeen struct {
 	at   time.Time // zero if the device was never seen
 	late time.Duration
@@ -17,5 +18,6 @@ func (s lastSeen) position() varve.Position {
 	return varve.Position{Time: s.at.UnixNano(), ID: firstID}
 }
 
-// silentFor reports whether a device has been silent for a time.
+// silentFor reports whether a device has been silent for d, even if it was seen as late as
+// possible.
 func (s lastSeen) silentFor(d time.Duration, now time.Time) bool { return now.Sub(s.at) >= d+s.late }

@@ -19,13 +19,13 @@ type Acknowledgement struct {
 // remarks are the changes that people made to an alert. They survive changes by
 // readings, and pass to the alerts that take its place.
 type remarks struct {
-	resolved     time.Time // by hand; zero if not
+	resolved     time.Time // when a person resolved the alert; zero if no person did
 	acknowledged Acknowledgement
 	mutedUntil   time.Time
 }
 
-// put adds the remarks to the attributes of an item. The attribute with the time of
-// resolution differs between items; "" leaves it out.
+// put adds the remarks to the attributes of an item. The time of resolution has the
+// attribute named resolved; if that is empty, put leaves the time out.
 func (s *remarks) put(attrs map[string]varve.Value, resolved string) {
 	if resolved != "" {
 		registry.PutTime(attrs, resolved, s.resolved)
@@ -46,7 +46,8 @@ func remarksOf(a *registry.Reader, resolved string) (s remarks) {
 	return s
 }
 
-// merge takes over the remarks of another alert where this one has none.
+// merge takes over the remarks of another alert that this one lacks. Of two mutes, the
+// later end counts.
 func (s *remarks) merge(other remarks) {
 	if s.resolved.IsZero() {
 		s.resolved = other.resolved

@@ -19,13 +19,14 @@ const (
 	// gapIntervals is the number of median intervals in a measured gap.
 	gapIntervals = 10
 
-	// sampledTime is the age of the oldest readings by which a gap is measured.
+	// sampledTime is the maximum age of the readings by which a gap is measured.
 	sampledTime = 31 * 24 * time.Hour
-	// sampledDevices bounds the devices whose readings are read.
+	// sampledDevices is the maximum number of devices whose readings are read.
 	sampledDevices = 20
-	// sampledSeries is the number of full series after which measuring stops.
+	// sampledSeries is the number of series after which measuring stops, if each of them
+	// has sampledReadings readings.
 	sampledSeries = 5
-	// sampledReadings bounds the readings of a series.
+	// sampledReadings is the maximum number of readings of a series.
 	sampledReadings = 21
 )
 

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// maxRejects is how many rejections an answer lists.
+	// maxRejects is the maximum number of rejections in an answer.
 	maxRejects = 10_000
-	// maxRejectBytes is from how many bytes of rejections on an answer leaves
-	// off the stored values of conflicts.
+	// maxRejectBytes is the size of rejections above which an answer omits the stored values
+	// of conflicts.
 	maxRejectBytes = 2 << 20
 )
 
 // maxInvalid is the number of invalid readings in a body, beyond the number of valid
-// ones. A body with more is not readings, and the rest is not parsed.
+// ones. A body with more does not contain readings, and its rest is not parsed.
 const maxInvalid = 100_000
 
-// ingest takes one body of readings in.
+// ingest is the state of one request that writes readings.
 type ingest struct {
 	h       *ingestHandler
 	batch   wire.Batch
@@ -39,9 +39,9 @@ type ingest struct {
 	rejects []byte // JSON, without the brackets
 	listed  int
 	invalid int64         // rejected for good
-	first   varve.Verdict // the first of those
-	begun   bool          // some of the body was charged
-	soon    bool          // all rejections so far are for now only
+	first   varve.Verdict // the first verdict of those
+	begun   bool          // a part of the body was charged
+	soon    bool          // a retry may succeed for all rejections so far
 	out     []byte
 	index   int64 // of the batch's first reading in the body
 }
@@ -155,8 +155,8 @@ func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) 
 	}
 }
 
-// smallBody is up to how many bytes a body counts as small: a small request
-// does not wait for large ones.
+// smallBody is the maximum size of a small body. A small request does not wait for large
+// ones.
 const smallBody = 32 << 10
 
 // next reads the next batch of the body and routes it. done: it was the last.
@@ -186,8 +186,7 @@ func (in *ingest) next(ctx context.Context, req *router.Request, turn *router.Tu
 	return false, bodyErr
 }
 
-// charge takes the batch off the key's rate. Of a body that was begun, all is
-// taken.
+// charge charges the batch to the key's rate. It fails only for the first batch of a body.
 func (in *ingest) charge(grant *apikeys.Grant) error {
 	if in.begun {
 		grant.Readings(in.h.now(), in.batch.Len())

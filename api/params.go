@@ -52,8 +52,8 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 	return f, nil
 }
 
-// moment reads a time in a query: as in readings, or now, or relative to now
-// as in -24h.
+// moment reads a time in a query: a time in a form of readings, the word now, or a distance
+// from now, as in -24h.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
 	text := q.Get(name)
 	if strings.HasPrefix(text, " ") {
@@ -74,7 +74,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 		}
 		return now.Add(d), nil
 	}
-	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // the + of a zone, too
+	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // likewise the + of a zone
 	if v.Outcome == varve.Rejected {
 		if t, v = f.Parse(text); v.Outcome == varve.Rejected {
 			return def, varve.InvalidParam("query."+name, "%s", v.Message)
@@ -95,7 +95,7 @@ func seriesOf(r *http.Request, device string) (varve.Series, error) {
 	return series, nil
 }
 
-// windowOf reads the window that is asked for: from and to, or during.
+// windowOf reads the window of a query: from and to, or during.
 func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 	if text := q.Get("during"); text != "" {
 		if q.Get("from") != "" || q.Get("to") != "" {
@@ -123,8 +123,8 @@ func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 	return w, nil
 }
 
-// boundsOf returns the start of a query as a cursor stores it.
-func boundsOf(q url.Values) string { return q.Get("from") + q.Get("during") }
+// startText returns the start of a query as the client sent it. Cursors store it.
+func startText(q url.Values) string { return q.Get("from") + q.Get("during") }
 
 func boolean(q url.Values, name string) (bool, error) {
 	switch text := q.Get(name); text {
@@ -173,8 +173,7 @@ func list(q url.Values, name string) []string {
 	return all
 }
 
-// format returns the form in which an answer is wanted: by the parameter, else
-// by Accept, else JSON.
+// format returns the format of an answer: by the parameter, else by Accept, else JSON.
 func format(r *http.Request, q url.Values) (wire.Format, error) {
 	switch text := q.Get("format"); text {
 	case "":

@@ -191,7 +191,7 @@ func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, e
 	}
 	q.Fields = list(asked, "fields")
 	if text := asked.Get("cursor"); text != "" {
-		c, err := query.ParseCursor(text, q.Series, q.Order, boundsOf(asked), asked.Get("to"))
+		c, err := query.ParseCursor(text, q.Series, q.Order, startText(asked), asked.Get("to"))
 		if err != nil {
 			return q, inQuery(err)
 		}
@@ -303,7 +303,7 @@ func (a *answer) end(rows *query.Rows) error {
 	next := ""
 	if at, more := rows.More(); more {
 		c := query.Cursor{Window: a.q.Window, After: at}
-		next = c.Encode(a.q.Series, a.q.Order, boundsOf(a.asked), a.asked.Get("to"))
+		next = c.Encode(a.q.Series, a.q.Order, startText(a.asked), a.asked.Get("to"))
 	}
 	if a.format != wire.JSON {
 		if err := a.flush(); err != nil {

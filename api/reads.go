@@ -11,19 +11,19 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// reads limits the reads in flight, and the reads among them that use the store. Most
-// reads in flight wait for their clients.
+// reads limits the reads under way, and how many of them use the store at a time. Most reads
+// under way only wait for their clients.
 type reads struct {
-	underWay *semaphore.Weighted
-	atWork   *semaphore.Weighted
+	underWay *semaphore.Weighted // Limits.Reads
+	inStore  *semaphore.Weighted // Limits.ReadsAtWork
 }
 
 func newReads(l Limits) *reads {
-	return &reads{underWay: semaphore.NewWeighted(int64(l.Reads)), atWork: semaphore.NewWeighted(int64(l.ReadsAtWork))}
+	return &reads{underWay: semaphore.NewWeighted(int64(l.Reads)), inStore: semaphore.NewWeighted(int64(l.ReadsAtWork))}
 }
 
-// defaultReadsAtWork returns a number that keeps the processors busy, but leaves
-// no queue at them for others to wait in.
+// defaultReadsAtWork returns one read per processor. More would queue for the processors, and
+// delay other requests.
 func defaultReadsAtWork() int { return runtime.GOMAXPROCS(0) }
 
 // readRetry is the time after which a refused read should be retried.
@@ -42,12 +42,12 @@ func (r *reads) limit(a *responder, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// inTurn does the part of a read that takes memory and processor time, when its turn
-// comes. Waiting for a client happens outside it.
+// inTurn runs the part of a read that uses the store, as soon as the limit permits. A wait
+// for the client must not be part of it.
 func (r *reads) inTurn(ctx context.Context, do func() error) error {
-	if err := r.atWork.Acquire(ctx, 1); err != nil {
+	if err := r.inStore.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
-	defer r.atWork.Release(1)
+	defer r.inStore.Release(1)
 	return do()
 }

@@ -36,8 +36,7 @@ func FromInt(n int64) Number {
 
 // FromFloat returns the shortest decimal that parses to f.
 //
-// It fails for NaN, infinities and
-// magnitudes outside the range of a Number.
+// It fails for NaN, infinities and magnitudes outside the range of a Number.
 func FromFloat(f float64) (Number, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return Number{}, ErrSyntax

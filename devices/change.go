@@ -12,9 +12,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Put replaces the record of a device, and returns it. It keeps the times of
-// creation and of the last reading. Of two calls at once, one follows the other.
-// It fails with Invalid, also if a stream of the device has a shorter retention.
+// Put replaces the record of a device, and returns it. The times of creation and of the
+// last reading stay. Concurrent calls take effect one after the other.
+//
+// Put fails with Invalid if d is invalid, or if its retention exceeds a class of the
+// device's streams.
 func (r *Registry) Put(ctx context.Context, d Device, streams StreamFinder) (Device, error) {
 	if err := d.Validate(); err != nil {
 		return Device{}, err
@@ -33,7 +35,8 @@ func (r *Registry) Put(ctx context.Context, d Device, streams StreamFinder) (Dev
 	return r.Get(ctx, d.Tenant, d.Device)
 }
 
-// replacement returns the item of a device that replaces another one, or none.
+// replacement returns the new item of a device. If old is not nil, the times of creation and
+// of the last reading are taken from it.
 func (r *Registry) replacement(d Device, old *store.Item) (*store.Item, error) {
 	d.UpdatedAt = r.now()
 	d.CreatedAt, d.LastSeenAt = d.UpdatedAt, time.Time{}

@@ -95,15 +95,15 @@ func (r *Registry) checkRetention(ctx context.Context, d *Device, finder StreamF
 }
 
 // checkClass rejects a retention that exceeds the class of a stream.
-func (r *Registry) checkClass(keep time.Duration, stream string) error {
+func (r *Registry) checkClass(deviceRetention time.Duration, stream string) error {
 	class := r.opts.Policy.ClassOf(stream)
-	if keep <= class.Retention {
+	if deviceRetention <= class.Retention {
 		return nil
 	}
 	remedy := "configure a class that keeps readings as long"
 	var best time.Duration
 	for _, c := range r.opts.Policy.Classes {
-		if c.Retention >= keep && (best == 0 || c.Retention < best) {
+		if c.Retention >= deviceRetention && (best == 0 || c.Retention < best) {
 			best, remedy = c.Retention, fmt.Sprintf("put its stream into class %s, which keeps %s", c.Name, timefmt.FormatDuration(c.Retention))
 		}
 	}
@@ -112,5 +112,5 @@ func (r *Registry) checkClass(keep time.Duration, stream string) error {
 		where += ", to which its stream " + stream + " belongs"
 	}
 	return varve.InvalidParam("retention", "%s is longer than the %s of %s: %s",
-		timefmt.FormatDuration(keep), timefmt.FormatDuration(class.Retention), where, remedy)
+		timefmt.FormatDuration(deviceRetention), timefmt.FormatDuration(class.Retention), where, remedy)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/lease"
 )
 
-// The margins keep a writer and the aggregator apart, although each uses its own clock. A
+// The margins separate a writer from the aggregator, although each uses its own clock. A
 // marker has an end, which is part of its key. Around that end:
 //
 //	                 end-5m             end-1m         end               end+15m
@@ -34,7 +34,8 @@ const (
 	markerGrace = lease.MaxClockSkew + 5*time.Minute
 	// markerRounding is the unit of marker ends, so that several writers put equal markers.
 	markerRounding = 30 * time.Minute
-	// dayOverlap is the time before a day or an hour in which another clock may have reached it.
+	// dayOverlap is the time before the start of a day or an hour. During it, the clock of
+	// another process may be past the start.
 	dayOverlap = lease.MaxClockSkew + 5*time.Minute
 	// RecountWindow is the time for which arrived readings may be needed to recompute a roll-up
 	// without a marker. It covers the rest of their arrival day, and two days in which writers

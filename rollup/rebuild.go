@@ -14,8 +14,11 @@ import (
 // include the readings from then on.
 //
 // Rebuild skips an hour if the content of its roll-up is uncertain, and returns the number of
-// such hours. That is so if its readings are gone, or if other copies count since a retention
-// changed. Readings that arrived on another day may be copies of them.
+// such hours. The content is uncertain in two cases:
+//
+//   - Readings of the roll-up are gone. Readings that arrived on another day may be copies of
+//     them.
+//   - A retention changed, so that another copy of a reading counts.
 func (g *Aggregator) Rebuild(ctx context.Context, s varve.Series, window varve.Window) (marked, skipped int, err error) {
 	if err := window.Validate(); err != nil {
 		return 0, 0, varve.InvalidParam("to", "%s", err)

@@ -133,12 +133,12 @@ func (p Policy) TierOf(t grid.Table, now time.Time) store.Tier {
 //
 // A reading expires at max(event time, arrival) + retention. The arrival is before the end of
 // the arrival month, and the event time is before the end of the range.
-func (p Policy) RetireAt(t grid.Table, keep time.Duration) time.Time {
+func (p Policy) RetireAt(t grid.Table, classRetention time.Duration) time.Time {
 	last := t.Month.End().Add(retireMargin)
 	if end := t.Window().To; end.After(last) {
 		last = end
 	}
-	return retention.Add(last, keep)
+	return retention.Add(last, classRetention)
 }
 
 // TableSchedule holds the times at which a table changes its state. A zero time means never.

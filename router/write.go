@@ -151,12 +151,12 @@ func (q *Request) layout(s varve.Series) store.Layout {
 		}
 	}
 	if policy := q.r.opts.Policy; q.r.opts.Expire {
-		if keep := policy.RetentionOf(s.Stream, policy.ClassOf(s.Stream).Name); keep != retention.Forever {
+		if streamRetention := policy.RetentionOf(s.Stream, policy.ClassOf(s.Stream).Name); streamRetention != retention.Forever {
 			grace := q.r.opts.Grace
 			if q.r.opts.Tracker != nil {
 				grace = max(grace, countWithin)
 			}
-			l.Keep = keep + grace
+			l.Keep = streamRetention + grace
 		}
 	}
 	return l

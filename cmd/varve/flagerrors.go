@@ -37,7 +37,7 @@ func paramError(err error, hint string) error {
 	place, name, ok := strings.Cut(e.Param, ".")
 	switch {
 	case !ok:
-		name = place // the client has taken query. off
+		name = place // the client has removed the prefix query.
 	case place == "path" || place == "body":
 		return usageError{fmt.Errorf("%s%s", e.Message, hint)} // an argument, which the message names
 	case place == "header":
@@ -46,7 +46,7 @@ func paramError(err error, hint string) error {
 	return usageError{fmt.Errorf("--%s: %s%s", flagOf(name), e.Message, hint)}
 }
 
-// flagOf is how the flag of a parameter is written.
+// flagOf returns the name of the flag for a parameter.
 func flagOf(param string) string { return strings.ReplaceAll(param, "_", "-") }
 
 var (
@@ -55,7 +55,7 @@ var (
 	minusDigit = regexp.MustCompile(`unknown shorthand flag: '[\d.]'`)
 )
 
-// flagError words what is wrong with flags for people.
+// flagError replaces the messages of the flag parser by plain ones.
 func flagError(cmd *cobra.Command, err error) error {
 	text := noNumber.ReplaceAllString(err.Error(), "that is not such a number")
 	text = noDuration.ReplaceAllString(text, "write it as in 90s, 5m or 2h")
@@ -65,7 +65,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%s (see %s --help)", text, cmd.CommandPath())
 }
 
-// didYouMean puts what cobra suggests for a command that is unknown into a line.
+// didYouMean puts cobra's suggestions for an unknown command into one line.
 func didYouMean(err error) error {
 	said, suggested, ok := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
 	switch {
@@ -79,16 +79,16 @@ func didYouMean(err error) error {
 
 var precisionHint = regexp.MustCompile(`(milliseconds or )?precision=(s|ms|us|ns)\b`)
 
-// flagHints words the hints of a rejection for the command line.
+// flagHints replaces the parameters in the hints of a rejection by flags.
 func flagHints(message string) string {
 	return precisionHint.ReplaceAllString(message, "$1--precision $2")
 }
 
-// howTimes is how times are written on the command line.
-const howTimes = "write RFC 3339 as in 2026-04-20T14:00:00Z, a date, or relative to now as in -24h; numbers are milliseconds"
+// timeHint states the forms of times on the command line.
+const timeHint = "write RFC 3339 as in 2026-04-20T14:00:00Z, a date, or relative to now as in -24h; numbers are milliseconds"
 
-// queryError words an error about a query. The server's hints for times are about
-// times in readings, and are replaced.
+// queryError returns the usage error for an error about a query. The server's hints concern
+// times in readings, so timeHint replaces them.
 func queryError(err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.Invalid {
@@ -103,5 +103,5 @@ func queryError(err error) error {
 	}
 	plain := *e
 	plain.Message = said
-	return paramError(&plain, ": "+howTimes)
+	return paramError(&plain, ": "+timeHint)
 }

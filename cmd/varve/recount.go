@@ -25,15 +25,15 @@ const (
 	sayRecountOff = "roll-ups not recounted: rollups.enabled is false"
 )
 
-// planRecount returns the roll-ups that a repair would recount. Of some damage, the
-// keys are known only when the store is open.
+// planRecount returns the roll-ups that a repair would recount. The keys of some damage are
+// known only once the store is open. It may concern all series.
 func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire.Damage) {
 	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil { // else CheckFolder has reported it
 		lost = append(lost, recorded.Unrecounted...)
 	}
 	gaps := gapsOf(lost)
 	if damaged && !slices.ContainsFunc(lost, func(l local.Loss) bool { return !l.Harmless }) {
-		gaps = append(gaps, rollup.Gap{}) // of the journal, or of a list of files
+		gaps = append(gaps, rollup.Gap{}) // damage to the journal or to a list of files: any key
 	}
 	for _, g := range gaps {
 		d := wire.Damage{Place: "series" + between(g.Series()), Problem: sayToRecount}
@@ -167,7 +167,7 @@ func goneOf(c *config.Config, s varve.Series, losses []local.Loss) (gone []varve
 	return gone
 }
 
-// mayHoldKeys reports whether API keys may be among what is lost.
+// mayHoldKeys reports whether the lost items may include API keys.
 func mayHoldKeys(l local.Loss) bool {
 	rollups := rollup.SeriesPrefix()
 	return l.Journal || l.Items && !l.Index && !(strings.HasPrefix(l.FirstItem.PK, rollups) && strings.HasPrefix(l.LastItem.PK, rollups))

@@ -17,8 +17,8 @@ import (
 // ErrDisk is the error of requests that FailOn fails.
 var ErrDisk = errors.New("the disk is full")
 
-// Items is a store in memory that counts requests. Its fields are read and set
-// while no request is under way.
+// Items is a store in memory that counts requests. Tests may use its fields only while no
+// request is under way.
 type Items struct {
 	*mem.Store
 	Batches    []int              // lengths of the batches of PutAbsent

@@ -33,10 +33,10 @@ func testTablesList(t *testing.T, e *env) {
 		return tables
 	}
 	byName := func(a, b grid.Table) int { return a.Compare(b) }
-	pick := func(keep func(grid.Table) bool) []grid.Table {
+	pick := func(match func(grid.Table) bool) []grid.Table {
 		var some []grid.Table
 		for _, tb := range all {
-			if keep(tb) {
+			if match(tb) {
 				some = append(some, tb)
 			}
 		}

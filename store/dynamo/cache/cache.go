@@ -91,9 +91,9 @@ func (c *Cache[K, V]) Update(key K, change func(old V) (V, bool)) {
 	if exists {
 		old = entryOf[K, V](el).value
 	}
-	value, keep := change(old)
+	value, ok := change(old)
 	switch {
-	case keep:
+	case ok:
 		c.store(&entry[K, V]{key: key, value: value, stored: time.Now()})
 	case exists:
 		c.remove(el)

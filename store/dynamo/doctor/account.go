@@ -49,7 +49,7 @@ func (e *examiner) checkPermissions(ctx context.Context) {
 	e.notChecked("permissions CreateTable, DeleteTable and TagResource", "an attempt would create or delete tables; the rotator needs them")
 }
 
-// attempts returns the attempts on the registry, and on a table of each prefix.
+// attempts returns an attempt for each action on the registry, and on a table of each prefix.
 func (e *examiner) attempts(ctx context.Context) []attempt {
 	name := e.Client.Registry()
 	registry, exists := aws.String(name), aws.String("attribute_exists("+items.AttrPK+")")

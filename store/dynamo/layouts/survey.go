@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// surveyFor is how long the stream rows of all tables serve.
+// surveyFor is how long remembered stream rows serve until they are reread.
 const surveyFor = time.Minute
 
 // surveys remembers the stream rows of all tables, as of the last read.

@@ -12,13 +12,14 @@ const (
 	// closedBytes is the size of a closed row. An update of a larger row costs more than
 	// one unit.
 	closedBytes = client.UnitBytes
-	// insertBytes is about the size of an insert, which costs no more than several smaller
-	// rows. The last reading may exceed it by 64 KiB. A row may have 400 KB.
+	// insertBytes is the size at which an insert takes no further reading. One large insert
+	// costs no more than several small ones. The last reading may exceed the limit by
+	// 64 KiB. DynamoDB allows rows of 400 KB.
 	insertBytes = 64 << 10
-	// maxAssignments keeps the expression of an update below 4 KB. One reading of 256
-	// fields fits.
+	// maxAssignments limits the expression of an update to 4 KB. A single reading of 256
+	// fields may exceed maxAssignments, and fits.
 	maxAssignments = 200
-	// blindFields and blindKeys keep the condition of a blind update below 4 KB and 300
+	// blindFields and blindKeys limit the condition of a blind update to 4 KB and 300
 	// operators.
 	blindFields = 60
 	blindKeys   = 40
@@ -52,8 +53,8 @@ func (w *Writer) writeRow(ctx context.Context, g *group, at row.Address, entries
 			res, err = w.insert(ctx, g, at, entries[:n])
 			continue
 		}
-		// One update adds as much as fits into a request. The same in rows below would cost
-		// as many units, and more requests. It closes the row, or adds all the rest.
+		// One update adds as many entries as fit into a request. Overflow rows would cost as
+		// many units, and more requests. The update closes the row, or adds all entries.
 		n = min(row.FillCount(entries, insertBytes), assignable(entries))
 		res, err = w.updateSeen(ctx, g, at, res.row, entries[:n])
 	}
