@@ -1,9 +1,11 @@
 package local_test
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,20 +39,19 @@ func ssts(t *testing.T, dir string) []string {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no files of Pebble's: %v", err)
 	}
-	size := func(p string) int64 {
-		info, err := os.Stat(p)
+	sizes := map[string]int64{}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // Pebble has removed it since
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return info.Size()
+		sizes[path] = info.Size()
 	}
-	for i := range paths {
-		for j := i + 1; j < len(paths); j++ {
-			if size(paths[j]) > size(paths[i]) {
-				paths[i], paths[j] = paths[j], paths[i]
-			}
-		}
-	}
+	paths = slices.DeleteFunc(paths, func(p string) bool { _, ok := sizes[p]; return !ok })
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(sizes[b], sizes[a]) })
 	return paths
 }
 
