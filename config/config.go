@@ -54,6 +54,8 @@ type Server struct {
 	TLSKey  string        // file of its private key
 	Proxied bool          // a proxy in front ends TLS
 	Drain   time.Duration // how long requests under way may take to end on shutdown
+	// DebugListen is a loopback address and port that serve profiles. If empty, profiles are off.
+	DebugListen string
 }
 
 // Loopback reports whether only this machine can reach the address that is

@@ -126,6 +126,7 @@ var settings = []setting{
 	text("server.tls_key", "file of the certificate's private key, in PEM", func(c *Config) *string { return &c.Server.TLSKey }, nil),
 	truth("server.proxied", "a proxy in front ends TLS: no warning about keys in plain text", func(c *Config) *bool { return &c.Server.Proxied }),
 	span("server.drain", "how long requests under way may take to end on shutdown", func(c *Config) *time.Duration { return &c.Server.Drain }),
+	text("server.debug_listen", "loopback address and port that serve profiles of the process (pprof); if empty, none", func(c *Config) *string { return &c.Server.DebugListen }, checkDebugAddress),
 	text("store.kind", "where everything is kept: local (a folder), dynamodb, or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf(StoreKinds()...)),
 	text("store.dir", "local: the data folder", func(c *Config) *string { return &c.Store.Dir }, checkDir),
 	positive(size("store.memory", "local: memory for readings before they become chunks", func(c *Config) *Size { return &c.Store.Memory })),
@@ -165,6 +166,20 @@ func checkAddress(s string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("%q is not an address and port, as in 127.0.0.1:8278", s)
+	}
+	return nil
+}
+
+// checkDebugAddress accepts loopback addresses only, because profiles take no API key.
+func checkDebugAddress(s string) error {
+	if s == "" {
+		return nil
+	}
+	if err := checkAddress(s); err != nil {
+		return err
+	}
+	if !(Server{Listen: s}).Loopback() {
+		return fmt.Errorf("%q is not a loopback address, and profiles take no API key: use 127.0.0.1:6060", s)
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/streams"
@@ -118,7 +119,7 @@ type Router struct {
 	readings *semaphore.Weighted // for all writes
 	bulk     *semaphore.Weighted // for writes that are not small
 	creating singleflight.Group
-	lanes    *lanes
+	lanes    *lanes.Lanes
 }
 
 // New returns a router.
@@ -140,7 +141,7 @@ func New(o Options) *Router {
 		requests: semaphore.NewWeighted(int64(o.MaxRequests)),
 		readings: semaphore.NewWeighted(int64(o.MaxReadings)),
 		bulk:     semaphore.NewWeighted(int64(o.MaxReadings) / 2),
-		lanes:    newLanes(o.Now),
+		lanes:    lanes.New(o.Now),
 	}
 }
 

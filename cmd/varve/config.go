@@ -18,6 +18,7 @@ var settingFlags = []settingFlag{
 	{"listen", "server.listen", "`address` and port to listen on"},
 	storeFlag, dataFlag,
 	{"drop", "retention.drop", "drop tables that have aged out: true or false"},
+	{"debug-listen", "server.debug_listen", "loopback `address` and port for profiles of the process (pprof)"},
 	{"log-level", "log.level", "debug, info, warn or error"},
 	{"log-format", "log.format", "console or json"},
 }

@@ -63,7 +63,7 @@ func reportFindings(a *app, findings []dynamo.Finding) error {
 // is in use, it asks the service there for its conditions.
 func examineServer(ctx context.Context, a *app, c *config.Config) []dynamo.Finding {
 	address := dynamo.Finding{Check: "address", State: dynamo.Good, Found: c.Server.Listen}
-	l, err := listen(ctx, c.Server.Listen)
+	l, err := listen(ctx, c.Server.Listen, "--listen")
 	if err == nil {
 		err = l.Close()
 	}

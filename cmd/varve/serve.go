@@ -50,7 +50,7 @@ func serveCommand(a *app) *cobra.Command {
 }
 
 // serve runs the service until the context ends.
-func (a service) serve(ctx context.Context, c *config.Config) error {
+func (a service) serve(ctx context.Context, c *config.Config) (err error) {
 	log := a.logger(c.Log)
 	if extra := kindOf(c).extraThreads; os.Getenv("GOMAXPROCS") == "" && extra > 0 {
 		// A thread that waits for the disk blocks a processor until the scheduler
@@ -62,10 +62,15 @@ func (a service) serve(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	// The port comes first: a taken port fails before a slow folder opens.
-	listener, err := listen(ctx, c.Server.Listen)
+	listener, err := listen(ctx, c.Server.Listen, "--listen")
 	if err != nil {
 		return err
 	}
+	debug, err := serveProfiles(ctx, c, log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, debug.stop()) }()
 	conditions := health.New(health.Options{Now: now, Changed: newFailures(log, now).changed})
 	handler := &switched{}
 	handler.set(api.Starting(conditions))
@@ -121,14 +126,15 @@ func drain(srv *http.Server, within time.Duration, log zerolog.Logger) error {
 	return err
 }
 
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// listen listens on an address, which a flag can change.
+func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use by another program: stop it, or listen elsewhere with --listen", address)
+		return nil, fmt.Errorf("%s is in use by another program: stop it, or choose another address with %s", address, flag)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%s may not be listened on: ports below 1024 need privileges; choose another with --listen", address)
+		return nil, fmt.Errorf("%s may not be listened on: ports below 1024 need privileges; choose another with %s", address, flag)
 	case err != nil:
 		return nil, fmt.Errorf("listen on %s: %w", address, errors.Unwrap(err))
 	}

@@ -95,7 +95,7 @@ func (s *Store) mergeSeries(t *table, series varve.Series) (err error) {
 	if err := f.intact(f.space, after(f.space)); err != nil {
 		return err
 	}
-	m := merger{finder: f, cutter: cutter{s: s, batch: s.db.NewBatch()}}
+	m := merger{finder: f, cutter: newCutter(s, s.db.NewBatch())}
 	defer func() { err = closing(err, m.batch) }()
 	if err := m.loadSmalls(); err != nil || len(m.smalls) == 0 {
 		return err
@@ -194,7 +194,10 @@ func (m *merger) mergeUnit(from int64) (end int64, err error) {
 	m.begin(m.finder.space, levelMain, m.cutter.s.opts.ChunkReadings)
 	var r varve.Reading
 	var arena chunk.Arena
-	for {
+	for i := 0; ; i++ {
+		if i%restEvery == 0 {
+			m.pace.Rest()
+		}
 		c, err := mg.first()
 		if err != nil {
 			return 0, err

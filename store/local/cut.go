@@ -4,6 +4,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
@@ -18,6 +19,7 @@ const forced = 4
 // cutter splits the readings of a series into chunks, and adds them to a batch.
 type cutter struct {
 	s       *Store
+	pace    *lanes.Pace
 	batch   *pebble.Batch
 	space   []byte
 	level   byte
@@ -29,6 +31,13 @@ type cutter struct {
 	bytes   int64 // of all runs
 	key     []byte
 	data    []byte
+}
+
+// restEvery is the number of readings between two calls of lanes.Pace.Rest.
+const restEvery = 64
+
+func newCutter(s *Store, batch *pebble.Batch) cutter {
+	return cutter{s: s, pace: s.lanes.Pace(), batch: batch}
 }
 
 // begin starts a run.

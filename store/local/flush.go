@@ -158,7 +158,7 @@ func (s *Store) build(ctx context.Context, h *head, batch *pebble.Batch) ([]made
 		}
 		return a.series.Compare(b.series)
 	})
-	c := cutter{s: s, batch: batch}
+	c := newCutter(s, batch)
 	done := make([]made, 0, len(h.tails))
 	for _, t := range h.tails {
 		if err := ctx.Err(); err != nil {
@@ -192,6 +192,9 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 	var r varve.Reading
 	var arena chunk.Arena
 	for i := range n {
+		if i%restEvery == 0 {
+			c.pace.Rest()
+		}
 		if err := v.Fill(i, &r, &arena); err != nil {
 			return made{}, err
 		}

@@ -7,10 +7,12 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/journal"
 )
@@ -28,6 +30,7 @@ type Store struct {
 	ledger      *ledger
 	journal     *journal.Writer
 	space       *space
+	lanes       *lanes.Lanes
 
 	// life is read-locked by every call, and write-locked by Close.
 	life   sync.RWMutex
@@ -76,6 +79,7 @@ var _ store.Store = (*Store)(nil)
 func Open(opts Options) (*Store, error) {
 	s := &Store{
 		opts:   opts.withDefaults(),
+		lanes:  lanes.New(time.Now),
 		active: newHead(0),
 		room:   make(chan struct{}),
 		work:   make(chan struct{}, 1),

@@ -37,6 +37,9 @@ func (s *Store) write(ctx context.Context, batches []store.Batch, results []stor
 	w := writers.Get().(*writer)
 	defer w.release()
 	w.begin(s, batches, results)
+	if w.small() {
+		s.lanes.Small()
+	}
 	commit, err := w.place(ctx)
 	if err != nil {
 		return err
@@ -102,6 +105,12 @@ func (w *writer) release() {
 	}
 }
 
+// smallReadings is the maximum number of readings of a small write.
+const smallReadings = 64
+
+// small reports whether bulk work should make way for this write.
+func (w *writer) small() bool { return len(w.entries) <= smallReadings }
+
 // begin encodes the readings of batches whose tables exist.
 func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) {
 	w.s, w.batches, w.results = s, batches, results
@@ -133,7 +142,7 @@ func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) 
 // the verdicts valid, or nil if they are valid already.
 func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
 	for {
-		if err := w.s.waitForRoom(ctx); err != nil {
+		if err := w.s.waitForRoom(ctx, w.small()); err != nil {
 			return nil, err
 		}
 		if err := w.findTails(); err != nil {
@@ -320,11 +329,16 @@ func (w *writer) markDropped() {
 	}
 }
 
-// waitForRoom waits for a flush while the memtables are too large.
-func (s *Store) waitForRoom(ctx context.Context) error {
+// waitForRoom waits for a flush while the memtables are too large. Small writes have some more
+// room, so that they do not wait when large ones fill the memtables.
+func (s *Store) waitForRoom(ctx context.Context, small bool) error {
+	limit := 2 * s.opts.TailBytes
+	if small {
+		limit += s.opts.TailBytes / 4
+	}
 	for {
 		s.mu.RLock()
-		full, failed, room := s.active.bytes >= 2*s.opts.TailBytes, s.flushErr, s.room
+		full, failed, room := s.active.bytes >= limit, s.flushErr, s.room
 		s.mu.RUnlock()
 		if !full {
 			return nil

@@ -3,6 +3,7 @@ package router_test
 import (
 	"context"
 	"errors"
+	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/router"
 	"runtime"
 	"testing"
@@ -34,7 +35,7 @@ func TestTurn_LargeMakesWayForSmall(t *testing.T) {
 			}
 		}
 		begin(small, false)
-		places := max(1, runtime.GOMAXPROCS(0)-1)
+		places := lanes.Places()
 		running := make([]*router.Turn, places)
 		for i := range running {
 			running[i] = w.turn(t)

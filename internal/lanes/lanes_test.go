@@ -1,0 +1,119 @@
+package lanes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/varvedb/varve/internal/lanes"
+)
+
+// TestEnter_LimitsLargeRequests checks that large requests leave one processor idle after a
+// small write, and that a wait ends with its context.
+func TestEnter_LimitsLargeRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lanes.New(time.Now)
+		l.Small()
+		for range lanes.Places() {
+			if held, err := l.Enter(t.Context()); !held || err != nil {
+				t.Fatalf("a place is free, but Enter returned %t, %v", held, err)
+			}
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone := errors.New("gone")
+		cancel(gone)
+		if held, err := l.Enter(ctx); held || !errors.Is(err, gone) {
+			t.Fatalf("no place is free, but Enter returned %t, %v", held, err)
+		}
+		entered := make(chan error)
+		go func() {
+			_, err := l.Enter(t.Context())
+			entered <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-entered:
+			t.Fatalf("no place is free, but Enter returned %v", err)
+		default:
+		}
+		l.Leave()
+		if err := <-entered; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestEnter_IsFreeWithoutSmallWrites checks that large requests do not wait for each other one
+// second after the last small write.
+func TestEnter_IsFreeWithoutSmallWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lanes.New(time.Now)
+		l.Small()
+		<-time.After(time.Second + 1) // on the clock of the bubble
+		for range 4 * lanes.Places() {
+			if held, err := l.Enter(t.Context()); held || err != nil {
+				t.Fatalf("no small write arrives, but Enter returned %t, %v", held, err)
+			}
+		}
+	})
+}
+
+// clock is a clock that tests set.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+// TestPace_RestsAsLongAsItComputed checks the rests of bulk work on a clock on which computing
+// takes no time.
+func TestPace_RestsAsLongAsItComputed(t *testing.T) {
+	cases := []struct {
+		reason   string
+		small    bool
+		computed []time.Duration // before each call of Rest
+		rest     time.Duration   // of all calls
+	}{
+		{"no small writes", false, []time.Duration{time.Second}, 0},
+		{"less than a slice", true, []time.Duration{900 * time.Microsecond}, 0},
+		{"a slice in two parts", true, []time.Duration{900 * time.Microsecond, 100 * time.Microsecond}, time.Millisecond},
+		{"two slices", true, []time.Duration{2 * time.Millisecond, time.Millisecond}, 3 * time.Millisecond},
+		{"stopped by others", true, []time.Duration{400 * time.Millisecond}, 5 * time.Millisecond},
+		{"long after the last small write", true, []time.Duration{1100 * time.Millisecond}, 0},
+	}
+	for _, c := range cases {
+		t.Run(c.reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				at := &clock{at: time.Now()}
+				l := lanes.New(at.now)
+				if c.small {
+					l.Small()
+				}
+				pace, begin := l.Pace(), time.Now()
+				for _, d := range c.computed {
+					at.at = at.at.Add(d)
+					pace.Rest()
+				}
+				if rest, want := time.Since(begin), c.rest/time.Duration(lanes.Places()); rest != want && c.rest != 5*time.Millisecond || rest > c.rest {
+					t.Errorf("rested for %s, want %s", rest, want)
+				}
+			})
+		})
+	}
+}
+
+// TestPace_IgnoresPauses checks that time before Begin does not count as computing.
+func TestPace_IgnoresPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := &clock{at: time.Now()}
+		l := lanes.New(at.now)
+		l.Small()
+		pace, begin := l.Pace(), time.Now()
+		at.at = at.at.Add(500 * time.Millisecond)
+		pace.Begin()
+		pace.Rest()
+		if rest := time.Since(begin); rest != 0 {
+			t.Errorf("rested for %s after a pause", rest)
+		}
+	})
+}
