@@ -97,7 +97,7 @@ func (p *Pace) Rest() {
 	case !p.lanes.shared(now):
 		p.spent = 0
 	case p.spent >= slice:
-		time.Sleep(min(p.spent/time.Duration(Places()), longest))
+		time.Sleep(min(p.spent/time.Duration(Places()), longest)) //nolint:forbidigo // it is short, and a context could not end it earlier
 		p.since, p.spent = p.lanes.now(), 0
 	}
 }
