@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve/internal/printable"
 	"github.com/varvedb/varve/internal/quote"
 )
 
@@ -77,10 +78,21 @@ func (r *Reading) Field(name string) Value {
 
 // Normalize converts the reading to the form in which it is stored and compared.
 //
-// It sorts the fields by name, converts times to UTC, and sets the id of a reading that has
-// none. It returns a rejecting verdict if the reading cannot be stored, otherwise the zero
-// Verdict. The router compares the time with the clock; Normalize does not.
+// It calls NormalizeValues, and sets the id of a reading that has none.
 func (r *Reading) Normalize() Verdict {
+	v := r.NormalizeValues()
+	if v.Outcome != Rejected && r.ID.IsZero() {
+		r.ID = r.ContentID()
+	}
+	return v
+}
+
+// NormalizeValues sorts the fields by name and converts times to UTC. A missing id stays zero:
+// it stands for the content id, which only a store needs.
+//
+// It returns a rejecting verdict if the reading cannot be stored, otherwise the zero Verdict.
+// The router compares the time with the clock; NormalizeValues does not.
+func (r *Reading) NormalizeValues() Verdict {
 	if v := r.Series.Validate(); v.Outcome == Rejected {
 		return v
 	}
@@ -90,17 +102,30 @@ func (r *Reading) Normalize() Verdict {
 	case !r.Time.Before(time.Unix(0, MaxTime)):
 		return Reject(CodeTimeInFuture, "time %s is after 2262", r.Time.UTC().Format(time.RFC3339Nano))
 	}
-	if v := r.normalizeFields(); v.Outcome == Rejected {
-		return v
+	if !r.hasCommonFields() {
+		if v := r.normalizeFields(); v.Outcome == Rejected {
+			return v
+		}
 	}
 	if size := r.Size(); size > MaxReadingBytes {
 		return Reject(CodeTooLarge, "the reading has %d bytes, the limit is %d", size, MaxReadingBytes)
 	}
-	if r.ID.IsZero() {
-		r.ID = r.ContentID()
-	}
 	r.Time, r.Arrived = r.Time.UTC(), r.Arrived.UTC().Truncate(time.Millisecond)
 	return Verdict{}
+}
+
+// hasCommonFields reports whether the fields are normal already, and their names short and in
+// ASCII. It is a fast path of normalizeFields.
+func (r *Reading) hasCommonFields() bool {
+	before := ""
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		if f.Name <= before || f.Name[0] == '_' || len(f.Name) > MaxFieldBytes || f.Value.kind == 0 || !printable.IsASCII(f.Name) {
+			return false
+		}
+		before = f.Name
+	}
+	return len(r.Fields) > 0 && len(r.Fields) <= MaxFields
 }
 
 func (r *Reading) normalizeFields() Verdict {
@@ -110,8 +135,8 @@ func (r *Reading) normalizeFields() Verdict {
 	if len(r.Fields) > MaxFields {
 		return Reject(CodeFieldInvalid, "the reading has %d fields, the limit is %d", len(r.Fields), MaxFields)
 	}
-	if !slices.IsSortedFunc(r.Fields, compareFields) {
-		slices.SortStableFunc(r.Fields, compareFields)
+	if !slices.IsSortedFunc(r.Fields, CompareFields) {
+		slices.SortStableFunc(r.Fields, CompareFields)
 	}
 	for i := range r.Fields {
 		name := r.Fields[i].Name
@@ -128,7 +153,8 @@ func (r *Reading) normalizeFields() Verdict {
 	return Verdict{}
 }
 
-func compareFields(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
+// CompareFields orders fields by name.
+func CompareFields(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
 
 // Size returns the bytes of the id, field names and values, which MaxReadingBytes limits.
 func (r *Reading) Size() int {

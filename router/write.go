@@ -103,7 +103,7 @@ var errTooLong = errors.New("the store took too long: retry")
 // invalid.
 func (q *Request) judge(r *varve.Reading) varve.Verdict {
 	r.Arrived = q.arrived
-	if v := r.Normalize(); v.Outcome == varve.Rejected {
+	if v := r.NormalizeValues(); v.Outcome == varve.Rejected {
 		return v
 	}
 	if ahead := r.Time.Sub(q.arrived); ahead > q.r.opts.Grid.Future {

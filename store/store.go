@@ -42,10 +42,20 @@ type Store interface {
 
 // Batch holds the readings of one write for one table.
 type Batch struct {
-	Table    grid.Table
-	Readings []varve.Reading // normalized, in any order
+	Table grid.Table
+	// Readings are normalized, in any order. Write replaces zero ids by content ids.
+	Readings []varve.Reading
 	// Layout returns the layout of a series. If nil, the zero Layout applies.
 	Layout func(varve.Series) Layout
+}
+
+// SetContentIDs replaces the zero ids of the readings.
+func (b *Batch) SetContentIDs() {
+	for i := range b.Readings {
+		if r := &b.Readings[i]; r.ID.IsZero() {
+			r.ID = r.ContentID()
+		}
+	}
 }
 
 // LayoutOf returns the layout of a series.

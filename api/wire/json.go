@@ -30,6 +30,7 @@ type Defaults struct {
 // arrival. A field that is null is absent.
 type object struct {
 	Defaults
+	plain    plain
 	dec      jx.Decoder
 	seen     memberSet
 	unpaired bool // the text contains half of a surrogate pair
@@ -44,6 +45,14 @@ type memberSet struct{ device, time, id, fields bool }
 func (o *object) into(b *Batch, text []byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
+	if !o.answers && o.plain.into(b, r, o, text) {
+		return true
+	}
+	return o.decode(b, r, text)
+}
+
+// decode parses any object as the last reading of the batch.
+func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 	o.seen, o.unpaired = memberSet{}, unpaired(text)
 	var verdict varve.Verdict
 	note := func(v varve.Verdict) {

@@ -208,7 +208,7 @@ func (m *merger) mergeUnit(from int64) (end int64, err error) {
 		if err := c.rows.Fill(c.i, &r, &arena); err != nil {
 			return 0, err
 		}
-		if err := m.add(&r); err != nil {
+		if err := m.add(&r, c.rows.Derived(c.i)); err != nil {
 			return 0, err
 		}
 		c.next()

@@ -20,6 +20,7 @@ type rows interface {
 	Time(i int) int64    // ns since 1970
 	Arrived(i int) int64 // ms since 1970
 	ID(i int) varve.ID
+	Derived(i int) bool // the id is the content id
 	Fill(i int, r *varve.Reading, arena *chunk.Arena) error
 }
 

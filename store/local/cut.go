@@ -48,7 +48,7 @@ func (c *cutter) begin(space []byte, level byte, target int) {
 
 // add adds the next reading of the run. It keeps readings of one event time in one chunk if
 // possible, so that chunks of level 1 rarely share event times.
-func (c *cutter) add(r *varve.Reading) error {
+func (c *cutter) add(r *varve.Reading, derived bool) error {
 	at := r.Time.UnixNano()
 	n := c.builder.Len()
 	full := n >= c.target || c.builder.Bytes() >= chunkBytes
@@ -61,7 +61,7 @@ func (c *cutter) add(r *varve.Reading) error {
 		c.first = at
 	}
 	c.last = at
-	c.builder.Add(r)
+	c.builder.Add(r, derived)
 	return nil
 }
 

@@ -198,7 +198,7 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 		if err := v.Fill(i, &r, &arena); err != nil {
 			return made{}, err
 		}
-		if err := c.add(&r); err != nil {
+		if err := c.add(&r, v.Derived(i)); err != nil {
 			return made{}, err
 		}
 	}

@@ -45,11 +45,15 @@ const (
 
 var errRow = errors.New("a row is damaged")
 
-// appendBody appends the body of a reading to dst. The base is the start of the table's arrival
-// month in ms.
+// appendBody appends the body of a reading to dst, and replaces a zero id by the content id. The
+// base is the start of the table's arrival month in ms.
 func appendBody(dst []byte, r *varve.Reading, base int64) []byte {
+	content := r.ContentID()
+	if r.ID.IsZero() {
+		r.ID = content
+	}
 	switch hash, isHash := r.ID.Hash(); {
-	case r.ID == r.ContentID():
+	case r.ID == content:
 		dst = append(dst, idDerived)
 	case isHash:
 		dst = binary.LittleEndian.AppendUint64(append(dst, idHash), hash)

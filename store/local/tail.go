@@ -199,6 +199,7 @@ type view struct {
 func (v *view) Len() int            { return len(v.rows) }
 func (v *view) Time(i int) int64    { return v.rows[i].time }
 func (v *view) ID(i int) varve.ID   { return idOf(v.data, v.rows[i]) }
+func (v *view) Derived(i int) bool  { return v.data[v.rows[i].at] == idDerived }
 func (v *view) Arrived(i int) int64 { return bodyArrived(v.data[v.rows[i].at:], v.base) }
 
 func (v *view) Fill(i int, r *varve.Reading, arena *chunk.Arena) error {

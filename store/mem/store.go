@@ -85,6 +85,7 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 			results[i].Err = err
 			continue
 		}
+		b.SetContentIDs()
 		for j := range b.Readings {
 			results[i].Verdicts = append(results[i].Verdicts, tb.insert(&b.Readings[j]))
 		}

@@ -28,6 +28,7 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 		{"write/conflicts in every layout", testConflictsInLayouts},
 		{"write/conflicts of every kind of value", testConflictsOfValues},
 		{"write/concurrent conflicts", testConcurrentConflicts},
+		{"write/content ids", testContentIDs},
 		{"write/many tables", testManyTables},
 		{"write/no table", testNoTable},
 		{"write/buffers of the caller", testCallersBuffers},

@@ -46,6 +46,28 @@ func testSameTimestamp(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", want...)
 }
 
+// testContentIDs checks that the zero id stands for the content id.
+func testContentIDs(t *testing.T, e *env) {
+	e.create(t, weekTable())
+	x, y := reading("a", start, "22.4"), reading("a", start, "22.6")
+	sent := []varve.Reading{x, y, x, named(x, "client-1")}
+	for i := range sent[:3] {
+		sent[i].ID = varve.ID{}
+	}
+	if got := e.write(t, weekTable(), sent...); got != "ssds" {
+		t.Fatalf("got %s, want ssds", got)
+	}
+	if sent[0].ID != x.ContentID() || sent[2].ID != x.ContentID() || sent[3].ID == x.ContentID() {
+		t.Errorf("Write left the ids %s, %s and %s", sent[0].ID, sent[2].ID, sent[3].ID)
+	}
+	if got := e.write(t, weekTable(), x, y); got != "dd" {
+		t.Fatalf("with their content ids: %s, want dd", got)
+	}
+	want := []varve.Reading{x, y, sent[3]}
+	sortReadings(want)
+	e.expect(t, weekTable(), "a", want...)
+}
+
 func testManyTables(t *testing.T, e *env) {
 	var batches []store.Batch
 	for week := range 5 {

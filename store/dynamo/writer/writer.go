@@ -55,6 +55,9 @@ func (w *Writer) DropClosed(t grid.Table) { w.closed.drop(t) }
 // Write implements store.Writer.
 func (w *Writer) Write(ctx context.Context, batches []store.Batch) []store.Result {
 	results := make([]store.Result, len(batches))
+	for i := range batches {
+		batches[i].SetContentIDs()
+	}
 	groups := w.groupRows(batches, results)
 	uses := make([]layouts.Use, len(groups))
 	for i := range groups {

@@ -37,9 +37,9 @@ func (b *Builder) Reset() {
 	b.fields = b.fields[:0]
 }
 
-// Add adds one reading. Readings must be in the order of their positions.
-func (b *Builder) Add(r *varve.Reading) {
-	derived := r.ContentID() == r.ID
+// Add adds one reading. Readings must be in the order of their positions. Derived means that the
+// id is the content id.
+func (b *Builder) Add(r *varve.Reading, derived bool) {
 	b.times = append(b.times, r.Time.UnixNano())
 	b.arrived = append(b.arrived, r.Arrived.UnixMilli())
 	b.ids = append(b.ids, r.ID)

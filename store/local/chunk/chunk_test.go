@@ -76,7 +76,7 @@ func genReadings(t *rapid.T) []varve.Reading {
 func build(rs []varve.Reading) []byte {
 	var b Builder
 	for i := range rs {
-		b.Add(&rs[i])
+		b.Add(&rs[i], !rs[i].HasOwnID())
 	}
 	return b.AppendTo(nil)
 }
@@ -123,7 +123,7 @@ func TestBuilder_ResetDiscardsReadings(t *testing.T) {
 		for _, rs := range [][]varve.Reading{first, second} {
 			b.Reset()
 			for i := range rs {
-				b.Add(&rs[i])
+				b.Add(&rs[i], !rs[i].HasOwnID())
 			}
 			check(t, new(Chunk), b.AppendTo(nil), rs)
 		}
@@ -203,7 +203,7 @@ func BenchmarkBuild(b *testing.B) {
 	for b.Loop() {
 		bl.Reset()
 		for i := range rs {
-			bl.Add(&rs[i])
+			bl.Add(&rs[i], !rs[i].HasOwnID())
 		}
 		dst = bl.AppendTo(dst[:0])
 	}

@@ -169,6 +169,9 @@ func (c *Chunk) fill(i int, r *varve.Reading, arena *Arena) {
 	}
 }
 
+// Derived reports whether the id of a reading is its content id.
+func (c *Chunk) Derived(i int) bool { return len(c.ids) == 0 || c.ids[i].IsZero() }
+
 // ID returns the id of a reading.
 func (c *Chunk) ID(i int) varve.ID {
 	if len(c.ids) > 0 && !c.ids[i].IsZero() {

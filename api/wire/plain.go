@@ -1,0 +1,336 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
+)
+
+// plain reads the form of object that almost all clients send: strings without escapes in
+// visible ASCII, numbers without exponent, no null, and no nested values. It is several times
+// faster than the JSON decoder.
+//
+// It gives up on all other texts, also on invalid ones, and object reads them again with the
+// decoder. So all verdicts come from the decoder.
+//
+// The readings of a body mostly have the same fields in the same order. So plain predicts the
+// next name, and stores the values sorted by name.
+type plain struct {
+	text []byte
+	at   int // offset of the next byte
+
+	names []fieldName // of the last object, in its order
+	order []int       // index of each name among the sorted names; nil if a name occurs twice
+}
+
+// fieldName is a predicted name.
+type fieldName struct {
+	text string // with its quotes, as in an object
+	name string
+}
+
+// into reads an object as the last reading of the batch. It returns false if it gave up; then
+// the batch is as before.
+func (p *plain) into(b *Batch, r *varve.Reading, o *object, text []byte) bool {
+	p.text, p.at = text, 0
+	before, size, from := *r, b.size, b.begin()
+	if !p.object(b, r, o) || p.space() < len(text) {
+		*r, b.size, b.fields = before, size, b.fields[:from]
+		return false
+	}
+	b.end(from, r)
+	return true
+}
+
+// object reads the members of the object.
+func (p *plain) object(b *Batch, r *varve.Reading, o *object) bool {
+	var seen memberSet
+	if !p.takeByte('{') {
+		return false
+	}
+	for {
+		key, ok := p.key()
+		if !ok {
+			return false
+		}
+		switch string(key) {
+		case "device":
+			ok = once(&seen.device) && p.device(b, r)
+		case "time":
+			ok = once(&seen.time) && p.time(r, o)
+		case "id":
+			ok = once(&seen.id) && p.id(r)
+		case "fields":
+			ok = once(&seen.fields) && p.fields(b)
+		default:
+			return false
+		}
+		if !ok {
+			return false
+		}
+		if !p.takeByte(',') {
+			break
+		}
+	}
+	return p.takeByte('}') && seen.time && seen.fields && r.Device != ""
+}
+
+// once sets a mark. It returns false if it was set.
+func once(mark *bool) bool {
+	was := *mark
+	*mark = true
+	return !was
+}
+
+func (p *plain) device(b *Batch, r *varve.Reading) bool {
+	s, ok := p.string()
+	if ok {
+		r.Device = b.device(s)
+	}
+	return ok
+}
+
+func (p *plain) time(r *varve.Reading, o *object) bool {
+	p.space()
+	var text []byte
+	ok := false
+	if p.at < len(p.text) && p.text[p.at] == '"' {
+		text, ok = p.string()
+	} else {
+		from := p.at
+		_, ok = p.number()
+		text = p.text[from:p.at]
+	}
+	if !ok {
+		return false
+	}
+	t, v := o.Time.parseBytes(text)
+	r.Time = t
+	return v.Outcome == 0
+}
+
+func (p *plain) id(r *varve.Reading) bool {
+	s, ok := p.string()
+	if !ok {
+		return false
+	}
+	id, err := varve.ParseID(string(s))
+	r.ID = id
+	return err == nil
+}
+
+// fields reads the member "fields". If the names equal the names of the last object, it stores the
+// values in the order of the sorted names.
+func (p *plain) fields(b *Batch) bool {
+	if !p.takeByte('{') {
+		return false
+	}
+	if p.order != nil && p.predicted(b) {
+		return true
+	}
+	return p.anyFields(b)
+}
+
+// predicted reads fields with the names of the last object. If they differ, it returns false,
+// and the position and the batch are as before.
+func (p *plain) predicted(b *Batch) bool {
+	at, size, from := p.at, b.size, b.begin()
+	n := len(p.names)
+	b.fields = slices.Grow(b.fields, n)[:from+n]
+	fields := b.fields[from:]
+	for i := range p.names {
+		want := &p.names[i]
+		p.space()
+		if !p.has(want.text) || !p.takeByte(':') {
+			break
+		}
+		v, ok := p.value()
+		if !ok {
+			break
+		}
+		fields[p.order[i]] = varve.Field{Name: want.name, Value: v}
+		b.size += fieldBytes + len(want.name) + len(v.Text())
+		if i < n-1 && p.takeByte(',') {
+			continue
+		}
+		if i == n-1 && p.takeByte('}') {
+			return true
+		}
+		break
+	}
+	clear(fields)
+	p.at, b.size, b.fields = at, size, b.fields[:from]
+	return false
+}
+
+// anyFields reads fields with any names, and predicts them for the next object.
+func (p *plain) anyFields(b *Batch) bool {
+	from := b.begin()
+	p.order = nil
+	for {
+		key, ok := p.key()
+		if !ok {
+			return false
+		}
+		v, ok := p.value()
+		if !ok {
+			return false
+		}
+		b.field(b.names.get(key), v)
+		if !p.takeByte(',') {
+			break
+		}
+	}
+	if !p.takeByte('}') {
+		return false
+	}
+	p.predict(b.fields[from:])
+	return true
+}
+
+// predict remembers the names of an object, and sorts its fields.
+func (p *plain) predict(fields []varve.Field) {
+	if len(fields) > varve.MaxFields {
+		return
+	}
+	p.names = p.names[:0]
+	sorted := make([]string, 0, len(fields))
+	for i := range fields {
+		p.names = append(p.names, fieldName{text: `"` + fields[i].Name + `"`, name: fields[i].Name})
+		sorted = append(sorted, fields[i].Name)
+	}
+	slices.Sort(sorted)
+	if len(slices.Compact(sorted)) < len(fields) {
+		return // a reading with a field twice is rejected, and predicts nothing
+	}
+	p.order = make([]int, len(fields))
+	for i := range fields {
+		p.order[i], _ = slices.BinarySearch(sorted, fields[i].Name)
+	}
+	slices.SortFunc(fields, varve.CompareFields)
+}
+
+// value reads the value of a field.
+func (p *plain) value() (varve.Value, bool) {
+	p.space()
+	if p.at == len(p.text) {
+		return varve.Value{}, false
+	}
+	switch c := p.text[p.at]; {
+	case c == '-' || c-'0' <= 9:
+		n, ok := p.number()
+		return varve.NumberValue(n), ok
+	case c == '"':
+		s, ok := p.string()
+		return varve.StringValue(string(s)), ok
+	case c == 't':
+		return varve.BoolValue(true), p.has("true")
+	case c == 'f':
+		return varve.BoolValue(false), p.has("false")
+	}
+	return varve.Value{}, false
+}
+
+// fewDigits is the number of digits that fit into an int64.
+const fewDigits = 18
+
+// number reads a number of up to 18 digits, without an exponent.
+func (p *plain) number() (n varve.Number, ok bool) {
+	text, i := p.text, p.at
+	neg := i < len(text) && text[i] == '-'
+	if neg {
+		i++
+	}
+	first := i
+	var v int64
+	for i < len(text) && text[i]-'0' <= 9 {
+		v = v*10 + int64(text[i]-'0')
+		i++
+		if i-first > fewDigits {
+			return n, false
+		}
+	}
+	digits := i - first
+	if digits == 0 || digits > 1 && text[first] == '0' {
+		return n, false
+	}
+	decimals := 0
+	if i < len(text) && text[i] == '.' {
+		i++
+		point := i
+		for i < len(text) && text[i]-'0' <= 9 {
+			v = v*10 + int64(text[i]-'0')
+			i++
+			if digits+i-point > fewDigits {
+				return n, false
+			}
+		}
+		if decimals = i - point; decimals == 0 {
+			return n, false
+		}
+	}
+	if i < len(text) && text[i]|0x20 == 'e' {
+		return n, false
+	}
+	if neg {
+		v = -v
+	}
+	p.at = i
+	return decimal.FromScaled(v, -decimals), true
+}
+
+// key reads a name and the colon after it.
+func (p *plain) key() ([]byte, bool) {
+	key, ok := p.string()
+	return key, ok && p.takeByte(':')
+}
+
+// string reads a string of visible ASCII and spaces. It is valid as long as the text.
+func (p *plain) string() ([]byte, bool) {
+	if !p.takeByte('"') {
+		return nil, false
+	}
+	text := p.text
+	for i := p.at; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			s := text[p.at:i]
+			p.at = i + 1
+			return s, true
+		case c == '\\' || c < ' ' || c >= 0x7f:
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// takeByte reads a byte after optional space, or nothing if another byte follows.
+func (p *plain) takeByte(c byte) bool {
+	if p.at < len(p.text) && p.text[p.at] == c {
+		p.at++
+		return true
+	}
+	if p.space() < len(p.text) && p.text[p.at] == c {
+		p.at++
+		return true
+	}
+	return false
+}
+
+// has reads a text, or nothing if another one follows.
+func (p *plain) has(s string) bool {
+	if end := p.at + len(s); end <= len(p.text) && string(p.text[p.at:end]) == s {
+		p.at = end
+		return true
+	}
+	return false
+}
+
+// space reads optional space, and returns the offset after it.
+func (p *plain) space() int {
+	for p.at < len(p.text) && isBlank(p.text[p.at]) {
+		p.at++
+	}
+	return p.at
+}

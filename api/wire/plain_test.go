@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/varvedb/varve"
+)
+
+// readBoth reads objects with plain and with the decoder. It checks that plain either gives up,
+// or agrees with the decoder. It returns the number of objects that plain read.
+func readBoth(t *testing.T, texts ...string) (read int) {
+	t.Helper()
+	var b Batch
+	quick := object{Defaults: Defaults{Tenant: "t", Stream: "s"}}
+	full := quick
+	for _, text := range texts {
+		text = strings.TrimFunc(text, func(r rune) bool { return r < 0x80 && isBlank(byte(r)) })
+		r := addEmpty(&b, &quick)
+		fields := len(b.fields)
+		size := b.size
+		ok := quick.plain.into(&b, r, &quick, []byte(text))
+		got, bytes := r.Clone(), b.size-size
+		if !ok {
+			if len(b.fields) != fields || b.size != size || r.Device != "" || !r.ID.IsZero() || len(r.Fields) > 0 {
+				t.Fatalf("%s: plain gave up, and left %s", text, show(&got))
+			}
+			continue
+		}
+		read++
+		r = addEmpty(&b, &full)
+		size = b.size
+		if !full.decode(&b, r, []byte(text)) || b.Verdicts[len(b.Verdicts)-1].Outcome != 0 {
+			t.Fatalf("%s: plain read %s, the decoder rejects it: %+v", text, show(&got), b.Verdicts[len(b.Verdicts)-1])
+		}
+		want := r.Clone()
+		if bytes != b.size-size {
+			t.Fatalf("%s: plain counted %d bytes, the decoder %d", text, bytes, b.size-size)
+		}
+		v, w := got.Normalize(), want.Normalize()
+		if v != w || show(&got) != show(&want) || got.ID != want.ID {
+			t.Fatalf("%s: plain read %s %+v, the decoder %s %+v", text, show(&got), v, show(&want), w)
+		}
+	}
+	return read
+}
+
+func addEmpty(b *Batch, o *object) *varve.Reading {
+	r := b.add(1)
+	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
+	return r
+}
+
+// show returns all that a reading holds, also the scale of its numbers.
+func show(r *varve.Reading) string {
+	return fmt.Sprint(r.Series, r.Time, r.Time.Location(), r.ID.String(), r.ID.IsZero(), string(AppendReading(nil, r)))
+}
+
+// with returns an object with the given fields.
+func with(fields string) string {
+	return `{"device":"d1","time":1475001526000,"fields":` + fields + `}`
+}
+
+func TestPlain_ReadsCommonObjects(t *testing.T) {
+	texts := []string{
+		with(`{"temperature":22.4,"humidity":61,"battery":88}`),
+		with(`{"temperature":22.40,"humidity":-61,"battery":0.0}`),
+		with(`{"humidity":61,"temperature":22.4,"battery":88}`),
+		with(`{"humidity":61,"temperature":22.4}`),
+		with(`{"humidity":61,"temperature":"a b","on":true,"off":false}`),
+		with(`{ "humidity" : 61 , "temperature" : "" ,	"on":true }`),
+		`{"time": "2026-04-20T14:00:00Z", "device": "sensor 01", "fields": {"a": 1}, "id": "x"}`,
+		`{"device":"d1","time":"2026-04-20 14:00:00.5","fields":{"a":123456789012345678}}`,
+		`{"device":"d1","time":1475001526000.5,"id":"-8yeEAkLvyY","fields":{"a":-0.00000000000000001}}`,
+	}
+	if read := readBoth(t, texts...); read != len(texts) {
+		t.Errorf("plain read %d of %d common objects", read, len(texts))
+	}
+}
+
+// TestPlain_GivesUp checks that plain leaves all other objects to the decoder, and reads common
+// ones afterwards.
+func TestPlain_GivesUp(t *testing.T) {
+	good := with(`{"a":1,"b":2}`)
+	texts := []string{
+		"", "{", "{}", "[]", good + "x", good + good, good[:len(good)-1], `{"device":"d1"}`,
+		`{"device":"d1","time":1475001526000}`, `{"time":1475001526000,"fields":{"a":1}}`,
+		`{"device":"","time":1475001526000,"fields":{"a":1}}`,
+		`{"device":"d1","time":1475001526,"fields":{"a":1}}`,
+		`{"device":"d1","device":"d2","time":1475001526000,"fields":{"a":1}}`,
+		`{"device":"d1","time":1475001526000,"fields":{"a":1},"fields":{"b":1}}`,
+		`{"device":"d1","time":1475001526000,"fields":{"a":1},"more":1}`,
+		`{"device":"d\u0031","time":1475001526000,"fields":{"a":1}}`,
+		`{"device":"ä","time":1475001526000,"fields":{"a":1}}`,
+		`{"device":"d1","time":1475001526000,"id":"","fields":{"a":1}}`,
+		with(`{}`), with(`{"a":1,}`), with(`{"a"}`), with(`{"a":}`), with(`{"a":1 "b":2}`), with(`{"a":null}`),
+		with(`{"a":01}`), with(`{"a":1.}`), with(`{"a":.5}`), with(`{"a":-}`), with(`{"a":+1}`), with(`{"a":1e5}`), with(`{"a":1E5}`),
+		with(`{"a":1234567890123456789}`), with(`{"a":0.1234567890123456789}`), with(`{"a":NaN}`), with(`{"a":1x}`),
+		with(`{"a":"\n"}`), with("{\"a\":\"\t\"}"), with(`{"a":"é"}`), with(`{"a":[1]}`), with(`{"a":{"b":1}}`), with(`{"a":tru}`), with(`{"a":truex}`),
+		with(`{"a":1,"b":null}`), with(`{"a":1,"b":2,"c":[]}`), with(`{"a":1,"b":2`),
+	}
+	for _, text := range texts {
+		if read := readBoth(t, good, text, good); read != 2 {
+			t.Errorf("%s: plain read %d objects, want the good ones", text, read)
+		}
+	}
+}
+
+// TestPlain_LeavesDuplicateFields checks that a reading with a field twice is rejected as the
+// decoder's is, and is not predicted.
+func TestPlain_LeavesDuplicateFields(t *testing.T) {
+	readBoth(t, with(`{"b":1,"a":2,"b":3}`), with(`{"b":1,"a":2,"b":3}`), with(`{"b":1,"a":2}`), with(`{"b":1,"a":2,"b":3}`))
+}
+
+// FuzzPlain compares plain with the decoder.
+func FuzzPlain(f *testing.F) {
+	f.Add(with(`{"temperature":22.4,"humidity":61,"battery":88}`), with(`{"temperature":22.45,"humidity":"x","battery":true}`))
+	f.Add(`{"time":"2026-04-20T14:00:00Z", "id":"x", "device":"a b","fields":{"b":-0.10,"a":0}}`, with(`{"b":1,"a":1e3}`))
+	f.Add(with(`{"a":1,"a":2}`), with(`{"a":"\u0041","b":null}`))
+	f.Fuzz(func(t *testing.T, first, second string) {
+		if len(first)+len(second) <= 4<<10 {
+			readBoth(t, first, second, first, second)
+		}
+	})
+}
