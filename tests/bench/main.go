@@ -15,11 +15,12 @@ import (
 
 func main() {
 	binary := flag.String("varve", "bin/varve", "the `binary` to measure")
-	only := flag.String("only", "", "only this `part`: ndjson, csv, single, disk, query, fleet, load, lanes, drop, rollups, dynamodb")
+	only := flag.String("only", "", "only this `part`: ndjson, csv, single, disk, query, fleet, load, lanes, drop, rollups, dynamodb, or growth, which runs alone")
+	days := flag.Int("days", 70, "growth: the number of `days` of 1,440,000 readings")
 	rounds := flag.Int("rounds", 3, "how often each part is measured; medians are printed")
 	keep := flag.String("keep", "", "work in this `folder`, and leave the data there")
 	flag.Parse()
-	if err := runParts(*binary, *only, *keep, *rounds); err != nil {
+	if err := runParts(*binary, *only, *keep, *rounds, *days); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

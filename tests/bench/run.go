@@ -17,23 +17,27 @@ type bench struct {
 	binary string
 	dir    string
 	rounds int
+	days   int       // of growth
 	end    time.Time // end of the day and of the backlog
 	out    *report
 }
 
-func runParts(binary, only, dir string, rounds int) (err error) {
+func runParts(binary, only, dir string, rounds, days int) (err error) {
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "varve-bench-"); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	b := &bench{binary: binary, dir: dir, rounds: rounds, end: time.Now().Truncate(24 * time.Hour), out: newReport()}
+	b := &bench{binary: binary, dir: dir, rounds: rounds, days: days, end: time.Now().Truncate(24 * time.Hour), out: newReport()}
 	fmt.Printf("%s, %d processors, %s, %s\n\n", time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), processor(), runtime.Version())
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", b.fleet}, {"load", b.load}, {"lanes", b.lanes}, {"disk", b.disk}, {"drop", b.drop}, {"rollups", b.rollups}, {"dynamodb", b.dynamo}} {
+	}{{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", b.fleet}, {"load", b.load}, {"lanes", b.lanes}, {"disk", b.disk}, {"drop", b.drop}, {"rollups", b.rollups}, {"dynamodb", b.dynamo}, {"growth", b.growth}} {
+		if only == "" && part.name == "growth" {
+			continue // it takes minutes
+		}
 		if only != "" && only != part.name && !(part.name == "ndjson" && b.needsData(only)) {
 			continue
 		}
