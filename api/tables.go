@@ -36,7 +36,7 @@ func (h *tablesHandler) addRoutes(o *operations) {
 		"Carries out the plan of now and returns it. 409 if a run is under way."), h.applyTables)
 	huma.Register(o.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Restore a retired table",
 		"Removes the mark for deletion and puts the table on hold, so that the rotator neither retires nor drops it. Expired readings stay excluded from queries."), h.restoreTable)
-	huma.Register(o.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Keep a table from being dropped",
+	huma.Register(o.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Prevent a table from being dropped",
 		"For as long as it is on hold, it is neither retired nor dropped."), h.holdTable)
 	huma.Register(o.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), h.releaseTable)
 }

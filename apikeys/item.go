@@ -31,8 +31,8 @@ const (
 	attrSince    = "since" // of the item KEYS ON
 )
 
-// keepFor is how long a key that has ended is still listed.
-const keepFor = 90 * 24 * time.Hour
+// listEndedFor is how long a key that has ended is still listed.
+const listEndedFor = 90 * 24 * time.Hour
 
 func keyOf(id string) store.Key { return store.Key{PK: partition, SK: id} }
 
@@ -67,7 +67,7 @@ func (s *stored) item() (store.Item, error) {
 		it.Attrs[name] = varve.NumberValue(n)
 	}
 	if ended := s.ended(); !ended.IsZero() {
-		it.Expires = ended.Add(keepFor)
+		it.Expires = ended.Add(listEndedFor)
 	}
 	return it, nil
 }

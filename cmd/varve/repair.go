@@ -27,9 +27,9 @@ type repairer struct{ *app }
 func repairCommand(a *app) *cobra.Command {
 	var f repairFlags
 	cmd := &cobra.Command{
-		Use: "repair", Short: "Set damaged data aside and keep the rest", Args: cobra.NoArgs,
-		Long: "Set damaged data aside and keep the rest. Without --apply it prints what it would do and changes nothing.\n" +
-			"On a data folder, which no server may have open, it keeps all that can be read, moves the damaged files into the folder damaged in it,\n" +
+		Use: "repair", Short: "Set damaged data aside and recover the rest", Args: cobra.NoArgs,
+		Long: "Set damaged data aside and recover the rest. Without --apply it prints what it would do and changes nothing.\n" +
+			"On a data folder, which no server may have open, it recovers all that can be read, moves the damaged files into the folder damaged in it,\n" +
 			"deletes nothing, lists what is lost by table, series and time, and recounts lost roll-ups. On DynamoDB it makes the registry and the tables agree.",
 		Example: "  varve repair --data data\n  varve repair --data data --apply\n  varve repair --store dynamodb --scan --rate 100 --apply",
 		RunE: func(cmd *cobra.Command, _ []string) error {

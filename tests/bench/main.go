@@ -17,9 +17,9 @@ func main() {
 	binary := flag.String("varve", "bin/varve", "the `binary` to measure")
 	only := flag.String("only", "", "only this `part`: ndjson, csv, single, disk, query, fleet, load, lanes, drop, rollups, dynamodb")
 	rounds := flag.Int("rounds", 3, "how often each part is measured; medians are printed")
-	keep := flag.String("keep", "", "work in this `folder`, and leave the data there")
+	dir := flag.String("dir", "", "work in this `folder`, and leave the data there")
 	flag.Parse()
-	if err := runParts(*binary, *only, *keep, *rounds); err != nil {
+	if err := runParts(*binary, *only, *dir, *rounds); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
