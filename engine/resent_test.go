@@ -7,8 +7,8 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/engine"
-	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store/mem"
 )
 
@@ -20,11 +20,11 @@ func TestResentBacklog_CountsOnce(t *testing.T) {
 	for name, later := range map[string]time.Duration{"table exists": 5 * day, "table dropped": 45 * day} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				policy := &retention.Policy{
-					Prefix: "varve", Classes: []retention.Class{{Name: retention.DefaultClass, Retention: 2 * day}},
-				}
+				policy := rotation(func(p *rotator.Policy) {
+					p.Retention.Classes[0].Retention, p.Drop, p.Grace = 2*day, true, day
+				})
 				s := mem.New(nil)
-				e := open(t, engine.Options{Store: s, Retention: policy, Drop: true, Grace: day})
+				e := open(t, engine.Options{Store: s, Rotation: policy})
 				wait(27*day + 10*time.Hour) // 28 January, 10:00
 				first := e.Now()
 				series := varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: "a"}
