@@ -106,6 +106,7 @@ type Tables struct {
 	Future      time.Duration
 	RecentWeeks int
 	Doubling    time.Duration
+	MonthsAhead int // the number of later arrival months whose tables exist
 }
 
 // Retention is how tables end.
@@ -202,7 +203,7 @@ func Default() Config {
 	return Config{
 		Server: Server{Listen: "127.0.0.1:8278", Drain: 30 * time.Second},
 		Store:  Store{Kind: StoreKinds()[0], Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20},
-		Tables: Tables{Prefix: "varve", Future: layout.Future, RecentWeeks: layout.Recent, Doubling: layout.Doubling},
+		Tables: Tables{Prefix: "varve", Future: layout.Future, RecentWeeks: layout.Recent, Doubling: layout.Doubling, MonthsAhead: rotation.MonthsAhead},
 		Retention: Retention{
 			Grace: rotation.Grace, Seal: rotation.Seal, Schedule: "@hourly", MaxDrops: rotation.MaxDrops,
 		},
@@ -246,10 +247,10 @@ func (c *Config) Layouts() map[string]store.Layout {
 	return layouts
 }
 
-// Rotation returns the policy of the rotator.
+// Rotation returns the policy of the rotator. The engine uses it as it is.
 func (c *Config) Rotation() rotator.Policy {
 	p := rotator.Policy{
-		Grid: c.Grid(), Retention: c.Policy(), Drop: c.Retention.Drop,
+		Grid: c.Grid(), Retention: c.Policy(), MonthsAhead: c.Tables.MonthsAhead, Drop: c.Retention.Drop,
 		Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
 	}
 	if c.Rollups.Enabled {

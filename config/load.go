@@ -169,7 +169,7 @@ func (l *loader) unset(loaded *Loaded) {
 
 // params maps parameters of the policies' errors to keys.
 var params = map[string]string{
-	"prefix": "tables.prefix", "future": "tables.future", "recent": "tables.recent_weeks", "doubling": "tables.doubling",
+	"prefix": "tables.prefix", "future": "tables.future", "recent": "tables.recent_weeks", "doubling": "tables.doubling", "months_ahead": "tables.months_ahead",
 	"seal": "retention.seal", "grace": "retention.grace", "max_drops": "retention.max_drops",
 }
 

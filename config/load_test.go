@@ -106,6 +106,7 @@ tables:
   future: 2d
   recent_weeks: 8
   doubling: 3y
+  months_ahead: 3
 retention:
   drop: true
   grace: 14d
@@ -146,7 +147,7 @@ func TestEverySetting(t *testing.T) {
 	want := config.Config{
 		Server:    config.Server{Listen: "[::1]:9000", Hosts: "varve.example.com, varve.example.com:8443", TLSCert: "c.pem", TLSKey: "k.pem", Proxied: true, Drain: time.Minute},
 		Store:     config.Store{Kind: "mem", Dir: "/var/lib/varve", Memory: 128 << 20, Cache: 1 << 30, Endpoint: "http://127.0.0.1:8000", Region: "eu-central-1", Registry: "acme_registry"},
-		Tables:    config.Tables{Prefix: "acme", Future: 2 * day, RecentWeeks: 8, Doubling: 3 * 365 * day},
+		Tables:    config.Tables{Prefix: "acme", Future: 2 * day, RecentWeeks: 8, Doubling: 3 * 365 * day, MonthsAhead: 3},
 		Retention: config.Retention{Drop: true, Grace: 14 * day, Seal: 2 * time.Hour, Schedule: "@every 30m", MaxDrops: 7},
 		Classes:   map[string]config.Class{"default": {Retention: 30 * day}, "archive": {Retention: retention.Forever}},
 		Streams:   map[string]config.Stream{"weather": {Class: "archive"}, "weather.raw": {Retention: 7 * day}, "plain": {}, "nothing": {}},
@@ -169,7 +170,7 @@ func TestEverySetting(t *testing.T) {
 	}
 	r := loaded.Rotation()
 	if r.Grid != loaded.Grid() || r.Grid.Future != 2*day || r.Grid.Recent != 8 || r.Grid.Doubling != 3*365*day ||
-		!r.Drop || r.Grace != 14*day || r.Seal != 2*time.Hour || r.MaxDrops != 7 {
+		!r.Drop || r.Grace != 14*day || r.Seal != 2*time.Hour || r.MaxDrops != 7 || r.MonthsAhead != 3 {
 		t.Errorf("the rotation is %+v", r)
 	}
 	if got, usual := loaded.Resent(), config.Default(); got != rollup.CountResent || usual.Resent() != rollup.IgnoreResent {

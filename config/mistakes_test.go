@@ -165,6 +165,9 @@ func TestVariables(t *testing.T) {
 		"VARVE_CLASSES_A_B_RETENTION=1d":    "VARVE_CLASSES_A_B_RETENTION: classes.a_b: a class is named with letters and digits",
 		"VARVE_STREAMS_X_CLASS=nope":        `VARVE_STREAMS_X_CLASS: streams.x.class: "nope" is not configured: use one of default`,
 		"VARVE_TABLES_RECENT_WEEKS=53":      "VARVE_TABLES_RECENT_WEEKS: tables.recent_weeks: 53 is not from 0 to 52 weeks",
+		"VARVE_TABLES_MONTHS_AHEAD=0":       `VARVE_TABLES_MONTHS_AHEAD: tables.months_ahead: "0" is not a whole number from 1 on`,
+		"VARVE_TABLES_MONTHS_AHEAD=12":      "",
+		"VARVE_TABLES_MONTHS_AHEAD=13":      "VARVE_TABLES_MONTHS_AHEAD: tables.months_ahead: 13 is too much: it must be at most 12",
 		"VARVE_STORE_MIN_FREE=a=b":          `VARVE_STORE_MIN_FREE: store.min_free: "a=b" is not a size: write bytes, or a number with KiB, MiB or GiB`,
 		"VARVE_CLASSES_DEFAULT_RETENTION=x": `VARVE_CLASSES_DEFAULT_RETENTION: classes.default.retention: "x" is not a duration: write forever, or numbers with y, w, d, h, m, s as in 90d or 1d12h`,
 	} {

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"slices"
 	"testing"
@@ -21,6 +22,16 @@ func TestBound(t *testing.T) {
 	if want, _ := c.Rotation().Bound(now, day); !ok || alone.Tables != want || want == 0 || alone.Classes != 1 || alone.Forever != nil {
 		t.Errorf("%+v, want %d tables", alone, want)
 	}
+	c.Tables.MonthsAhead = 2
+	further, ok := c.Bound(now, day)
+	largest := 0
+	for m := grid.MonthOf(now); m < grid.MonthOf(now)+120; m++ {
+		largest = max(largest, len(c.Grid().Layout(m)))
+	}
+	if want := alone.Tables + largest; !ok || further.Tables != want {
+		t.Errorf("with two months ahead %+v, want %d tables", further, want)
+	}
+	c.Tables.MonthsAhead = 1
 	c.Classes["audit"] = config.Class{Retention: retention.Forever}
 	b, ok := c.Bound(now, day)
 	if !ok || b.Tables != alone.Tables || b.Classes != 1 || !slices.Equal(b.Forever, []string{"audit"}) {

@@ -18,9 +18,10 @@ const (
 	// minAge is the least time between the end of an arrival month and the drop of its tables,
 	// for any retention.
 	minAge = 7 * 24 * time.Hour
-	// maxMonthsAhead bounds Policy.MonthsAhead.
-	maxMonthsAhead = 12
 )
+
+// MaxMonthsAhead is the maximum of Policy.MonthsAhead.
+const MaxMonthsAhead = 12
 
 // Policy defines the schedule of tables.
 type Policy struct {
@@ -32,8 +33,8 @@ type Policy struct {
 	// one hour.
 	Seal time.Duration
 	// MonthsAhead is the number of later arrival months whose tables are created in advance. 0
-	// means 1. It differs from the setting tables.future, which is Grid.Future: the furthest that
-	// an event time may lie after its arrival.
+	// means 1. Grid.Future is something else: the furthest that an event time may lie after its
+	// arrival.
 	MonthsAhead int
 	// Grace is how long a table stays retired before it is dropped, and can be restored. 0 means 7
 	// days.
@@ -68,8 +69,8 @@ func (p Policy) Validate() error {
 	if p.Seal < 0 || p.Seal > minAge {
 		errs = append(errs, varve.InvalidParam("seal", "%s is not from 0 to %s", p.Seal, timefmt.FormatDuration(minAge)))
 	}
-	if p.MonthsAhead < 0 || p.MonthsAhead > maxMonthsAhead {
-		errs = append(errs, varve.InvalidParam("months_ahead", "%d is not from 0 to %d", p.MonthsAhead, maxMonthsAhead))
+	if p.MonthsAhead < 0 || p.MonthsAhead > MaxMonthsAhead {
+		errs = append(errs, varve.InvalidParam("months_ahead", "%d is not from 0 to %d", p.MonthsAhead, MaxMonthsAhead))
 	}
 	if p.Grace < 0 {
 		errs = append(errs, varve.InvalidParam("grace", "%s is negative", p.Grace))
