@@ -46,7 +46,7 @@ func TestRules_ListEachRuleOnce(t *testing.T) {
 	}
 }
 
-// Rules that differ in anything have different ids.
+// TestRuleID_DependsOnContent checks that rules that differ in any parameter have different ids.
 func TestRuleID_DependsOnContent(t *testing.T) {
 	w := newWorld(t)
 	of := map[string]int{}

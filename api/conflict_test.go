@@ -51,8 +51,8 @@ func TestWrites_AnswerConflicts(t *testing.T) {
 	}
 }
 
-// TestWrites_BoundStoredValues: of thousands of conflicts with long readings, an
-// answer shows the stored values of some.
+// TestWrites_BoundStoredValues checks that an answer with thousands of conflicts of long readings
+// shows the stored values of some.
 func TestWrites_BoundStoredValues(t *testing.T) {
 	s := newServer(t, nil)
 	body := func(text string) string {

@@ -138,7 +138,7 @@ func (s *server) failures() int {
 	return len(s.failed)
 }
 
-// newServer starts a server. Change may change what it is wired with.
+// newServer starts a server. If set, change changes the options before.
 func newServer(t *testing.T, change func(*engine.Options, *api.Limits)) *server {
 	t.Helper()
 	return start(t, change, nil)

@@ -16,7 +16,7 @@ func deviceOp(tag, id, method, path, summary, description string) huma.Operation
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag}}
 }
 
-// Paging is the parameters of a list; it is exported because huma sees only what is.
+// Paging holds the parameters of a list. It is exported because huma ignores unexported types.
 type Paging struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"at most so many on a page; default 100"`
 	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`

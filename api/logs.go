@@ -36,8 +36,8 @@ func (h *logsHandler) addRoutes(o *operations) {
 		"The entries that were escalated to a supervisor, over all states or of one", ""), h.listEscalations)
 }
 
-// LogWindow is the parameters of a list of entries; it is exported because huma
-// sees only what is.
+// LogWindow holds the parameters of a list of entries. It is exported because huma ignores
+// unexported types.
 type LogWindow struct {
 	From   string `query:"from" doc:"from this time on: RFC 3339, a date, milliseconds, now, or relative as in -24h; default: the beginning"`
 	To     string `query:"to" doc:"before this time; default: the end"`

@@ -285,7 +285,7 @@ func (a *answer) add(readings []varve.Reading) error {
 	return nil
 }
 
-// flush sends what was gathered.
+// flush sends the gathered lines.
 func (a *answer) flush() error {
 	a.sent = true
 	for part := range slices.Chunk(a.out, piece) {

@@ -57,7 +57,7 @@ type Options struct {
 	Events Events
 }
 
-// Limits bound what a request may take. Zero fields have useful values.
+// Limits bounds the duration, size and number of requests. Zero fields have defaults.
 type Limits struct {
 	// Body is how many bytes the body of a write may have, unpacked. 0 is
 	// 1 GiB.
@@ -96,9 +96,9 @@ func (l Limits) withDefaults() Limits {
 
 // Events are called as things happen. Nil ones are skipped.
 type Events struct {
-	// Failed: a request failed through no fault of its own.
+	// Failed is called after a request failed through a fault of the server.
 	Failed func(r *http.Request, err error)
-	// Judged: readings got their verdicts, some of them rejected.
+	// Judged is called after readings got their verdicts, with the number of rejected ones.
 	Judged func(readings, rejected int)
 	// KeyCreated and KeyRevoked report a change of a key. By is the id of the key that
 	// made it, or "" before the first key.
@@ -220,7 +220,7 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// notFound answers what no route takes: 405 if another method would do.
+// notFound answers requests without a route: 405 if another method has one, else 404.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	if allowed := s.methods(r); len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))

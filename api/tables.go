@@ -153,7 +153,7 @@ func (h *tablesHandler) mustBeRetired(ctx context.Context, t grid.Table) error {
 			return varve.Errorf(varve.Conflict, "table %s is not retired: only retired tables can be restored", t.Name())
 		}
 	}
-	return nil // the store reports a missing table
+	return nil // holding holds the path parameter and the body of a hold request.
 }
 
 // holding is the path and body of a hold.

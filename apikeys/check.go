@@ -80,7 +80,7 @@ func (r *Registry) refusal(now time.Time) error {
 var errGuessing = &varve.Error{Failure: varve.Busy, RetryAfter: time.Second,
 	Message: "too many invalid API keys: retry in a second"}
 
-// fresh reports whether what was read then may be believed now.
+// fresh reports whether an entry that was read at a given time may still be used.
 func fresh(read, now time.Time) bool {
 	age := now.Sub(read)
 	return age >= 0 && age < cacheFor

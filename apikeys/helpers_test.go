@@ -34,7 +34,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// watched counts what is read of a store, and can be made to wait or fail.
+// watched counts the reads of a store, and can block or fail them.
 type watched struct {
 	store.Items
 	mu   sync.Mutex

@@ -162,7 +162,7 @@ func (r *Registry) Revoke(ctx context.Context, tenant, id string) (Key, error) {
 	return s.Key, nil
 }
 
-// shown is an id in a message: what is not one may be a secret.
+// shown returns an id for a message. A malformed id is replaced, because it may be a secret.
 func shown(id string) string {
 	if isID(id) {
 		return id

@@ -46,7 +46,7 @@ type Config struct {
 	Metrics   Metrics
 }
 
-// Server is how Varve is reached.
+// Server configures the HTTP server.
 type Server struct {
 	Listen  string        // address and port
 	Hosts   string        // names that a proxy in front calls it by, separated by commas
@@ -64,8 +64,7 @@ func (s Server) Loopback() bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// URL is how a program on this machine calls the server that listens on an
-// address.
+// URL returns the address of a server that listens on an address, for programs on this machine.
 func (s Server) URL(address string) string {
 	scheme := "http://"
 	if s.TLSCert != "" {
@@ -88,16 +87,16 @@ func (s Server) HostList() (hosts []string) {
 	return hosts
 }
 
-// Store is where everything is kept.
+// Store configures the place of all data.
 type Store struct {
 	Kind     string // local, mem or dynamodb
 	Dir      string // local: the data folder
-	Memory   Size   // local: of readings before they become chunks
-	Cache    Size   // local: of chunks
-	MinFree  Size   // local: what the disk must have free
-	Endpoint string // dynamodb: of an emulator; "": Amazon's
-	Region   string // dynamodb; if empty, the environment's
-	Registry string // dynamodb: the registry's table; "": <prefix>_registry
+	Memory   Size   // local: memory for readings before they become chunks
+	Cache    Size   // local: memory for cached chunks
+	MinFree  Size   // local: the free space on the disk below which readings are refused
+	Endpoint string // dynamodb: the address of an emulator; if empty, AWS
+	Region   string // dynamodb: the region; if empty, the environment's
+	Registry string // dynamodb: the registry's table; if empty, <prefix>_registry
 }
 
 // Tables shapes the grid.
@@ -109,7 +108,7 @@ type Tables struct {
 	MonthsAhead int // the number of later arrival months whose tables exist
 }
 
-// Retention is how tables end.
+// Retention configures the end of tables.
 type Retention struct {
 	Drop     bool
 	Grace    time.Duration
@@ -118,7 +117,7 @@ type Retention struct {
 	MaxDrops int
 }
 
-// Rollups is whether readings are added up by the hour and the day, and how.
+// Rollups configures hourly and daily roll-ups.
 type Rollups struct {
 	Enabled bool
 	Resent  string // ignore or count
@@ -132,10 +131,10 @@ type Stream struct {
 	Class     string
 	Retention time.Duration
 	RowWindow time.Duration // dynamodb: the time that a row covers; 0 means a millisecond
-	Expect    string        // dynamodb: what rows are mostly found to be; "": auto
+	Expect    string        // dynamodb: whether most rows exist already; if empty, auto
 }
 
-// Limits bound what requests take.
+// Limits bounds the duration, size and number of requests.
 type Limits struct {
 	Body     Size
 	Request  time.Duration
@@ -143,7 +142,7 @@ type Limits struct {
 	Requests int
 	Readings int
 	Reads    int
-	// SeriesFields is how many different fields a device has in a stream.
+	// SeriesFields is the maximum number of different fields of a device in a stream.
 	SeriesFields int
 }
 
@@ -259,8 +258,8 @@ func (c *Config) Rotation() rotator.Policy {
 	return p
 }
 
-// resents are the words for how resent readings count.
+// resents maps names to the ways in which resent readings count.
 var resents = map[string]rollup.Resent{"ignore": rollup.IgnoreResent, "count": rollup.CountResent}
 
-// Resent returns how roll-ups count what may be a copy of a reading that is gone.
+// Resent returns how roll-ups count a reading that may be a copy of a dropped one.
 func (c *Config) Resent() rollup.Resent { return resents[c.Rollups.Resent] }

@@ -36,7 +36,7 @@ func load(t *testing.T, src config.Source) *config.Loaded {
 	return loaded
 }
 
-// mistakes returns the mistakes in a configuration, one a line.
+// mistakes returns the mistakes in a configuration, one per line.
 func mistakes(t testing.TB, src config.Source) string {
 	t.Helper()
 	_, err := config.Load(src)
@@ -55,7 +55,7 @@ func mistakes(t testing.TB, src config.Source) string {
 	return err.Error()
 }
 
-// flags are settings of the command line, as of --set.
+// flags returns settings of the command line, as from --set.
 func flags(settings ...string) (values, names map[string]string) {
 	values, names = map[string]string{}, map[string]string{}
 	for _, s := range settings {
@@ -65,7 +65,7 @@ func flags(settings ...string) (values, names map[string]string) {
 	return values, names
 }
 
-// TestDefaults: the defaults are a valid configuration.
+// TestDefaults checks that the defaults are a valid configuration.
 func TestDefaults(t *testing.T) {
 	loaded := load(t, config.Source{})
 	if !reflect.DeepEqual(loaded.Config, config.Default()) || len(loaded.Origins) != 0 {
@@ -141,7 +141,7 @@ streams:
   nothing:
 `
 
-// Every setting can be set, and reaches the policies.
+// TestEverySetting checks that every setting can be set, and reaches the policies.
 func TestEverySetting(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything), Required: true})
 	want := config.Config{
@@ -182,8 +182,8 @@ func TestEverySetting(t *testing.T) {
 	}
 }
 
-// TestPrecedence: each layer overrides single settings of the one before, and each
-// value has its origin.
+// TestPrecedence checks that each layer overrides single settings of the one before, and each value
+// has its origin.
 func TestPrecedence(t *testing.T) {
 	path := file(t, `
 log: {level: warn, format: json}
@@ -227,10 +227,10 @@ streams:
 	}
 }
 
-// TestPrintedIsRead: the printed configuration, as a file, is the same configuration.
+// TestPrintedIsRead checks that the printed configuration, as a file, is the same configuration.
 func TestPrintedIsRead(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
-	delete(loaded.Streams, "plain") // nothing of them is set, and so printed
+	delete(loaded.Streams, "plain") // the default configuration does not set them, so they are not printed
 	delete(loaded.Streams, "nothing")
 	values, names := map[string]string{}, map[string]string{}
 	for _, v := range loaded.Values() {
@@ -252,7 +252,7 @@ func TestEverySettingHasAVariable(t *testing.T) {
 		}
 	}
 	again := load(t, config.Source{Environ: environ})
-	loaded.Streams = map[string]config.Stream{} // a name with a dot needs a mention elsewhere
+	loaded.Streams = map[string]config.Stream{} // a name with a dot must be named by another source, too
 	if !reflect.DeepEqual(again.Config, loaded.Config) {
 		t.Errorf("got  %+v\nwant %+v", again.Config, loaded.Config)
 	}

@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// Mistakes are all that is wrong with a configuration.
+// Mistakes lists all mistakes in a configuration.
 type Mistakes []Mistake
 
-// Mistake is one thing that is wrong.
+// Mistake is a single mistake, with its place and key.
 type Mistake struct {
 	Place   string // where it stands
 	Key     string // "" if it is about a file as a whole

@@ -31,7 +31,7 @@ varve.yaml:21: streams.t.retention: 100y is longer than the 1s of class x: put t
 varve.yaml:22: streams.u/v: stream "u/v": use letters, digits, . _ - and begin with a letter or digit
 varve.yaml:24: rotator.every: unknown setting: varve config print lists them`
 
-// TestAllMistakesAtOnce: all mistakes of the file, the environment and the flags are
+// TestAllMistakesAtOnce checks that all mistakes of the file, the environment and the flags are
 // reported at once, each with its place, in the order of the file's lines.
 func TestAllMistakesAtOnce(t *testing.T) {
 	values, names := flags("limits.requests=0", "nope=1")
@@ -79,7 +79,7 @@ func at(lines []string, i int) string {
 	return "nothing"
 }
 
-// TestMistakes: the place and the text of single mistakes.
+// TestMistakes checks the place and the text of single mistakes.
 func TestMistakes(t *testing.T) {
 	tests := []struct{ reason, yaml, want string }{
 		{"an unknown setting without a value", "bogus:\n", "varve.yaml:1: bogus: unknown setting: varve config print lists them"},
@@ -125,7 +125,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestNoMistakes: empty files and groups, comments, aliases and omitted values are
+// TestNoMistakes checks that empty files and groups, comments, aliases and omitted values are
 // valid.
 func TestNoMistakes(t *testing.T) {
 	for reason, yaml := range map[string]string{
@@ -177,7 +177,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestFileThatCannotBeRead: a named file must exist; the default one need not. Other
+// TestFileThatCannotBeRead checks that a named file must exist, unlike the default file. Other
 // failures are always reported.
 func TestFileThatCannotBeRead(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -196,7 +196,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestLoadedInSpiteOfMistakes: Load returns the valid settings despite mistakes.
+// TestLoadedInSpiteOfMistakes checks that Load returns the valid settings despite mistakes.
 func TestLoadedInSpiteOfMistakes(t *testing.T) {
 	loaded, err := config.Load(config.Source{File: file(t, "log: {level: debug, format: xml}\n")})
 	var all config.Mistakes
@@ -208,7 +208,7 @@ func TestLoadedInSpiteOfMistakes(t *testing.T) {
 	}
 }
 
-// FuzzLoad: any file is read or its mistakes are named, and the printed settings
+// FuzzLoad checks that any file is either read or gets mistakes, and that the printed settings
 // equal the read ones.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{

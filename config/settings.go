@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// setting is one value that can be configured.
+// setting is a single setting with its key, its description and its text form.
 type setting struct {
 	key string // as in server.listen
 	doc string
@@ -56,7 +56,7 @@ func size(key, doc string, at func(*Config) *Size) setting {
 	}}
 }
 
-// positive refuses 0, which would stand for the default.
+// positive rejects 0, which would mean the default.
 func positive(s setting) setting {
 	set := s.set
 	s.set = func(c *Config, text string) error {
@@ -73,7 +73,7 @@ func positive(s setting) setting {
 	return s
 }
 
-// most refuses a whole number beyond a bound.
+// most rejects a whole number above a bound.
 func most(bound int, s setting) setting {
 	set := s.set
 	s.set = func(c *Config, text string) error {
@@ -240,7 +240,7 @@ func classRetention(key, name string) setting {
 				err = fmt.Errorf("a class cannot keep readings for %s", s)
 			}
 			if err != nil {
-				d = 365 * 24 * time.Hour // reported; nothing else is to be
+				d = 365 * 24 * time.Hour // a mistake is reported; the default prevents further ones
 			}
 			c.Classes[name] = Class{Retention: d}
 			return err

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A class that keeps its readings forever does not hide how many tables the
-// others need.
+// TestBound checks that a class with unlimited retention does not hide the bound of the other
+// classes.
 func TestBound(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	c := config.Default()
@@ -42,8 +42,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// With roll-ups, tables stay for three days after they are retired, if the grace
-// is shorter: the bound is the engine's.
+// TestBoundWithRollups checks that the bound includes the three days for which roll-ups need
+// retired tables, if the grace is shorter.
 func TestBoundWithRollups(t *testing.T) {
 	c := config.Default()
 	c.Retention.Drop, c.Retention.Grace = true, time.Hour

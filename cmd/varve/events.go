@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// engineEvents logs what the parts report.
+// engineEvents returns the callbacks that log the events of the engine's parts.
 func engineEvents(log zerolog.Logger) engine.Events {
 	return engine.Events{
 		Mended: func(streams int, err error) {

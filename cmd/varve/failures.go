@@ -14,7 +14,7 @@ import (
 // repeatEvery is the shortest interval between logs of the same failure.
 const repeatEvery = 10 * time.Second
 
-// failures logs what keeps failing now and then, not each time.
+// failures logs repeated failures at intervals, not each time.
 type failures struct {
 	log zerolog.Logger
 	now func() time.Time

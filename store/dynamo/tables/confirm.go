@@ -62,8 +62,8 @@ func (c *Confirmed) Confirm(ctx context.Context, t grid.Table) (recreated bool, 
 	return known && !last.created.Equal(r.Created), nil
 }
 
-// announce makes the lists of all processes include a table that is about to be used. If
-// another process died halfway, it continues there.
+// announce adds a table that is about to be used to the lists of all processes. It completes the
+// steps of a process that died halfway.
 func (s *Records) announce(ctx context.Context, t grid.Table, r *record) error {
 	if !r.Used {
 		if err := s.update(ctx, t, func(r *record) error { r.Used = true; return nil }); err != nil {
