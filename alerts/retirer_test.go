@@ -16,7 +16,7 @@ import (
 // from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
 // "changed" name the reason of another resolution; "L" marks a late alert. See summary.
 
-// open returns how many alerts are open.
+// open returns the number of open alerts.
 func (w *world) open() int { return len(w.alerts(alerts.AlertList{State: alerts.Open})) }
 
 // TestDeleteRule_ResolvesDeadmanAlerts resolves the alerts of 64 silent devices. The alerts of

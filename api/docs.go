@@ -5,9 +5,7 @@ import (
 	"net/http"
 )
 
-// docsPage shows /openapi.json to a person. It needs nothing from elsewhere.
-//
-//go:embed docs.html
+// docsPage shows /openapi.json to people. It loads nothing from other hosts.
 var docsPage []byte
 
 // docsHandler serves the page of the documentation.

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// deviceOp describes an operation of a group of them.
+// deviceOp describes an operation in the group of a tag.
 func deviceOp(tag, id, method, path, summary, description string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag}}
 }
@@ -51,7 +51,7 @@ func jsonValue(param string, text json.RawMessage) (varve.Value, error) {
 	return v, nil
 }
 
-// rawJSON writes a JSON value; no value is left out.
+// rawJSON returns a value as JSON, or nil for the zero Value.
 func rawJSON(v varve.Value) json.RawMessage {
 	if v.IsZero() {
 		return nil

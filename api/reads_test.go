@@ -99,7 +99,7 @@ func TestSlowReaders_HoldLittleMemory(t *testing.T) {
 	ended.Wait()
 }
 
-// heap returns how much memory is in use.
+// heap returns the number of allocated bytes.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC() // empties pools

@@ -10,7 +10,7 @@ import (
 // each.
 const batchMemory = 16 << 20
 
-// resource serves the routes of one kind of thing.
+// resource serves the routes of one kind of object.
 type resource interface {
 	addRoutes(o *operations)
 }

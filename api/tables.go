@@ -133,8 +133,8 @@ func (h *tablesHandler) restoreTable(ctx context.Context, in *byName) (*reply[wi
 		if err := h.mustBeRetired(ctx, t); err != nil {
 			return err
 		}
-		// The hold first: a run of the rotator in between must not retire the
-		// table again.
+		// The hold comes first. Otherwise a run of the rotator in between could retire the table
+		// again.
 		if err := h.lifecycle.Hold(ctx, t, RestoredByHand); err != nil {
 			return err
 		}
@@ -153,10 +153,10 @@ func (h *tablesHandler) mustBeRetired(ctx context.Context, t grid.Table) error {
 			return varve.Errorf(varve.Conflict, "table %s is not retired: only retired tables can be restored", t.Name())
 		}
 	}
-	return nil // holding holds the path parameter and the body of a hold request.
+	return nil // the store reports a missing table
 }
 
-// holding is the path and body of a hold.
+// holding holds the path parameter and the body of a hold request.
 type holding struct {
 	Name string `path:"name" doc:"the table's whole name"`
 	Body struct {
@@ -176,7 +176,7 @@ func (h *tablesHandler) releaseTable(ctx context.Context, in *byName) (*reply[wi
 	return h.change(ctx, in.Name, func(t grid.Table) error { return h.lifecycle.Hold(ctx, t, "") })
 }
 
-// change changes a table and returns it as it is then.
+// change changes a table and returns its new state.
 func (h *tablesHandler) change(ctx context.Context, name string, do func(grid.Table) error) (*reply[wire.TableInfo], error) {
 	t, err := h.table(name)
 	if err == nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// cacheFor is how long a key is taken from memory.
+// cacheFor is the time for which a cached key is used.
 const cacheFor = 10 * time.Second
 
 // lookupTimeout bounds a read of the registry. It continues for other requests when
 // the request that began it ends.
 const lookupTimeout = 5 * time.Second
 
-// Limits of the memory for keys.
+// Limits of the cache of keys.
 const (
 	maxKnown   = 1 << 14
 	maxUnknown = 1 << 12
@@ -35,7 +35,7 @@ const (
 // expired and revoked keys.
 var ErrNone = errors.New("no valid key")
 
-// entry is a key in memory.
+// entry is a cached key.
 type entry struct {
 	stored
 	grant Grant
@@ -111,8 +111,7 @@ func (r *Registry) entry(ctx context.Context, id string, now time.Time) (*entry,
 	return found.(*entry), nil
 }
 
-// lookUp reads a key and remembers the result, unless this process changed a key
-// meanwhile.
+// lookUp reads a key and caches the result, unless this process changed a key meanwhile.
 func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	r.mu.RLock()
 	changes := r.changes
@@ -141,8 +140,7 @@ func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	return r.remember(s, begin), nil
 }
 
-// remember adds a key to the memory, with the rest of its rate. The caller holds the
-// lock.
+// remember adds a key to the cache, with the rest of its rate. The caller holds the lock.
 func (r *Registry) remember(s *stored, read time.Time) *entry {
 	e := &entry{stored: *s, read: read}
 	e.grant = Grant{ID: s.ID, Tenant: s.Tenant, Scopes: s.Scopes, Rate: s.Rate, Ends: s.Expires}
@@ -175,8 +173,8 @@ func (r *Registry) changed(s *stored) {
 	r.remember(s, r.now())
 }
 
-// newLimit returns a limiter that lets a second's worth through at once; nil for
-// no bound.
+// newLimit returns a limiter that admits the events of one second at once. If the rate has no
+// bound, it returns nil.
 func newLimit(perSecond float64) *rate.Limiter {
 	if perSecond == 0 {
 		return nil

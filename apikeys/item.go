@@ -14,7 +14,7 @@ import (
 
 const (
 	partition = "KEYS"
-	onKey     = "ON" // no id: those have small letters
+	onKey     = "ON" // not an id, because ids have small letters
 )
 
 // Attributes of a key's item. Times are RFC 3339, to the millisecond.
@@ -36,7 +36,7 @@ const listEndedFor = 90 * 24 * time.Hour
 
 func keyOf(id string) store.Key { return store.Key{PK: partition, SK: id} }
 
-// stored is a key as it is in the registry.
+// stored is a key as the registry stores it.
 type stored struct {
 	Key
 	hash [sha256.Size]byte

@@ -69,10 +69,10 @@ func IDOf(text string) string {
 	return text
 }
 
-// leastSecret is how many letters of a secret are too many to be seen.
+// leastSecret is the number of letters of a secret from which on a text counts as a key.
 const leastSecret = 16
 
-// Shows reports whether a text contains a key, or much of one.
+// Shows reports whether a text contains a key, or a large part of one.
 func Shows(text string) bool {
 	for {
 		_, rest, found := strings.Cut(text, Prefix)

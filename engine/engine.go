@@ -46,7 +46,7 @@ type Options struct {
 	// RequestTimeout is the limit of a request that writes readings. 0 is
 	// router.DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// SeriesFields is how many different fields a series may have; see fields.New.
+	// SeriesFields is the maximum number of different fields of a series; see fields.New.
 	SeriesFields int
 	// Parallel limits the tables that one query reads, or one rotation creates, at once.
 	Parallel int

@@ -29,15 +29,15 @@ type Policy struct {
 	Retention *retention.Policy
 	// Drop allows the rotator to drop tables. Otherwise it only retires them.
 	Drop bool
-	// Seal is how long after a month's end a request that arrived in it may still write. 0 means
-	// one hour.
+	// Seal is the time after a month's end until which a request that arrived in the month may
+	// write. 0 means one hour.
 	Seal time.Duration
 	// MonthsAhead is the number of later arrival months whose tables are created in advance. 0
 	// means 1. Grid.Future is something else: the furthest that an event time may lie after its
 	// arrival.
 	MonthsAhead int
-	// Grace is how long a table stays retired before it is dropped, and can be restored. 0 means 7
-	// days.
+	// Grace is the time for which a table stays retired, and can be restored, before it is dropped.
+	// 0 means 7 days.
 	Grace time.Duration
 	// RecountGrace is the minimum time for which a table stays retired, because roll-ups may still
 	// be recomputed from it.
@@ -81,7 +81,7 @@ func (p Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// retiredTime returns how long a table stays retired.
+// retiredTime returns the time for which a table stays retired.
 func (p Policy) retiredTime() time.Duration { return max(p.Grace, p.RecountGrace) }
 
 // State is the stage of a table's life.

@@ -23,11 +23,11 @@ const pieceBytes = 1 << 20
 type Options struct {
 	Client      *client.Client
 	Server      string     // the address of the client's server, for the checkpoint
-	Params      url.Values // the file that records the progress; if empty, it is not recorded
+	Params      url.Values // the parameters of each write, as in the API, without the device
 	Parallel    int        // batches that are sent at a time; 0 means 1
 	Batch       int        // readings in a batch; 0 means wire.BatchReadings
 	Compression string     // of batches: none, gzip or zstd; empty means none
-	Checkpoint  string     // the file that records the progress; if empty, nothing does
+	Checkpoint  string     // the file that records the progress; if empty, progress is not recorded
 	Events      Events
 }
 

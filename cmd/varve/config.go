@@ -29,8 +29,7 @@ var (
 	dataFlag  = settingFlag{"data", "store.dir", "the data `folder`"}
 )
 
-// configFlags are the flags that every command has that reads the
-// configuration.
+// configFlags are the flags of every command that reads the configuration.
 type configFlags struct {
 	file  string
 	set   []string
@@ -39,7 +38,7 @@ type configFlags struct {
 
 func (f *configFlags) add(cmd *cobra.Command) { f.addSome(cmd, settingFlags...) }
 
-// addSome adds, of the flags that stand for settings, only some.
+// addSome adds some of the flags that stand for settings.
 func (f *configFlags) addSome(cmd *cobra.Command, some ...settingFlag) {
 	f.flags = cmd.Flags()
 	f.flags.StringVarP(&f.file, "config", "c", "", "configuration `file` (VARVE_CONFIG; default "+defaultFile+", if it exists)")

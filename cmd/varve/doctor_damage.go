@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// maxNamed is how many damaged places a finding names.
+// maxNamed is the number of damaged places in a finding.
 const maxNamed = 5
 
 // The checks of damage, and their remedies.

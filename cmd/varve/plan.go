@@ -30,8 +30,7 @@ func planLines(p *wire.PlanBody) (lines []planLine) {
 	return lines
 }
 
-// together makes one line of all that do the same with empty tables for the
-// same reason.
+// together merges the lines of empty tables with the same action and reason.
 func together(lines []planLine) (fewer []planLine) {
 	type same struct{ action, reason string }
 	at := map[same]int{}

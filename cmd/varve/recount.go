@@ -114,7 +114,7 @@ func repairSeries(ctx context.Context, c *config.Config, s *local.Store, gaps []
 	return list, nil
 }
 
-// lostRollups names event times whose roll-ups may lack readings.
+// lostRollups describes the event times whose roll-ups may lack readings.
 func lostRollups(w varve.Window) string {
 	if w.From.Equal(varve.AllTime().From) {
 		return "roll-ups of events before " + w.To.Format(time.RFC3339) + ", if their readings are gone"

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// confirmedFor is how long a confirmation serves. Another process may drop the table
-	// and recreate it meanwhile.
+	// confirmedFor is the lifetime of a confirmation. Another process may drop the table and
+	// recreate it meanwhile.
 	confirmedFor = 10 * time.Minute
-	// existsFor is how long a table counts as existing, for writes that the cache of
+	// existsFor is the time for which a table counts as existing, for writes that the cache of
 	// closed rows answers.
 	existsFor = 10 * time.Second
 )
