@@ -35,7 +35,7 @@ type Options struct {
 // ignored.
 type Events struct {
 	Restarted func(path, reason string) // a file that an earlier run sent is sent from its start
-	Rejected  func(Rejection)           // a reading was rejected for good
+	Rejected  func(Rejection)           // a reading was rejected permanently
 	Progress  func(bytes int64)         // bytes of files on disk were sent or skipped
 }
 
