@@ -55,7 +55,8 @@ func TestFindCycle_ReturnsPath(t *testing.T) {
 	}
 }
 
-// fileUses returns which file of a package uses which other one, with the names that it uses.
+// fileUses returns the uses between files of a package: by file, the used files with the used
+// names.
 func fileUses(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	set := token.NewFileSet()

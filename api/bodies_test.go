@@ -39,7 +39,7 @@ func pack(t *testing.T, encoding, body string) string {
 	return out.String()
 }
 
-// lines is NDJSON of n different readings.
+// lines returns n different readings as NDJSON.
 func lines(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/api"
 )
 
-// request has a request answered without a connection.
+// request has a handler answer a request without a connection.
 func (s *server) request(h http.Handler, method, path, host, body string, head ...string) *reply {
 	s.t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))

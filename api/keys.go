@@ -130,7 +130,7 @@ func (h *keysHandler) revokeKey(ctx context.Context, in *byID) (*reply[wire.KeyI
 	return &reply[wire.KeyInfo]{KeyInfo(&k, h.now())}, nil
 }
 
-// KeyInfo is a key as the API shows it.
+// KeyInfo returns a key as the API shows it.
 func KeyInfo(k *apikeys.Key, now time.Time) wire.KeyInfo {
 	return wire.KeyInfo{
 		ID: k.ID, Tenant: k.Tenant, Name: k.Name, Scopes: k.Scopes.Names(), State: string(k.StateAt(now)),

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// packedBulk is a gzip body of n readings of 60 KB each.
+// packedBulk returns a gzip body of n readings of 60 KB each.
 func packedBulk(t *testing.T, f wire.Format, n int) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -15,12 +15,12 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// valued is a reading of d1, some hours before noon, with a value.
+// valued returns a reading of d1 with a value, the given number of hours before noon.
 func valued(hours, v int) string {
 	return fmt.Sprintf(`{"device":"d1","time":"%s","fields":{"v":%d,"note":"n%d"}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v, v)
 }
 
-// hours is a server with the readings 0 … n-1 of d1, each an hour older.
+// hours returns a server with the readings 0 … n-1 of d1, each an hour older.
 func hours(t *testing.T, n int) *server {
 	t.Helper()
 	s := newServer(t, nil)

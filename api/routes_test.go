@@ -74,7 +74,7 @@ var routes = []struct {
 	{"POST /v1/keys", "/v1/keys", `{"scopes":["admin"]}`, 200, "application/json"},
 }
 
-// thisTable is the table of readings at noon.
+// thisTable returns the table of readings at noon.
 func thisTable(s *server) grid.Table {
 	layout := grid.DefaultPolicy()
 	month := grid.MonthOf(noon)

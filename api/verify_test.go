@@ -36,7 +36,7 @@ func newVerifying(t *testing.T, verify api.Verifier) *api.Server {
 	})
 }
 
-// verify asks for a verification, and returns its answer.
+// verify requests a verification, and returns its answer.
 func verify(ctx context.Context, s *api.Server) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/verify", nil)

@@ -250,7 +250,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// BenchmarkCheck is the cost of a key that is in memory.
+// BenchmarkCheck measures the check of a cached key.
 func BenchmarkCheck(b *testing.B) {
 	r := apikeys.New(mem.New(nil), time.Now)
 	_, text, err := r.Create(b.Context(), apikeys.Draft{Scopes: apikeys.Admin})

@@ -23,7 +23,7 @@ const (
 
 var ids = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// newText makes an id, and a key's text with it. crypto/rand does not fail.
+// newText creates an id, and the text of a key with it. crypto/rand does not fail.
 func newText() (id, text string) {
 	var b [idBytes + secretBytes]byte
 	_, _ = rand.Read(b[:])

@@ -195,7 +195,7 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
-// Default is the configuration if nothing is configured.
+// Default returns the configuration without any source.
 func Default() Config {
 	layout := grid.DefaultPolicy()
 	rotation := rotator.Policy{}.WithDefaults()
@@ -261,5 +261,5 @@ func (c *Config) Rotation() rotator.Policy {
 // resents maps names to the ways in which resent readings count.
 var resents = map[string]rollup.Resent{"ignore": rollup.IgnoreResent, "count": rollup.CountResent}
 
-// Resent returns how roll-ups count a reading that may be a copy of a dropped one.
+// Resent returns the rule by which roll-ups count possible copies of dropped readings.
 func (c *Config) Resent() rollup.Resent { return resents[c.Rollups.Resent] }

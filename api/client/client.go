@@ -43,14 +43,14 @@ type Client struct {
 // Option changes a client.
 type Option func(*Client)
 
-// WithHTTPClient makes the client use h.
+// WithHTTPClient sets the HTTP client.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // WithRetries sets the number of retries of a call. A call is retried if it could not
 // be sent, or if the server was too busy. The default is 5.
 func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
 
-// WithKey makes the client send an API key with every call.
+// WithKey sets the API key that is sent with every call.
 func WithKey(key string) Option { return func(c *Client) { c.key = key } }
 
 // WithRootCAs makes the client trust only servers with certificates that these roots signed. It

@@ -30,7 +30,7 @@ func (c *Client) Apply(ctx context.Context) (wire.PlanBody, error) {
 	return getJSON[wire.PlanBody](ctx, c, request{method: http.MethodPost, path: "/v1/tables/apply"})
 }
 
-// Restore makes a retired table usable again, and puts it on hold.
+// Restore takes back the retirement of a table, and puts the table on hold.
 func (c *Client) Restore(ctx context.Context, table string) (wire.TableInfo, error) {
 	return getJSON[wire.TableInfo](ctx, c, request{method: http.MethodPost, path: "/v1/tables/" + url.PathEscape(table) + "/restore"})
 }

@@ -48,7 +48,7 @@ func (f *configFlags) addSome(cmd *cobra.Command, some ...settingFlag) {
 	}
 }
 
-// source returns where the configuration comes from.
+// source returns the sources of the configuration.
 func (f *configFlags) source() (config.Source, error) {
 	src := config.Source{File: f.file, Required: true, Environ: os.Environ(), Flags: map[string]string{}, FlagNames: map[string]string{}}
 	if src.File == "" {

@@ -124,7 +124,7 @@ func journalLine(l *local.Loss) string {
 	}
 }
 
-// between names a range; empty ends are open.
+// between describes a range. Empty ends are open.
 func between(first, last string) string {
 	switch {
 	case first != "" && last != "":

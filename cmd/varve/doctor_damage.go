@@ -95,7 +95,7 @@ func recordedDamage(dir string) dynamo.Finding {
 	return dynamo.Finding{Check: checkRecorded, State: dynamo.Wrong, Found: firstOf(lines), Remedy: remedyRecorded}
 }
 
-// damageText is a finding in one line.
+// damageText returns a finding in one line.
 func damageText(d wire.Damage) string {
 	text := d.Place + ": " + d.Problem
 	if len(d.Losses) > 0 {

@@ -105,7 +105,7 @@ func recovered(log zerolog.Logger, r local.Recovery) {
 	log.Info().Int64("readings", r.Readings).Int("changes", r.Changes).Int64("torn_bytes", bytes).Stringer("took", rounded(r.Took)).Msg("journal replayed")
 }
 
-// rounded is a duration for people: no more than three digits matter.
+// rounded rounds a duration for people: at least three digits remain.
 func rounded(d time.Duration) time.Duration {
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
 		if d >= 100*unit {

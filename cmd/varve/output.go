@@ -142,5 +142,5 @@ func dateOrNever(t *time.Time) string {
 	return date(*t)
 }
 
-// rawValue is a value as JSON shows it, digit for digit.
+// rawValue returns a value as JSON, with all digits.
 func rawValue(v varve.Value) json.RawMessage { return wire.AppendValue(nil, v) }

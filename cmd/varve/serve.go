@@ -234,7 +234,7 @@ func absolute(path string) string {
 	return path
 }
 
-// selfCommand is how this program was called, for lines to paste.
+// selfCommand returns the name by which this program was called, for lines to paste.
 func selfCommand() string {
 	if strings.ContainsRune(os.Args[0], filepath.Separator) {
 		return os.Args[0]

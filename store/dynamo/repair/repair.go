@@ -37,7 +37,7 @@ type Options struct {
 
 // Plan is the state of the tables, as far as the registry or a table may lack it.
 type Plan struct {
-	Streams []store.Survey // all streams in tables, by tenant and name
+	Streams []store.Survey // Plan lists facts in tables that the registry or other tables lack.
 	Rows    []Row          // missing or narrow stream rows
 	Lost    []grid.Table   // tables that were deleted outside of Varve
 	Damaged []string       // unreadable stream rows, which stay as they are
