@@ -242,7 +242,8 @@ func TestPrintedIsRead(t *testing.T) {
 	}
 }
 
-// Every setting has a variable of its own, and is read from it.
+// TestEverySettingHasAVariable checks that every setting has a variable of its own, and is read
+// from it.
 func TestEverySettingHasAVariable(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
 	var environ []string

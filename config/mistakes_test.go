@@ -142,7 +142,8 @@ func TestNoMistakes(t *testing.T) {
 	}
 }
 
-// A mistake in one layer is reported even if the next layer overrides it.
+// TestOverriddenStructureIsReported checks that a mistake in one layer is reported even if the next
+// layer overrides it.
 func TestOverriddenStructureIsReported(t *testing.T) {
 	environ := []string{"VARVE_LOG_LEVEL=info", "VARVE_SERVER_LISTEN=127.0.0.1:1"}
 	got := mistakes(t, config.Source{File: file(t, "server: 5\nlog: {level: {x: 1}}\n"), Environ: environ})
@@ -153,7 +154,8 @@ func TestOverriddenStructureIsReported(t *testing.T) {
 	}
 }
 
-// Variables that configure nothing are named, with the setting they look like.
+// TestVariables checks that a variable that configures nothing is reported, with the most similar
+// setting.
 func TestVariables(t *testing.T) {
 	for environ, want := range map[string]string{
 		"VARVE_LOG_LEVEL=":                  `VARVE_LOG_LEVEL: log.level: "" is unknown: use debug or info or warn or error`,

@@ -103,7 +103,7 @@ func (c *Client) Probe(ctx context.Context, read *dynamodb.BatchGetItemInput) {
 	}
 }
 
-// probeOnce sends a read. The watcher has its result.
+// probeOnce sends a read. The watcher records its result.
 func (c *Client) probeOnce(ctx context.Context, read *dynamodb.BatchGetItemInput) {
 	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
