@@ -42,7 +42,7 @@ func classify(err error) *varve.Error {
 	}
 }
 
-// Marks of errors that have a status of their own.
+// Sentinel errors with a status of their own.
 var (
 	errTooLarge    = errors.New("body too large")
 	errUnsupported = errors.New("unsupported body")

@@ -42,7 +42,8 @@ type entry struct {
 	read  time.Time
 }
 
-// placeholder is compared with the secret of an unknown key, so that it takes as long.
+// placeholder is compared with the secret of an unknown id, so that the check takes as long as for
+// a known one.
 var placeholder entry
 
 // Check returns the grant of a key's text. It fails with one of:

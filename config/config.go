@@ -49,11 +49,11 @@ type Config struct {
 // Server configures the HTTP server.
 type Server struct {
 	Listen  string        // address and port
-	Hosts   string        // names that a proxy in front calls it by, separated by commas
+	Hosts   string        // names by which a proxy in front calls the server, separated by commas
 	TLSCert string        // file of a certificate chain; if empty, no TLS
 	TLSKey  string        // file of its private key
 	Proxied bool          // a proxy in front ends TLS
-	Drain   time.Duration // how long requests under way may take to end on shutdown
+	Drain   time.Duration // the time limit of running requests on shutdown
 }
 
 // Loopback reports whether only this machine can reach the address that is

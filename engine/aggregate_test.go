@@ -14,9 +14,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestEngine_CountsDueMarks checks that an engine recounts marks that are due, reports it, and
-// returns the same roll-ups at all times. With roll-ups off, it takes existing marks and makes
-// no new ones.
+// TestEngine_CountsDueMarks checks that an engine recounts due dirty markers, reports it, and
+// returns the same roll-ups at all times. With roll-ups off, it processes existing markers and
+// writes no new ones.
 func TestEngine_CountsDueMarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []int

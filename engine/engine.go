@@ -72,12 +72,11 @@ type Events struct {
 	Rotator rotator.Events
 	// Failed, if set, is called when a background task of devices or alerts fails.
 	Failed func(task string, err error)
-	// Counted: marks of roll-ups were taken, or it failed. Nil is skipped.
-	Counted func(marks int, took time.Duration, err error)
-	// Mended is called after streams were restored in the registry, or could not be.
-	//
-	// The number is the count of streams whose items lacked data that the tables hold. If nil,
-	// it is skipped.
+	// Counted is called after the aggregator has processed dirty markers or failed. If nil, it is
+	// skipped.
+	Counted func(markers int, took time.Duration, err error)
+	// Mended is called after the streams in the registry were repaired, or could not be. Streams is
+	// the number of items that lacked data of the tables. If nil, it is skipped.
 	Mended func(streams int, err error)
 	// Unclaimed is called by Open once for each prefix of owned tables without a class.
 	//

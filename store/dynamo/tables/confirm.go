@@ -29,7 +29,7 @@ type Confirmed struct {
 	exist   *cache.Cache[grid.Table, struct{}]
 }
 
-// confirmation is the creation of a table as its record had it, at a time.
+// confirmation is the creation time in a table's record, and the time at which the record was read.
 type confirmation struct{ created, at time.Time }
 
 func newConfirmed(r *Records, a *admin.Admin) *Confirmed {
