@@ -69,7 +69,7 @@ func IDOf(text string) string {
 	return text
 }
 
-// leastSecret is the number of letters of a secret from which on a text counts as a key.
+// leastSecret is the minimum number of letters of a secret with which a text counts as a key.
 const leastSecret = 16
 
 // Shows reports whether a text contains a key, or a large part of one.

@@ -64,7 +64,7 @@ type life struct {
 // slowRequest is an admitted request that has not written yet.
 type slowRequest struct {
 	*router.Request
-	at time.Time // when it will
+	at time.Time // when it writes
 }
 
 func newLife(t *testing.T, seed uint64, maxDays int) *life {
