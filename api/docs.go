@@ -6,6 +6,8 @@ import (
 )
 
 // docsPage shows /openapi.json to people. It loads nothing from other hosts.
+//
+//go:embed docs.html
 var docsPage []byte
 
 // docsHandler serves the page of the documentation.
