@@ -218,8 +218,7 @@ func TestProgram_SplitsReceivers(t *testing.T) {
 	}
 }
 
-// TestPure: the packages that only compute never ask for the time, the
-// environment or a file.
+// TestPure checks that packages that only compute do not use the clock, the environment or files.
 func TestPure(t *testing.T) {
 	files := sources(t)
 	for _, dir := range []string{".", "grid", "retention", "store/local/chunk", "store/dynamo/attr", "store/dynamo/row", "store/dynamo/template"} {

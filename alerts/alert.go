@@ -119,8 +119,8 @@ func (a *Alert) updated(now Alert) Alert {
 	return now
 }
 
-// move marks the alert as replaced or withdrawn. Its id continues to lead to its successor,
-// by the readings that opened it.
+// move marks the alert as replaced or withdrawn. Its id still leads to its successor, which is
+// found by the readings that opened the alert.
 func (a *Alert) move(at time.Time, generation string, x extent) {
 	a.moved, a.extent, a.generation = at, x, generation
 }

@@ -75,7 +75,8 @@ func (c *cut) check(t *testing.T, w *world, what string) {
 	}
 }
 
-// Late readings cut an episode whose alert was resolved by hand.
+// TestCut_KeepsResolutionByHand cuts an episode by late readings after its alert was resolved by
+// hand.
 func TestCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		w := c.resolved(t)

@@ -57,7 +57,7 @@ func (a *Alert) item(version int64) store.Item {
 	return it
 }
 
-// alertOf is the inverse of Alert.item.
+// alertOf decodes the item of an alert. It inverts Alert.item.
 func alertOf(tenant string, it *store.Item) (Alert, error) {
 	a := registry.NewReader(it)
 	s := remarksOf(a, "")

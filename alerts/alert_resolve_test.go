@@ -13,8 +13,8 @@ import (
 // from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
 // "changed" name the reason of another resolution; "L" marks a late alert. See summary.
 
-// Late readings do not reopen it. After the condition
-// has failed, a new alert can open.
+// TestResolveAlert_HoldsWhileConditionHolds checks that late readings do not reopen a resolved
+// alert. After the condition has failed, a new alert can open.
 func TestResolveAlert_HoldsWhileConditionHolds(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(above(5, 0))
@@ -86,7 +86,8 @@ func TestAlerts_ListNewestFirst(t *testing.T) {
 	}
 }
 
-// It still ends with its episode.
+// TestAlert_OutlivesExpiredReadings checks that an alert ends with its episode, even if the earlier
+// readings have expired.
 func TestAlert_OutlivesExpiredReadings(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))

@@ -172,7 +172,7 @@ func (s *alertStore) put(ctx context.Context, a *Alert, version varve.Value, con
 	return err == nil, err
 }
 
-// ifVersion is the condition that the stored item has a version.
+// ifVersion returns the condition that the stored item has a version.
 func ifVersion(version varve.Value) store.Cond { return store.IfEquals("version", version) }
 
 // upsert writes an alert as readings determine it. The remarks and the severity of a

@@ -73,9 +73,9 @@ func twoProcesses(rt *rapid.T, t testing.TB) (*world, []*alerts.Monitor) {
 	return w, []*alerts.Monitor{w.Monitor, other}
 }
 
-// Readings fill the gaps between more episodes
-// than one write changes, and a write fails after the first. After any reading is resent, at
-// their start or among them, one episode remains.
+// TestInterruptedJoin_IsCompletedByResentReading fills the gaps between more episodes than one
+// write changes, and fails a write after the first. After any reading is resent, at their start or
+// among them, one episode remains.
 func TestInterruptedJoin_IsCompletedByResentReading(t *testing.T) {
 	const episodes = 2001
 	var apart, between []varve.Reading

@@ -25,8 +25,8 @@ func named(second int, v int64) varve.Reading {
 	return r
 }
 
-// A reading that is resent under its id with other values is a
-// conflict. The stored values decide.
+// TestConflict_CountsStoredValues checks that the stored values decide if a reading is resent under
+// its id with other values.
 func TestConflict_CountsStoredValues(t *testing.T) {
 	bare := named(40, 0)
 	bare.Fields = []varve.Field{{Name: "w", Value: varve.IntValue(1)}}
@@ -65,7 +65,8 @@ func TestConflict_CountsStoredValues(t *testing.T) {
 	}
 }
 
-// If ids are computed from the content, duplicates are known to be equal.
+// TestResentReadings_AreNotRead checks that duplicates with content ids are not read, because their
+// values are known to be equal.
 func TestResentReadings_AreNotRead(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, time.Minute))

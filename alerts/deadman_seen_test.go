@@ -44,8 +44,8 @@ func (w *world) checks(minutes int, each func(minute int)) string {
 	return strings.Join(log, " | ")
 }
 
-// Last-seen times in a stream are recorded once a
-// minute, only for the streams and devices of deadman rules in force.
+// TestObserve_RecordsLastSeenForDeadmanRules checks that last-seen times in a stream are recorded
+// once a minute. This happens only for the streams and devices of deadman rules in force.
 func TestObserve_RecordsLastSeenForDeadmanRules(t *testing.T) {
 	for _, c := range []struct {
 		reason string
@@ -81,8 +81,8 @@ func TestObserve_RecordsLastSeenForDeadmanRules(t *testing.T) {
 	}
 }
 
-// The time of writing counts, so resent readings and long
-// requests end a silence.
+// TestDeadman_CountsDuplicatesAsReports checks that resent readings and long requests end a
+// silence, because the time of writing counts.
 func TestDeadman_CountsDuplicatesAsReports(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 2*time.Minute), silent("d", 2*time.Minute), {Kind: alerts.Deadman, For: 2 * time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -101,9 +101,9 @@ func TestDeadman_CountsDuplicatesAsReports(t *testing.T) {
 	}
 }
 
-// Earlier readings are found in the tables, once. The alert may
-// open late by the length of a request, but never early. A device without readings in the
-// stream gets none.
+// TestNewDeadmanRule_ReadsTablesOnce checks that earlier readings are found in the tables, once.
+// The alert may open late by the length of a request, but never early. A device without readings in
+// the stream gets none.
 func TestNewDeadmanRule_ReadsTablesOnce(t *testing.T) {
 	for _, c := range []struct {
 		reason string
@@ -134,8 +134,9 @@ func TestNewDeadmanRule_ReadsTablesOnce(t *testing.T) {
 	}
 }
 
-// Between two rules, last-seen times are not recorded.
-// The ones recorded under the first rule do not make a device silent under the second.
+// TestRecreatedDeadmanRule_IgnoresOldLastSeen deletes a rule and recreates it later. In between,
+// last-seen times are not recorded. The ones recorded under the first rule do not make a device
+// silent under the second.
 func TestRecreatedDeadmanRule_IgnoresOldLastSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -180,7 +181,7 @@ func TestRecreatedDeadmanRule_DropsDeviceStates(t *testing.T) {
 	})
 }
 
-// A rule may have a creation time that is too early. Readings
+// TestDeadman_AllowsForClockSkewOfRule uses a rule whose creation time is too early. Readings
 // before its real creation still need the tables.
 func TestDeadman_AllowsForClockSkewOfRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -223,7 +224,8 @@ func TestDeadman_IgnoresDevicesOfOtherStreams(t *testing.T) {
 	}
 }
 
-// The device may have reported in between.
+// TestInterruptedSweep_IsCompletedByNext fails the writes of a sweep after the device has reported.
+// The next sweep resolves the alert.
 func TestInterruptedSweep_IsCompletedByNext(t *testing.T) {
 	for _, prefix := range []string{"RUN#", "ALERT#"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -245,9 +247,9 @@ func TestInterruptedSweep_IsCompletedByNext(t *testing.T) {
 	}
 }
 
-// A sweep reads only the last-seen records, many at once,
-// if devices report all the time. The same holds for silent devices with an open alert, and
-// for devices without readings in the stream.
+// TestSweep_ReadsLittleForUnchangedDevices checks that a sweep reads only the last-seen records,
+// many at once, if devices report all the time. The same holds for silent devices with an open
+// alert, and for devices without readings in the stream.
 func TestSweep_ReadsLittleForUnchangedDevices(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", time.Minute), silent("", time.Hour), {Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -292,7 +294,8 @@ func TestSweep_ReadsLittleForUnchangedDevices(t *testing.T) {
 	}
 }
 
-// A list without a recent last-seen time does not make a device silent.
+// TestSweep_AllowsForLaggingLists checks that a list without a recent last-seen time does not make
+// a device silent.
 func TestSweep_AllowsForLaggingLists(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 2*time.Minute), {Kind: alerts.Deadman, For: 2 * time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -313,8 +316,8 @@ func TestSweep_AllowsForLaggingLists(t *testing.T) {
 	}
 }
 
-// The error names a failed device. If all devices fail, the
-// sweep gives up.
+// TestSweep_ContinuesAfterFailedDevices checks that the error names a failed device. If all devices
+// fail, the sweep ends early.
 func TestSweep_ContinuesAfterFailedDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	r := w.rule(alerts.Rule{Kind: alerts.Deadman, For: 10 * time.Minute, Severity: alerts.Info})

@@ -2,8 +2,8 @@ package alerts
 
 import "time"
 
-// maxSeenDelay is the largest delay between a device's last reading and its last-seen
-// record, which is kept to the minute.
+// maxSeenDelay is the largest delay between a device's last reading and its last-seen record, which
+// has the precision of a minute.
 const maxSeenDelay = time.Minute
 
 // deviceState is the state of a device after the last sweep of a deadman rule.

@@ -33,7 +33,8 @@ func (w *world) checksBy(f *alerts.Monitor, minutes int) {
 	}
 }
 
-// The device states of the process do not show the alert.
+// TestDeadman_ResolvesAlertOpenedByPeer resolves an alert that the device states of the process do
+// not show.
 func TestDeadman_ResolvesAlertOpenedByPeer(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 10*time.Minute), silent("", time.Minute), {Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -62,9 +63,10 @@ func TestDeadman_ResolvesAlertOpenedByPeer(t *testing.T) {
 	}
 }
 
-// A process whose clock is ahead opens an alert too early, and
-// ends. The next process has the device as reporting in its state, and resolves the alert. It
-// does so at its first check if the other one was stopped, and at its third if it was killed.
+// TestDeadman_ResolvesAlertOpenedByFastClock ends a process after its fast clock has opened an
+// alert too early. The next process has the device as reporting in its state, and resolves the
+// alert. It does so at its first check if the other process was stopped, and at its third if it was
+// killed.
 func TestDeadman_ResolvesAlertOpenedByFastClock(t *testing.T) {
 	for _, c := range []struct {
 		stopped bool
@@ -99,8 +101,8 @@ func TestDeadman_ResolvesAlertOpenedByFastClock(t *testing.T) {
 	}
 }
 
-// No other process takes over, in any order of checks. After the
-// process is closed, the other one checks at once.
+// TestDeadman_StaysWithCheckingProcess checks that no other process takes over, in any order of
+// checks. After the process is closed, the other one checks at once.
 func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()

@@ -90,8 +90,8 @@ func TestDeadman_AppliesToActiveDevices(t *testing.T) {
 	}
 }
 
-// The other process takes over after a failure, and completes the
-// interrupted check.
+// TestDeadman_IsCheckedByOneProcess checks that the other process takes over after a failure, and
+// completes the interrupted check.
 func TestDeadman_IsCheckedByOneProcess(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(alerts.Rule{Kind: alerts.Deadman, Device: "d", For: 10 * time.Minute, Severity: alerts.Info})
@@ -116,7 +116,8 @@ func TestDeadman_IsCheckedByOneProcess(t *testing.T) {
 	}
 }
 
-// The third check of another process takes over, so the alert opens two minutes late.
+// TestDeadman_TakesOverFromKilledProcess checks that the third check of another process takes over.
+// So the alert opens two minutes late.
 func TestDeadman_TakesOverFromKilledProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()
@@ -139,7 +140,7 @@ func TestDeadman_TakesOverFromKilledProcess(t *testing.T) {
 	})
 }
 
-// The second check does not take the lease.
+// TestCheckDeadman_SkipsWhileRunning checks that a concurrent check does not try to get the lease.
 func TestCheckDeadman_SkipsWhileRunning(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(alerts.Rule{Kind: alerts.Deadman, Device: "d", For: 10 * time.Minute, Severity: alerts.Info})

@@ -95,7 +95,8 @@ func (w *world) summary() string {
 // their ids, which are hashes.
 func unordered(shown string) []string { return slices.Sorted(slices.Values(strings.Fields(shown))) }
 
-// Each step is one write.
+// TestAlerts_FollowReadingsOfSeries sends readings in steps of one write each, and compares the
+// alerts.
 func TestAlerts_FollowReadingsOfSeries(t *testing.T) {
 	type step = []varve.Reading
 	for _, c := range []struct {

@@ -13,7 +13,8 @@ import (
 // from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
 // "changed" name the reason of another resolution; "L" marks a late alert. See summary.
 
-// A reading may extend it, end it or cut it.
+// TestLongEpisode_IsNotReadToItsEnds extends, ends and cuts a long episode. Each reading reads only
+// a part of it.
 func TestLongEpisode_IsNotReadToItsEnds(t *testing.T) {
 	const n = 20_000
 	w := newWorld(t)

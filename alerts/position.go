@@ -33,7 +33,7 @@ func hexTime(nanos int64) string {
 	return hex.EncodeToString(raw[:])
 }
 
-// parsePosition is the inverse of positionText for times from 1970 on.
+// parsePosition decodes the text of a position from 1970 on. It inverts positionText.
 func parsePosition(text string) (p varve.Position, err error) {
 	at, id, _ := strings.Cut(text, "#")
 	if p.Time, err = strconv.ParseInt(at, 16, 64); err == nil {

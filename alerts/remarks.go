@@ -36,7 +36,7 @@ func (s *remarks) put(attrs map[string]varve.Value, resolved string) {
 	registry.PutTime(attrs, "mutedUntil", s.mutedUntil)
 }
 
-// remarksOf is the inverse of put.
+// remarksOf decodes the remarks in an item. It inverts put.
 func remarksOf(a *registry.Reader, resolved string) (s remarks) {
 	if resolved != "" {
 		s.resolved = a.Time(resolved)

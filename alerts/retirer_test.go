@@ -16,7 +16,7 @@ import (
 // from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
 // "changed" name the reason of another resolution; "L" marks a late alert. See summary.
 
-// open returns how many alerts are open.
+// open returns the number of open alerts.
 func (w *world) open() int { return len(w.alerts(alerts.AlertList{State: alerts.Open})) }
 
 // TestDeleteRule_ResolvesDeadmanAlerts resolves the alerts of 64 silent devices. The alerts of
@@ -85,7 +85,8 @@ func TestRetirement_IsResumedAfterFailure(t *testing.T) {
 	}
 }
 
-// Any other change makes it a new rule.
+// TestEditRule_KeepsAlertsForNewSeverity checks that only a new severity leaves the alerts. Any
+// other change makes it a new rule.
 func TestEditRule_KeepsAlertsForNewSeverity(t *testing.T) {
 	for _, c := range []struct {
 		reason string
@@ -136,7 +137,7 @@ func TestEditRule_KeepsAlertsForNewSeverity(t *testing.T) {
 	}
 }
 
-// The condition is unchanged.
+// TestEditRule_KeepsMeasuredGap edits a rule without a change of its condition.
 func TestEditRule_KeepsMeasuredGap(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	r := above(5, 0)
@@ -200,7 +201,8 @@ func TestResolveAlerts_ResolvesChoicePageByPage(t *testing.T) {
 	}
 }
 
-// An empty or contradictory choice is rejected.
+// TestResolveAlerts_ReportsMissingIDs also checks that an empty or contradictory choice is
+// rejected.
 func TestResolveAlerts_ReportsMissingIDs(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(above(5, 0))

@@ -48,8 +48,8 @@ func newSlow(t *testing.T) (*world, *slow) {
 	return w, s
 }
 
-// A rule is in force here as soon as it is added,
-// and until it is deleted, even if the rules are being read at that moment.
+// TestRuleCache_DropsRulesChangedWhileRead checks that a rule is in force here from its creation to
+// its deletion, even if the rules are being read at either moment.
 func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 	w, s := newSlow(t)
 	r := above(5, 0)
@@ -69,7 +69,7 @@ func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 	}
 }
 
-// The answer to an earlier request may have been lost.
+// TestAddRule_DropsCacheForDuplicate adds a rule twice, as after a lost answer.
 func TestAddRule_DropsCacheForDuplicate(t *testing.T) {
 	w := newWorld(t)
 	w.send(valued(0, 1)) // no rule exists yet

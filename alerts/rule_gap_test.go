@@ -50,7 +50,8 @@ func TestGap_EndsEpisodeInAnyOrder(t *testing.T) {
 	}
 }
 
-// The gap stays when the rule is added once more.
+// TestGapMeter_TakesTenMedianIntervals checks the measured gap, which stays if the rule is added
+// once more.
 func TestGapMeter_TakesTenMedianIntervals(t *testing.T) {
 	every := func(seconds, n int) (all []varve.Reading) {
 		for i := range n {
@@ -109,9 +110,9 @@ func TestAddRule_RejectsInvalidGaps(t *testing.T) {
 	invalid(t, err, "gap", "a deadman rule has no gap")
 }
 
-// A late reading joins episodes. The records of the
-// last one lack a reading that ends it, because that was stored and rejected. The readings
-// after that are an episode of their own, whichever write fails.
+// TestInterruptedJoin_StopsAtUnrecordedEnd joins episodes by a late reading. The records of the
+// last one lack a reading that ends it, because that reading was stored and rejected. The readings
+// after it are an episode of their own, whichever write fails.
 func TestInterruptedJoin_StopsAtUnrecordedEnd(t *testing.T) {
 	for _, change := range [][]func(*alerts.Options){{atomically}, nil} {
 		for nth, hit := 1, true; hit; nth++ {
@@ -140,8 +141,8 @@ func TestInterruptedJoin_StopsAtUnrecordedEnd(t *testing.T) {
 	}
 }
 
-// A reading after a gap begins an episode and ends the one
-// before it, whichever write fails.
+// TestInterruptedEndByGap_IsCompleted checks that a reading after a gap begins an episode and ends
+// the previous one, whichever write fails.
 func TestInterruptedEndByGap_IsCompleted(t *testing.T) {
 	for _, change := range [][]func(*alerts.Options){{atomically}, nil} {
 		for nth, hit := 1, true; hit; nth++ {

@@ -63,7 +63,7 @@ func (r *Rule) item() store.Item {
 	return it
 }
 
-// ruleOf is the inverse of Rule.item.
+// ruleOf decodes the item of a rule. It inverts Rule.item.
 func ruleOf(it *store.Item) (Rule, error) {
 	a := registry.NewReader(it)
 	r := Rule{

@@ -22,7 +22,8 @@ func (w *world) recreate(old, r alerts.Rule) {
 	w.rule(r)
 }
 
-// It leaves the alerts of the deleted rule with the same id alone.
+// TestRecreatedRule_OpensItsOwnAlerts checks that a rule does not change the alerts of a deleted
+// rule with the same id.
 func TestRecreatedRule_OpensItsOwnAlerts(t *testing.T) {
 	other := above(5, 0)
 	other.Field = "w"
@@ -87,8 +88,8 @@ func TestRecreatedDeadmanRule_OpensItsOwnAlerts(t *testing.T) {
 	}
 }
 
-// A process that still evaluates the deleted rule
-// does not change the alerts of the new one.
+// TestRecreatedRule_KeepsAlertsFromOutdatedProcess checks that a process that still evaluates the
+// deleted rule does not change the alerts of the new one.
 func TestRecreatedRule_KeepsAlertsFromOutdatedProcess(t *testing.T) {
 	w := newWorld(t)
 	behind, _ := w.process(w.options)

@@ -46,7 +46,7 @@ func TestRules_ListEachRuleOnce(t *testing.T) {
 	}
 }
 
-// Rules that differ in anything have different ids.
+// TestRuleID_DependsOnContent checks that rules that differ in any parameter have different ids.
 func TestRuleID_DependsOnContent(t *testing.T) {
 	w := newWorld(t)
 	of := map[string]int{}
@@ -79,7 +79,8 @@ func TestRuleID_DependsOnContent(t *testing.T) {
 	}
 }
 
-// They are rejected before they reach the store, which has limits of its own.
+// TestRule_RejectsMalformedIDs checks that malformed ids do not reach the store, which has limits
+// of its own.
 func TestRule_RejectsMalformedIDs(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct{ id, says string }{{"", "empty"}, {"a/b", "letters"}, {strings.Repeat("x", 1100), "the limit is 64"}} {
@@ -95,7 +96,7 @@ func TestRule_RejectsMalformedIDs(t *testing.T) {
 	}
 }
 
-// Each error names the parameter.
+// TestAddRule_RejectsInvalidRules checks that each error names the parameter.
 func TestAddRule_RejectsInvalidRules(t *testing.T) {
 	w := newWorld(t)
 	object, err := varve.JSONValue([]byte(`{"a":1}`))
@@ -158,7 +159,7 @@ func TestComparisons_ApplyToKindsOfValues(t *testing.T) {
 	}
 }
 
-// The scope is the tenant, and the stream or device or both.
+// TestRule_AppliesToScope checks the scope: the tenant, and the stream or device or both.
 func TestRule_AppliesToScope(t *testing.T) {
 	for _, c := range []struct {
 		stream, device string
@@ -187,8 +188,8 @@ func TestRule_AppliesToScope(t *testing.T) {
 	}
 }
 
-// Another process has added it. Without rules, a write reads nothing from the registry in
-// between.
+// TestRule_IsInForceAfterTenSeconds adds a rule in another process. Without rules, a write reads
+// nothing from the registry in between.
 func TestRule_IsInForceAfterTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	other, _ := w.process(w.options)
@@ -216,7 +217,8 @@ func TestRule_IsInForceAfterTenSeconds(t *testing.T) {
 	}
 }
 
-// The retry opens their alert.
+// TestObserve_RejectsReadingsIfRegistryFails checks that a retry of rejected readings opens their
+// alert.
 func TestObserve_RejectsReadingsIfRegistryFails(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// TestDeadman_WaitsForRequestTimeout: if the last reading was found in tables, it may
-// have been stored as much later as a request may take. An alert waits as long.
+// TestDeadman_WaitsForRequestTimeout checks that an alert waits for the request timeout if the last
+// reading was found in tables. The reading may have been stored that much later than it arrived.
 func TestDeadman_WaitsForRequestTimeout(t *testing.T) {
 	for timeout, want := range map[time.Duration]string{
 		5 * time.Minute:  "15: 0-10-",

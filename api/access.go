@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-// access is which keys a route is for.
+// access selects the keys that may use a route.
 type access uint8
 
 const (
@@ -127,12 +127,12 @@ func (a access) allows(g *apikeys.Grant) bool {
 	}
 }
 
-// open reports whether a path is answered to anybody.
+// open reports whether a path is answered without a key.
 func open(path string) bool { return path == "/healthz" || path == "/readyz" }
 
 type grantKey struct{}
 
-// noGrant is the grant of a request that was not let in.
+// noGrant is the grant of a request that was refused.
 var noGrant = &apikeys.Grant{}
 
 // grantOf returns the grant of a request. Without one, it has no rights.

@@ -125,8 +125,8 @@ func (l *locked) as(key, method, path, body string, head ...string) *reply {
 	return l.send(method, path, body, head...)
 }
 
-// TestAccess promises of each route what each caller gets, that those without a
-// valid key all get the very same, and that no route was added without a line.
+// TestAccess checks the answer of each route to each kind of caller. All callers without a valid
+// key get the same answer. A route without an entry in the table fails the test.
 func TestAccess(t *testing.T) {
 	l := newLocked(t)
 	callers := [][]string{{"none", "wrong", "made up", "expired", "revoked"}, {"read"}, {"write"}, {"rw"}, {"admin"}, {"other read"}, {"other write"}, {"other admin"}}
@@ -181,7 +181,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestUnlistedRoute: a route without an entry requires an operator's key.
+// TestUnlistedRoute checks that a route without an entry requires an operator's key.
 func TestUnlistedRoute(t *testing.T) {
 	l := newLocked(t)
 	l.api.HandleFunc("GET /v1/fresh", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -192,8 +192,8 @@ func TestUnlistedRoute(t *testing.T) {
 	}
 }
 
-// TestWithoutRoute: an unknown path requires a key, too, with any method. Open paths
-// are open under their own name only.
+// TestWithoutRoute checks that an unknown path requires a key, too, with any method. Open paths are
+// open by their exact name only.
 func TestWithoutRoute(t *testing.T) {
 	l := newLocked(t)
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} {
@@ -216,8 +216,8 @@ func TestWithoutRoute(t *testing.T) {
 	}
 }
 
-// TestTenants promises that two tenants which use the same names never see each
-// other: writes, queries, latest, streams, cursors, keys.
+// TestTenants checks that two tenants with the same names never see each other's data. It covers
+// writes, queries, latest, streams, cursors and keys.
 func TestTenants(t *testing.T) {
 	l := newLocked(t)
 	ours, theirs := l.keys["rw"], l.keys["other rw"]
@@ -274,8 +274,8 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestTablesOfTenants promises that a tenant does not learn from the tables that it
-// shares when another one has readings of.
+// TestTablesOfTenants checks that the shared tables do not show a tenant when another tenant has
+// readings.
 func TestTablesOfTenants(t *testing.T) {
 	l := newLocked(t)
 	theirs := l.keys["other rw"]
@@ -308,8 +308,7 @@ func TestTablesOfTenants(t *testing.T) {
 	}
 }
 
-// TestReadiness promises that those without a key of the deployment learn
-// nothing of it.
+// TestReadiness checks that a caller without a key of the deployment gets no details of it.
 func TestReadiness(t *testing.T) {
 	l := newLocked(t)
 	for who, all := range map[string]bool{"none": false, "revoked": false, "other admin": false, "write": false, "read": true, "admin": true} {
@@ -320,7 +319,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestKeysDescribed: the document names the key of each operation.
+// TestKeysDescribed checks that the document names the key of each operation.
 func TestKeysDescribed(t *testing.T) {
 	l := newLocked(t)
 	doc := decode[struct {

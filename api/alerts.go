@@ -62,7 +62,7 @@ func (h *alertsHandler) listAlerts(ctx context.Context, in *alertsQuery) (*reply
 	return h.alertPage(ctx, alerts.AlertList{Severity: alerts.Severity(in.Severity), State: alerts.AlertState(in.State), Limit: in.Limit, Cursor: in.Cursor})
 }
 
-// alertPage answers all lists of alerts.
+// alertPage serves all lists of alerts.
 func (h *alertsHandler) alertPage(ctx context.Context, l alerts.AlertList) (*reply[wire.AlertList], error) {
 	l.Tenant = tenantOf(ctx)
 	page, err := h.monitor.Alerts(ctx, l)
@@ -143,7 +143,7 @@ func (h *alertsHandler) unmuteAlert(ctx context.Context, in *alertPath) (*reply[
 	return h.alertReply(h.monitor.MuteAlert(ctx, tenantOf(ctx), in.ID, time.Time{}))
 }
 
-// muteEnd returns until when to mute.
+// muteEnd returns the end of a mute.
 func muteEnd(m *wire.Mute, now time.Time) (time.Time, error) {
 	switch {
 	case (m.Until == nil) == (m.For == ""):
@@ -158,7 +158,7 @@ func muteEnd(m *wire.Mute, now time.Time) (time.Time, error) {
 	return now.Add(d), nil
 }
 
-// maxMute bounds for how long alerts are muted.
+// maxMute is the longest duration of a mute.
 const maxMute = 10 * 365 * 24 * time.Hour
 
 func alertBody(a *alerts.Alert) wire.AlertBody {

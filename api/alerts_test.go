@@ -21,14 +21,13 @@ func (s *server) rule(body string) wire.RuleAnswer {
 
 const hot = `{"stream":"weather","field":"v","comparison":">","threshold":30.50,"for":"2h","severity":"critical"}`
 
-// measured is a reading of device d1, so many hours before noon.
+// measured returns a reading of device d1, the given number of hours before noon.
 func measured(hours, v int) string {
 	return fmt.Sprintf(`{"device":"d1","time":%q,"fields":{"v":%d}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v)
 }
 
-// TestAlerts promises that readings which are stored raise alerts before they
-// are answered, by event time, once; and that they resolve, by themselves and by
-// hand.
+// TestAlerts checks that stored readings raise each alert once, by event time, before they are
+// answered. Alerts resolve by themselves and by hand.
 func TestAlerts(t *testing.T) {
 	s := newServer(t, nil)
 	a := s.rule(hot)
@@ -79,7 +78,7 @@ func (s *server) listed(want map[string]int) {
 	}
 }
 
-// TestAlertsAreNotLost: readings whose neighbours cannot be read are rejected as
+// TestAlertsAreNotLost checks that readings whose neighbours cannot be read are rejected as
 // unavailable, and raise their alert when they are resent.
 func TestAlertsAreNotLost(t *testing.T) {
 	s := newServer(t, nil)
@@ -99,7 +98,7 @@ func TestAlertsAreNotLost(t *testing.T) {
 	}
 }
 
-// TestBadRules promises problems that name the parameter at fault.
+// TestBadRules checks that a problem names the invalid parameter.
 func TestBadRules(t *testing.T) {
 	s := newServer(t, nil)
 	for _, c := range []struct {
@@ -136,8 +135,8 @@ func TestBadRules(t *testing.T) {
 	r.problem(http.StatusConflict, "", "choose another id")
 }
 
-// TestAlertsOfPeople promises that alerts are got, acknowledged, muted and
-// resolved by an id that late readings have given another alert in its place.
+// TestAlertsOfPeople checks that an alert can be read, acknowledged, muted and resolved by its old
+// id after late readings replaced the alert.
 func TestAlertsOfPeople(t *testing.T) {
 	s := newServer(t, nil)
 	s.rule(`{"id":"hot","stream":"weather","field":"v","comparison":">","threshold":30,"severity":"critical"}`)

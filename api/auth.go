@@ -27,7 +27,7 @@ type guard struct {
 	now          func() time.Time
 }
 
-// enter adds the grant to a request, or returns the reason of its refusal.
+// enter checks a request and adds its grant, or returns the reason of its refusal.
 func (g *guard) enter(r *http.Request) (*http.Request, error) {
 	if showsKey(r.URL) {
 		return r, varve.Errorf(varve.Invalid, "an API key stands in the address, where logs and histories keep it: "+
@@ -88,7 +88,7 @@ func (g *guard) admit(r *http.Request) (*apikeys.Grant, error) {
 	return grant, nil
 }
 
-// keyIn returns the key that a request carries; "": none, or several.
+// keyIn returns the key that a request carries. It returns "" if the request has none, or several.
 func keyIn(h http.Header) string {
 	var found []string
 	for _, value := range h["Authorization"] {
@@ -116,7 +116,7 @@ func showsKey(u *url.URL) bool {
 		return true
 	}
 	for part := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return strings.ContainsRune("&;=", r) }) {
-		// One that cannot be unescaped must not hide another.
+		// a part that cannot be unescaped must not hide a key in another part
 		if plain, err := url.QueryUnescape(part); err == nil && apikeys.Shows(plain) {
 			return true
 		}

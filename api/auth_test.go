@@ -21,8 +21,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestHowAKeyIsSent: both headers and any case of Bearer work, and nothing ambiguous
-// is treated as a key.
+// TestHowAKeyIsSent checks that both headers and any case of Bearer work. An ambiguous header is
+// not accepted as a key.
 func TestHowAKeyIsSent(t *testing.T) {
 	l := newLocked(t)
 	key, other := l.operator, l.keys["other admin"]
@@ -50,8 +50,8 @@ func TestHowAKeyIsSent(t *testing.T) {
 	}
 }
 
-// TestKeyInAddress promises that a key in an address is refused, valid or not,
-// escaped or not, before anything could note it, and is not repeated.
+// TestKeyInAddress checks that a key in an address is refused before it could be logged, and is not
+// repeated. It may be valid or not, escaped or not.
 func TestKeyInAddress(t *testing.T) {
 	l := newLocked(t)
 	key := l.operator
@@ -73,8 +73,8 @@ func TestKeyInAddress(t *testing.T) {
 	}
 }
 
-// TestTurnedOn promises that the first key, however it is made, closes the doors
-// of a server which runs, and that it must be an operator's.
+// TestTurnedOn checks that the first key, however it is created, makes a running server require
+// keys. The first key must be an operator's.
 func TestTurnedOn(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))
@@ -91,7 +91,7 @@ func TestTurnedOn(t *testing.T) {
 	}
 }
 
-// TestRequired: a server that must have keys answers nothing before the first key
+// TestRequired checks that a server that requires keys refuses all requests until the first key
 // exists.
 func TestRequired(t *testing.T) {
 	s := newServer(t, nil)
@@ -108,8 +108,8 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// TestHostsWithKeys promises that a server with keys may be called by any name,
-// and that pages of other sites change nothing all the same.
+// TestHostsWithKeys checks that a server with keys accepts any host name, and still refuses changes
+// by pages of other sites.
 func TestHostsWithKeys(t *testing.T) {
 	l := newLocked(t)
 	head := []string{"Authorization", "Bearer " + l.operator}
@@ -120,8 +120,8 @@ func TestHostsWithKeys(t *testing.T) {
 	l.request(l.api, "POST", writePath, "varve.example.com", good(noon), append(head, "Origin", "http://evil.test")...).problem(http.StatusForbidden, "", "another site")
 }
 
-// TestKeysOfTenants promises that an admin sees, makes and revokes the keys of
-// its tenant alone, and that an operator does so for all.
+// TestKeysOfTenants checks that an admin lists, creates and revokes the keys of its own tenant
+// only, and an operator the keys of all.
 func TestKeysOfTenants(t *testing.T) {
 	l := newLocked(t)
 	json := []string{"Content-Type", "application/json"}
@@ -169,8 +169,8 @@ func TestKeysOfTenants(t *testing.T) {
 	}
 }
 
-// TestRates promises 429 with the time to wait for a key that asks too much, and
-// that others do not wait for it.
+// TestRates checks that a key over its rate gets 429 with the time to wait, and does not delay
+// other keys.
 func TestRates(t *testing.T) {
 	l := newLocked(t)
 	slow := l.create(apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: 0.1}})
@@ -210,8 +210,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestHeldBack promises that bodies which were let in at one time are not all
-// taken, if they come when the rate is used up.
+// TestHeldBack checks that concurrent bodies of one key are limited by its rate when they are read,
+// even if all were admitted at once.
 func TestHeldBack(t *testing.T) {
 	l := newLocked(t)
 	key := l.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 1}})
@@ -249,7 +249,7 @@ func TestHeldBack(t *testing.T) {
 	}
 }
 
-// TestKeyFailures: a registry that cannot be read lets no request in.
+// TestKeyFailures checks that a registry that cannot be read lets no request in.
 func TestKeyFailures(t *testing.T) {
 	l := newLocked(t)
 	l.advance(time.Minute)

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// benched is the handler on an embedded store.
+// benched returns a handler on an embedded store.
 func benched(b *testing.B, tail int64) http.Handler {
 	b.Helper()
 	st, err := local.Open(local.Options{Dir: b.TempDir(), TailBytes: tail})

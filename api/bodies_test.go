@@ -39,7 +39,7 @@ func pack(t *testing.T, encoding, body string) string {
 	return out.String()
 }
 
-// lines is NDJSON of n different readings.
+// lines returns n different readings as NDJSON.
 func lines(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -50,8 +50,8 @@ func lines(n int) string {
 
 var ndjson = []string{"Content-Type", "application/x-ndjson"}
 
-// TestPackedBodies: gzip and zstd are decompressed, body after body. Other or broken
-// encodings are refused with the reason.
+// TestPackedBodies checks that gzip and zstd are decompressed, also if compressed bodies are
+// concatenated. Other or broken encodings are refused with the reason.
 func TestPackedBodies(t *testing.T) {
 	s := newServer(t, nil)
 	for _, encoding := range []string{"gzip", "zstd", "GZIP", "identity", ""} {
@@ -86,9 +86,8 @@ func TestPackedBodies(t *testing.T) {
 	}
 }
 
-// TestBodyLimit: a body over the limit, decompressed, gets 413 with the counts of
-// its earlier readings. This holds with and without a length, and for any
-// compression.
+// TestBodyLimit checks that a body over the limit, decompressed, gets 413 with the counts of its
+// earlier readings. This holds with and without a length, and for any compression.
 func TestBodyLimit(t *testing.T) {
 	body := lines(200)
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Body = int64(len(body)) })
@@ -113,8 +112,8 @@ func TestBodyLimit(t *testing.T) {
 	s.send("POST", writePath, "["+strings.ReplaceAll(strings.TrimSpace(body), "\n", ",")+",1]").problem(http.StatusRequestEntityTooLarge, "", "")
 }
 
-// TestStreamedBody promises that a long body is taken in as it comes, with one
-// verdict for each reading of it.
+// TestStreamedBody checks that a long body is processed while it arrives, with one verdict per
+// reading.
 func TestStreamedBody(t *testing.T) {
 	n := 30_000
 	if testing.Short() {
@@ -139,8 +138,8 @@ func TestStreamedBody(t *testing.T) {
 	}
 }
 
-// TestInvalidBodies_GivenUp promises that a body of hardly anything but invalid
-// readings is not read to its end, and that the first of them is named.
+// TestInvalidBodies_GivenUp checks that a body with mostly invalid readings is not read to its end.
+// The answer names the first of them.
 func TestInvalidBodies_GivenUp(t *testing.T) {
 	s := newServer(t, nil)
 	for line, says := range map[string]string{"x": "malformed", "{}": "time_missing", `{"device":"d1","time":"?"}`: "time_invalid"} {
@@ -158,8 +157,8 @@ func TestInvalidBodies_GivenUp(t *testing.T) {
 	}
 }
 
-// TestFieldsOfASeries_AreBounded promises a verdict of its own for a reading with
-// more different fields than its device may have, and that roll-ups stay small.
+// TestFieldsOfASeries_AreBounded checks that a reading with too many different fields for its
+// series gets a verdict of its own, and roll-ups stay small.
 func TestFieldsOfASeries_AreBounded(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) { o.SeriesFields = 20 })
 	var body strings.Builder

@@ -16,8 +16,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// openBody returns a request's body unpacked, bounded in length however well it was
-// packed, and given up on when the client stalls.
+// openBody returns the decompressed body of a request. It limits the length before and after the
+// decompression, and fails if the client stalls.
 func openBody(w http.ResponseWriter, r *http.Request, l Limits) (io.ReadCloser, error) {
 	limit := l.Body
 	raw := &patient{
@@ -127,10 +127,10 @@ func packed(name string, err error) error {
 	return varve.Errorf(varve.Invalid, "the body is not %s: %s", name, err)
 }
 
-// bounded is a body that must not be longer than limit, unpacked.
+// bounded reads a body, and fails if its decompressed length exceeds limit.
 type bounded struct {
 	in    io.Reader
-	name  string // of the packing
+	name  string // of the compression
 	close func() error
 	left  int64
 	limit int64

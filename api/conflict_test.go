@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// named is a reading with an id and a field in JSON.
+// named returns a reading with an id and a field in JSON.
 func named(id, value string) string {
 	return fmt.Sprintf(`{"device":"d1","time":%d,"id":%q,"fields":{"v":%s}}`, noon.UnixMilli(), id, value)
 }
@@ -51,8 +51,8 @@ func TestWrites_AnswerConflicts(t *testing.T) {
 	}
 }
 
-// TestWrites_BoundStoredValues: of thousands of conflicts with long readings, an
-// answer shows the stored values of some.
+// TestWrites_BoundStoredValues checks that an answer with thousands of conflicts of long readings
+// shows the stored values of some.
 func TestWrites_BoundStoredValues(t *testing.T) {
 	s := newServer(t, nil)
 	body := func(text string) string {

@@ -29,19 +29,19 @@ func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	return wire.MarshalJSON(listed(c))
 }
 
-// shortCoverage returns one that has room in a trailer.
+// shortCoverage returns a coverage that fits into a trailer.
 func shortCoverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	return coverage(r, shortened(c))
 }
 
-// trailerTables is how many tables the coverage in a trailer names of each kind:
-// clients take trailers of up to 4 KB.
+// trailerTables is the number of tables of each kind in the coverage of a trailer. Clients accept
+// trailers of up to 4 KB.
 const trailerTables = 12
 
-// trailerRows is how many damaged rows it names: their keys are longer.
+// trailerRows is the number of damaged rows in the coverage of a trailer. Their keys are longer.
 const trailerRows = 3
 
-// shortened returns a coverage that has room in a trailer.
+// shortened returns a part of a coverage that fits into a trailer.
 func shortened(c query.Coverage) query.Coverage {
 	if n := len(c.Read); n > trailerTables {
 		c.Read, c.MoreRead = c.Read[:trailerTables], n-trailerTables
@@ -57,7 +57,7 @@ func shortened(c query.Coverage) query.Coverage {
 	return c
 }
 
-// listed makes empty lists of missing ones, so that a client finds all four.
+// listed replaces missing lists by empty ones, so that clients find all four.
 func listed(c query.Coverage) query.Coverage {
 	for _, l := range []*[]string{&c.Read, &c.Expired, &c.Missing, &c.Failed} {
 		if *l == nil {

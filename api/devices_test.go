@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestDevices promises that a device is as it was put, that its list pages, and
-// that a reading shows that it lives.
+// TestDevices checks that a device is read as it was written, that its list has pages, and that a
+// reading updates the last-seen time.
 func TestDevices(t *testing.T) {
 	s := newServer(t, nil)
 	put := func(device, body string) wire.DeviceBody {
@@ -38,7 +38,7 @@ func TestDevices(t *testing.T) {
 	s.get("/v1/devices/hall%2F3").problem(http.StatusServiceUnavailable, "", "closed")
 }
 
-// TestDevicesByStatus promises lists by status, page by page.
+// TestDevicesByStatus checks the lists by status, page by page.
 func TestDevicesByStatus(t *testing.T) {
 	s := newServer(t, nil)
 	for i := range 5 {
@@ -62,7 +62,7 @@ func TestDevicesByStatus(t *testing.T) {
 	}
 }
 
-// TestBadDevices promises problems that name the parameter at fault.
+// TestBadDevices checks that a problem names the invalid parameter.
 func TestBadDevices(t *testing.T) {
 	s := newServer(t, nil)
 	next := func() string {
@@ -97,8 +97,8 @@ func TestBadDevices(t *testing.T) {
 	}
 }
 
-// TestRetentionOfDevice: the readings of a device expire after its own retention,
-// other devices' readings do not.
+// TestRetentionOfDevice checks that the readings of a device expire after its own retention, other
+// devices' readings do not.
 func TestRetentionOfDevice(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon), strings.Replace(good(noon), "d1", "d2", 1))

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestClientGone: a client that disconnects before or during its answer is not
-// reported as a fault of the server.
+// TestClientGone checks that a client that disconnects before or during its answer is not reported
+// as a fault of the server.
 func TestClientGone(t *testing.T) {
 	s := newServer(t, nil)
 	text := strings.Repeat("x", 60<<10)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// docsPage shows /openapi.json to a person. It needs nothing from elsewhere.
+// docsPage shows /openapi.json to people. It loads nothing from other hosts.
 //
 //go:embed docs.html
 var docsPage []byte

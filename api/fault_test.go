@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestWhoseFault: a client that disconnects is not a fault of the server; all other
-// failures are.
+// TestWhoseFault checks that a disconnected client is not reported as a fault of the server, and
+// all other failures are.
 func TestWhoseFault(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -32,9 +32,8 @@ func (g *guard) checkOrigin(r *http.Request, keysOn bool) error {
 	return nil
 }
 
-// ownHost reports whether a Host header names this server: by an address of
-// this machine alone, or by one of Options.Hosts. None at all, which no browser
-// sends, is fine.
+// ownHost reports whether a Host header names this server: by an address of this machine, or by one
+// of Options.Hosts. An empty header is accepted, because no browser sends one.
 func (g *guard) ownHost(host string) bool {
 	if host == "" {
 		return true

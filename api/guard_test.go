@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/api"
 )
 
-// request has a request answered without a connection.
+// request has a handler answer a request without a connection.
 func (s *server) request(h http.Handler, method, path, host, body string, head ...string) *reply {
 	s.t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -23,9 +23,8 @@ func (s *server) request(h http.Handler, method, path, host, body string, head .
 	return &reply{t: s.t, status: w.Code, header: w.Header(), body: w.Body.String()}
 }
 
-// TestHosts promises that only requests which name this machine are answered,
-// or a name that was configured: a page whose name was made to resolve to
-// 127.0.0.1 has another.
+// TestHosts checks that only requests with the name of this machine or a configured name are
+// answered. A page whose name was made to resolve to 127.0.0.1 sends another name.
 func TestHosts(t *testing.T) {
 	s := newServer(t, nil)
 	named := api.New(api.Options{
@@ -53,8 +52,8 @@ func TestHosts(t *testing.T) {
 	s.request(named, "GET", "/v1/tables", "evil.test", "").problem(http.StatusForbidden, "header.Host", "evil.test")
 }
 
-// TestOtherSites promises that no page of another site changes anything, and
-// that programs, and pages of the server itself, do.
+// TestOtherSites checks that pages of other sites cannot change anything. Programs and pages of the
+// server itself can.
 func TestOtherSites(t *testing.T) {
 	s := newServer(t, nil)
 	const self = "127.0.0.1:8278"
@@ -76,8 +75,8 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestUnaskedTypes: the types of forms are refused, except the default type of curl
-// if no browser sent it.
+// TestUnaskedTypes checks that the content types of HTML forms are refused. The exception is the
+// default type of curl, if no browser sent it.
 func TestUnaskedTypes(t *testing.T) {
 	s := newServer(t, nil)
 	const self, form = "127.0.0.1:8278", "application/x-www-form-urlencoded"
@@ -92,7 +91,7 @@ func TestUnaskedTypes(t *testing.T) {
 	}
 }
 
-// TestJSONTypes promises the same of bodies that are JSON and nothing else.
+// TestJSONTypes checks the same for routes that accept JSON only.
 func TestJSONTypes(t *testing.T) {
 	s := newServer(t, nil)
 	const self, form, path, body = "127.0.0.1:8278", "application/x-www-form-urlencoded", "/v1/devices/a", `{"name":"A"}`

@@ -59,7 +59,7 @@ func (f *faulty) hook(h *func(grid.Table) error, t grid.Table) error {
 	return do(t)
 }
 
-// failItems makes the registry fail; nil mends it.
+// failItems makes the registry fail with err. If nil, it works again.
 func (f *faulty) failItems(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *server) failures() int {
 	return len(s.failed)
 }
 
-// newServer starts a server. Change may change what it is wired with.
+// newServer starts a server. If set, change changes the options before.
 func newServer(t *testing.T, change func(*engine.Options, *api.Limits)) *server {
 	t.Helper()
 	return start(t, change, nil)
@@ -276,7 +276,7 @@ const (
 	rollupsPath = "/v1/streams/weather/devices/d1/rollups"
 )
 
-// good is a reading that nothing is wrong with, of device d1 at a time.
+// good returns a valid reading of device d1 at a time.
 func good(at time.Time) string {
 	return `{"device":"d1","time":"` + at.Format(time.RFC3339Nano) + `","fields":{"a":1}}`
 }

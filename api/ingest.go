@@ -38,8 +38,8 @@ type ingest struct {
 	tally   varve.Tally
 	rejects []byte // JSON, without the brackets
 	listed  int
-	invalid int64         // rejected for good
-	first   varve.Verdict // the first verdict of those
+	invalid int64         // rejections that a retry cannot change
+	first   varve.Verdict // the first of the invalid verdicts
 	begun   bool          // a part of the body was charged
 	soon    bool          // a retry may succeed for all rejections so far
 	out     []byte
@@ -112,8 +112,7 @@ func (h *ingestHandler) postReadings(w http.ResponseWriter, r *http.Request) {
 	in.answer(w)
 }
 
-// writeBody reads the body batch by batch and routes each. An error is about the
-// whole body.
+// writeBody reads the body batch by batch and routes each batch. An error concerns the whole body.
 func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) {
 	defaults, err := defaultsOf(r)
 	if err != nil {
@@ -142,7 +141,7 @@ func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // the parsed readings stand, even if the rest fails
+	defer func() { _ = body.Close() }() // the verdicts of the parsed readings are valid, even if the rest fails
 	reader, err := wire.NewReader(&in.mem, format, body, defaults, columns)
 	if err != nil {
 		return err
@@ -159,7 +158,8 @@ func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) 
 // ones.
 const smallBody = 32 << 10
 
-// next reads the next batch of the body and routes it. done: it was the last.
+// next reads the next batch of the body and routes it. It reports whether the batch was the last
+// one.
 func (in *ingest) next(ctx context.Context, req *router.Request, turn *router.Turn, body wire.Reader, large bool) (done bool, err error) {
 	if err := turn.Begin(ctx, large); err != nil {
 		return false, err
@@ -186,7 +186,7 @@ func (in *ingest) next(ctx context.Context, req *router.Request, turn *router.Tu
 	return false, bodyErr
 }
 
-// charge charges the batch to the key's rate. It fails only for the first batch of a body.
+// charge subtracts the batch from the key's rate. It fails only for the first batch of a body.
 func (in *ingest) charge(grant *apikeys.Grant) error {
 	if in.begun {
 		grant.Readings(in.h.now(), in.batch.Len())

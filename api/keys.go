@@ -35,7 +35,8 @@ func (h *keysHandler) addRoutes(o *operations) {
 		"It ends at once in the process that answers, and within ten seconds in others."), h.revokeKey)
 }
 
-// tenantOfKeys is whose keys a grant is about; "" is everybody'h.
+// tenantOfKeys returns the tenant whose keys a grant may manage. An operator's is "", which means
+// all tenants.
 func tenantOfKeys(g *apikeys.Grant) string {
 	if g.Operates(apikeys.Admin) {
 		return ""
@@ -43,7 +44,7 @@ func tenantOfKeys(g *apikeys.Grant) string {
 	return g.Tenant
 }
 
-// draft is the body of a key that is to be made.
+// draft is the body of a request to create a key.
 type draft struct{ Body wire.KeyDraft }
 
 func (h *keysHandler) createKey(ctx context.Context, in *draft) (*reply[wire.NewKey], error) {
@@ -129,7 +130,7 @@ func (h *keysHandler) revokeKey(ctx context.Context, in *byID) (*reply[wire.KeyI
 	return &reply[wire.KeyInfo]{KeyInfo(&k, h.now())}, nil
 }
 
-// KeyInfo is a key as the API shows it.
+// KeyInfo returns a key as the API shows it.
 func KeyInfo(k *apikeys.Key, now time.Time) wire.KeyInfo {
 	return wire.KeyInfo{
 		ID: k.ID, Tenant: k.Tenant, Name: k.Name, Scopes: k.Scopes.Names(), State: string(k.StateAt(now)),

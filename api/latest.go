@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// maxDevices is of how many devices one call may ask the latest reading.
+// maxDevices is the maximum number of devices in one request for latest readings.
 const maxDevices = 1000
 
 var latestParams = []string{"by", "fields", "consistent", "damaged", "device"}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLatest promises the last reading by event time, or by arrival, and 404
-// for a device that has none alive.
+// TestLatest checks the latest reading by event time and by arrival. A device without live readings
+// gets 404.
 func TestLatest(t *testing.T) {
 	s := hours(t, 3)
 	s.advance(time.Minute)
@@ -40,8 +40,8 @@ func TestLatest(t *testing.T) {
 	s.get(latestPath).problem(http.StatusNotFound, "", "expired")
 }
 
-// TestLatestOfMany promises an answer for each device in the order asked, null
-// for one that has no reading, as often as it is asked for.
+// TestLatestOfMany checks one answer per requested device, in the order of the request. A device
+// without readings gets null, and a repeated device a repeated answer.
 func TestLatestOfMany(t *testing.T) {
 	s := hours(t, 2)
 	s.write(strings.Replace(valued(5, 5), "d1", `d/\"2`, 1))
@@ -61,8 +61,8 @@ func TestLatestOfMany(t *testing.T) {
 	}
 }
 
-// TestExplain: an explanation has the tables that a query would read, the cost, and
-// the tables that it would skip because all their readings have expired.
+// TestExplain checks that an explanation has the tables that a query would read, and the cost. It
+// also has the tables that are skipped because all their readings have expired.
 func TestExplain(t *testing.T) {
 	s := hours(t, 2)
 	s.write(valued(24*100, 7))

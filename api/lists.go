@@ -11,12 +11,12 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// deviceOp describes an operation of a group of them.
+// deviceOp describes an operation in the group of a tag.
 func deviceOp(tag, id, method, path, summary, description string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag}}
 }
 
-// Paging is the parameters of a list; it is exported because huma sees only what is.
+// Paging holds the parameters of a list. It is exported because huma ignores unexported types.
 type Paging struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"at most so many on a page; default 100"`
 	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
@@ -51,7 +51,7 @@ func jsonValue(param string, text json.RawMessage) (varve.Value, error) {
 	return v, nil
 }
 
-// rawJSON writes a JSON value; no value is left out.
+// rawJSON returns a value as JSON, or nil for the zero Value.
 func rawJSON(v varve.Value) json.RawMessage {
 	if v.IsZero() {
 		return nil

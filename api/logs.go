@@ -36,8 +36,8 @@ func (h *logsHandler) addRoutes(o *operations) {
 		"The entries that were escalated to a supervisor, over all states or of one", ""), h.listEscalations)
 }
 
-// LogWindow is the parameters of a list of entries; it is exported because huma
-// sees only what is.
+// LogWindow holds the parameters of a list of entries. It is exported because huma ignores
+// unexported types.
 type LogWindow struct {
 	From   string `query:"from" doc:"from this time on: RFC 3339, a date, milliseconds, now, or relative as in -24h; default: the beginning"`
 	To     string `query:"to" doc:"before this time; default: the end"`
@@ -101,7 +101,7 @@ func logFrom(in *logPost) (l devicelog.Entry, err error) {
 	}
 	var v varve.Verdict
 	if l.Time, v = (wire.TimeFormat{}).Parse(text); v.Outcome == varve.Rejected {
-		said, _, _ := strings.Cut(v.Message, " or precision=") // which entries do not have
+		said, _, _ := strings.Cut(v.Message, " or precision=") // entries have no precision
 		return l, varve.InvalidParam("time", "%s", said)
 	}
 	if b.ID != "" {
@@ -125,7 +125,7 @@ func (h *logsHandler) listEscalations(ctx context.Context, in *escalations) (*re
 	return h.logPage(ctx, &in.LogWindow, devicelog.Query{Supervisor: in.Supervisor, State: in.State})
 }
 
-// logPage answers all lists of entries.
+// logPage serves all lists of entries.
 func (h *logsHandler) logPage(ctx context.Context, in *LogWindow, l devicelog.Query) (*reply[wire.LogList], error) {
 	w, err := in.window(h.now())
 	if err != nil {
@@ -146,7 +146,7 @@ func (h *logsHandler) logPage(ctx context.Context, in *LogWindow, l devicelog.Qu
 	return &reply[wire.LogList]{body}, nil
 }
 
-// window reads the stretch of time that is asked for.
+// window returns the requested window.
 func (in *LogWindow) window(now time.Time) (w varve.Window, err error) {
 	all := varve.AllTime()
 	if in.During != "" {

@@ -26,7 +26,7 @@ func (s *server) messages(path string) string {
 	return strings.Join(all, " ")
 }
 
-// TestLogs: entries are listed by device, state, operator and supervisor, and a resent
+// TestLogs checks that entries are listed by device, state, operator and supervisor, and a resent
 // entry is a duplicate.
 func TestLogs(t *testing.T) {
 	s := newServer(t, nil)
@@ -63,8 +63,8 @@ func TestLogs(t *testing.T) {
 	s.get("/v1/devices/d1/logs?limit=1&cursor="+next).problem(http.StatusBadRequest, "query.cursor", "another list")
 }
 
-// TestLogs_AnswerConflicts promises that an entry whose id is stored with other
-// content is answered as a conflict that shows both, and that the stored one stays.
+// TestLogs_AnswerConflicts checks that an entry whose id is stored with other content is answered
+// as a conflict with both contents. The stored one stays.
 func TestLogs_AnswerConflicts(t *testing.T) {
 	s := newServer(t, nil)
 	entry := func(message, attributes string) string {
@@ -89,7 +89,8 @@ func TestLogs_AnswerConflicts(t *testing.T) {
 	}
 }
 
-// TestLogTimeUnit promises advice that can be followed: entries have no precision.
+// TestLogTimeUnit checks that the error for a time in seconds does not suggest the parameter
+// precision, which entries lack.
 func TestLogTimeUnit(t *testing.T) {
 	s := newServer(t, nil)
 	p := s.send(http.MethodPost, "/v1/devices/d/logs", `{"time":1587735000,"state":"S"}`, "Content-Type", "application/json").
@@ -99,7 +100,7 @@ func TestLogTimeUnit(t *testing.T) {
 	}
 }
 
-// TestBadLogs promises problems that name the parameter at fault.
+// TestBadLogs checks that a problem names the invalid parameter.
 func TestBadLogs(t *testing.T) {
 	s := newServer(t, nil)
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// packedBulk is a gzip body of n readings of 60 KB each.
+// packedBulk returns a gzip body of n readings of 60 KB each.
 func packedBulk(t *testing.T, f wire.Format, n int) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -41,8 +41,8 @@ func packedBulk(t *testing.T, f wire.Format, n int) []byte {
 	return out.Bytes()
 }
 
-// TestMemoryOfWrites promises that many large bodies at once, which are small
-// as they are sent, take no more memory than their batches may.
+// TestMemoryOfWrites checks that many large bodies at once, which are small when compressed, use no
+// more memory than their batches may.
 func TestMemoryOfWrites(t *testing.T) {
 	s := newServer(t, nil)
 	n := 1000

@@ -85,12 +85,12 @@ func (m *metrics) route(pattern string) func(status int, took time.Duration) {
 	}
 }
 
-// refused counts a request that was not let in.
+// refused counts a request that was refused before routing.
 func (m *metrics) refused(err error) {
 	m.refusals.WithLabelValues(strconv.Itoa(statusOf(classify(err)))).Inc()
 }
 
-// verdicts counts a batch's verdicts, and returns how many are rejections.
+// verdicts counts a batch's verdicts, and returns the number of rejections.
 func (m *metrics) verdicts(b *wire.Batch) (rejected int) {
 	var counts [4]int
 	for i := range b.Verdicts {

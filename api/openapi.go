@@ -57,10 +57,10 @@ func (o *operations) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// refuse answers a request with an error, in place of its operation.
+// refuse answers a request with an error instead of its operation.
 func (o *operations) refuse(ctx huma.Context, err error) {
 	e := classify(err)
-	// That the client does not take the answer is all that can go wrong.
+	// a failure means only that the client disconnected
 	_ = huma.WriteErr(o.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
 }
 
@@ -85,8 +85,8 @@ func (o *operations) readable(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// known checks that a request has no parameters but these: a misspelt one
-// would silently ask for something else.
+// known rejects a request with other parameters than these, because a misspelt parameter would
+// otherwise be ignored.
 func known(params url.Values, names ...string) error {
 	for name := range params {
 		switch {
@@ -100,10 +100,10 @@ func known(params url.Values, names ...string) error {
 	return nil
 }
 
-// maxSaid is how long a value may be that a problem's detail repeats.
+// maxSaid is the maximum length of a value in a problem's detail.
 const maxSaid = 60
 
-// clearer repeats the first error of an invalid body in the problem's detail.
+// clearer copies the first error of an invalid body to the problem's detail.
 func clearer(_ huma.Context, _ string, v any) (any, error) {
 	if p, ok := v.(*huma.ErrorModel); ok && p.Detail == "validation failed" && len(p.Errors) > 0 {
 		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDescribedKinds: the document has the types of parameters, the address of the
+// TestDescribedKinds checks that the document has the types of parameters, the address of the
 // server, and the formats of readings.
 func TestDescribedKinds(t *testing.T) {
 	s := newServer(t, nil)

@@ -137,7 +137,7 @@ func boolean(q url.Values, name string) (bool, error) {
 	}
 }
 
-// skipDamaged reads whether damaged rows are left out.
+// skipDamaged reports whether the query leaves out damaged rows.
 func skipDamaged(q url.Values) (bool, error) {
 	switch text := q.Get("damaged"); text {
 	case "", "fail":

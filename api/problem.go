@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// classify gives an error that comes from below a kind.
+// classify adds a kind to an error from another package.
 func classify(err error) *varve.Error {
 	var e *varve.Error
 	var body *wire.BodyError
@@ -42,7 +42,7 @@ func classify(err error) *varve.Error {
 	}
 }
 
-// Marks of errors that have a status of their own.
+// Sentinel errors with a status of their own.
 var (
 	errTooLarge    = errors.New("body too large")
 	errUnsupported = errors.New("unsupported body")
@@ -77,8 +77,8 @@ func unsupported(field, format string, args ...any) error {
 // errNotTaken marks answers that could not be sent to their end.
 var errNotTaken = errors.New("the client did not take the answer")
 
-// clientGone reports whether a request failed because its client went away, or
-// did not take the answer.
+// clientGone reports whether a request failed because its client disconnected, or did not read the
+// answer.
 func clientGone(r *http.Request, err error) bool {
 	if r != nil && errors.Is(r.Context().Err(), context.Canceled) {
 		return true

@@ -15,12 +15,12 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// valued is a reading of d1, some hours before noon, with a value.
+// valued returns a reading of d1 with a value, the given number of hours before noon.
 func valued(hours, v int) string {
 	return fmt.Sprintf(`{"device":"d1","time":"%s","fields":{"v":%d,"note":"n%d"}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v, v)
 }
 
-// hours is a server with the readings 0 … n-1 of d1, each an hour older.
+// hours returns a server with the readings 0 … n-1 of d1, each an hour older.
 func hours(t *testing.T, n int) *server {
 	t.Helper()
 	s := newServer(t, nil)
@@ -45,7 +45,7 @@ func values(r *reply) string {
 	return strings.Join(list, " ")
 }
 
-// TestReads promises which readings an answer holds, and in which order.
+// TestReads checks the readings of an answer and their order.
 func TestReads(t *testing.T) {
 	s := hours(t, 6)
 	rows := []struct{ why, path, want string }{
@@ -73,7 +73,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestAnswer promises every member of an answer, also an empty one.
+// TestAnswer checks every member of an answer, also of an empty one.
 func TestAnswer(t *testing.T) {
 	s := hours(t, 1)
 	r := s.get(readPath)
@@ -93,8 +93,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestForms promises the same readings in JSON, NDJSON and CSV, by parameter
-// and by Accept, the parameter first.
+// TestForms checks that JSON, NDJSON and CSV have the same readings. The parameter overrides
+// Accept.
 func TestForms(t *testing.T) {
 	s := hours(t, 2)
 	s.write(`{"device":"d1","time":"2026-11-18T11:30:00Z","id":"x","fields":{"w":"a,\"b\""}}`)
@@ -131,8 +131,8 @@ func TestForms(t *testing.T) {
 // notes finds the field note of every reading, in any form.
 var notes = regexp.MustCompile(`[",]n([0-9]+)[",]`)
 
-// TestPages: all pages together are the whole answer, each reading once, in every
-// format and order. The window of the first page applies to all.
+// TestPages checks that all pages together are the whole answer, each reading once, in every format
+// and order. The window of the first page applies to all.
 func TestPages(t *testing.T) {
 	s := hours(t, 25)
 	for _, order := range []string{"asc", "desc"} {
@@ -170,7 +170,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCursorsOfOtherQueries: a cursor is refused by all queries but its own, and an
+// TestCursorsOfOtherQueries checks that a cursor is refused by all queries but its own, and an
 // invalid cursor by all.
 func TestCursorsOfOtherQueries(t *testing.T) {
 	s := hours(t, 5)
@@ -194,7 +194,7 @@ func TestCursorsOfOtherQueries(t *testing.T) {
 	}
 }
 
-// TestBadReadParams promises a problem that names the parameter at fault.
+// TestBadReadParams checks that a problem names the invalid parameter.
 func TestBadReadParams(t *testing.T) {
 	s := newServer(t, nil)
 	rows := []struct{ path, param, says string }{
@@ -215,8 +215,8 @@ func TestBadReadParams(t *testing.T) {
 	}
 }
 
-// TestReadFails promises 500 as a problem if nothing was sent, a body that is
-// cut off if something was, and an event in both cases.
+// TestReadFails checks that a failed read is answered with 500 and a problem, or with a truncated
+// body after the answer has begun. Both cases are reported as an event.
 func TestReadFails(t *testing.T) {
 	s := newServer(t, nil)
 	old := noon.AddDate(0, -3, 0)

@@ -27,7 +27,7 @@ type readingsHandler struct {
 	query      *query.Engine
 	conditions *health.Conditions
 	reads      *reads
-	stall      time.Duration // for a client that takes nothing
+	stall      time.Duration // for a client that reads nothing
 	now        func() time.Time
 }
 
@@ -63,12 +63,12 @@ func (h *readingsHandler) getReadings(w http.ResponseWriter, r *http.Request) {
 			h.failed(r, err)
 			panic(http.ErrAbortHandler)
 		}
-		w.Header().Del("Trailer") // of the answer that is given up
+		w.Header().Del("Trailer") // of the abandoned answer
 		h.fail(w, r, err)
 	}
 }
 
-// answer writes the answer to one query, as it is read.
+// answer writes the answer to one query while it is read.
 type answer struct {
 	h      *readingsHandler
 	w      http.ResponseWriter
@@ -90,8 +90,7 @@ func (a *answer) release() {
 	answers.Put(a)
 }
 
-// An answer is sent in pieces of flushAt. A client that takes a piece within
-// limits.stall keeps its connection.
+// An answer is sent in pieces of flushAt. A client must read each piece within limits.stall.
 const (
 	flushAt = 64 << 10
 	piece   = 128 << 10
@@ -209,8 +208,8 @@ func inQuery(err error) error {
 	return err
 }
 
-// columns finds out the columns of a CSV answer: the fields asked for, else all
-// that occur, for which the answer is read once more.
+// columns returns the columns of a CSV answer: the requested fields, or else all fields of its
+// readings. In the second case the answer is read twice.
 func (a *answer) columns() error {
 	if len(a.q.Fields) > 0 {
 		a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
@@ -224,7 +223,7 @@ func (a *answer) columns() error {
 	return nil
 }
 
-// scan reads all that is asked for, before the answer begins.
+// scan reads the whole answer before the answer begins.
 func (a *answer) scan(do func(*varve.Reading)) error {
 	rows, err := a.h.query.Open(a.r.Context(), a.q)
 	if err != nil {
@@ -285,7 +284,7 @@ func (a *answer) add(readings []varve.Reading) error {
 	return nil
 }
 
-// flush sends what was gathered.
+// flush sends the gathered lines.
 func (a *answer) flush() error {
 	a.sent = true
 	for part := range slices.Chunk(a.out, piece) {
@@ -354,7 +353,7 @@ func (a *answer) explain() error {
 	return writeJSON(a.w, body)
 }
 
-// extend gives the client more time to take the answer.
+// extend gives the client more time to read the answer.
 func (a *answer) extend() {
 	// Not every ResponseWriter has deadlines; those in tests do not.
 	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall))

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// reads limits the reads under way, and how many of them use the store at a time. Most reads
-// under way only wait for their clients.
+// reads limits the number of concurrent reads, and the number of them that use the store at a time.
+// Most reads only wait for their clients.
 type reads struct {
 	underWay *semaphore.Weighted // Limits.Reads
 	inStore  *semaphore.Weighted // Limits.ReadsAtWork

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestTooManyReads_Refused: too many reads in flight get 429 with a time to wait, on
+// TestTooManyReads_Refused checks that too many reads in flight get 429 with a time to wait, on
 // every route that reads data, until one ends. Writes and operators' requests pass.
 func TestTooManyReads_Refused(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 1 })
@@ -63,7 +63,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSlowReaders_HoldLittleMemory: many reads by slow clients hold little memory,
+// TestSlowReaders_HoldLittleMemory checks that many reads by slow clients hold little memory,
 // refused ones hold none, and other reads continue.
 func TestSlowReaders_HoldLittleMemory(t *testing.T) {
 	const clients, most = 500, 80 << 20
@@ -99,7 +99,7 @@ func TestSlowReaders_HoldLittleMemory(t *testing.T) {
 	ended.Wait()
 }
 
-// heap returns how much memory is in use.
+// heap returns the number of allocated bytes.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC() // empties pools

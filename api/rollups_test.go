@@ -17,8 +17,8 @@ func numbered(device string, at time.Time, fields string) string {
 	return fmt.Sprintf(`{"device":%q,"time":%q,"fields":{%s}}`, device, at.Format(time.RFC3339Nano), fields)
 }
 
-// TestRollups promises exact numbers, by period, of the fields asked for; periods
-// without readings are left out, and one that is asked for in part is whole.
+// TestRollups checks exact numbers of the requested fields, by period. Periods without readings are
+// left out. A partly requested period is whole.
 func TestRollups(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(
@@ -57,7 +57,7 @@ func TestRollups(t *testing.T) {
 	}
 }
 
-// TestRollupsRefuse promises a problem that names the parameter at fault.
+// TestRollupsRefuse checks that a problem names the invalid parameter.
 func TestRollupsRefuse(t *testing.T) {
 	s := newServer(t, nil)
 	for _, c := range []struct {
@@ -82,8 +82,8 @@ func TestRollupsRefuse(t *testing.T) {
 	off.send(http.MethodPost, rollupsPath, "").problem(http.StatusConflict, "", "rollups.enabled")
 }
 
-// TestRollupPages promises that pages of any size together are the whole, also
-// through the client.
+// TestRollupPages checks that pages of any size together are the whole list, also through the
+// client.
 func TestRollupPages(t *testing.T) {
 	s := newServer(t, nil)
 	for i := range 40 {

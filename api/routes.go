@@ -6,11 +6,11 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// batchMemory limits the memory of the batches of all writes, beyond a little for
-// each.
+// batchMemory limits the memory of the batches of all writes, in addition to a small amount for
+// each write.
 const batchMemory = 16 << 20
 
-// resource serves the routes of one kind of thing.
+// resource serves the routes of one kind of object.
 type resource interface {
 	addRoutes(o *operations)
 }

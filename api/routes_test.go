@@ -74,7 +74,7 @@ var routes = []struct {
 	{"POST /v1/keys", "/v1/keys", `{"scopes":["admin"]}`, 200, "application/json"},
 }
 
-// thisTable is the table of readings at noon.
+// thisTable returns the table of readings at noon.
 func thisTable(s *server) grid.Table {
 	layout := grid.DefaultPolicy()
 	month := grid.MonthOf(noon)
@@ -85,8 +85,8 @@ func thisTable(s *server) grid.Table {
 	return grid.Table{Prefix: "varve", Range: r, Month: month}
 }
 
-// TestEveryRoute promises that each route answers, and that none was added
-// without a line here.
+// TestEveryRoute checks that each route answers. A route without an entry in the table fails the
+// test.
 func TestEveryRoute(t *testing.T) {
 	s := newServer(t, nil)
 	name := thisTable(s).Name()
@@ -115,8 +115,8 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
-// TestDescription: every operation in the document is a route, every route below /v1
-// is described, and each parameter has a description.
+// TestDescription checks that every operation in the document is a route, every route below /v1 is
+// described, and each parameter has a description.
 func TestDescription(t *testing.T) {
 	s := newServer(t, nil)
 	type param struct {
@@ -163,8 +163,8 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// TestDescribedParameters promises that every parameter of a query which the
-// document names is known to the server, and any other is refused by name.
+// TestDescribedParameters checks that the server accepts every query parameter in the document, and
+// refuses any other by name.
 func TestDescribedParameters(t *testing.T) {
 	s := newServer(t, nil)
 	values := map[string]string{
@@ -208,8 +208,8 @@ func TestDescribedParameters(t *testing.T) {
 	}
 }
 
-// TestMethods: a wrong method gets 405 with the allowed ones, an unknown path 404, and
-// HEAD no body.
+// TestMethods checks that a wrong method gets 405 with the allowed ones, an unknown path 404, and
+// HEAD an empty body.
 func TestMethods(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon))
@@ -241,8 +241,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestSecurityHeaders: no browser guesses another type of an answer, and no page shows
-// the documentation in a frame.
+// TestSecurityHeaders checks the headers against guessed content types, and against the
+// documentation in a frame of another page.
 func TestSecurityHeaders(t *testing.T) {
 	s := newServer(t, nil)
 	for _, path := range []string{"/docs", "/", "/healthz", "/metrics", "/openapi.json", readPath, "/v1/devices", "/nothing", "/v1/keys?x=1"} {
@@ -257,8 +257,7 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
-// TestMessages_AreNotEscapedForHTML promises that messages which quote addresses
-// can be read.
+// TestMessages_AreNotEscapedForHTML checks that messages with quoted addresses are readable.
 func TestMessages_AreNotEscapedForHTML(t *testing.T) {
 	s := newServer(t, nil)
 	for _, path := range []string{"/v1/streams/weather/latest", readPath + "?from=%3C%26%3E", "/v1/devices?limit=%26"} {
@@ -268,8 +267,8 @@ func TestMessages_AreNotEscapedForHTML(t *testing.T) {
 	}
 }
 
-// TestHealth promises that readiness follows the rotator, and that metrics
-// count what was done.
+// TestHealth checks that readiness follows the rotator, and that metrics count requests and
+// readings.
 func TestHealth(t *testing.T) {
 	s := newServer(t, nil)
 	if r := s.get("/healthz"); r.status != http.StatusOK || r.body != "ok\n" {
@@ -292,7 +291,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestNotReady promises 503 with the reason until the rotator has succeeded.
+// TestNotReady checks that the answer is 503 with the reason until the rotator has succeeded.
 func TestNotReady(t *testing.T) {
 	s := newServerBefore(t, func(f *faulty) { f.tables = func(store.Filter) error { return errDisk } })
 	r := s.get("/readyz")
@@ -305,7 +304,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestReadyz_ShowsConditions: each condition is shown with its beginning and message,
+// TestReadyz_ShowsConditions checks that each condition is shown with its beginning and message,
 // and as a metric. A condition that refuses readings makes the answer 503.
 func TestReadyz_ShowsConditions(t *testing.T) {
 	s := newServer(t, nil)

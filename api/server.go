@@ -46,8 +46,8 @@ type Options struct {
 	Conditions *health.Conditions
 	Now        func() time.Time
 	Version    string
-	// Verify reads all that is stored and reports damage. If nil, the store keeps
-	// nothing that can be damaged.
+	// Verify reads all stored data and reports damage. If nil, the store has nothing that can be
+	// damaged.
 	Verify  Verifier
 	Metrics *prometheus.Registry
 	Limits  Limits
@@ -57,21 +57,19 @@ type Options struct {
 	Events Events
 }
 
-// Limits bound what a request may take. Zero fields have useful values.
+// Limits bounds the duration, size and number of requests. Zero fields have defaults.
 type Limits struct {
-	// Body is how many bytes the body of a write may have, unpacked. 0 is
-	// 1 GiB.
+	// Body is the maximum length of a write's body after decompression, in bytes. 0 means 1 GiB.
 	Body int64
-	// Request is how long a request may take. It must be shorter than a table
-	// waits to be sealed. 0 is 15 minutes.
+	// Request is the time limit of a request. It must be shorter than the time after which a table
+	// is sealed. 0 means 15 minutes.
 	Request time.Duration
-	// Stall is how long a client may leave a connection without progress.
-	// 0 is one minute.
+	// Stall is the longest time without progress on a connection. 0 means one minute.
 	Stall time.Duration
-	// Reads is how many reads may be under way; one more is refused. 0 is 512.
+	// Reads is the maximum number of concurrent reads; further ones are refused. 0 means 512.
 	Reads int
-	// ReadsAtWork is how many of them may read from the store at a time; others
-	// wait. 0 suits a store without a network in between.
+	// ReadsAtWork is the number of these reads that may use the store at a time; others wait. 0
+	// means one per processor, which suits a local store.
 	ReadsAtWork int
 }
 
@@ -94,11 +92,11 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Events are called as things happen. Nil ones are skipped.
+// Events holds callbacks. Nil ones are skipped.
 type Events struct {
-	// Failed: a request failed through no fault of its own.
+	// Failed is called after a request failed through a fault of the server.
 	Failed func(r *http.Request, err error)
-	// Judged: readings got their verdicts, some of them rejected.
+	// Judged is called after readings got their verdicts, with the number of rejected ones.
 	Judged func(readings, rejected int)
 	// KeyCreated and KeyRevoked report a change of a key. By is the id of the key that
 	// made it, or "" before the first key.
@@ -154,8 +152,7 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Drain ends verifications, which may take longer than a server that stops waits
-// for its requests.
+// Drain ends verifications, because they may take longer than a stopping server waits for requests.
 func (s *Server) Drain() { s.drain() }
 
 // ServeHTTP implements http.Handler.
@@ -181,7 +178,7 @@ func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *ht
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		if pattern != verifyPattern { // it bounds itself, by its progress
+		if pattern != verifyPattern { // the handler limits its time by its progress
 			ctx, cancel := context.WithTimeoutCause(r.Context(), s.timeLimit, errTooLong)
 			defer cancel()
 			r = r.WithContext(ctx)
@@ -220,7 +217,7 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// notFound answers what no route takes: 405 if another method would do.
+// notFound answers requests without a route: 405 if another method has one, else 404.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	if allowed := s.methods(r); len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -43,8 +43,8 @@ func (s *server) halfSent(head, part string) *reply {
 	return &reply{t: s.t, status: resp.StatusCode, header: resp.Header, body: string(text)}
 }
 
-// TestStalledBodies: a body that stops gets 408 with the counts of its earlier
-// readings, whether long or short, packed or not. It is not reported as a fault.
+// TestStalledBodies checks that a body that stops gets 408 with the counts of its earlier readings,
+// whether long or short, packed or not. It is not reported as a fault.
 func TestStalledBodies(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 30 * time.Millisecond })
 	for _, head := range []string{"Content-Length: 100\r\n", "Content-Length: 100000\r\n", "Transfer-Encoding: chunked\r\n"} {
@@ -82,15 +82,14 @@ func (d drips) Read(p []byte) (int, error) {
 	return copy(p, " "), nil
 }
 
-// TestDrippingBody promises that a body which always comes on, and never ends,
-// is given up on when the request's time is over.
+// TestDrippingBody checks that a body that makes progress and never ends is refused after the
+// request's time limit.
 func TestDrippingBody(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = 150 * time.Millisecond })
 	s.sendReader("POST", writePath, drips{10 * time.Millisecond}).problem(http.StatusRequestTimeout, "", "took too long")
 }
 
-// TestLongWriteAfterItsBody promises that a write may take longer than a body
-// may stall.
+// TestLongWriteAfterItsBody checks that a write may take longer than a body may stall.
 func TestLongWriteAfterItsBody(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 20 * time.Millisecond })
 	s.store.set(&s.store.write, func(grid.Table) error { <-time.After(100 * time.Millisecond); return nil })
@@ -102,8 +101,8 @@ func TestLongWriteAfterItsBody(t *testing.T) {
 	}
 }
 
-// TestWriteThatHangs: when the time of a request is over, its client gets an answer
-// that permits a retry, even if the store hangs.
+// TestWriteThatHangs checks that a client gets an answer that permits a retry after the time limit
+// of its request, even if the store hangs.
 func TestWriteThatHangs(t *testing.T) {
 	const limit = 400 * time.Millisecond
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Request = limit })

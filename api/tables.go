@@ -36,7 +36,7 @@ func (h *tablesHandler) addRoutes(o *operations) {
 		"Carries out the plan of now and returns it. 409 if a run is under way."), h.applyTables)
 	huma.Register(o.api, op("restore-table", http.MethodPost, "/v1/tables/{name}/restore", "Restore a retired table",
 		"Removes the mark for deletion and puts the table on hold, so that the rotator neither retires nor drops it. Expired readings stay excluded from queries."), h.restoreTable)
-	huma.Register(o.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Keep a table from being dropped",
+	huma.Register(o.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Prevent a table from being dropped",
 		"For as long as it is on hold, it is neither retired nor dropped."), h.holdTable)
 	huma.Register(o.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), h.releaseTable)
 }
@@ -133,8 +133,8 @@ func (h *tablesHandler) restoreTable(ctx context.Context, in *byName) (*reply[wi
 		if err := h.mustBeRetired(ctx, t); err != nil {
 			return err
 		}
-		// The hold first: a run of the rotator in between must not retire the
-		// table again.
+		// The hold comes first. Otherwise a run of the rotator in between could retire the table
+		// again.
 		if err := h.lifecycle.Hold(ctx, t, RestoredByHand); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (h *tablesHandler) mustBeRetired(ctx context.Context, t grid.Table) error {
 	return nil // the store reports a missing table
 }
 
-// holding is the path and body of a hold.
+// holding holds the path parameter and the body of a hold request.
 type holding struct {
 	Name string `path:"name" doc:"the table's whole name"`
 	Body struct {
@@ -176,7 +176,7 @@ func (h *tablesHandler) releaseTable(ctx context.Context, in *byName) (*reply[wi
 	return h.change(ctx, in.Name, func(t grid.Table) error { return h.lifecycle.Hold(ctx, t, "") })
 }
 
-// change changes a table and returns it as it is then.
+// change changes a table and returns its new state.
 func (h *tablesHandler) change(ctx context.Context, name string, do func(grid.Table) error) (*reply[wire.TableInfo], error) {
 	t, err := h.table(name)
 	if err == nil {

@@ -23,7 +23,7 @@ func (s *server) table(name string) wire.TableInfo {
 	return wire.TableInfo{}
 }
 
-// TestTables: each table is listed with its state and its fate, and all streams are
+// TestTables checks that each table is listed with its state and schedule, and that all streams are
 // listed.
 func TestTables(t *testing.T) {
 	s := hours(t, 3)
@@ -44,7 +44,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestPlan: a plan changes nothing, shows another time's too, and is applied as
+// TestPlan checks that a plan changes nothing, can be made for another time, and is applied as
 // planned.
 func TestPlan(t *testing.T) {
 	s := hours(t, 1)
@@ -66,7 +66,7 @@ func TestPlan(t *testing.T) {
 	s.get("/v1/tables/plan?at=soon").problem(http.StatusBadRequest, "query.at", "RFC 3339")
 }
 
-// TestApplyOnceAtATime promises 409 while another process has the lease.
+// TestApplyOnceAtATime checks that the answer is 409 while another process has the lease.
 func TestApplyOnceAtATime(t *testing.T) {
 	s := newServer(t, nil)
 	k := lease.Manager{Items: s.store, Now: s.clock, Holder: "another", TTL: time.Hour}
@@ -83,8 +83,8 @@ func TestApplyOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestHolds promises that a hold reaches the table that is named, with its
-// reason, that it keeps the table, and that it can be lifted.
+// TestHolds checks that a hold and its reason apply to the named table, protect it from a drop, and
+// can be lifted.
 func TestHolds(t *testing.T) {
 	s := hours(t, 1)
 	name := thisTable(s).Name()
@@ -110,8 +110,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestRestoreOfOpenTable promises that a table which is not retired is not
-// restored, and not put on hold by the attempt.
+// TestRestoreOfOpenTable checks that a restore of a table that is not retired fails, and does not
+// put the table on hold.
 func TestRestoreOfOpenTable(t *testing.T) {
 	s := hours(t, 1)
 	name := thisTable(s).Name()
@@ -121,8 +121,8 @@ func TestRestoreOfOpenTable(t *testing.T) {
 	}
 }
 
-// TestBadTableRequests: a table of another deployment gets 404, and an invalid body
-// 422 with the member at fault.
+// TestBadTableRequests checks that a table of another deployment gets 404, and an invalid body 422
+// with the member at fault.
 func TestBadTableRequests(t *testing.T) {
 	s := newServer(t, nil)
 	absent := strings.Replace(thisTable(s).Name(), "_2026", "_2019", 1)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLongCoverage: an answer on more tables than a trailer can list has their number,
-// and can be read.
+// TestLongCoverage checks that a coverage with more tables than fit into a trailer has their
+// number, and that the client can read it.
 func TestLongCoverage(t *testing.T) {
 	s := newServer(t, nil)
 	var body strings.Builder

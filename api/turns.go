@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// yielding is a request's body that gives up the request's turn while it waits
-// for the client: a slow upload must not hold up others.
+// yielding is the body of a request. It gives up the request's turn while it waits for the client,
+// so that a slow upload does not delay others.
 type yielding struct {
 	io.ReadCloser
 	ctx  context.Context

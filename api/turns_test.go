@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// TestSlowUploads_DoNotHoldUpOthers: a large body of a slow client gives up its turn
-// to other bodies.
+// TestSlowUploads_DoNotHoldUpOthers checks that a large body of a slow client gives up its turn to
+// other bodies.
 func TestSlowUploads_DoNotHoldUpOthers(t *testing.T) {
 	s := newServer(t, nil)
-	s.send(http.MethodPost, writePath, good(noon), ndjson...) // large ones make way from now on
+	s.send(http.MethodPost, writePath, good(noon), ndjson...) // from now on, large requests yield to small ones
 	for range 2 * runtime.GOMAXPROCS(0) {
 		conn, err := net.Dial("tcp", s.Listener.Addr().String())
 		if err != nil {

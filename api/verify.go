@@ -16,13 +16,12 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// Verifier reads all that is stored and reports damage. It changes nothing.
+// Verifier reads all stored data and reports damage. It changes nothing.
 type Verifier func(ctx context.Context, v Verification) error
 
-// Verification holds the arguments of a [Verifier]. It reports from one goroutine.
+// Verification holds the arguments of a [Verifier], which calls its functions from one goroutine.
 type Verification struct {
-	// Rate is how many bytes or read units it reads a second at most. If 0, the
-	// verifier chooses.
+	// Rate is the maximum number of bytes or read units per second. If 0, the verifier chooses.
 	Rate int64
 	// Found is called with each damaged place.
 	Found func(wire.Damage)
@@ -44,7 +43,7 @@ var (
 // verifyHandler serves verifications, one at a time.
 type verifyHandler struct {
 	*responder
-	verify Verifier // if nil, the store keeps nothing that can be damaged
+	verify Verifier // if nil, the store has nothing that can be damaged
 	limits Limits
 	// draining ends when the server stops.
 	draining context.Context
@@ -105,7 +104,7 @@ func (h *verifyHandler) postVerify(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// verifyRate returns the rate that a request asks for; 0 if it asks for none.
+// verifyRate returns the requested rate; 0 if none is requested.
 func verifyRate(r *http.Request) (int64, error) {
 	asked := r.URL.Query()
 	if err := known(asked, "rate"); err != nil {
@@ -140,15 +139,15 @@ func (l *verifyLines) begin() error {
 	return ignoreUnsupported(l.control.Flush())
 }
 
-// progress sends how much was read, unless a line was sent a moment ago.
+// progress sends the number of read bytes or units, unless a line was sent a moment ago.
 func (l *verifyLines) progress(n int64) {
 	if n > 0 && time.Since(l.last) >= progressEvery {
 		l.send(wire.VerifyLine{Read: n})
 	}
 }
 
-// send writes a line. If the client does not take it in time, or has gone, the
-// verification ends.
+// send writes a line. If the client disconnected or does not read it in time, the verification
+// ends.
 func (l *verifyLines) send(line wire.VerifyLine) {
 	text, err := json.Marshal(line)
 	if err != nil {

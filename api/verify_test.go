@@ -36,7 +36,7 @@ func newVerifying(t *testing.T, verify api.Verifier) *api.Server {
 	})
 }
 
-// verify asks for a verification, and returns its answer.
+// verify requests a verification, and returns its answer.
 func verify(ctx context.Context, s *api.Server) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/verify", nil)
@@ -44,7 +44,7 @@ func verify(ctx context.Context, s *api.Server) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestVerify_GoesOnWhileItMakesProgress: a verification may take any time, reports its
+// TestVerify_GoesOnWhileItMakesProgress checks that a verification may take any time, reports its
 // progress, and ends when it is stuck.
 func TestVerify_GoesOnWhileItMakesProgress(t *testing.T) {
 	for _, row := range []struct {
@@ -83,8 +83,8 @@ func TestVerify_GoesOnWhileItMakesProgress(t *testing.T) {
 	}
 }
 
-// TestVerify_EndsWhenNobodyWaits promises that a verification ends with its client
-// and with the server, and that no other runs beside it.
+// TestVerify_EndsWhenNobodyWaits checks that a verification ends with its client and with the
+// server, and that no two run at once.
 func TestVerify_EndsWhenNobodyWaits(t *testing.T) {
 	for name, end := range map[string]func(*api.Server, context.CancelFunc){
 		"the client goes":  func(_ *api.Server, gone context.CancelFunc) { gone() },
@@ -125,8 +125,8 @@ type deaf struct{ *httptest.ResponseRecorder }
 
 func (deaf) Write([]byte) (int, error) { return 0, errors.New("write timed out") }
 
-// TestVerify_EndsWhenClientTakesNothing promises that a client that takes no lines
-// does not keep others from verifying.
+// TestVerify_EndsWhenClientTakesNothing checks that a client that reads no lines does not block the
+// verifications of others.
 func TestVerify_EndsWhenClientTakesNothing(t *testing.T) {
 	s := newVerifying(t, func(ctx context.Context, v api.Verification) error {
 		v.Found(wire.Damage{Place: "a"})

@@ -17,7 +17,7 @@ import (
 // future is a reading that is rejected.
 var future = good(noon.Add(48 * time.Hour))
 
-// TestWrites: each kind of body gets its status and verdicts. 200: nothing rejected;
+// TestWrites checks that each kind of body gets its status and verdicts. 200: nothing rejected;
 // 207: some rejected; 422: all rejected; 400: the body cannot be read.
 func TestWrites(t *testing.T) {
 	csv := "time,device,a\n1475001526000,d1,1\n"
@@ -63,8 +63,8 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestBodiesThatCannotBeRead: an unreadable body gets 400 with the reason and the
-// counts of its earlier readings.
+// TestBodiesThatCannotBeRead checks that an unreadable body gets 400 with the reason and the counts
+// of its earlier readings.
 func TestBodiesThatCannotBeRead(t *testing.T) {
 	s := newServer(t, nil)
 	for body, says := range map[string]string{"": "empty", "hello": "Content-Type", good(noon)[:20]: "not a JSON object", "[" + good(noon)[:20]: "not a JSON array", "time,a\n": "Content-Type"} {
@@ -78,7 +78,7 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestWriteParams: each parameter of a write has its documented effect.
+// TestWriteParams checks that each parameter of a write has its documented effect.
 func TestWriteParams(t *testing.T) {
 	rows := []struct {
 		why, path, media, body string
@@ -107,8 +107,8 @@ func TestWriteParams(t *testing.T) {
 	}
 }
 
-// TestBadWriteParams promises a problem that names the parameter at fault, and
-// that nothing of the body is taken.
+// TestBadWriteParams checks that a problem names the invalid parameter, and that no reading of the
+// body is stored.
 func TestBadWriteParams(t *testing.T) {
 	s := newServer(t, nil)
 	rows := []struct{ path, param, says string }{
@@ -131,8 +131,8 @@ func TestBadWriteParams(t *testing.T) {
 	s.get(latestPath).problem(http.StatusNotFound, "", "no reading")
 }
 
-// TestRejectsAreListedUpTo: an answer lists a limited number of rejections, reports
-// the limit, and counts all of them.
+// TestRejectsAreListedUpTo checks that an answer lists a limited number of rejections, reports the
+// limit, and counts all of them.
 func TestRejectsAreListedUpTo(t *testing.T) {
 	s := newServer(t, nil)
 	const n = 10_050
@@ -142,8 +142,8 @@ func TestRejectsAreListedUpTo(t *testing.T) {
 	}
 }
 
-// TestNotStoredForNow: readings that may be stored later have a code for it; the
-// status is 503 with a time to wait if all are, 207 if some are.
+// TestNotStoredForNow checks the code of readings that may be stored later. The status is 503 with
+// a time to wait if all readings are such, and 207 if some are.
 func TestNotStoredForNow(t *testing.T) {
 	s := newServer(t, nil)
 	bad := thisTable(s)
@@ -168,8 +168,8 @@ func TestNotStoredForNow(t *testing.T) {
 	s.write(good(noon))
 }
 
-// TestTooManyWrites promises 429 with a time to wait while too many writes are
-// under way, and room when one has ended.
+// TestTooManyWrites checks that too many concurrent writes get 429 with a time to wait, until one
+// of them ends.
 func TestTooManyWrites(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) { o.MaxRequests = 1 })
 	entered, gate, done := make(chan struct{}), make(chan struct{}), make(chan *reply)

@@ -11,14 +11,14 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// cacheFor is how long a key is taken from memory.
+// cacheFor is the time for which a cached key is used.
 const cacheFor = 10 * time.Second
 
 // lookupTimeout bounds a read of the registry. It continues for other requests when
 // the request that began it ends.
 const lookupTimeout = 5 * time.Second
 
-// Limits of the memory for keys.
+// Limits of the cache of keys.
 const (
 	maxKnown   = 1 << 14
 	maxUnknown = 1 << 12
@@ -35,14 +35,15 @@ const (
 // expired and revoked keys.
 var ErrNone = errors.New("no valid key")
 
-// entry is a key in memory.
+// entry is a cached key.
 type entry struct {
 	stored
 	grant Grant
 	read  time.Time
 }
 
-// placeholder is compared with the secret of an unknown key, so that it takes as long.
+// placeholder is compared with the secret of an unknown id, so that the check takes as long as for
+// a known one.
 var placeholder entry
 
 // Check returns the grant of a key's text. It fails with one of:
@@ -80,7 +81,7 @@ func (r *Registry) refusal(now time.Time) error {
 var errGuessing = &varve.Error{Failure: varve.Busy, RetryAfter: time.Second,
 	Message: "too many invalid API keys: retry in a second"}
 
-// fresh reports whether what was read then may be believed now.
+// fresh reports whether an entry that was read at a given time may still be used.
 func fresh(read, now time.Time) bool {
 	age := now.Sub(read)
 	return age >= 0 && age < cacheFor
@@ -111,8 +112,7 @@ func (r *Registry) entry(ctx context.Context, id string, now time.Time) (*entry,
 	return found.(*entry), nil
 }
 
-// lookUp reads a key and remembers the result, unless this process changed a key
-// meanwhile.
+// lookUp reads a key and caches the result, unless this process changed a key meanwhile.
 func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	r.mu.RLock()
 	changes := r.changes
@@ -141,8 +141,7 @@ func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 	return r.remember(s, begin), nil
 }
 
-// remember adds a key to the memory, with the rest of its rate. The caller holds the
-// lock.
+// remember adds a key to the cache, with the rest of its rate. The caller holds the lock.
 func (r *Registry) remember(s *stored, read time.Time) *entry {
 	e := &entry{stored: *s, read: read}
 	e.grant = Grant{ID: s.ID, Tenant: s.Tenant, Scopes: s.Scopes, Rate: s.Rate, Ends: s.Expires}
@@ -175,8 +174,8 @@ func (r *Registry) changed(s *stored) {
 	r.remember(s, r.now())
 }
 
-// newLimit returns a limiter that lets a second's worth through at once; nil for
-// no bound.
+// newLimit returns a limiter that admits the events of one second at once. If the rate has no
+// bound, it returns nil.
 func newLimit(perSecond float64) *rate.Limiter {
 	if perSecond == 0 {
 		return nil

@@ -25,7 +25,7 @@ func change(text string, at int, to byte) string {
 	return string(b)
 }
 
-// TestCheck promises that a key is taken whole and only so, by every process.
+// TestCheck checks that every process accepts a complete key, and no part of it.
 func TestCheck(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -47,8 +47,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestScopes promises that admin is everything, and that each of the others is
-// itself alone.
+// TestScopes checks that admin includes all scopes, and each other scope only itself.
 func TestScopes(t *testing.T) {
 	for _, row := range []struct {
 		names              string
@@ -69,8 +68,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestEnds promises that a key ends to the instant when it expires, also from
-// memory, and when it is revoked: at once here, within ten seconds elsewhere.
+// TestEnds checks that a key ends at its exact expiry, also if it is cached. A revoked key ends at
+// once in this process, and within ten seconds in others.
 func TestEnds(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -100,8 +99,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileRead: a read of the registry that is in flight while a key is
-// revoked does not restore the key for later requests.
+// TestRevokedWhileRead revokes a key while the registry is being read. The read must not restore
+// the key for later requests.
 func TestRevokedWhileRead(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -133,7 +132,7 @@ func TestRevokedWhileRead(t *testing.T) {
 	}
 }
 
-// TestMemory: a valid key is read once in ten seconds, by any number of requests. A
+// TestMemory checks that a valid key is read once in ten seconds, by any number of requests. A
 // wrong secret costs no read, and an unknown id one in ten seconds.
 func TestMemory(t *testing.T) {
 	w := newWorld(t)
@@ -180,7 +179,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestGuessing: guessed ids reach the store at most fifty times a second, after the
+// TestGuessing checks that guessed ids reach the store at most fifty times a second, after the
 // first few hundred. Known keys still pass, and new ones get a retry.
 func TestGuessing(t *testing.T) {
 	w := newWorld(t)
@@ -233,8 +232,8 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
-// TestStoreFails: a failing store opens nothing, and its error is returned and not
-// remembered.
+// TestStoreFails checks that a failing store allows no request. Its error is returned, and not
+// cached.
 func TestStoreFails(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -251,7 +250,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// BenchmarkCheck is the cost of a key that is in memory.
+// BenchmarkCheck measures the check of a cached key.
 func BenchmarkCheck(b *testing.B) {
 	r := apikeys.New(mem.New(nil), time.Now)
 	_, text, err := r.Create(b.Context(), apikeys.Draft{Scopes: apikeys.Admin})

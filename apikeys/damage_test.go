@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestCheck_FailsClosedOnDamage: damage that took the keys denies all requests, also
-// after the loss was accepted.
+// TestCheck_FailsClosedOnDamage checks that damage that destroyed the keys denies all requests,
+// also after the loss was accepted.
 func TestCheck_FailsClosedOnDamage(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *local.Store {
@@ -70,8 +70,8 @@ func TestCheck_FailsClosedOnDamage(t *testing.T) {
 	}
 }
 
-// TestCheck_FailsClosedAfterJournalLoss: if the journal held the only key and is
-// lost, requests without a key are refused after a repair, also if it is cut off.
+// TestCheck_FailsClosedAfterJournalLoss loses the journal with the only key. Requests without a key
+// are refused after a repair, also after an interrupted one.
 func TestCheck_FailsClosedAfterJournalLoss(t *testing.T) {
 	for _, lose := range []string{"journal", filepath.Join("journal", "0000000001.journal")} {
 		t.Run(filepath.Base(lose), func(t *testing.T) {

@@ -28,8 +28,8 @@ func (g *Grant) Operates(scope Scopes) bool {
 	return g.Tenant == varve.DefaultTenant && g.Scopes.Has(scope)
 }
 
-// Request takes one request off the key's rate. If the rate is exceeded, it takes
-// nothing and returns the time to wait.
+// Request subtracts one request from the key's rate. If the rate is exceeded, it subtracts nothing
+// and returns the time to wait.
 func (g *Grant) Request(now time.Time) time.Duration {
 	if g.requests == nil || g.requests.AllowN(now, 1) {
 		return 0
@@ -46,9 +46,9 @@ func (g *Grant) Write(now time.Time) time.Duration {
 	return g.wait(g.readings, now)
 }
 
-// Begin takes the first readings of a body off the key's rate. If earlier readings
-// exceeded the rate, it takes nothing and returns the time to wait. Concurrent
-// bodies are not all admitted.
+// Begin subtracts the first readings of a body from the key's rate. If earlier readings exceeded
+// the rate, it subtracts nothing and returns the time to wait. So concurrent bodies are not all
+// admitted.
 func (g *Grant) Begin(now time.Time, n int) time.Duration {
 	if g.readings == nil {
 		return 0
@@ -60,8 +60,8 @@ func (g *Grant) Begin(now time.Time, n int) time.Duration {
 	return 0
 }
 
-// Readings takes readings off the key's rate. They may exceed the rate: later writes
-// wait for the excess. So a body of any length is taken whole, or not at all.
+// Readings subtracts readings from the key's rate. They may exceed the rate: later writes wait for
+// the excess. So a body of any length is accepted whole, or not at all.
 func (g *Grant) Readings(now time.Time, n int) {
 	if g.readings == nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRequestRate: a second's worth passes at once, and then one for each that the
-// rate allows. The rate continues when the key is reread.
+// TestRequestRate checks that the requests of one second pass at once, and later ones at the rate.
+// The rate continues when the key is reread.
 func TestRequestRate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -45,8 +45,8 @@ func TestRequestRate(t *testing.T) {
 	}
 }
 
-// TestReadingRate promises that a body is taken whole, however long, that later
-// ones wait until the rate has caught up, and that nothing else waits.
+// TestReadingRate checks that a body of any length is accepted whole. Later bodies wait until the
+// rate has caught up, and no other request waits.
 func TestReadingRate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -85,8 +85,8 @@ func TestNoRate(t *testing.T) {
 	}
 }
 
-// TestShows: a key is found anywhere in a text, also if its end is cut off. Names
-// that resemble a key are not found.
+// TestShows checks that a key is found anywhere in a text, also if its end is truncated. Names that
+// resemble a key are not found.
 func TestShows(t *testing.T) {
 	w := newWorld(t)
 	k, text := w.admin()
@@ -105,7 +105,7 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// TestRateIsRemembered: a key's rate continues when the key is reread.
+// TestRateIsRemembered checks that a key's rate continues when the key is reread.
 func TestRateIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -122,8 +122,7 @@ func TestRateIsRemembered(t *testing.T) {
 	}
 }
 
-// TestBegin: of concurrent bodies, only as many are taken as the rate allows when
-// they arrive.
+// TestBegin checks that the rate limits how many of several concurrent bodies are accepted.
 func TestBegin(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

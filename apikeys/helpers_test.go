@@ -34,7 +34,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// watched counts what is read of a store, and can be made to wait or fail.
+// watched counts the reads of a store, and can block or fail them.
 type watched struct {
 	store.Items
 	mu   sync.Mutex
@@ -96,12 +96,12 @@ func newWorld(t *testing.T) *world {
 	return &world{Registry: apikeys.New(w, c.Now), t: t, clock: c, items: w}
 }
 
-// other is the registry of another process on the same store.
+// other returns the registry of another process on the same store.
 func (w *world) other() *world {
 	return &world{Registry: apikeys.New(w.items, w.clock.Now), t: w.t, clock: w.clock, items: w.items}
 }
 
-// create makes a key; the first is an admin's.
+// create creates a key. The first one must be an admin's.
 func (w *world) create(d apikeys.Draft) (apikeys.Key, string) {
 	w.t.Helper()
 	k, text, err := w.Create(w.t.Context(), d)

@@ -14,7 +14,7 @@ import (
 
 const (
 	partition = "KEYS"
-	onKey     = "ON" // no id: those have small letters
+	onKey     = "ON" // not an id, because ids have small letters
 )
 
 // Attributes of a key's item. Times are RFC 3339, to the millisecond.
@@ -31,12 +31,12 @@ const (
 	attrSince    = "since" // of the item KEYS ON
 )
 
-// keepFor is how long a key that has ended is still listed.
-const keepFor = 90 * 24 * time.Hour
+// listEndedFor is how long a key that has ended is still listed.
+const listEndedFor = 90 * 24 * time.Hour
 
 func keyOf(id string) store.Key { return store.Key{PK: partition, SK: id} }
 
-// stored is a key as it is in the registry.
+// stored is a key as the registry stores it.
 type stored struct {
 	Key
 	hash [sha256.Size]byte
@@ -67,7 +67,7 @@ func (s *stored) item() (store.Item, error) {
 		it.Attrs[name] = varve.NumberValue(n)
 	}
 	if ended := s.ended(); !ended.IsZero() {
-		it.Expires = ended.Add(keepFor)
+		it.Expires = ended.Add(listEndedFor)
 	}
 	return it, nil
 }

@@ -51,7 +51,7 @@ type Rate struct {
 	Readings float64 // submitted, a second
 }
 
-// Draft is a key that is to be made.
+// Draft describes a key to create.
 type Draft struct {
 	Tenant  string // "" is varve.DefaultTenant
 	Name    string

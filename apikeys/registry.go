@@ -18,13 +18,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Registry makes, lists, revokes and checks keys. It is safe for concurrent use.
+// Registry creates, lists, revokes and checks keys. It is safe for concurrent use.
 type Registry struct {
 	items store.Items
 	now   func() time.Time
 
 	on      atomic.Bool
-	offAt   atomic.Int64 // when it was last seen that keys are off, in unix nanoseconds
+	offAt   atomic.Int64 // when keys were last read as off, in unix nanoseconds
 	flight  singleflight.Group
 	guesses *rate.Limiter
 
@@ -34,7 +34,7 @@ type Registry struct {
 	changes uint64               // of keys, by this process
 }
 
-// New returns the registry that is kept in items.
+// New returns a registry of the keys in items.
 func New(items store.Items, now func() time.Time) *Registry {
 	return &Registry{
 		items: items, now: now, guesses: rate.NewLimiter(guessesPerSecond, guessesAtOnce),
@@ -42,10 +42,9 @@ func New(items store.Items, now func() time.Time) *Registry {
 	}
 }
 
-// Create makes a key and returns its text, which is stored nowhere. When it returns,
-// the key is durable and requests need keys. The first key must be an admin key of
-// varve.DefaultTenant, because other keys cannot create keys. It fails with Invalid
-// and the parameter at fault.
+// Create creates a key and returns its text, which is not stored. When it returns, the key is
+// durable and requests need keys. The first key must be an admin key of varve.DefaultTenant,
+// because other keys cannot create keys. It fails with Invalid and the invalid parameter.
 func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err error) {
 	now := r.now().UTC().Truncate(time.Millisecond)
 	d.Tenant = cmp.Or(d.Tenant, varve.DefaultTenant)
@@ -74,8 +73,8 @@ func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err
 	}
 }
 
-// turnOn records that keys exist, before the first one does. If the process dies in
-// between, requests are denied, not allowed.
+// turnOn records that keys exist before it creates the first one. If the process dies in between,
+// requests are denied, not allowed.
 func (r *Registry) turnOn(ctx context.Context, d *Draft, now time.Time) error {
 	on, err := r.readOn(ctx)
 	if err != nil || on {
@@ -91,8 +90,8 @@ func (r *Registry) turnOn(ctx context.Context, d *Draft, now time.Time) error {
 	return nil
 }
 
-// OnMark returns the item that turns keys on. If damage may have taken it, it is
-// restored: requests need a key even if none existed.
+// OnMark returns the item that turns keys on. It is restored if damage may have destroyed it:
+// requests need a key even if none existed.
 func OnMark(now time.Time) store.Item {
 	return store.Item{Key: keyOf(onKey), Attrs: map[string]varve.Value{attrSince: varve.StringValue(now.UTC().Format(timeForm))}}
 }
@@ -162,7 +161,7 @@ func (r *Registry) Revoke(ctx context.Context, tenant, id string) (Key, error) {
 	return s.Key, nil
 }
 
-// shown is an id in a message: what is not one may be a secret.
+// shown returns an id for a message. A malformed id is replaced, because it may be a secret.
 func shown(id string) string {
 	if isID(id) {
 		return id

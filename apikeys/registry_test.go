@@ -20,8 +20,8 @@ const day = 24 * time.Hour
 
 var form = regexp.MustCompile(`^vk_[a-z2-7]{8}_[0-9A-Za-z]{43}$`)
 
-// TestCreate promises a key as it was drafted, in this process and in others, a
-// text of the documented form, and that the store has its hash and no more.
+// TestCreate checks that a key has the drafted properties in every process and a secret of the
+// documented form. The store has only its hash.
 func TestCreate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -61,8 +61,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestFirstKey promises that keys are off until the first, that this is one that
-// can make others, and that they are never off again.
+// TestFirstKey checks that keys are optional until the first one exists, and required from then on.
+// The first key must be able to create others.
 func TestFirstKey(t *testing.T) {
 	w := newWorld(t)
 	late := w.other()
@@ -94,8 +94,8 @@ func TestFirstKey(t *testing.T) {
 	w.create(apikeys.Draft{Tenant: "acme", Scopes: apikeys.Read}) // not the first key anymore
 }
 
-// TestDiesBeforeFirstKey: a process that dies between recording that keys exist and
-// creating the first leaves requests denied, and the next attempt creates one.
+// TestDiesBeforeFirstKey ends a process between the record that keys exist and the first key.
+// Requests are denied until the next attempt creates a key.
 func TestDiesBeforeFirstKey(t *testing.T) {
 	w := newWorld(t)
 	broken := errors.New("gone")
@@ -117,7 +117,8 @@ func TestDiesBeforeFirstKey(t *testing.T) {
 	}
 }
 
-// TestOnFailsClosed: a store that fails to return the record of keys opens nothing.
+// TestOnFailsClosed checks that no request is allowed if the store cannot return the record that
+// keys exist.
 func TestOnFailsClosed(t *testing.T) {
 	w := newWorld(t)
 	broken := errors.New("no answer")
@@ -153,8 +154,8 @@ func TestBadDrafts(t *testing.T) {
 	invalid(t, err, "scopes", `scope "root" is unknown`)
 }
 
-// TestList: the keys of one tenant or of all are listed in order of creation,
-// including keys that ended in the last 90 days.
+// TestList checks that the keys of one tenant or of all are listed in order of creation, including
+// keys that ended in the last 90 days.
 func TestList(t *testing.T) {
 	w := newWorld(t)
 	first, _ := w.admin()
@@ -187,7 +188,7 @@ func TestList(t *testing.T) {
 	expect("", first.ID+" active")
 }
 
-// TestRevoke: a key is revoked once, only by its tenant or an operator, and no error
+// TestRevoke checks that a key is revoked once, only by its tenant or an operator, and no error
 // shows a possible secret.
 func TestRevoke(t *testing.T) {
 	w := newWorld(t)

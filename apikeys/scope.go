@@ -6,23 +6,23 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Scopes are a set of things that a key may do.
+// Scopes is a set of rights.
 type Scopes uint8
 
 // The scopes.
 const (
 	Read  Scopes = 1 << iota // read the tenant's data
 	Write                    // send readings, and nothing else
-	Admin                    // both, and the tenant's keys; of varve.DefaultTenant, the deployment
+	Admin                    // both, and the management of the tenant's keys; in varve.DefaultTenant also of the deployment
 )
 
-// scopeNames are in the order in which they are written.
+// scopeNames lists the scopes in the order of String.
 var scopeNames = []struct {
 	scope Scopes
 	name  string
 }{{Read, "read"}, {Write, "write"}, {Admin, "admin"}}
 
-// ScopeNames are the words that ParseScopes reads.
+// ScopeNames returns the words that ParseScopes accepts.
 func ScopeNames() (names []string) {
 	for _, s := range scopeNames {
 		names = append(names, s.name)

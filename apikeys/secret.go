@@ -23,7 +23,7 @@ const (
 
 var ids = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// newText makes an id, and a key's text with it. crypto/rand does not fail.
+// newText creates an id, and the text of a key with it. crypto/rand does not fail.
 func newText() (id, text string) {
 	var b [idBytes + secretBytes]byte
 	_, _ = rand.Read(b[:])
@@ -69,10 +69,10 @@ func IDOf(text string) string {
 	return text
 }
 
-// leastSecret is how many letters of a secret are too many to be seen.
+// leastSecret is the minimum number of letters of a secret with which a text counts as a key.
 const leastSecret = 16
 
-// Shows reports whether a text contains a key, or much of one.
+// Shows reports whether a text contains a key, or a large part of one.
 func Shows(text string) bool {
 	for {
 		_, rest, found := strings.Cut(text, Prefix)

@@ -46,14 +46,14 @@ type Config struct {
 	Metrics   Metrics
 }
 
-// Server is how Varve is reached.
+// Server configures the HTTP server.
 type Server struct {
 	Listen  string        // address and port
-	Hosts   string        // names that a proxy in front calls it by, separated by commas
+	Hosts   string        // names by which a proxy in front calls the server, separated by commas
 	TLSCert string        // file of a certificate chain; if empty, no TLS
 	TLSKey  string        // file of its private key
 	Proxied bool          // a proxy in front ends TLS
-	Drain   time.Duration // how long requests under way may take to end on shutdown
+	Drain   time.Duration // the time limit of running requests on shutdown
 	// DebugListen is a loopback address and port that serve profiles. If empty, profiles are off.
 	DebugListen string
 }
@@ -66,8 +66,7 @@ func (s Server) Loopback() bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// URL is how a program on this machine calls the server that listens on an
-// address.
+// URL returns the address of a server that listens on an address, for programs on this machine.
 func (s Server) URL(address string) string {
 	scheme := "http://"
 	if s.TLSCert != "" {
@@ -90,16 +89,16 @@ func (s Server) HostList() (hosts []string) {
 	return hosts
 }
 
-// Store is where everything is kept.
+// Store configures the place of all data.
 type Store struct {
 	Kind     string // local, mem or dynamodb
 	Dir      string // local: the data folder
-	Memory   Size   // local: of readings before they become chunks
-	Cache    Size   // local: of chunks
-	MinFree  Size   // local: what the disk must have free
-	Endpoint string // dynamodb: of an emulator; "": Amazon's
-	Region   string // dynamodb; if empty, the environment's
-	Registry string // dynamodb: the registry's table; "": <prefix>_registry
+	Memory   Size   // local: memory for readings before they become chunks
+	Cache    Size   // local: memory for cached chunks
+	MinFree  Size   // local: the free space on the disk below which readings are refused
+	Endpoint string // dynamodb: the address of an emulator; if empty, AWS
+	Region   string // dynamodb: the region; if empty, the environment's
+	Registry string // dynamodb: the registry's table; if empty, <prefix>_registry
 }
 
 // Tables shapes the grid.
@@ -108,9 +107,10 @@ type Tables struct {
 	Future      time.Duration
 	RecentWeeks int
 	Doubling    time.Duration
+	MonthsAhead int // the number of later arrival months whose tables exist
 }
 
-// Retention is how tables end.
+// Retention configures the end of tables.
 type Retention struct {
 	Drop     bool
 	Grace    time.Duration
@@ -119,7 +119,7 @@ type Retention struct {
 	MaxDrops int
 }
 
-// Rollups is whether readings are added up by the hour and the day, and how.
+// Rollups configures hourly and daily roll-ups.
 type Rollups struct {
 	Enabled bool
 	Resent  string // ignore or count
@@ -133,10 +133,10 @@ type Stream struct {
 	Class     string
 	Retention time.Duration
 	RowWindow time.Duration // dynamodb: the time that a row covers; 0 means a millisecond
-	Expect    string        // dynamodb: what rows are mostly found to be; "": auto
+	Expect    string        // dynamodb: whether most rows exist already; if empty, auto
 }
 
-// Limits bound what requests take.
+// Limits bounds the duration, size and number of requests.
 type Limits struct {
 	Body     Size
 	Request  time.Duration
@@ -144,7 +144,7 @@ type Limits struct {
 	Requests int
 	Readings int
 	Reads    int
-	// SeriesFields is how many different fields a device has in a stream.
+	// SeriesFields is the maximum number of different fields of a device in a stream.
 	SeriesFields int
 }
 
@@ -197,14 +197,14 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
-// Default is the configuration if nothing is configured.
+// Default returns the configuration without any source.
 func Default() Config {
 	layout := grid.DefaultPolicy()
 	rotation := rotator.Policy{}.WithDefaults()
 	return Config{
 		Server: Server{Listen: "127.0.0.1:8278", Drain: 30 * time.Second},
 		Store:  Store{Kind: StoreKinds()[0], Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20},
-		Tables: Tables{Prefix: "varve", Future: layout.Future, RecentWeeks: layout.Recent, Doubling: layout.Doubling},
+		Tables: Tables{Prefix: "varve", Future: layout.Future, RecentWeeks: layout.Recent, Doubling: layout.Doubling, MonthsAhead: rotation.MonthsAhead},
 		Retention: Retention{
 			Grace: rotation.Grace, Seal: rotation.Seal, Schedule: "@hourly", MaxDrops: rotation.MaxDrops,
 		},
@@ -248,10 +248,10 @@ func (c *Config) Layouts() map[string]store.Layout {
 	return layouts
 }
 
-// Rotation returns the policy of the rotator.
+// Rotation returns the policy of the rotator. The engine uses it as it is.
 func (c *Config) Rotation() rotator.Policy {
 	p := rotator.Policy{
-		Grid: c.Grid(), Retention: c.Policy(), Drop: c.Retention.Drop,
+		Grid: c.Grid(), Retention: c.Policy(), MonthsAhead: c.Tables.MonthsAhead, Drop: c.Retention.Drop,
 		Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
 	}
 	if c.Rollups.Enabled {
@@ -260,8 +260,8 @@ func (c *Config) Rotation() rotator.Policy {
 	return p
 }
 
-// resents are the words for how resent readings count.
+// resents maps names to the ways in which resent readings count.
 var resents = map[string]rollup.Resent{"ignore": rollup.IgnoreResent, "count": rollup.CountResent}
 
-// Resent returns how roll-ups count what may be a copy of a reading that is gone.
+// Resent returns the rule by which roll-ups count possible copies of dropped readings.
 func (c *Config) Resent() rollup.Resent { return resents[c.Rollups.Resent] }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEmptyFile: a file that was named and has nothing in it is a mistake: what
-// should have written it has failed.
+// TestEmptyFile checks that a named file without content is a mistake, because the program that
+// writes it may have failed.
 func TestEmptyFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "varve.json")
 	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {

@@ -24,7 +24,7 @@ func (l *loader) environ(src Source) {
 	l.load(values)
 }
 
-// keyOfEnv returns the key that a variable sets, or why it sets none.
+// keyOfEnv returns the key that a variable sets, or the reason why it sets none.
 func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong string) {
 	for _, s := range settings {
 		if EnvOf(s.key) == name {
@@ -86,7 +86,7 @@ func (l *loader) names(group string, flags map[string]string) []string {
 	return sortedKeys(all)
 }
 
-// envName makes of a name what can stand in a variable.
+// envName replaces the characters of a name that a variable cannot contain.
 var envName = strings.NewReplacer(".", "_", "-", "_")
 
 // EnvOf returns the variable that sets a key.

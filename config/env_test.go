@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNamesInVariables: a variable applies to the configured stream or class whose
-// name maps to it.
+// TestNamesInVariables checks that a variable applies to the configured stream or class whose name
+// maps to it.
 func TestNamesInVariables(t *testing.T) {
 	const yaml = "classes: {Audit: {retention: 1y}}\n" +
 		"streams:\n  access-log: {}\n  Fleet.raw_2: {}\n  a.b: {}\n  a-b: {}\n"
@@ -38,7 +38,7 @@ func TestNamesInVariables(t *testing.T) {
 	}
 }
 
-// Which addresses only this machine reaches: the others take keys.
+// TestListen checks which addresses only this machine can reach. The others require keys.
 func TestListen(t *testing.T) {
 	for address, loopback := range map[string]bool{
 		"127.0.0.1:0": true, "[::1]:8278": true, "localhost:80": true, "127.1.2.3:80": true,
@@ -51,8 +51,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A certificate without its key is a mistake, and so is a key without its
-// certificate.
+// TestHalfTLS checks that a certificate without its key is a mistake, and a key without its
+// certificate, too.
 func TestHalfTLS(t *testing.T) {
 	for set, want := range map[string]string{
 		"server.tls_cert=c.pem": "--set server.tls_cert: server.tls_cert: requires server.tls_key",

@@ -29,7 +29,7 @@ func (l *loader) file(src Source) {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, next yaml.Node
-	if src.Required && len(bytes.TrimSpace(data)) == 0 { // as what writes it leaves it when it fails
+	if src.Required && len(bytes.TrimSpace(data)) == 0 { // such a file may be left by a program that failed to write it
 		l.mistake(src.File, "", "is empty: what should have written it may have failed")
 		return
 	}

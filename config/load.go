@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// Source is where configuration comes from.
+// Source lists the sources of a configuration.
 type Source struct {
 	// File is the YAML file; "" means none. A missing file is an error only if
 	// Required.
@@ -29,7 +29,7 @@ type Source struct {
 	FlagNames map[string]string
 }
 
-// Loaded is a configuration and where each value comes from.
+// Loaded is a configuration with the origin of each value.
 type Loaded struct {
 	Config
 	// Origins maps keys to places: varve.yaml:3, VARVE_LOG_LEVEL, --listen.
@@ -41,7 +41,7 @@ type Loaded struct {
 // server.listen.
 const EnvPrefix = "VARVE_"
 
-// others are variables that begin so and configure something else.
+// others are variables with this prefix that configure something else.
 var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_TIMEOUT", "VARVE_KEY", "VARVE_KEY_FILE", "VARVE_CA_FILE"}
 
 // sep separates the parts of keys while layers are merged; stream names may
@@ -105,7 +105,7 @@ func isGroup(path string) bool {
 	return slices.ContainsFunc(settings, func(s setting) bool { return strings.HasPrefix(s.key, key) })
 }
 
-// load merges a layer over those before. Merging flat maps cannot fail.
+// load merges a layer over the earlier ones. Merging flat maps cannot fail.
 func (l *loader) load(values map[string]any) {
 	if err := l.merged.Load(confmap.Provider(values, sep), nil); err != nil {
 		l.mistake("configuration", "", "%s", err)
@@ -147,7 +147,7 @@ func (l *loader) decode() *Loaded {
 	return loaded
 }
 
-// unset takes in classes and streams that are named and have nothing set.
+// unset adds classes and streams that are named without any setting.
 func (l *loader) unset(loaded *Loaded) {
 	for path, place := range l.places {
 		parts := strings.Split(path, sep)
@@ -169,11 +169,11 @@ func (l *loader) unset(loaded *Loaded) {
 
 // params maps parameters of the policies' errors to keys.
 var params = map[string]string{
-	"prefix": "tables.prefix", "future": "tables.future", "recent": "tables.recent_weeks", "doubling": "tables.doubling",
+	"prefix": "tables.prefix", "future": "tables.future", "recent": "tables.recent_weeks", "doubling": "tables.doubling", "months_ahead": "tables.months_ahead",
 	"seal": "retention.seal", "grace": "retention.grace", "max_drops": "retention.max_drops",
 }
 
-// validate checks what belongs together.
+// validate checks settings that depend on each other.
 func (l *loader) validate(loaded *Loaded) {
 	c := &loaded.Config
 	for _, err := range flatten(c.Rotation().Validate()) {
@@ -199,7 +199,7 @@ func (l *loader) validate(loaded *Loaded) {
 	})
 }
 
-// validateTLS wants both files or neither.
+// validateTLS requires both files or neither.
 func (l *loader) validateTLS(s *Server) {
 	switch {
 	case s.TLSCert != "" && s.TLSKey == "":
@@ -209,7 +209,7 @@ func (l *loader) validateTLS(s *Server) {
 	}
 }
 
-// placeOf returns where a key, or what is below or above it, was set.
+// placeOf returns the place at which a key was set, or a key above or below it.
 func (l *loader) placeOf(key string) string {
 	// A class or stream as a whole may have dots in its name.
 	for _, path := range []string{pathOf(key), strings.Replace(key, ".", sep, 1)} {
@@ -236,7 +236,7 @@ func comparePlaces(a, b string) int {
 	return len(la) - len(lb)
 }
 
-// flatten takes joined errors apart.
+// flatten splits joined errors.
 func flatten(err error) []*varve.Error {
 	if err == nil {
 		return nil
@@ -263,7 +263,7 @@ type Value struct {
 	Doc    string `json:"doc"`
 }
 
-// Values lists all values and where they come from.
+// Values lists all values with their origins.
 func (l *Loaded) Values() []Value {
 	var values []Value
 	for _, key := range l.keys() {

@@ -36,7 +36,7 @@ func load(t *testing.T, src config.Source) *config.Loaded {
 	return loaded
 }
 
-// mistakes returns the mistakes in a configuration, one a line.
+// mistakes returns the mistakes in a configuration, one per line.
 func mistakes(t testing.TB, src config.Source) string {
 	t.Helper()
 	_, err := config.Load(src)
@@ -55,7 +55,7 @@ func mistakes(t testing.TB, src config.Source) string {
 	return err.Error()
 }
 
-// flags are settings of the command line, as of --set.
+// flags returns settings of the command line, as from --set.
 func flags(settings ...string) (values, names map[string]string) {
 	values, names = map[string]string{}, map[string]string{}
 	for _, s := range settings {
@@ -65,7 +65,7 @@ func flags(settings ...string) (values, names map[string]string) {
 	return values, names
 }
 
-// TestDefaults: the defaults are a valid configuration.
+// TestDefaults checks that the defaults are a valid configuration.
 func TestDefaults(t *testing.T) {
 	loaded := load(t, config.Source{})
 	if !reflect.DeepEqual(loaded.Config, config.Default()) || len(loaded.Origins) != 0 {
@@ -107,6 +107,7 @@ tables:
   future: 2d
   recent_weeks: 8
   doubling: 3y
+  months_ahead: 3
 retention:
   drop: true
   grace: 14d
@@ -141,13 +142,13 @@ streams:
   nothing:
 `
 
-// Every setting can be set, and reaches the policies.
+// TestEverySetting checks that every setting can be set, and reaches the policies.
 func TestEverySetting(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything), Required: true})
 	want := config.Config{
 		Server:    config.Server{Listen: "[::1]:9000", Hosts: "varve.example.com, varve.example.com:8443", TLSCert: "c.pem", TLSKey: "k.pem", Proxied: true, Drain: time.Minute, DebugListen: "127.0.0.1:6060"},
 		Store:     config.Store{Kind: "mem", Dir: "/var/lib/varve", Memory: 128 << 20, Cache: 1 << 30, Endpoint: "http://127.0.0.1:8000", Region: "eu-central-1", Registry: "acme_registry"},
-		Tables:    config.Tables{Prefix: "acme", Future: 2 * day, RecentWeeks: 8, Doubling: 3 * 365 * day},
+		Tables:    config.Tables{Prefix: "acme", Future: 2 * day, RecentWeeks: 8, Doubling: 3 * 365 * day, MonthsAhead: 3},
 		Retention: config.Retention{Drop: true, Grace: 14 * day, Seal: 2 * time.Hour, Schedule: "@every 30m", MaxDrops: 7},
 		Classes:   map[string]config.Class{"default": {Retention: 30 * day}, "archive": {Retention: retention.Forever}},
 		Streams:   map[string]config.Stream{"weather": {Class: "archive"}, "weather.raw": {Retention: 7 * day}, "plain": {}, "nothing": {}},
@@ -170,7 +171,7 @@ func TestEverySetting(t *testing.T) {
 	}
 	r := loaded.Rotation()
 	if r.Grid != loaded.Grid() || r.Grid.Future != 2*day || r.Grid.Recent != 8 || r.Grid.Doubling != 3*365*day ||
-		!r.Drop || r.Grace != 14*day || r.Seal != 2*time.Hour || r.MaxDrops != 7 {
+		!r.Drop || r.Grace != 14*day || r.Seal != 2*time.Hour || r.MaxDrops != 7 || r.MonthsAhead != 3 {
 		t.Errorf("the rotation is %+v", r)
 	}
 	if got, usual := loaded.Resent(), config.Default(); got != rollup.CountResent || usual.Resent() != rollup.IgnoreResent {
@@ -182,8 +183,8 @@ func TestEverySetting(t *testing.T) {
 	}
 }
 
-// TestPrecedence: each layer overrides single settings of the one before, and each
-// value has its origin.
+// TestPrecedence checks that each layer overrides single settings of the one before, and each value
+// has its origin.
 func TestPrecedence(t *testing.T) {
 	path := file(t, `
 log: {level: warn, format: json}
@@ -227,10 +228,10 @@ streams:
 	}
 }
 
-// TestPrintedIsRead: the printed configuration, as a file, is the same configuration.
+// TestPrintedIsRead checks that the printed configuration, as a file, is the same configuration.
 func TestPrintedIsRead(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
-	delete(loaded.Streams, "plain") // nothing of them is set, and so printed
+	delete(loaded.Streams, "plain") // the default configuration does not set them, so they are not printed
 	delete(loaded.Streams, "nothing")
 	values, names := map[string]string{}, map[string]string{}
 	for _, v := range loaded.Values() {
@@ -242,7 +243,8 @@ func TestPrintedIsRead(t *testing.T) {
 	}
 }
 
-// Every setting has a variable of its own, and is read from it.
+// TestEverySettingHasAVariable checks that every setting has a variable of its own, and is read
+// from it.
 func TestEverySettingHasAVariable(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
 	var environ []string
@@ -252,7 +254,7 @@ func TestEverySettingHasAVariable(t *testing.T) {
 		}
 	}
 	again := load(t, config.Source{Environ: environ})
-	loaded.Streams = map[string]config.Stream{} // a name with a dot needs a mention elsewhere
+	loaded.Streams = map[string]config.Stream{} // a name with a dot must be named by another source, too
 	if !reflect.DeepEqual(again.Config, loaded.Config) {
 		t.Errorf("got  %+v\nwant %+v", again.Config, loaded.Config)
 	}

@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// Mistakes are all that is wrong with a configuration.
+// Mistakes lists all mistakes in a configuration.
 type Mistakes []Mistake
 
-// Mistake is one thing that is wrong.
+// Mistake is a single mistake, with its place and key.
 type Mistake struct {
 	Place   string // where it stands
 	Key     string // "" if it is about a file as a whole
@@ -30,7 +30,7 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// suggest names the setting that a key most looks like.
+// suggest returns the most similar setting to a key.
 func suggest(key string) string {
 	best, least := "", len(key)/2+1
 	for _, s := range settings {
@@ -44,8 +44,8 @@ func suggest(key string) string {
 	return "did you mean " + best + "?"
 }
 
-// distance is the number of letters to insert, delete or exchange to make b of
-// a (Levenshtein).
+// distance returns the number of letters to insert, delete or exchange to make b of a
+// (Levenshtein).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

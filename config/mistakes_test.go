@@ -31,7 +31,7 @@ varve.yaml:21: streams.t.retention: 100y is longer than the 1s of class x: put t
 varve.yaml:22: streams.u/v: stream "u/v": use letters, digits, . _ - and begin with a letter or digit
 varve.yaml:24: rotator.every: unknown setting: varve config print lists them`
 
-// TestAllMistakesAtOnce: all mistakes of the file, the environment and the flags are
+// TestAllMistakesAtOnce checks that all mistakes of the file, the environment and the flags are
 // reported at once, each with its place, in the order of the file's lines.
 func TestAllMistakesAtOnce(t *testing.T) {
 	values, names := flags("limits.requests=0", "nope=1")
@@ -79,7 +79,7 @@ func at(lines []string, i int) string {
 	return "nothing"
 }
 
-// TestMistakes: the place and the text of single mistakes.
+// TestMistakes checks the place and the text of single mistakes.
 func TestMistakes(t *testing.T) {
 	tests := []struct{ reason, yaml, want string }{
 		{"an unknown setting without a value", "bogus:\n", "varve.yaml:1: bogus: unknown setting: varve config print lists them"},
@@ -125,7 +125,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestNoMistakes: empty files and groups, comments, aliases and omitted values are
+// TestNoMistakes checks that empty files and groups, comments, aliases and omitted values are
 // valid.
 func TestNoMistakes(t *testing.T) {
 	for reason, yaml := range map[string]string{
@@ -142,7 +142,8 @@ func TestNoMistakes(t *testing.T) {
 	}
 }
 
-// A mistake in one layer is reported even if the next layer overrides it.
+// TestOverriddenStructureIsReported checks that a mistake in one layer is reported even if the next
+// layer overrides it.
 func TestOverriddenStructureIsReported(t *testing.T) {
 	environ := []string{"VARVE_LOG_LEVEL=info", "VARVE_SERVER_LISTEN=127.0.0.1:1"}
 	got := mistakes(t, config.Source{File: file(t, "server: 5\nlog: {level: {x: 1}}\n"), Environ: environ})
@@ -153,7 +154,8 @@ func TestOverriddenStructureIsReported(t *testing.T) {
 	}
 }
 
-// Variables that configure nothing are named, with the setting they look like.
+// TestVariables checks that a variable that configures nothing is reported, with the most similar
+// setting.
 func TestVariables(t *testing.T) {
 	for environ, want := range map[string]string{
 		"VARVE_LOG_LEVEL=":                  `VARVE_LOG_LEVEL: log.level: "" is unknown: use debug or info or warn or error`,
@@ -165,6 +167,9 @@ func TestVariables(t *testing.T) {
 		"VARVE_CLASSES_A_B_RETENTION=1d":    "VARVE_CLASSES_A_B_RETENTION: classes.a_b: a class is named with letters and digits",
 		"VARVE_STREAMS_X_CLASS=nope":        `VARVE_STREAMS_X_CLASS: streams.x.class: "nope" is not configured: use one of default`,
 		"VARVE_TABLES_RECENT_WEEKS=53":      "VARVE_TABLES_RECENT_WEEKS: tables.recent_weeks: 53 is not from 0 to 52 weeks",
+		"VARVE_TABLES_MONTHS_AHEAD=0":       `VARVE_TABLES_MONTHS_AHEAD: tables.months_ahead: "0" is not a whole number from 1 on`,
+		"VARVE_TABLES_MONTHS_AHEAD=12":      "",
+		"VARVE_TABLES_MONTHS_AHEAD=13":      "VARVE_TABLES_MONTHS_AHEAD: tables.months_ahead: 13 is too much: it must be at most 12",
 		"VARVE_STORE_MIN_FREE=a=b":          `VARVE_STORE_MIN_FREE: store.min_free: "a=b" is not a size: write bytes, or a number with KiB, MiB or GiB`,
 		"VARVE_CLASSES_DEFAULT_RETENTION=x": `VARVE_CLASSES_DEFAULT_RETENTION: classes.default.retention: "x" is not a duration: write forever, or numbers with y, w, d, h, m, s as in 90d or 1d12h`,
 	} {
@@ -174,7 +179,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestFileThatCannotBeRead: a named file must exist; the default one need not. Other
+// TestFileThatCannotBeRead checks that a named file must exist, unlike the default file. Other
 // failures are always reported.
 func TestFileThatCannotBeRead(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -193,7 +198,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestLoadedInSpiteOfMistakes: Load returns the valid settings despite mistakes.
+// TestLoadedInSpiteOfMistakes checks that Load returns the valid settings despite mistakes.
 func TestLoadedInSpiteOfMistakes(t *testing.T) {
 	loaded, err := config.Load(config.Source{File: file(t, "log: {level: debug, format: xml}\n")})
 	var all config.Mistakes
@@ -205,7 +210,7 @@ func TestLoadedInSpiteOfMistakes(t *testing.T) {
 	}
 }
 
-// FuzzLoad: any file is read or its mistakes are named, and the printed settings
+// FuzzLoad checks that any file is either read or gets mistakes, and that the printed settings
 // equal the read ones.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// setting is one value that can be configured.
+// setting is a single setting with its key, its description and its text form.
 type setting struct {
 	key string // as in server.listen
 	doc string
@@ -56,7 +56,7 @@ func size(key, doc string, at func(*Config) *Size) setting {
 	}}
 }
 
-// positive refuses 0, which would stand for the default.
+// positive rejects 0, which would mean the default.
 func positive(s setting) setting {
 	set := s.set
 	s.set = func(c *Config, text string) error {
@@ -73,7 +73,7 @@ func positive(s setting) setting {
 	return s
 }
 
-// most refuses a whole number beyond a bound.
+// most rejects a whole number above a bound.
 func most(bound int, s setting) setting {
 	set := s.set
 	s.set = func(c *Config, text string) error {
@@ -121,38 +121,39 @@ func StoreKinds() []string { return []string{"local", "dynamodb", "mem"} }
 // settings lists all settings, except the settings of single classes and streams.
 var settings = []setting{
 	text("server.listen", "address and port to listen on; one that other machines reach takes API keys", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
-	text("server.hosts", "names, separated by commas, that a proxy in front calls it by; with API keys, any name will do", func(c *Config) *string { return &c.Server.Hosts }, checkHosts),
+	text("server.hosts", "names by which a proxy in front calls the server, separated by commas; with API keys, any name is accepted", func(c *Config) *string { return &c.Server.Hosts }, checkHosts),
 	text("server.tls_cert", "file of a certificate chain in PEM; if empty, no TLS", func(c *Config) *string { return &c.Server.TLSCert }, nil),
 	text("server.tls_key", "file of the certificate's private key, in PEM", func(c *Config) *string { return &c.Server.TLSKey }, nil),
 	truth("server.proxied", "a proxy in front ends TLS: no warning about keys in plain text", func(c *Config) *bool { return &c.Server.Proxied }),
-	span("server.drain", "how long requests under way may take to end on shutdown", func(c *Config) *time.Duration { return &c.Server.Drain }),
+	span("server.drain", "time limit of running requests on shutdown", func(c *Config) *time.Duration { return &c.Server.Drain }),
 	text("server.debug_listen", "loopback address and port that serve profiles of the process (pprof); if empty, none", func(c *Config) *string { return &c.Server.DebugListen }, checkDebugAddress),
-	text("store.kind", "where everything is kept: local (a folder), dynamodb, or mem (nowhere)", func(c *Config) *string { return &c.Store.Kind }, oneOf(StoreKinds()...)),
+	text("store.kind", "store of all data: local (a folder), dynamodb, or mem (memory only)", func(c *Config) *string { return &c.Store.Kind }, oneOf(StoreKinds()...)),
 	text("store.dir", "local: the data folder", func(c *Config) *string { return &c.Store.Dir }, checkDir),
 	positive(size("store.memory", "local: memory for readings before they become chunks", func(c *Config) *Size { return &c.Store.Memory })),
 	positive(size("store.cache", "local: memory for chunks", func(c *Config) *Size { return &c.Store.Cache })),
 	text("store.endpoint", "dynamodb: address of an emulator; if empty, AWS", func(c *Config) *string { return &c.Store.Endpoint }, checkEndpoint),
 	text("store.region", "dynamodb: region; if empty, AWS_REGION or the profile", func(c *Config) *string { return &c.Store.Region }, nil),
 	text("store.registry", "dynamodb: table of the registry; empty: <prefix>_registry", func(c *Config) *string { return &c.Store.Registry }, checkRegistry),
-	size("store.min_free", "local: what the disk must have free for readings to be taken", func(c *Config) *Size { return &c.Store.MinFree }),
-	text("tables.prefix", "of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
+	size("store.min_free", "local: free space of the disk below which readings are refused", func(c *Config) *Size { return &c.Store.MinFree }),
+	text("tables.prefix", "prefix of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
 	span("tables.future", "how far ahead of its arrival an event time may lie", func(c *Config) *time.Duration { return &c.Tables.Future }),
 	whole("tables.recent_weeks", "weeks before an arrival month that have a table each", 0, func(c *Config) *int { return &c.Tables.RecentWeeks }),
 	span("tables.doubling", "how far back tables of 2, 4, 8 … weeks reach", func(c *Config) *time.Duration { return &c.Tables.Doubling }),
-	truth("retention.drop", "drop tables that have aged out", func(c *Config) *bool { return &c.Retention.Drop }),
+	most(rotator.MaxMonthsAhead, whole("tables.months_ahead", "arrival months after the current one whose tables exist in advance", 1, func(c *Config) *int { return &c.Tables.MonthsAhead })),
+	truth("retention.drop", "drop tables whose readings have all expired", func(c *Config) *bool { return &c.Retention.Drop }),
 	positive(span("retention.grace", "how long a table stays retired before it is dropped; with roll-ups at least 3d", func(c *Config) *time.Duration { return &c.Retention.Grace })),
 	positive(span("retention.seal", "how long after a month's end its tables may still be written to", func(c *Config) *time.Duration { return &c.Retention.Seal })),
 	text("retention.schedule", "when the rotator runs, as for cron, in UTC", func(c *Config) *string { return &c.Retention.Schedule }, checkSchedule),
-	whole("retention.max_drops", "how many tables one run may drop", 1, func(c *Config) *int { return &c.Retention.MaxDrops }),
-	truth("rollups.enabled", "add readings up by the hour and the day", func(c *Config) *bool { return &c.Rollups.Enabled }),
+	whole("retention.max_drops", "maximum number of tables that one run drops", 1, func(c *Config) *int { return &c.Retention.MaxDrops }),
+	truth("rollups.enabled", "compute hourly and daily roll-ups", func(c *Config) *bool { return &c.Rollups.Enabled }),
 	text("rollups.resent", "possible copies of dropped readings: ignore (never counted twice) or count (never missing)", func(c *Config) *string { return &c.Rollups.Resent }, oneOf("ignore", "count")),
-	positive(size("limits.body", "length of a write's body, unpacked", func(c *Config) *Size { return &c.Limits.Body })),
-	positive(span("limits.request", "how long a request may take", func(c *Config) *time.Duration { return &c.Limits.Request })),
-	positive(span("limits.stall", "how long a client may leave a connection without progress", func(c *Config) *time.Duration { return &c.Limits.Stall })),
-	whole("limits.requests", "writes under way at a time", 1, func(c *Config) *int { return &c.Limits.Requests }),
-	whole("limits.readings", "readings on their way into the store at a time", 2, func(c *Config) *int { return &c.Limits.Readings }),
-	whole("limits.reads", "reads under way at a time", 1, func(c *Config) *int { return &c.Limits.Reads }),
-	most(fields.MaxLimit, whole("limits.series_fields", "different fields that a device may have in a stream", 1, func(c *Config) *int { return &c.Limits.SeriesFields })),
+	positive(size("limits.body", "maximum length of a write's body after decompression", func(c *Config) *Size { return &c.Limits.Body })),
+	positive(span("limits.request", "time limit of a request", func(c *Config) *time.Duration { return &c.Limits.Request })),
+	positive(span("limits.stall", "longest time without progress on a connection", func(c *Config) *time.Duration { return &c.Limits.Stall })),
+	whole("limits.requests", "concurrent writes", 1, func(c *Config) *int { return &c.Limits.Requests }),
+	whole("limits.readings", "readings in concurrent writes", 2, func(c *Config) *int { return &c.Limits.Readings }),
+	whole("limits.reads", "concurrent reads", 1, func(c *Config) *int { return &c.Limits.Reads }),
+	most(fields.MaxLimit, whole("limits.series_fields", "different fields of a device in a stream", 1, func(c *Config) *int { return &c.Limits.SeriesFields })),
 	positive(span("logs.retention", "how long new entries of device logs live; existing entries keep their time", func(c *Config) *time.Duration { return &c.Logs.Retention })),
 	text("log.level", "debug, info, warn or error", func(c *Config) *string { return &c.Log.Level }, oneOf("debug", "info", "warn", "error")),
 	text("log.format", "console or json", func(c *Config) *string { return &c.Log.Format }, oneOf("console", "json")),
@@ -254,7 +255,7 @@ func classRetention(key, name string) setting {
 				err = fmt.Errorf("a class cannot keep readings for %s", s)
 			}
 			if err != nil {
-				d = 365 * 24 * time.Hour // reported; nothing else is to be
+				d = 365 * 24 * time.Hour // a mistake is reported; the default prevents further ones
 			}
 			c.Classes[name] = Class{Retention: d}
 			return err

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Bound is how many tables a configuration can need.
+// Bound is the maximum number of tables of a configuration.
 type Bound struct {
 	Forever []string // the classes whose tables are never dropped
-	Classes int      // the number of the others
-	Tables  int      // the most that those have at a time
+	Classes int      // the number of the other classes
+	Tables  int      // the maximum number of their tables at a time
 }
 
-// Bound returns the maximum number of tables, if each run of the rotator is at most
-// outage late. It is false if no table is dropped.
+// Bound returns the maximum number of tables, if each run of the rotator is at most outage late. It
+// returns false if tables are never dropped.
 func (c *Config) Bound(now time.Time, outage time.Duration) (Bound, bool) {
 	p := c.Rotation().WithDefaults()
 	var b Bound
@@ -25,7 +25,7 @@ func (c *Config) Bound(now time.Time, outage time.Duration) (Bound, bool) {
 			bounded = append(bounded, class)
 		}
 	}
-	p.Retention.Classes = bounded // the policy is made for each call
+	p.Retention.Classes = bounded // Policy returns a new value for each call
 	b.Classes = len(bounded)
 	tables, ok := p.Bound(now, outage)
 	b.Tables = tables

@@ -2,14 +2,15 @@ package config_test
 
 import (
 	"github.com/varvedb/varve/config"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
 	"slices"
 	"testing"
 	"time"
 )
 
-// A class that keeps its readings forever does not hide how many tables the
-// others need.
+// TestBound checks that a class with unlimited retention does not hide the bound of the other
+// classes.
 func TestBound(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	c := config.Default()
@@ -21,6 +22,16 @@ func TestBound(t *testing.T) {
 	if want, _ := c.Rotation().Bound(now, day); !ok || alone.Tables != want || want == 0 || alone.Classes != 1 || alone.Forever != nil {
 		t.Errorf("%+v, want %d tables", alone, want)
 	}
+	c.Tables.MonthsAhead = 2
+	further, ok := c.Bound(now, day)
+	largest := 0
+	for m := grid.MonthOf(now); m < grid.MonthOf(now)+120; m++ {
+		largest = max(largest, len(c.Grid().Layout(m)))
+	}
+	if want := alone.Tables + largest; !ok || further.Tables != want {
+		t.Errorf("with two months ahead %+v, want %d tables", further, want)
+	}
+	c.Tables.MonthsAhead = 1
 	c.Classes["audit"] = config.Class{Retention: retention.Forever}
 	b, ok := c.Bound(now, day)
 	if !ok || b.Tables != alone.Tables || b.Classes != 1 || !slices.Equal(b.Forever, []string{"audit"}) {
@@ -31,8 +42,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// With roll-ups, tables stay for three days after they are retired, if the grace
-// is shorter: the bound is the engine's.
+// TestBoundWithRollups checks that the bound includes the three days for which roll-ups need
+// retired tables, if the grace is shorter.
 func TestBoundWithRollups(t *testing.T) {
 	c := config.Default()
 	c.Retention.Drop, c.Retention.Grace = true, time.Hour

@@ -68,7 +68,7 @@ func (e *Entry) Validate(now time.Time) error {
 	return nil
 }
 
-// maxAhead is the time by which an entry may be ahead of the clock.
+// maxAhead is the maximum time by which an entry may be ahead of the clock.
 const maxAhead = 24 * time.Hour
 
 func checkState(state string) error {

@@ -64,8 +64,8 @@ func (l *Log) Add(ctx context.Context, sent Entry) (Entry, varve.Verdict, error)
 	return e, v, nil
 }
 
-// putByTime writes the item by time of an entry, unless it exists. It returns the
-// stored entry, and when that expires.
+// putByTime writes the item by time of an entry, unless it exists. It returns the stored entry and
+// its expiry.
 func (l *Log) putByTime(ctx context.Context, e Entry, expires time.Time) (Entry, time.Time, varve.Verdict, error) {
 	byTime, _ := e.items(expires)
 	for {

@@ -45,7 +45,7 @@ func (w *world) messages(l devicelog.Query) string {
 	}
 }
 
-// TestList_ServesSevenPatterns: the access patterns of a log of device states work in
+// TestList_ServesSevenPatterns checks that the access patterns of a log of device states work in
 // pages of any length.
 func TestList_ServesSevenPatterns(t *testing.T) {
 	w := newWorld(t)
@@ -97,9 +97,9 @@ func TestList_ServesSevenPatterns(t *testing.T) {
 	}
 }
 
-// TestAdd_IdentifiesEntries: two entries of one second are both stored. A resent
-// entry is a duplicate, and the first content and arrival stay. After a crash between
-// the two items of an entry, the resent entry completes it.
+// TestAdd_IdentifiesEntries checks that two entries of one second are both stored. A resent entry
+// is a duplicate, and the first content and arrival stay. After a crash between the two items of an
+// entry, the resent entry completes it.
 func TestAdd_IdentifiesEntries(t *testing.T) {
 	w := newWorld(t)
 	l := devicelog.Entry{Device: "d", Time: noon, State: "WARNING", Message: "a", Operator: "Liz", EscalatedTo: "Sara"}
@@ -148,7 +148,7 @@ func TestAdd_IdentifiesEntries(t *testing.T) {
 	}
 }
 
-// TestAdd_SetsRetention: entries expire after the retention of logs, from the later of
+// TestAdd_SetsRetention checks that entries expire after the retention of logs, from the later of
 // their time and arrival.
 func TestAdd_SetsRetention(t *testing.T) {
 	w := newWorld(t, func(o *devicelog.Options) { o.Retention = day })
@@ -171,10 +171,9 @@ func TestAdd_SetsRetention(t *testing.T) {
 	}
 }
 
-// TestAdd_KeepsListsEqualUnderFailures: several entries of one time and id, of
-// different states, are resent until each is acknowledged, while the store fails. At
-// any moment, lists by state have no entry that other lists lack. Both have every
-// acknowledged entry, and in the end they are equal.
+// TestAdd_KeepsListsEqualUnderFailures resends entries of one time and id and of different states
+// until each is acknowledged, while the store fails. At any moment, lists by state have no entry
+// that other lists lack. Both have every acknowledged entry, and in the end they are equal.
 func TestAdd_KeepsListsEqualUnderFailures(t *testing.T) {
 	id, err := varve.ParseID("case-17")
 	must(t, err)
@@ -221,7 +220,7 @@ func (w *world) lists(list devicelog.Query, l devicelog.Entry) bool {
 	return slices.Contains(page.Items, l)
 }
 
-// conform compares a list with the lists of its states.
+// conform compares a list of entries with the lists of the same entries by state.
 func (w *world) conform(rt *rapid.T, list devicelog.Query, whole bool) {
 	list.Tenant, list.Window = tenant, varve.AllTime()
 	page, err := w.List(w.t.Context(), list)
@@ -249,7 +248,7 @@ func drawLog(t *rapid.T, i int) devicelog.Entry {
 	}
 }
 
-// TestList_SortsAndSelects: each list is the sorted selection of all entries, page by
+// TestList_SortsAndSelects checks that each list is the sorted selection of all entries, page by
 // page, in any order of writes.
 func TestList_SortsAndSelects(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -306,7 +305,7 @@ func TestList_SortsAndSelects(t *testing.T) {
 	})
 }
 
-// TestLog_NamesInvalidParameter: errors about an entry or a list name the parameter.
+// TestLog_NamesInvalidParameter checks that errors about an entry or a list name the parameter.
 func TestLog_NamesInvalidParameter(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	list, err := varve.JSONValue([]byte(`[1]`))

@@ -93,8 +93,8 @@ func (w *world) lives(what string) {
 	}
 }
 
-// TestDelete_RemovesLastSeenRecords: all last-seen records of a device are deleted
-// with it, and the records of other devices stay.
+// TestDelete_RemovesLastSeenRecords checks that all last-seen records of a device are deleted with
+// it, and the records of other devices stay.
 func TestDelete_RemovesLastSeenRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -119,8 +119,8 @@ func TestDelete_RemovesLastSeenRecords(t *testing.T) {
 	})
 }
 
-// TestDelete_SurvivesCrash: wherever a deletion is cut off, the next readings register
-// the device. A second deletion is complete.
+// TestDelete_SurvivesCrash interrupts a deletion after each step. The next readings register the
+// device, and a second deletion is complete.
 func TestDelete_SurvivesCrash(t *testing.T) {
 	for seen := range 3 { // minutes in which it was
 		for call := int32(1); ; call++ {
@@ -160,8 +160,8 @@ func TestDelete_SurvivesCrash(t *testing.T) {
 	}
 }
 
-// TestDelete_RacesWithReadings: a device that sends while it is deleted is registered
-// by its next readings, in any order of the calls of both.
+// TestDelete_RacesWithReadings deletes a device that sends readings, in any order of the calls of
+// both. Its next readings register it.
 func TestDelete_RacesWithReadings(t *testing.T) {
 	const most = 6
 	for seen := 1; seen <= 2; seen++ {
@@ -206,9 +206,8 @@ func TestDelete_RacesWithReadings(t *testing.T) {
 	}
 }
 
-// TestTouch_RegistersDeviceOfOrphanedRecord: a deletion and a crash may leave a
-// last-seen record without its device. The next process that writes the record
-// registers the device.
+// TestTouch_RegistersDeviceOfOrphanedRecord writes a last-seen record without a device, as a
+// deletion and a crash may leave it. The next process that writes the record registers the device.
 func TestTouch_RegistersDeviceOfOrphanedRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

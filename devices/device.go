@@ -82,6 +82,9 @@ func (d *Device) Validate() error {
 
 const metadataSK = "#METADATA"
 
+// attrLastSeen is the attribute with a last-seen time, of a device and of its last-seen records.
+const attrLastSeen = "lastSeenAt"
+
 func metadataKey(tenant, device string) store.Key {
 	return store.Key{PK: registry.DevicePK(tenant, device), SK: metadataSK}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestPut_ReplacesDevice: Put replaces all of a device but createdAt. Delete removes
-// the device.
+// TestPut_ReplacesDevice checks that Put replaces all of a device but createdAt, and that Delete
+// removes it.
 func TestPut_ReplacesDevice(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	attributes, err := varve.JSONValue([]byte(`{"floor":2}`))
@@ -51,7 +51,7 @@ func TestPut_ReplacesDevice(t *testing.T) {
 	}
 }
 
-// TestPut_CreatesOnceUnderConcurrency: many concurrent calls for a new device all
+// TestPut_CreatesOnceUnderConcurrency checks that many concurrent calls for a new device all
 // succeed, with one time of creation.
 func TestPut_CreatesOnceUnderConcurrency(t *testing.T) {
 	w := newWorld(t)
@@ -75,9 +75,9 @@ func TestPut_CreatesOnceUnderConcurrency(t *testing.T) {
 	}
 }
 
-// TestPut_FollowsConcurrentChange: another process registers, changes or deletes the
-// device during a call. The call repeats and follows the other change. If the store
-// fails, the call fails without a retry.
+// TestPut_FollowsConcurrentChange registers, changes or deletes the device during a call, as
+// another process would. The call repeats and follows the other change. If the store fails, the
+// call fails without a retry.
 func TestPut_FollowsConcurrentChange(t *testing.T) {
 	for _, c := range []struct {
 		reason        string
@@ -132,7 +132,7 @@ func TestPut_FollowsConcurrentChange(t *testing.T) {
 	}
 }
 
-// TestRegistry_NamesInvalidParameter: errors about a device or a list name the
+// TestRegistry_NamesInvalidParameter checks that errors about a device or a list name the
 // parameter.
 func TestRegistry_NamesInvalidParameter(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
@@ -176,9 +176,9 @@ func (w *world) devices(l devices.Query) (all []devices.Device) {
 	}
 }
 
-// TestList_SelectsStatus: a list has the devices of its status and tenant, in the order
-// of their names, with pages of any length. It follows a change. Its cursors are valid
-// for the same list only.
+// TestList_SelectsStatus checks that a list has the devices of its status and tenant, in the order
+// of their names, with pages of any length. It follows a change. Its cursors are valid for the same
+// list only.
 func TestList_SelectsStatus(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	for i := range 100 {
@@ -226,7 +226,7 @@ func openDisk(t *testing.T) *local.Store {
 	return disk
 }
 
-// TestList_ScalesToHundredThousand: a list has all of 100,000 active devices, in order.
+// TestList_ScalesToHundredThousand checks that a list has all of 100,000 active devices, in order.
 // No partition of the index has more than its share and a tenth.
 func TestList_ScalesToHundredThousand(t *testing.T) {
 	if testing.Short() {

@@ -27,6 +27,9 @@ type touched struct {
 	series  map[recordID]struct{} // selected by a stream filter
 }
 
+// written reports whether a record was written with the present time.
+type written bool
+
 func newLastSeen() lastSeen {
 	return lastSeen{touched: map[string]touched{}, pending: map[recordID]time.Time{}, registered: registered{}, wake: make(chan struct{}, 1)}
 }

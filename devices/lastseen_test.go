@@ -22,7 +22,8 @@ func (w *world) lastSeen(device string) time.Time {
 	return d.LastSeenAt
 }
 
-// TestTouch_RegistersAtFirstReading: a device that sends is active from then on. A record that exists stays.
+// TestTouch_RegistersAtFirstReading checks that the first reading of a device registers it as
+// active. An existing record does not change.
 func TestTouch_RegistersAtFirstReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -47,8 +48,8 @@ func TestTouch_RegistersAtFirstReading(t *testing.T) {
 	})
 }
 
-// TestTouch_RecordsArrivalPerMinute: the last-seen time follows arrivals, not event times. Duplicates count, rejected
-// readings do not. A minute costs one write.
+// TestTouch_RecordsArrivalPerMinute checks that the last-seen time follows arrivals, not event
+// times. Duplicates count, rejected readings do not. A minute costs one write.
 func TestTouch_RecordsArrivalPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -81,7 +82,8 @@ func TestTouch_RecordsArrivalPerMinute(t *testing.T) {
 	})
 }
 
-// TestTouch_NeverDecreasesLastSeen: a process with a slow clock does not overwrite a later time of another.
+// TestTouch_NeverDecreasesLastSeen checks that a process with a slow clock does not overwrite the
+// later time of another process.
 func TestTouch_NeverDecreasesLastSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -98,8 +100,8 @@ func TestTouch_NeverDecreasesLastSeen(t *testing.T) {
 	})
 }
 
-// TestTouch_AcceptsKnownDevicesDespiteFailure: a failing store is reported, and does not delay readings of registered devices.
-// The next minute writes the time.
+// TestTouch_AcceptsKnownDevicesDespiteFailure checks that a failing store is reported, and does not
+// delay readings of registered devices. The next minute writes the time.
 func TestTouch_AcceptsKnownDevicesDespiteFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -121,8 +123,8 @@ func TestTouch_AcceptsKnownDevicesDespiteFailure(t *testing.T) {
 	})
 }
 
-// TestTouch_RetriesWrites: a failed write is retried within the minute, without another reading. It does not
-// overwrite a later time.
+// TestTouch_RetriesWrites checks that a failed write is retried within the minute, without another
+// reading. It does not overwrite a later time.
 func TestTouch_RetriesWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -153,8 +155,8 @@ func TestTouch_RetriesWrites(t *testing.T) {
 	})
 }
 
-// TestTouch_KeepsLaterTimeOnRetry: a time that could not be written does not replace a later time of the same
-// device.
+// TestTouch_KeepsLaterTimeOnRetry checks that a time that could not be written does not replace a
+// later time of the same device.
 func TestTouch_KeepsLaterTimeOnRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -177,7 +179,7 @@ func TestTouch_KeepsLaterTimeOnRetry(t *testing.T) {
 	})
 }
 
-// TestClose_WritesPendingTimes: close writes the pending last-seen times.
+// TestClose_WritesPendingTimes checks that Close writes the pending last-seen times.
 func TestClose_WritesPendingTimes(t *testing.T) {
 	w := newWorld(t)
 	var all []varve.Reading
@@ -196,7 +198,8 @@ func TestClose_WritesPendingTimes(t *testing.T) {
 	}
 }
 
-// TestTouch_CopiesNames: the registry keeps names, not the buffers that they were read into.
+// TestTouch_CopiesNames checks that the registry does not refer to the buffers that contain the
+// names.
 func TestTouch_CopiesNames(t *testing.T) {
 	w := newWorld(t)
 	buf := []byte("sensor")

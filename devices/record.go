@@ -12,10 +12,7 @@ import (
 // It changes every minute, and must neither touch the indexes nor collide with a
 // change by hand. The last-seen time in a stream is another item, as long as a
 // deadman rule names the stream.
-const (
-	lastSeenSK   = "#SEEN"
-	attrLastSeen = "lastSeenAt"
-)
+const lastSeenSK = "#SEEN"
 
 // deviceID names a device.
 type deviceID struct{ tenant, device string }

@@ -13,9 +13,6 @@ import (
 // same reason its record in a stream that a rule names is created before its first
 // reading of the stream is acknowledged. Later times are written in the background.
 
-// written reports whether a record was written with the present time.
-type written bool
-
 // Touch records that readings of one tenant arrived. The filter selects the series
 // whose last-seen times are recorded by stream.
 //

@@ -24,9 +24,9 @@ func manyDevices(n int) (readings []varve.Reading) {
 	return readings
 }
 
-// TestTouch_RegistersInOneBatch: when Touch returns, all devices are registered by one batch, each once.
-// The batch has their records in selected streams, too. Later readings, also in other
-// minutes, cost no batch.
+// TestTouch_RegistersInOneBatch checks that Touch registers all devices in one batch, each once.
+// The batch has their records in selected streams, too. Later readings, also in other minutes, cost
+// no batch.
 func TestTouch_RegistersInOneBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -53,8 +53,8 @@ func TestTouch_RegistersInOneBatch(t *testing.T) {
 	})
 }
 
-// TestTouch_KeepsExistingDevices: a new process registers no device that exists, and keeps all changes by
-// hand.
+// TestTouch_KeepsExistingDevices checks that a new process does not register existing devices, and
+// does not undo changes by hand.
 func TestTouch_KeepsExistingDevices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -76,9 +76,9 @@ func TestTouch_KeepsExistingDevices(t *testing.T) {
 	})
 }
 
-// TestTouch_RejectsNewDevicesIfStoreFails: while devices cannot be registered, readings of new devices
-// are rejected for now. Resent, they are duplicates, and their devices are registered.
-// Readings of registered devices are acknowledged.
+// TestTouch_RejectsNewDevicesIfStoreFails checks that readings of new devices are rejected for now
+// while devices cannot be registered. Resent, they are duplicates, and their devices are
+// registered. Readings of registered devices are acknowledged.
 func TestTouch_RejectsNewDevicesIfStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -107,8 +107,8 @@ func TestTouch_RejectsNewDevicesIfStoreFails(t *testing.T) {
 	})
 }
 
-// TestTouch_RegistersDeletedDevice: the next reading registers a deleted device before its answer, also
-// in the same minute.
+// TestTouch_RegistersDeletedDevice checks that the next reading registers a deleted device before
+// its answer, also in the same minute.
 func TestTouch_RegistersDeletedDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

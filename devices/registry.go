@@ -24,6 +24,12 @@ type Options struct {
 	Failed func(task string, err error)
 }
 
+// Bounds of the cached retention overrides.
+const (
+	cacheFor     = 10 * time.Second // the maximum age of a copy
+	maxOverrides = 10_000           // the maximum number of devices
+)
+
 // Registry has the devices of all tenants. It is safe for concurrent use.
 type Registry struct {
 	opts       Options

@@ -18,13 +18,6 @@ import (
 // marked by an item, written before the device. Queries read the devices of these
 // tenants only.
 
-const (
-	// cacheFor is how long a copy of a retention is used.
-	cacheFor = 10 * time.Second
-	// maxOverrides is the number of devices whose retention is kept in memory.
-	maxOverrides = 10_000
-)
-
 func overridesKey(tenant string) store.Key {
 	return store.Key{PK: registry.TenantPK(tenant), SK: "DEVICE_RETENTION"}
 }

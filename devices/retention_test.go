@@ -12,8 +12,8 @@ import (
 
 const day = 24 * time.Hour
 
-// TestRetention_FollowsChangesWithinTTL: a retention is in force, and no longer in force, within ten
-// seconds. A tenant without overrides costs a read every ten seconds.
+// TestRetention_FollowsChangesWithinTTL checks that a changed or removed retention takes effect
+// within ten seconds. A tenant without overrides costs a read every ten seconds.
 func TestRetention_FollowsChangesWithinTTL(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	expect := func(want time.Duration) {
@@ -46,8 +46,8 @@ func TestRetention_FollowsChangesWithinTTL(t *testing.T) {
 	}
 }
 
-// TestPut_ChecksRetentionOfClasses: a device's retention may be as long as the classes of its
-// streams allow. The error for a longer one names a class that fits.
+// TestPut_ChecksRetentionOfClasses checks that a device's retention may be as long as the classes
+// of its streams allow. The error for a longer one names a class that fits.
 func TestPut_ChecksRetentionOfClasses(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	ledger := reading("d", noon)
@@ -99,8 +99,8 @@ func newSlow(t *testing.T) (*world, *slow) {
 	return w, s
 }
 
-// TestRetention_ChangesDuringRead: a change of this process is visible at once, also if the
-// retention of the device or the tenant is being read.
+// TestRetention_ChangesDuringRead checks that a change of this process is visible at once, also if
+// the retention of the device or the tenant is being read.
 func TestRetention_ChangesDuringRead(t *testing.T) {
 	w, s := newSlow(t)
 	put := func(keep time.Duration) func() {

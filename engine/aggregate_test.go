@@ -9,13 +9,14 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/rollup"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestEngine_CountsDueMarks checks that an engine recounts marks that are due, reports it, and
-// returns the same roll-ups at all times. With roll-ups off, it takes existing marks and makes
-// no new ones.
+// TestEngine_CountsDueMarks checks that an engine recounts due dirty markers, reports it, and
+// returns the same roll-ups at all times. With roll-ups off, it processes existing markers and
+// writes no new ones.
 func TestEngine_CountsDueMarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []int
@@ -100,7 +101,7 @@ func TestEngine_RetriesFailedCount(t *testing.T) {
 // Without roll-ups, only the grace does.
 func TestEngine_KeepsTablesForRecount(t *testing.T) {
 	for _, off := range []bool{false, true} {
-		e := open(t, engine.Options{Store: mem.New(nil), Grace: time.Hour, NoRollups: off})
+		e := open(t, engine.Options{Store: mem.New(nil), Rotation: rotation(func(p *rotator.Policy) { p.Grace = time.Hour }), NoRollups: off})
 		want := rollup.RecountWindow
 		if off {
 			want = 0

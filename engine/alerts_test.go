@@ -31,8 +31,8 @@ func send(t *testing.T, e *engine.Engine, v int64) varve.Verdict {
 	return verdicts[0]
 }
 
-// TestEngine_RegistersDevicesAndRaisesAlerts: a reading registers its device and raises the
-// alerts of rules. If no other reading follows, a deadman alert opens. Queries use the
+// TestEngine_RegistersDevicesAndRaisesAlerts checks that a reading registers its device and raises
+// the alerts of rules. If no other reading follows, a deadman alert opens. Queries use the
 // retention of the device.
 func TestEngine_RegistersDevicesAndRaisesAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

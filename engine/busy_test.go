@@ -15,7 +15,7 @@ import (
 const (
 	bulkReadings = 100_000
 	bulkWrite    = 5_000 // readings of one write
-	busyEach     = 17    // one of so many readings raises an alert
+	busyEach     = 17    // one in this many readings raises an alert
 )
 
 // upload writes the readings of a late upload into an embedded store. It returns the elapsed

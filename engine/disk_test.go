@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
-	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -40,8 +40,9 @@ func TestRotation_MakesRoomOnLowDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		return open(t, engine.Options{
-			Store: s, Now: func() time.Time { return now }, Conditions: conditions, Drop: true, Grace: time.Hour,
-			Retention: &retention.Policy{Prefix: "varve", Classes: []retention.Class{{Name: retention.DefaultClass, Retention: 24 * time.Hour}}},
+			Store: s, Now: func() time.Time { return now }, Conditions: conditions, Rotation: rotation(func(p *rotator.Policy) {
+				p.Drop, p.Grace, p.Retention.Classes[0].Retention = true, time.Hour, 24*time.Hour
+			}),
 		})
 	}
 	e := openAt()

@@ -32,16 +32,9 @@ import (
 type Options struct {
 	// Store holds all data. The engine owns it and closes it, even if Open fails.
 	Store store.Store
-	// Retention defines the classes and streams. If nil, one class keeps readings for a year,
-	// with prefix varve.
-	Retention *retention.Policy
-	// Grid defines the tables. If nil, it is grid.DefaultPolicy.
-	Grid *grid.Policy
-	// Drop, Seal, Grace and MaxDrops are described in rotator.Policy.
-	Drop     bool
-	Seal     time.Duration
-	Grace    time.Duration
-	MaxDrops int
+	// Rotation defines the tables, the retention classes and the schedule of tables. If nil, it
+	// is DefaultRotation. With roll-ups, its RecountGrace is at least rollup.RecountWindow.
+	Rotation *rotator.Policy
 	// LogRetention is as in devicelog.Options.Retention.
 	LogRetention time.Duration
 	// Schedule defines when the rotator runs. The default for "" is @hourly. It also runs once
@@ -53,7 +46,7 @@ type Options struct {
 	// RequestTimeout is the limit of a request that writes readings. 0 is
 	// router.DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// SeriesFields is how many different fields a series may have; see fields.New.
+	// SeriesFields is the maximum number of different fields of a series; see fields.New.
 	SeriesFields int
 	// Parallel limits the tables that one query reads, or one rotation creates, at once.
 	Parallel int
@@ -79,12 +72,11 @@ type Events struct {
 	Rotator rotator.Events
 	// Failed, if set, is called when a background task of devices or alerts fails.
 	Failed func(task string, err error)
-	// Counted: marks of roll-ups were taken, or it failed. Nil is skipped.
-	Counted func(marks int, took time.Duration, err error)
-	// Mended is called after streams were restored in the registry, or could not be.
-	//
-	// The number is the count of streams whose items lacked data that the tables hold. If nil,
-	// it is skipped.
+	// Counted is called after the aggregator has processed dirty markers or failed. If nil, it is
+	// skipped.
+	Counted func(markers int, took time.Duration, err error)
+	// Mended is called after the streams in the registry were repaired, or could not be. Streams is
+	// the number of items that lacked data of the tables. If nil, it is skipped.
 	Mended func(streams int, err error)
 	// Unclaimed is called by Open once for each prefix of owned tables without a class.
 	//
@@ -103,13 +95,20 @@ func DefaultPolicy() *retention.Policy {
 	}
 }
 
+// DefaultRotation returns the policy of the rotator that applies if none is configured. It drops
+// no tables.
+func DefaultRotation() *rotator.Policy {
+	return &rotator.Policy{Grid: grid.DefaultPolicy(), Retention: DefaultPolicy()}
+}
+
 func (o Options) withDefaults() Options {
-	if o.Retention == nil {
-		o.Retention = DefaultPolicy()
+	if o.Rotation == nil {
+		o.Rotation = DefaultRotation()
 	}
-	if o.Grid == nil {
-		layout := grid.DefaultPolicy()
-		o.Grid = &layout
+	if !o.NoRollups {
+		policy := *o.Rotation
+		policy.RecountGrace = max(policy.RecountGrace, rollup.RecountWindow)
+		o.Rotation = &policy
 	}
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = router.DefaultRequestTimeout
@@ -170,23 +169,17 @@ type Engine struct {
 // creates missing tables, and the next rotation continues.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	o = o.withDefaults()
-	policy := rotator.Policy{
-		Grid: *o.Grid, Retention: o.Retention, Drop: o.Drop, Seal: o.Seal, Grace: o.Grace, MaxDrops: o.MaxDrops,
-	}
-	if !o.NoRollups {
-		policy.RecountGrace = rollup.RecountWindow
-	}
 	schedule, err := rotator.ParseSchedule(o.Schedule)
 	for stream, layout := range o.Layouts {
 		if bad := layout.Validate(); bad != nil {
 			err = errors.Join(err, fmt.Errorf("stream %s: %w", stream, bad))
 		}
 	}
-	if err = errors.Join(err, policy.Validate()); err != nil {
+	if err = errors.Join(err, o.Rotation.Validate()); err != nil {
 		return nil, errors.Join(err, o.Store.Close())
 	}
 	e := &Engine{Store: o.Store, Streams: streams.New(o.Store, o.Now), Keys: apikeys.New(o.Store, o.Now), Now: o.Now, Conditions: o.Conditions}
-	e.wire(o, policy)
+	e.wire(o)
 	e.background, e.stop = context.WithCancel(context.WithoutCancel(ctx))
 	// Failures are visible in the events, the health and the conditions of the rotator.
 	_ = e.rotate()
@@ -207,17 +200,18 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 }
 
 // wire creates the parts.
-func (e *Engine) wire(o Options, policy rotator.Policy) {
-	e.Devices = devices.New(devices.Options{Items: o.Store, Policy: o.Retention, Now: o.Now, Failed: o.Events.Failed})
+func (e *Engine) wire(o Options) {
+	policy := o.Rotation
+	e.Devices = devices.New(devices.Options{Items: o.Store, Policy: policy.Retention, Now: o.Now, Failed: o.Events.Failed})
 	e.Logs = devicelog.New(devicelog.Options{Items: o.Store, Now: o.Now, Retention: o.LogRetention})
 	if tables, ok := o.Store.(store.Surveyor); ok {
 		e.Streams.RecoverFrom(tables, func(prefix string) (string, bool) {
-			class, ok := o.Retention.ClassOfPrefix(prefix)
+			class, ok := policy.Retention.ClassOfPrefix(prefix)
 			return class.Name, ok
 		})
 	}
 	e.Query = query.New(query.Options{
-		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: o.Retention, Now: o.Now,
+		Reader: o.Store, Catalog: o.Store, Streams: e.Streams, Policy: policy.Retention, Now: o.Now,
 		Retention: e.Devices.Retention, Layouts: o.Layouts, Parallel: o.Parallel,
 	})
 	e.Alerts = alerts.New(alerts.Options{
@@ -228,9 +222,9 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 		Items: reserveOf(o.Store), Source: e.Query, Now: o.Now, Holder: o.Holder, Parallel: o.Parallel, Resent: o.Resent,
 	})
 	routing := router.Options{
-		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: o.Retention, Grid: *o.Grid, Now: o.Now,
+		Writer: o.Store, Creator: o.Store, Streams: e.Streams, Policy: policy.Retention, Grid: policy.Grid, Now: o.Now,
 		MaxRequests: o.MaxRequests, MaxReadings: o.MaxReadings, Watch: e.Alerts.Observe, Events: o.Events.Router, Layouts: o.Layouts,
-		Expire: o.Drop, Grace: policy.WithDefaults().Grace, Fields: fields.New(o.Store, o.SeriesFields),
+		Expire: policy.Drop, Grace: policy.WithDefaults().Grace, Fields: fields.New(o.Store, o.SeriesFields),
 	}
 	if !o.NoRollups {
 		routing.Tracker = rollup.NewTracker(o.Store, o.Now)
@@ -238,7 +232,7 @@ func (e *Engine) wire(o Options, policy rotator.Policy) {
 	}
 	e.Router = router.New(routing)
 	e.Rotator = rotator.New(rotator.Options{
-		Catalog: o.Store, Creator: o.Store, Lifecycle: o.Store, Items: reserveOf(o.Store), Policy: policy, Now: o.Now,
+		Catalog: o.Store, Creator: o.Store, Lifecycle: o.Store, Items: reserveOf(o.Store), Policy: *policy, Now: o.Now,
 		Holder: o.Holder, Parallel: o.Parallel, TablesInUse: e.tablesInUse(o.Events.Counted), Events: e.rotatorEvents(o.Events.Rotator),
 	})
 }

@@ -89,6 +89,13 @@ func wait(d time.Duration) {
 	synctest.Wait()
 }
 
+// rotation returns the default policy of the rotator with a change.
+func rotation(change func(p *rotator.Policy)) *rotator.Policy {
+	p := engine.DefaultRotation()
+	change(p)
+	return p
+}
+
 func open(t *testing.T, o engine.Options) *engine.Engine {
 	t.Helper()
 	e, err := engine.Open(t.Context(), o)
@@ -200,7 +207,7 @@ func TestOpen_ReportsAllInvalidOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
 		_, err := engine.Open(t.Context(), engine.Options{
-			Store: s, Schedule: "now and then", Grace: -1, Grid: &grid.Policy{Recent: -1},
+			Store: s, Schedule: "now and then", Rotation: rotation(func(p *rotator.Policy) { p.Grace, p.Grid.Recent = -1, -1 }),
 		})
 		for _, want := range []string{"now and then", "grace", "recent"} {
 			if err == nil || !strings.Contains(err.Error(), want) {

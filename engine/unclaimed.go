@@ -20,7 +20,7 @@ func tellUnclaimed(ctx context.Context, o Options) error {
 	}
 	tables := map[string]int{}
 	for i := range infos {
-		if _, claimed := o.Retention.ClassOfPrefix(infos[i].Prefix); !claimed {
+		if _, claimed := o.Rotation.Retention.ClassOfPrefix(infos[i].Prefix); !claimed {
 			tables[infos[i].Prefix]++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store/mem"
 )
 
@@ -24,7 +25,7 @@ func TestOpen_ReportsUnclaimedTables(t *testing.T) {
 				p.Classes = append(p.Classes, retention.Class{Name: name, Retention: engine.DefaultRetention})
 			}
 			told = nil
-			return open(t, engine.Options{Store: s, Retention: p, Events: engine.Events{
+			return open(t, engine.Options{Store: s, Rotation: rotation(func(r *rotator.Policy) { r.Retention = p }), Events: engine.Events{
 				Unclaimed: func(prefix string, tables int, readings int64) {
 					told = append(told, fmt.Sprintf("%s %v %d", prefix, tables > 10, readings))
 				},

@@ -13,7 +13,7 @@ type Name string
 // The conditions. A new one is a constant here and a line in kinds.
 const (
 	RotationFailing  Name = "rotation_failing"  // a step of the last rotation failed
-	DiskLow          Name = "disk_low"          // the disk has less room than is kept free
+	DiskLow          Name = "disk_low"          // the disk has less free space than required
 	StoreUnreachable Name = "store_unreachable" // the store can be neither read nor written
 	DataDamaged      Name = "data_damaged"      // data on disk is damaged, and requests that depend on it are refused
 )

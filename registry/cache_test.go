@@ -71,8 +71,8 @@ func TestCache_DoesNotKeepErrors(t *testing.T) {
 	})
 }
 
-// TestCache_ForgetsDuringRead: a read that began before Forget returns its value to
-// its caller only, also if Forget is about another key.
+// TestCache_ForgetsDuringRead checks that a read that began before Forget returns its value to its
+// caller only, also if Forget is about another key.
 func TestCache_ForgetsDuringRead(t *testing.T) {
 	for _, forgotten := range []string{"k", "other"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestMerge_ListsSpanInOrder: the pages of a span have its matching items once, in
+// TestMerge_ListsSpanInOrder checks that the pages of a span have its matching items once, in
 // order, whatever their partitions and the length of pages.
 func TestMerge_ListsSpanInOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

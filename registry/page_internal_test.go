@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzCursor: no text breaks the parser. It accepts the texts of EncodeCursor only, and
-// each for one question only.
+// FuzzCursor checks that the parser survives any text. It accepts only texts of EncodeCursor, each
+// for one query.
 func FuzzCursor(f *testing.F) {
 	f.Add(EncodeCursor([]string{"devices", "default", "active"}, "sensor_01"), "active")
 	f.Add("", "")

@@ -42,8 +42,8 @@ func TestUpdate_CountsConcurrentChanges(t *testing.T) {
 	}
 }
 
-// TestUpdate_RepeatsChange: while an update computes, another write adds, changes or
-// deletes the item. The change is computed from the item that is stored then.
+// TestUpdate_RepeatsChange adds, changes or deletes the item by another write while an update
+// computes. The change is recomputed from the item that is stored then.
 func TestUpdate_RepeatsChange(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -83,8 +83,8 @@ func update(t *testing.T, s *registrytest.Items) error {
 	return err
 }
 
-// TestUpdate_ComparesLegacyAttribute: an item without a version is compared by the
-// attribute that identified its state before.
+// TestUpdate_ComparesLegacyAttribute checks that an item without a version is compared by the
+// attribute that identified its state in earlier releases.
 func TestUpdate_ComparesLegacyAttribute(t *testing.T) {
 	s := registrytest.New(nil)
 	old := store.Item{Key: key, Attrs: map[string]varve.Value{"state": varve.StringValue("a")}}
@@ -134,7 +134,7 @@ func (s endedItems) Get(ctx context.Context, keys []store.Key, consistent bool) 
 	return s.Items.Get(ctx, keys, consistent)
 }
 
-// TestAll_ReadsEveryPage: items are in order whatever the length of pages, and the
+// TestAll_ReadsEveryPage checks that items are in order whatever the length of pages, and the
 // iteration stops where its caller does.
 func TestAll_ReadsEveryPage(t *testing.T) {
 	s := registrytest.New(func() time.Time { return time.Unix(0, 0) })

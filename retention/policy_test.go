@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// policy has a class for a year, one for a week and one forever.
+// policy returns a policy with a class for a year, one for a week and one without limit.
 func policy() *retention.Policy {
 	return &retention.Policy{
 		Prefix: "varve",

@@ -224,9 +224,10 @@ func groupsOf(items []store.Item) (groups []group, err error) {
 	return slices.Compact(groups), nil
 }
 
-// mayHaveCopies reports whether the group may include copies of readings whose tables are
-// dropped. Until the third day of the group ends, all tables exist whose readings were alive
-// when it began. Readings of that day or later had not expired then.
+// mayHaveCopies reports whether the group may include copies of readings whose tables are dropped.
+// The readings of a dropped table expired at least RecountWindow ago. Readings of the arrival day
+// or a later one cannot have expired before that day. So the group has no such copies until two
+// days after that day began.
 func (g group) mayHaveCopies(now time.Time) bool {
 	return g.arrival > g.day || now.After(Daily.start(g.arrival).Add(RecountWindow-24*time.Hour))
 }

@@ -74,7 +74,7 @@ func (g *Aggregator) TablesInUse(ctx context.Context) (func(t grid.Table, retire
 	}, nil
 }
 
-// describeDays returns a text on some days, with the date of the first one.
+// describeDays describes days by the date of the first one and the number of others.
 func describeDays(first int64, days int) string {
 	text := "of " + Daily.start(first).Format(time.DateOnly)
 	if days > 1 {

@@ -89,6 +89,14 @@ func (w *world) wrong(p rollup.Period, n int, chosen func(i int) bool) (missing,
 	return missing, double
 }
 
+// resentCase is an hour of n readings. Two parts of it are sent in different months.
+type resentCase struct {
+	name            string
+	n               int
+	first, second   func(i int) bool
+	missing, double int // after a drop: missing if resent readings are ignored, double if counted
+}
+
 // TestResent_CountsAsConfigured sends a part of an hour, and another part in a later month,
 // while the first copies exist, or after they were dropped. Readings may be missing or count
 // twice only after a drop, in minutes with many readings, if the second part differs from the
@@ -101,12 +109,7 @@ func TestResent_CountsAsConfigured(t *testing.T) {
 	only := func(k int) func(int) bool { return func(i int) bool { return i%8 == k } }
 	even := func(i int) bool { return i/8%2 == 0 }
 	odd := func(i int) bool { return !even(i) }
-	for _, c := range []struct {
-		what            string
-		n               int
-		first, second   func(i int) bool
-		missing, double int // with ignore, and with count
-	}{
+	for _, c := range []resentCase{
 		{"whole", 60, all, all, 0, 0},
 		{"the second half", 60, all, from(30), 0, 0},
 		{"every eighth", 60, all, only(3), 0, 0},
@@ -125,40 +128,47 @@ func TestResent_CountsAsConfigured(t *testing.T) {
 		{"many, with those that were missing at each minute's end", 480, but(7), all, 0, 0},
 	} {
 		for _, resent := range []rollup.Resent{rollup.IgnoreResent, rollup.CountResent} {
-			for _, gone := range []bool{false, true} {
-				w := newWorld(t)
-				w.resent = resent
-				m := &steps{world: w}
-				hour := time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
-				m.clock = hour.Add(time.Hour)
-				readings := backlog(t, hour, c.n)
-				m.send(0, nil, pick(readings, c.first)...)
-				m.clock = m.clock.Add(3 * time.Hour)
-				m.finish()
-				m.clock = time.Date(2026, 12, 2, 8, 0, 0, 0, time.UTC)
-				missing, double := 0, 0
-				if gone {
-					r := pick(readings, c.first)[0]
-					m.dropOf(m.model[key(&r)].tables[0])
-					missing, double = c.missing, 0
-					if resent == rollup.CountResent {
-						missing, double = 0, c.double
-					}
-				}
-				m.send(0, nil, pick(readings, c.second)...)
-				for range 2 {
-					for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
-						gotMissing, gotDouble := m.wrong(p, c.n, func(i int) bool { return c.first(i) || c.second(i) })
-						if gotMissing != missing || gotDouble != double {
-							t.Errorf("%s, %s, the first gone %v, %s: %d missing, %d twice; want %d and %d",
-								c.what, resent, gone, p, gotMissing, gotDouble, missing, double)
-						}
-					}
-					m.clock = m.clock.Add(3 * time.Hour)
-					m.finish()
-				}
+			for _, dropped := range []bool{false, true} {
+				c.check(t, resent, dropped)
 			}
 		}
+	}
+}
+
+// check sends both parts and compares the roll-ups. If dropped, the table of the first part is
+// dropped before the second part is sent.
+func (c *resentCase) check(t *testing.T, resent rollup.Resent, dropped bool) {
+	t.Helper()
+	w := newWorld(t)
+	w.resent = resent
+	m := &steps{world: w}
+	hour := time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
+	m.clock = hour.Add(time.Hour)
+	readings := backlog(t, hour, c.n)
+	m.send(0, nil, pick(readings, c.first)...)
+	m.clock = m.clock.Add(3 * time.Hour)
+	m.finish()
+	m.clock = time.Date(2026, 12, 2, 8, 0, 0, 0, time.UTC)
+	missing, double := 0, 0
+	if dropped {
+		r := pick(readings, c.first)[0]
+		m.dropOf(m.model[key(&r)].tables[0])
+		missing, double = c.missing, 0
+		if resent == rollup.CountResent {
+			missing, double = 0, c.double
+		}
+	}
+	m.send(0, nil, pick(readings, c.second)...)
+	for range 2 {
+		for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
+			gotMissing, gotDouble := m.wrong(p, c.n, func(i int) bool { return c.first(i) || c.second(i) })
+			if gotMissing != missing || gotDouble != double {
+				t.Errorf("%s, %s, first table dropped %v, %s: %d missing, %d twice; want %d and %d",
+					c.name, resent, dropped, p, gotMissing, gotDouble, missing, double)
+			}
+		}
+		m.clock = m.clock.Add(3 * time.Hour)
+		m.finish()
 	}
 }
 

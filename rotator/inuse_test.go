@@ -50,28 +50,34 @@ func TestRun_DropsNoTableInUse(t *testing.T) {
 	}
 	for _, a := range p.Actions {
 		if a.Table == first {
-			t.Errorf("%s is planned for what is needed", a.Kind)
+			t.Errorf("%s is planned for a table in use", a.Kind)
 		}
 	}
 	if !slices.ContainsFunc(p.Skipped, func(k rotator.Skipped) bool {
 		return k.Table == first && strings.Contains(k.Reason, "roll-ups need it")
 	}) {
-		t.Errorf("the plan does not say why: %+v", p.Skipped)
+		t.Errorf("the plan skips %+v, want %v with its reason", p.Skipped, first)
 	}
 	if _, err = r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	old := 0
-	for _, in := range w.tables() {
-		if in.Month == first.Month {
-			old++
-		}
-	}
-	if old != 1 || w.tables()[0].Table != first {
-		t.Errorf("%d tables of the month are left", old)
-	}
+	checkOnlyTableOfMonth(t, w, first)
 	asked = 0
 	if _, err = r.Plan(t.Context(), w.clock.Add(day)); err != nil || asked != 0 {
-		t.Errorf("what is needed now says nothing of a plan of tomorrow: %v", err)
+		t.Errorf("a plan for tomorrow asked %d times for the tables in use now, want 0: %v", asked, err)
+	}
+}
+
+// checkOnlyTableOfMonth fails unless a table is the oldest one, and the only one of its month.
+func checkOnlyTableOfMonth(t *testing.T, w *world, table grid.Table) {
+	t.Helper()
+	n := 0
+	for _, in := range w.tables() {
+		if in.Month == table.Month {
+			n++
+		}
+	}
+	if n != 1 || w.tables()[0].Table != table {
+		t.Errorf("%d tables of the month of %v exist, want only this one", n, table)
 	}
 }

@@ -64,7 +64,7 @@ type life struct {
 // slowRequest is an admitted request that has not written yet.
 type slowRequest struct {
 	*router.Request
-	at time.Time // when it will
+	at time.Time // when it writes
 }
 
 func newLife(t *testing.T, seed uint64, maxDays int) *life {
@@ -105,8 +105,8 @@ func newLife(t *testing.T, seed uint64, maxDays int) *life {
 	return l
 }
 
-// allow is the hook of the store. It ends a run after some calls, and fails if a step affects a
-// foreign table or a living reading.
+// allow implements the hook of the store. It ends a run after some calls, and fails if a step
+// affects a foreign table or a living reading.
 func (l *life) allow(op string, t grid.Table) error {
 	if l.budget == 0 {
 		return fmt.Errorf("the process is dead")

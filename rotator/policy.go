@@ -18,9 +18,10 @@ const (
 	// minAge is the least time between the end of an arrival month and the drop of its tables,
 	// for any retention.
 	minAge = 7 * 24 * time.Hour
-	// maxMonthsAhead bounds Policy.MonthsAhead.
-	maxMonthsAhead = 12
 )
+
+// MaxMonthsAhead is the maximum of Policy.MonthsAhead.
+const MaxMonthsAhead = 12
 
 // Policy defines the schedule of tables.
 type Policy struct {
@@ -28,15 +29,15 @@ type Policy struct {
 	Retention *retention.Policy
 	// Drop allows the rotator to drop tables. Otherwise it only retires them.
 	Drop bool
-	// Seal is how long after a month's end a request that arrived in it may still write. 0 means
-	// one hour.
+	// Seal is the time after a month's end until which a request that arrived in the month may
+	// write. 0 means one hour.
 	Seal time.Duration
 	// MonthsAhead is the number of later arrival months whose tables are created in advance. 0
-	// means 1. It differs from the setting tables.future, which is Grid.Future: the furthest that
-	// an event time may lie after its arrival.
+	// means 1. Grid.Future is something else: the furthest that an event time may lie after its
+	// arrival.
 	MonthsAhead int
-	// Grace is how long a table stays retired before it is dropped, and can be restored. 0 means 7
-	// days.
+	// Grace is the time for which a table stays retired, and can be restored, before it is dropped.
+	// 0 means 7 days.
 	Grace time.Duration
 	// RecountGrace is the minimum time for which a table stays retired, because roll-ups may still
 	// be recomputed from it.
@@ -68,8 +69,8 @@ func (p Policy) Validate() error {
 	if p.Seal < 0 || p.Seal > minAge {
 		errs = append(errs, varve.InvalidParam("seal", "%s is not from 0 to %s", p.Seal, timefmt.FormatDuration(minAge)))
 	}
-	if p.MonthsAhead < 0 || p.MonthsAhead > maxMonthsAhead {
-		errs = append(errs, varve.InvalidParam("months_ahead", "%d is not from 0 to %d", p.MonthsAhead, maxMonthsAhead))
+	if p.MonthsAhead < 0 || p.MonthsAhead > MaxMonthsAhead {
+		errs = append(errs, varve.InvalidParam("months_ahead", "%d is not from 0 to %d", p.MonthsAhead, MaxMonthsAhead))
 	}
 	if p.Grace < 0 {
 		errs = append(errs, varve.InvalidParam("grace", "%s is negative", p.Grace))
@@ -80,7 +81,7 @@ func (p Policy) Validate() error {
 	return errors.Join(errs...)
 }
 
-// retiredTime returns how long a table stays retired.
+// retiredTime returns the time for which a table stays retired.
 func (p Policy) retiredTime() time.Duration { return max(p.Grace, p.RecountGrace) }
 
 // State is the stage of a table's life.

@@ -244,8 +244,8 @@ func joinFirst(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// parallelActions returns how many of the next actions are applied at a time. Only creations
-// are applied in parallel.
+// parallelActions returns the number of next actions that are applied at a time. Only creations are
+// applied in parallel.
 func (r *Rotator) parallelActions(actions []Action) int {
 	n := 1
 	for n < len(actions) && n < r.opts.Parallel && actions[0].Kind == Create && actions[n].Kind == Create {

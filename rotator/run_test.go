@@ -222,9 +222,9 @@ func TestPolicy_ReportsAllViolations(t *testing.T) {
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	p.Seal, p.Grace, p.MaxDrops, p.Grid.Recent = 8*day, -time.Second, -1, -1
+	p.Seal, p.Grace, p.MaxDrops, p.Grid.Recent, p.MonthsAhead = 8*day, -time.Second, -1, -1, rotator.MaxMonthsAhead+1
 	err := p.Validate()
-	for _, param := range []string{"seal", "grace", "max_drops", "recent"} {
+	for _, param := range []string{"seal", "grace", "max_drops", "recent", "months_ahead"} {
 		if err == nil || !strings.Contains(err.Error(), param+": ") {
 			t.Errorf("%s is not told of: %v", param, err)
 		}

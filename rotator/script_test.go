@@ -93,7 +93,7 @@ type script struct {
 	killing bool
 }
 
-// refuse is the hook of the store. It fails the steps that the script selected.
+// refuse implements the hook of the store. It fails the steps that the script selected.
 func (s *script) refuse(op string, t grid.Table) error {
 	if s.killing {
 		if s.calls--; s.calls < 0 {

@@ -187,7 +187,7 @@ func TestRouter_ReturnsCauseOfEndedContext(t *testing.T) {
 	}
 }
 
-// TestRouter_ReturnsVerdictsOfClosedStore checks that a closed store gives verdicts.
+// TestRouter_ReturnsVerdictsOfClosedStore checks that readings get verdicts if the store is closed.
 func TestRouter_ReturnsVerdictsOfClosedStore(t *testing.T) {
 	w := newWorld()
 	if err := w.store.Close(); err != nil {

@@ -63,7 +63,7 @@ func TestRouter_WritesConfiguredLayouts(t *testing.T) {
 		}
 		w.send(t, reading("weather", noon, 2), reading("brief", noon, 3))
 		for stream, want := range map[string]store.Layout{
-			"weather": {RowWindow: time.Hour, Expect: store.ExpectNew, Shards: 4, Keep: c.weather}, "brief": {Keep: c.brief},
+			"weather": {RowWindow: time.Hour, Expect: store.ExpectNew, Shards: 4, DeleteAfter: c.weather}, "brief": {DeleteAfter: c.brief},
 		} {
 			if got := l.layouts[stream]; got != want {
 				t.Errorf("%s: %s lies as %+v, want %+v", c.what, stream, got, want)

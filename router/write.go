@@ -156,14 +156,14 @@ func (q *Request) layout(s varve.Series) store.Layout {
 			if q.r.opts.Tracker != nil {
 				grace = max(grace, countWithin)
 			}
-			l.Keep = streamRetention + grace
+			l.DeleteAfter = streamRetention + grace
 		}
 	}
 	return l
 }
 
-// countWithin is how long a store that deletes single readings must keep expired ones for
-// roll-ups.
+// countWithin is the minimum time between the expiry of a reading and its deletion by the store,
+// so that roll-ups can count it.
 const countWithin = 7 * 24 * time.Hour
 
 // create creates the missing tables of batches and returns the batches that can be written now.

@@ -10,7 +10,7 @@ import (
 // Layout determines the rows of a series in a store that puts several readings into one row.
 //
 // Only the store on DynamoDB uses it; other stores ignore it. The zero Layout has rows of one
-// millisecond, one key per series, and no expiry by the store. A read finds all readings if its
+// millisecond, one key per series, and no deletion by the store. A read finds all readings if its
 // layout is at least as wide as the layout of their write: RowWindow is a multiple, and Shards
 // is not smaller.
 type Layout struct {
@@ -21,11 +21,10 @@ type Layout struct {
 	Shards int
 	// Expect predicts, for writes, whether most rows exist already.
 	Expect Expect
-	// Keep is the minimum time for which the store must keep written readings.
+	// DeleteAfter is the time after which the store may delete written readings by itself.
 	//
-	// It counts from the later of event time and arrival. After that, the store may delete them
-	// by itself. 0 means no expiry.
-	Keep time.Duration
+	// It counts from the later of event time and arrival. 0 means never.
+	DeleteAfter time.Duration
 }
 
 // Survey is the layout of a stream according to its tables.

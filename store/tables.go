@@ -13,9 +13,9 @@ import (
 type Tier uint8
 
 // The tiers.
-const ( // holds current readings of this month
-	Hot  Tier = iota + 1 // may still receive readings
-	Warm                 // sealed: read only
+const (
+	Hot  Tier = iota + 1 // holds current readings of this month
+	Warm                 // may still receive readings
 	Cold                 // sealed: read only
 )
 

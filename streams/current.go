@@ -7,13 +7,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// sharedRead is one read of a stream's item. It serves all calls that came before it began.
+// sharedRead is one read of a stream's item. It serves all calls that arrived before it began.
 type sharedRead struct {
 	done      chan struct{}
 	stream    Stream
 	version   string
 	err       error
-	abandoned bool // the caller that made it did not wait
+	abandoned bool // the caller that started it did not wait
 }
 
 // sharedReads are the reads of one stream: the current one, and the one that begins after it.
@@ -39,8 +39,8 @@ func (r *Registry) Current(ctx context.Context, tenant, stream string, version s
 	}
 }
 
-// joinNext returns the reads of a stream and its next read. First reports whether the caller
-// has to make that read.
+// joinNext returns the reads of a stream and its next read. First reports whether the caller has to
+// start that read.
 func (r *Registry) joinNext(k id) (all *sharedReads, f *sharedRead, first bool) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -54,7 +54,7 @@ func (r *Registry) joinNext(k id) (all *sharedReads, f *sharedRead, first bool) 
 	return all, all.next, first
 }
 
-// makeRead makes the next read, after the current one has ended.
+// makeRead does the next read, after the current one has ended.
 func (r *Registry) makeRead(ctx context.Context, k id, version store.Key, all *sharedReads) {
 	r.reading.Lock()
 	before := all.begun

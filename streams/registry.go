@@ -27,9 +27,9 @@ import (
 )
 
 const (
-	// cacheFor is the age up to which reads that need not be consistent use memory.
+	// cacheFor is the maximum age of a copy for reads that need not be consistent.
 	cacheFor = 10 * time.Second
-	// refreshAfter is the age from which writes read a stream again.
+	// refreshAfter is the age from which on a write rereads a stream.
 	refreshAfter = time.Minute
 )
 
@@ -44,7 +44,7 @@ const (
 // streamPrefix begins the sort keys of streams.
 const streamPrefix = "STREAM#"
 
-// Stream is one stream of a tenant. It must not be changed.
+// Stream is one stream of a tenant. Callers must not change it.
 type Stream struct {
 	Tenant  string
 	Name    string
@@ -209,7 +209,8 @@ func (r *Registry) read(ctx context.Context, k id) (Stream, error) {
 	return r.streamOf(ctx, k, &items[0])
 }
 
-// streamOf returns the stream of an item; if that is nil, the stream in the tables.
+// streamOf returns the stream of an item. If the item is nil, it returns the stream according to
+// the tables.
 func (r *Registry) streamOf(ctx context.Context, k id, it *store.Item) (Stream, error) {
 	if it == nil {
 		return r.recover(ctx, k)
@@ -217,8 +218,8 @@ func (r *Registry) streamOf(ctx context.Context, k id, it *store.Item) (Stream, 
 	return decode(k, it)
 }
 
-// Get returns a stream; one without classes if nothing was written to it. Fresh
-// asks the registry itself rather than a copy that is up to ten seconds old.
+// Get returns a stream. It has no classes if nothing was written to it. If fresh is set, the
+// registry is read; otherwise a copy of up to ten seconds may be returned.
 func (r *Registry) Get(ctx context.Context, tenant, stream string, fresh bool) (Stream, error) {
 	k := id{tenant, stream}
 	if known, age, ok := r.known.Lookup(k); ok && !fresh && age >= 0 && age < cacheFor {

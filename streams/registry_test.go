@@ -17,7 +17,7 @@ func newClock() *clock { return &clock{time.Date(2026, 11, 1, 12, 0, 0, 0, time.
 
 func (c *clock) Now() time.Time { return c.now }
 
-// counted counts what is asked of a store, and calls before ahead of it.
+// counted counts the calls of a store. If set, it calls before ahead of each call.
 type counted struct {
 	store.Items
 	gets, puts int

@@ -32,7 +32,7 @@ type checkpoint struct {
 	saved   time.Time
 }
 
-// sentFile is how far one file was sent: all readings before Place have verdicts.
+// sentFile is the progress of one file: all readings before Place have verdicts.
 type sentFile struct {
 	Size     int64             `json:"size"`
 	Mtime    int64             `json:"mtime"`

@@ -27,7 +27,7 @@ type Options struct {
 	Parallel    int        // batches that are sent at a time; 0 means 1
 	Batch       int        // readings in a batch; 0 means wire.BatchReadings
 	Compression string     // of batches: none, gzip or zstd; empty means none
-	Checkpoint  string     // the file that records the progress; if empty, nothing does
+	Checkpoint  string     // the file that records the progress; if empty, progress is not recorded
 	Events      Events
 }
 
@@ -35,7 +35,7 @@ type Options struct {
 // ignored.
 type Events struct {
 	Restarted func(path, reason string) // a file that an earlier run sent is sent from its start
-	Rejected  func(Rejection)           // a reading was rejected for good
+	Rejected  func(Rejection)           // a reading was rejected permanently
 	Progress  func(bytes int64)         // bytes of files on disk were sent or skipped
 }
 

@@ -90,7 +90,7 @@ func send(t *testing.T, o upload.Options, args ...string) (upload.Result, error)
 	return result, err
 }
 
-// TestUpload_CountsEachReadingOnce: each reading gets one verdict, in each compression,
+// TestUpload_CountsEachReadingOnce checks that each reading gets one verdict, in each compression,
 // and a second upload finds duplicates.
 func TestUpload_CountsEachReadingOnce(t *testing.T) {
 	for _, compression := range []string{"none", "gzip", "zstd"} {
@@ -106,8 +106,8 @@ func TestUpload_CountsEachReadingOnce(t *testing.T) {
 	}
 }
 
-// TestUpload_ResumesAtCheckpoint: with a checkpoint, a second upload sends nothing, and
-// another server or a changed file restarts it.
+// TestUpload_ResumesAtCheckpoint checks that a second upload with a checkpoint sends nothing.
+// Another server or a changed file restarts it.
 func TestUpload_ResumesAtCheckpoint(t *testing.T) {
 	path := writeFile(t, "s1.csv", csv(20))
 	restarts := 0
@@ -132,7 +132,7 @@ func TestUpload_ResumesAtCheckpoint(t *testing.T) {
 	check("changed file", varve.Tally{Stored: 1, Duplicates: 20}, 0, 2)
 }
 
-// TestUpload_ReportsRejections: each rejection names the place of its reading.
+// TestUpload_ReportsRejections checks that each rejection names the place of its reading.
 func TestUpload_ReportsRejections(t *testing.T) {
 	path := writeFile(t, "s1.csv", csv(3)+"soon,7\n")
 	var rejections []upload.Rejection
@@ -147,7 +147,7 @@ func TestUpload_ReportsRejections(t *testing.T) {
 	}
 }
 
-// TestUpload_NamesParameterOfMissingColumn: a CSV file without a time fails before
+// TestUpload_NamesParameterOfMissingColumn checks that a CSV file without a time fails before
 // anything is sent, with the parameter that names another column.
 func TestUpload_NamesParameterOfMissingColumn(t *testing.T) {
 	_, err := send(t, upload.Options{Client: newClient(t)}, writeFile(t, "s1.csv", "when,v\n"))
@@ -161,7 +161,7 @@ func TestUpload_NamesParameterOfMissingColumn(t *testing.T) {
 	}
 }
 
-// TestNew_RejectsOptions: an invalid option fails with its parameter.
+// TestNew_RejectsOptions checks that an invalid option fails with its parameter.
 func TestNew_RejectsOptions(t *testing.T) {
 	stdin, err := (&upload.Selection{Stream: "weather", Format: "csv", Stdin: strings.NewReader("")}).Sources([]string{"-"})
 	if err != nil {
@@ -181,7 +181,7 @@ func TestNew_RejectsOptions(t *testing.T) {
 	}
 }
 
-// TestSelection_FindsFiles: a folder stands for its files of readings, except excluded
+// TestSelection_FindsFiles checks that a folder stands for its files of readings, except excluded
 // ones.
 func TestSelection_FindsFiles(t *testing.T) {
 	path := writeFile(t, "s1.csv.gz", "")

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// AddRule makes an alert rule. Making it again is harmless.
+// AddRule creates an alert rule. A repeated call with the same rule changes nothing.
 func (c *Client) AddRule(ctx context.Context, r wire.RulePost) (wire.RuleAnswer, error) {
 	return getJSON[wire.RuleAnswer](ctx, c, sendJSON(http.MethodPost, "/v1/alert-rules", r))
 }
@@ -47,8 +47,8 @@ func (c *Client) DeleteRule(ctx context.Context, id string) error {
 	return err
 }
 
-// Alerts returns a page of the alerts of all devices, newest first. A severity or a
-// state (open or resolved) of "" means any.
+// Alerts returns a page of the alerts of all devices, newest first. An empty severity or state
+// (open or resolved) means any.
 func (c *Client) Alerts(ctx context.Context, severity, state string, l List) (wire.AlertList, error) {
 	r := request{method: http.MethodGet, path: "/v1/alerts", query: l.values()}
 	if severity != "" {
@@ -57,8 +57,7 @@ func (c *Client) Alerts(ctx context.Context, severity, state string, l List) (wi
 	return c.alerts(ctx, r, state)
 }
 
-// AlertsOf returns a page of the alerts of a device, the newest first, of a
-// state; "" is any.
+// AlertsOf returns a page of the alerts of a device, newest first. An empty state means any.
 func (c *Client) AlertsOf(ctx context.Context, device, state string, l List) (wire.AlertList, error) {
 	return c.alerts(ctx, request{method: http.MethodGet, path: devicePath(device) + "/alerts", query: l.values()}, state)
 }
@@ -81,14 +80,13 @@ func (c *Client) ResolveAlert(ctx context.Context, id string) (wire.AlertBody, e
 	return getJSON[wire.AlertBody](ctx, c, request{method: http.MethodPost, path: alertPath(id) + "/resolve"})
 }
 
-// ResolveAlerts resolves a page of a choice of alerts by hand. Repeat it with
-// Cursor set to Next of the answer, until that is "".
+// ResolveAlerts resolves a page of the selected alerts by hand. Repeat it with Cursor set to Next
+// of the answer, until Next is empty.
 func (c *Client) ResolveAlerts(ctx context.Context, choice wire.AlertChoice) (wire.ResolvedAlerts, error) {
 	return getJSON[wire.ResolvedAlerts](ctx, c, sendJSON(http.MethodPost, "/v1/alerts/resolve", choice))
 }
 
-// AcknowledgeAlert records who has taken notice of an alert. It fails with
-// varve.NotFound.
+// AcknowledgeAlert records the person who acknowledged an alert. It fails with varve.NotFound.
 func (c *Client) AcknowledgeAlert(ctx context.Context, id string, a wire.Acknowledgement) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c, sendJSON(http.MethodPost, alertPath(id)+"/acknowledge", a))
 }

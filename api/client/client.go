@@ -43,21 +43,21 @@ type Client struct {
 // Option changes a client.
 type Option func(*Client)
 
-// WithHTTPClient makes the client use h.
+// WithHTTPClient sets the HTTP client.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // WithRetries sets the number of retries of a call. A call is retried if it could not
 // be sent, or if the server was too busy. The default is 5.
 func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
 
-// WithKey makes the client send an API key with every call.
+// WithKey sets the API key that is sent with every call.
 func WithKey(key string) Option { return func(c *Client) { c.key = key } }
 
-// WithRootCAs makes the client trust servers whose certificates these sign, and
-// no others. It changes nothing of a client that WithHTTPClient gave.
+// WithRootCAs makes the client trust only servers with certificates that these roots signed. It
+// does not change a client set by WithHTTPClient.
 func WithRootCAs(pool *x509.CertPool) Option { return func(c *Client) { c.roots = pool } }
 
-// DefaultServer is where a server listens if nothing is configured.
+// DefaultServer is the address of a server without configuration.
 const DefaultServer = "http://127.0.0.1:8278"
 
 // New returns a client of the server at an address such as
@@ -80,7 +80,7 @@ func New(server string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// transport keeps enough connections for a program that writes in parallel.
+// transport holds enough connections for a program that writes in parallel.
 func transport(roots *x509.CertPool) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if roots != nil {
@@ -100,8 +100,7 @@ type request struct {
 	accept       []int // statuses besides 200 that are answers
 }
 
-// do sends a request until it is answered or the tries are used up. The caller
-// closes the body.
+// do sends a request until it is answered or no retry is left. The caller closes the body.
 func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	var last error
 	for try := 0; ; try++ {
@@ -181,8 +180,7 @@ func (c *Client) once(ctx context.Context, r request) (*http.Response, error) {
 	return nil, errors.Join(problem(resp), resp.Body.Close())
 }
 
-// untrusted reports whether a server's certificate was refused, which it will be
-// again.
+// untrusted reports whether a server's certificate was refused. A retry would fail, too.
 func untrusted(err error) bool {
 	var refused *tls.CertificateVerificationError
 	return errors.As(err, &refused)
@@ -200,7 +198,7 @@ func unreachable(base string, err error) error {
 	return fmt.Errorf("no answer from %s (is `varve serve` running there?): %w", base, err)
 }
 
-// problem reads the error that the server answered with.
+// problem decodes the error in an answer.
 func problem(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
@@ -253,7 +251,7 @@ func getJSON[T any](ctx context.Context, c *Client, r request) (answer T, err er
 	return answer, nil
 }
 
-// seriesPath returns the path of something of a device.
+// seriesPath returns a path below a device of a stream.
 func seriesPath(stream, device, what string) string {
 	return "/v1/streams/" + url.PathEscape(stream) + "/devices/" + url.PathEscape(device) + "/" + what
 }

@@ -70,8 +70,8 @@ func write(t *testing.T, c *client.Client, list []varve.Reading) {
 	}
 }
 
-// TestThereAndBack: written readings are read unchanged, whole and page by page, in
-// both orders.
+// TestThereAndBack checks that written readings are read unchanged, whole and page by page, in both
+// orders.
 func TestThereAndBack(t *testing.T) {
 	c := newClient(t)
 	n := 2400
@@ -123,8 +123,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestVerdictsArrive promises that an answer to a write is one if some or all
-// readings were rejected.
+// TestVerdictsArrive checks that an answer with rejected readings is returned as an answer and not
+// as an error.
 func TestVerdictsArrive(t *testing.T) {
 	c := newClient(t)
 	rows := []struct {
@@ -147,7 +147,7 @@ func TestVerdictsArrive(t *testing.T) {
 	}
 }
 
-// TestFailures: a caller gets the server's kind, parameter and message.
+// TestFailures checks that a caller gets the server's kind, parameter and message.
 func TestFailures(t *testing.T) {
 	c := newClient(t)
 	q := client.Query{Stream: "weather", Device: device}
@@ -192,7 +192,7 @@ func with(q client.Query, from string) client.Query {
 	return q
 }
 
-// TestCalls: every other call sends its own request.
+// TestCalls checks that every other call sends its own request.
 func TestCalls(t *testing.T) {
 	c := newClient(t)
 	write(t, c, readings(3))
@@ -241,7 +241,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestNotReady promises that a server which is not ready is an answer, too.
+// TestNotReady checks that the answer of a server that is not ready is returned, and is not an
+// error.
 func TestNotReady(t *testing.T) {
 	s := &script{answers: []answer{{status: 503, media: "application/json", body: `{"ready":false,"why":"not yet"}`}}}
 	if r, err := s.client(t).Ready(t.Context()); err != nil || r.Ready || r.Why != "not yet" || len(s.at) != 1 {
@@ -249,7 +250,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestNoneStored: if no reading was stored, the error of a write has the reason.
+// TestNoneStored checks that the error of a write has the reason if no reading was stored.
 func TestNoneStored(t *testing.T) {
 	s := &script{answers: []answer{{status: 503, media: "application/json",
 		body: `{"stored":0,"rejected":1,"rejects":[{"code":"unavailable","message":"the disk is full"}]}`}}}

@@ -15,7 +15,7 @@ import (
 // List selects a part of a list.
 type List struct {
 	Limit  int    // of a page; 0 means the server's default
-	Cursor string // next of the page before; "": the first
+	Cursor string // Next of the previous page; "" means the first page
 }
 
 func (l List) values() url.Values {
@@ -51,7 +51,7 @@ func Pages[T any](l List, get func(List) (page []T, next string, err error)) ite
 	}
 }
 
-// sendJSON is a request with a body.
+// sendJSON returns a request with a JSON body.
 func sendJSON(method, path string, body any) request {
 	return request{
 		method: method, path: path, header: http.Header{"Content-Type": {"application/json"}},
@@ -74,13 +74,13 @@ func (c *Client) PutDevice(ctx context.Context, device string, d wire.DevicePut)
 	return getJSON[wire.DeviceBody](ctx, c, sendJSON(http.MethodPut, devicePath(device), d))
 }
 
-// DeleteDevice forgets a device. It fails with varve.NotFound.
+// DeleteDevice deletes the record of a device. It fails with varve.NotFound.
 func (c *Client) DeleteDevice(ctx context.Context, device string) error {
 	_, err := getJSON[wire.Deleted](ctx, c, request{method: http.MethodDelete, path: devicePath(device)})
 	return err
 }
 
-// Devices returns a page of the devices of a status; "" is any.
+// Devices returns a page of the devices with a status. An empty status means any.
 func (c *Client) Devices(ctx context.Context, status string, l List) (wire.DeviceList, error) {
 	r := request{method: http.MethodGet, path: "/v1/devices", query: l.values()}
 	if status != "" {

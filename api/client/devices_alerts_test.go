@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestDevices: a device is written and read unchanged, whatever its name, and lists
+// TestDevices checks that a device is written and read unchanged, whatever its name, and lists
 // continue from page to page.
 func TestDevices(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
@@ -54,7 +54,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestLogs promises entries by device, operator and supervisor.
+// TestLogs checks that entries are listed by device, operator and supervisor.
 func TestLogs(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	l := wire.LogPost{Time: json.RawMessage(`"2026-11-18T11:00:00Z"`), State: "WARNING", Message: "hot", Operator: "Liz/1", EscalatedTo: "Sara #2"}
@@ -81,7 +81,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestAlerts promises that a rule raises an alert, which is listed and resolved.
+// TestAlerts checks that a rule raises an alert, which is listed and resolved.
 func TestAlerts(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	rule, err := c.AddRule(ctx, wire.RulePost{Device: device, Field: "v", Comparison: ">=", Threshold: json.RawMessage(`1`), Severity: "critical"})
@@ -120,8 +120,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestAlertsOfPeople promises that an alert is got, acknowledged, muted and
-// resolved among others, and that a rule is edited and muted.
+// TestAlertsOfPeople checks that one of several alerts can be read, acknowledged, muted and
+// resolved, and that a rule can be changed and muted.
 func TestAlertsOfPeople(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	post := wire.RulePost{ID: "hot", Device: device, Field: "v", Comparison: ">=", Threshold: json.RawMessage(`1`), Severity: "critical"}

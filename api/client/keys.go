@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// CreateKey makes an API key. Only its answer contains the key. If the answer is
-// lost, the call is not retried: an unknown key may exist.
+// CreateKey creates an API key. Only this answer contains the key. If the answer is lost, the call
+// is not retried: an unknown key may exist.
 func (c *Client) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
 	once := *c
 	once.retries = 0
@@ -25,7 +25,7 @@ func (c *Client) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.NewKey, e
 	})
 }
 
-// Keys lists the API keys that the client's own may see.
+// Keys lists the API keys that the client's own key may see.
 func (c *Client) Keys(ctx context.Context) (wire.KeyList, error) {
 	return getJSON[wire.KeyList](ctx, c, request{method: http.MethodGet, path: "/v1/keys"})
 }

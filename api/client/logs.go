@@ -9,21 +9,21 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// AddLog writes an entry of a device's log. Sending it again is harmless. If its
-// id is stored with other content, the verdict is conflict, and that stays.
+// AddLog adds an entry to a device's log. It may be retried. If the id is stored with other
+// content, the verdict is conflict and the stored entry stays.
 func (c *Client) AddLog(ctx context.Context, device string, l wire.LogPost) (wire.LogAnswer, error) {
 	r := sendJSON(http.MethodPost, devicePath(device)+"/logs", l)
 	r.accept = []int{http.StatusUnprocessableEntity}
 	return getJSON[wire.LogAnswer](ctx, c, r)
 }
 
-// LogQuery asks for entries: of Device, of Operator, or escalated to Supervisor,
-// whichever is set. From, To and During are as in the API.
+// LogQuery selects entries by Device, by Operator, or by the Supervisor of their escalation.
+// Exactly one is set. From, To and During are as in the API.
 type LogQuery struct {
 	Device, Operator, Supervisor string
-	State                        string // of a device or supervisor; "": any
+	State                        string // of a device or supervisor; "" means any
 	From, To, During             string
-	Order                        varve.Order // by time; the API's own default is descending
+	Order                        varve.Order // by time; the zero value is ascending, unlike the API's default
 }
 
 // Logs returns a page of entries.

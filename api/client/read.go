@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// Query asks for readings of one device. From and To are as in the API: RFC
-// 3339, a number of milliseconds, now, or relative to now as in -24h.
+// Query selects readings of one device. From and To are as in the API: RFC 3339, a number of
+// milliseconds, now, or relative to now as in -24h.
 type Query struct {
 	Stream, Device string
 	From, To       string
@@ -58,15 +58,14 @@ func (q *Query) values() url.Values {
 	return v
 }
 
-// Answer describes an answer whose readings have been read.
+// Answer describes an answer after its readings were read.
 type Answer struct {
 	Next     string // the cursor of the next page; "" after the last
 	Coverage query.Coverage
 }
 
-// Readings yields the readings that a query asks for, in order, as they come.
-// A reading is good until the next is asked for. answer, if not nil, is set at
-// the end.
+// Readings yields the readings of a query in order, while they arrive. A reading is valid until the
+// next one is requested. If answer is not nil, it is set at the end.
 func (c *Client) Readings(ctx context.Context, q Query, answer *Answer) iter.Seq2[*varve.Reading, error] {
 	return func(yield func(*varve.Reading, error) bool) {
 		resp, err := c.Raw(ctx, q, wire.NDJSON)
@@ -112,8 +111,8 @@ func (a *Answer) fill(resp *http.Response) error {
 	return nil
 }
 
-// Raw returns the answer to a query as the server writes it, in a form. The
-// caller closes its body.
+// Raw returns the answer to a query as the server writes it, in a format. The caller closes its
+// body.
 func (c *Client) Raw(ctx context.Context, q Query, f wire.Format) (*http.Response, error) {
 	return c.do(ctx, request{
 		method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "readings"), query: q.values(),
@@ -135,8 +134,7 @@ type Latest struct {
 	Coverage query.Coverage
 }
 
-// Latest returns the latest readings of devices of a stream, in the order
-// asked.
+// Latest returns the latest readings of devices of a stream, in the order of the devices.
 func (c *Client) Latest(ctx context.Context, stream string, by varve.By, devices ...string) ([]Latest, error) {
 	type answer struct {
 		Latest []struct {

@@ -76,8 +76,8 @@ var (
 	stored   = answer{status: 200, media: "application/json", body: `{"stored":1,"rejects":[]}`}
 )
 
-// TestRetries: a call is retried if the server was busy or unreachable, and not if it
-// would fail once more. It is retried as often as configured.
+// TestRetries checks that a call is retried if the server was busy or unreachable, and not if the
+// same call would fail the same way. The number of retries is configured.
 func TestRetries(t *testing.T) {
 	rows := []struct {
 		why     string
@@ -121,7 +121,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: the wait is the server's, or else grows; without retries it is 0.
+// TestRetryAfter checks that a wait is as long as the server requests, or else grows with each
+// attempt. Without retries it is 0.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{problem(429, "busy", "7"), problem(503, "away", ""), problem(503, "away", ""), stored}}
@@ -144,8 +145,8 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// TestContextEndsWaiting: a wait ends with its context, with the server's last error,
-// and a call with an ended context is not retried.
+// TestContextEndsWaiting checks that a wait ends with its context and returns the server's last
+// error. A call with an ended context is not retried.
 func TestContextEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{problem(429, "busy", "3600")}}
@@ -163,7 +164,7 @@ func TestContextEndsWaiting(t *testing.T) {
 	})
 }
 
-// TestAnswersThatBreakOff: an incomplete answer returns its readings and an error.
+// TestAnswersThatBreakOff checks that an incomplete answer returns its readings and an error.
 func TestAnswersThatBreakOff(t *testing.T) {
 	one := `{"time":"2026-01-01T00:00:00Z","id":"x","arrived":"2026-01-01T00:00:01Z","fields":{"a":1}}` + "\n"
 	for _, rest := range []string{one[:20], "x\n", `{"problem":1}`} {
@@ -188,7 +189,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	}
 }
 
-// TestServers promises which addresses are taken, with and without a path.
+// TestServers checks which server addresses are accepted, with and without a path.
 func TestServers(t *testing.T) {
 	for _, text := range []string{"", "localhost:8278", "127.0.0.1", "ftp://x", "http://", "//x", "http://a b", "::"} {
 		if _, err := client.New(text); err == nil || !strings.Contains(err.Error(), client.DefaultServer) {
@@ -207,7 +208,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestUntrusted: a server with an untrusted certificate is not called twice.
+// TestUntrusted checks that a server with an untrusted certificate is not called twice.
 func TestUntrusted(t *testing.T) {
 	s := &script{answers: []answer{{err: &tls.CertificateVerificationError{Err: errors.New("unknown authority")}}}}
 	_, err := s.client(t).Tables(t.Context())
@@ -216,7 +217,7 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestKey promises that the key goes with every call, and is in no error.
+// TestKey checks that every call sends the key, and no error contains it.
 func TestKey(t *testing.T) {
 	s := &script{answers: []answer{{status: 401, media: "application/problem+json", body: `{"status":401,"detail":"a valid key, please"}`}}}
 	c := s.client(t, client.WithKey("vk_abcdefgh_hidden"))
@@ -235,8 +236,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestCreateKeyOnce promises that a key is not made twice because an answer was
-// lost.
+// TestCreateKeyOnce checks that a lost answer does not lead to a second key.
 func TestCreateKeyOnce(t *testing.T) {
 	s := &script{answers: []answer{{err: io.ErrUnexpectedEOF}, {status: 200, media: "application/json", body: `{"key":"x"}`}}}
 	if _, err := s.client(t).CreateKey(t.Context(), wire.KeyDraft{Scopes: []string{"read"}}); err == nil || len(s.at) != 1 {

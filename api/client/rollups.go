@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// RollupQuery asks for roll-ups of one device. From and To are as in a Query.
+// RollupQuery selects roll-ups of one device. From and To are as in a Query.
 type RollupQuery struct {
 	Stream, Device string
 	Period         string // hourly or daily
@@ -32,7 +32,7 @@ func (q *RollupQuery) values() url.Values {
 	return v
 }
 
-// Rollups yields the roll-ups that a query asks for, in order, page by page.
+// Rollups yields the roll-ups of a query in order, page by page.
 func (c *Client) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire.RollupBody, error] {
 	return func(yield func(wire.RollupBody, error) bool) {
 		for {

@@ -16,8 +16,8 @@ func (c *Client) Streams(ctx context.Context) (wire.StreamList, error) {
 	return getJSON[wire.StreamList](ctx, c, request{method: http.MethodGet, path: "/v1/streams"})
 }
 
-// Spread spreads what a device sends to a stream over several keys, on DynamoDB.
-// It cannot be taken back.
+// Spread distributes the readings of a device in a stream over several keys, on DynamoDB. It cannot
+// be undone.
 func (c *Client) Spread(ctx context.Context, stream, device string, shards int) (wire.StreamInfo, error) {
 	return getJSON[wire.StreamInfo](ctx, c, request{
 		method: http.MethodPut, path: "/v1/streams/" + url.PathEscape(stream) + "/devices/" + url.PathEscape(device) + "/shards",

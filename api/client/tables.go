@@ -30,12 +30,12 @@ func (c *Client) Apply(ctx context.Context) (wire.PlanBody, error) {
 	return getJSON[wire.PlanBody](ctx, c, request{method: http.MethodPost, path: "/v1/tables/apply"})
 }
 
-// Restore takes back that a table was retired, and puts it on hold.
+// Restore takes back the retirement of a table, and puts the table on hold.
 func (c *Client) Restore(ctx context.Context, table string) (wire.TableInfo, error) {
 	return getJSON[wire.TableInfo](ctx, c, request{method: http.MethodPost, path: "/v1/tables/" + url.PathEscape(table) + "/restore"})
 }
 
-// Hold keeps a table from being retired and dropped, for a reason.
+// Hold prevents a table from being retired and dropped, for a reason.
 func (c *Client) Hold(ctx context.Context, table, reason string) (wire.TableInfo, error) {
 	return getJSON[wire.TableInfo](ctx, c, request{
 		method: http.MethodPut, path: "/v1/tables/" + url.PathEscape(table) + "/hold",
@@ -52,7 +52,7 @@ func (c *Client) Release(ctx context.Context, table string) (wire.TableInfo, err
 	return getJSON[wire.TableInfo](ctx, c, request{method: http.MethodDelete, path: "/v1/tables/" + url.PathEscape(table) + "/hold"})
 }
 
-// Ready returns whether the server takes readings, and how rotation is doing.
+// Ready returns whether the server accepts readings, and the state of the rotation.
 func (c *Client) Ready(ctx context.Context) (wire.Readiness, error) {
 	return getJSON[wire.Readiness](ctx, c, request{method: http.MethodGet, path: "/readyz", accept: []int{http.StatusServiceUnavailable}})
 }

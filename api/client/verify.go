@@ -12,9 +12,9 @@ import (
 	"strconv"
 )
 
-// Verify lets the server read all stored data and calls report with each damage. The
-// rate limits bytes a second, or read units on DynamoDB; 0 means no limit. It fails
-// if the server could not read to the end.
+// Verify makes the server read all stored data, and calls report for each damaged place. The rate
+// limits bytes, or read units on DynamoDB, per second; 0 means no limit. It fails if the server
+// could not read to the end.
 func (c *Client) Verify(ctx context.Context, rate int64, report func(wire.Damage)) (err error) {
 	q := url.Values{}
 	if rate > 0 {

@@ -14,7 +14,7 @@ import (
 type Body struct {
 	Data     []byte
 	Format   wire.Format
-	Encoding string     // gzip or zstd, if it is packed
+	Encoding string     // gzip or zstd; if empty, the body is not compressed
 	Params   url.Values // as of POST /v1/streams/{stream}/readings
 }
 

@@ -91,10 +91,10 @@ func resolvedBecause(by string) string {
 	}
 }
 
-// mostIDs is how many alerts one request names.
+// mostIDs is the maximum number of alerts in one request.
 const mostIDs = 1000
 
-// resolveMany resolves a choice of alerts, or those with the ids, page by page.
+// resolveMany resolves the selected alerts, or the alerts with the ids, page by page.
 func (a alertCommands) resolveMany(cmd *cobra.Command, c *client.Client, choice wire.AlertChoice, ids []string) error {
 	all := wire.ResolvedAlerts{Resolved: []wire.AlertBody{}}
 	for first := true; first || choice.Cursor != "" || len(ids) > 0; first = false {

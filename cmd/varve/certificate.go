@@ -44,8 +44,8 @@ func (c *certificate) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: cipherSuites(), GetCertificate: c.get}
 }
 
-// cipherSuites returns those for TLS 1.2 that encrypt and authenticate in one:
-// Go's own without CBC. TLS 1.3 has no others.
+// cipherSuites returns the suites of TLS 1.2 with authenticated encryption: Go's defaults without
+// CBC. TLS 1.3 has no others.
 func cipherSuites() (ids []uint16) {
 	for _, suite := range tls.CipherSuites() {
 		if !strings.Contains(suite.Name, "_CBC_") {

@@ -10,7 +10,7 @@ import (
 // programs that are built for tests, and only there.
 var testClock string
 
-// now is the program's clock.
+// now returns the time of the program's clock.
 func now() time.Time {
 	if testClock == "" {
 		return time.Now()

@@ -17,7 +17,7 @@ const defaultFile = "varve.yaml"
 var settingFlags = []settingFlag{
 	{"listen", "server.listen", "`address` and port to listen on"},
 	storeFlag, dataFlag,
-	{"drop", "retention.drop", "drop tables that have aged out: true or false"},
+	{"drop", "retention.drop", "drop tables whose readings have all expired: true or false"},
 	{"debug-listen", "server.debug_listen", "loopback `address` and port for profiles of the process (pprof)"},
 	{"log-level", "log.level", "debug, info, warn or error"},
 	{"log-format", "log.format", "console or json"},
@@ -30,8 +30,7 @@ var (
 	dataFlag  = settingFlag{"data", "store.dir", "the data `folder`"}
 )
 
-// configFlags are the flags that every command has that reads the
-// configuration.
+// configFlags are the flags of every command that reads the configuration.
 type configFlags struct {
 	file  string
 	set   []string
@@ -40,7 +39,7 @@ type configFlags struct {
 
 func (f *configFlags) add(cmd *cobra.Command) { f.addSome(cmd, settingFlags...) }
 
-// addSome adds, of the flags that stand for settings, only some.
+// addSome adds some of the flags that stand for settings.
 func (f *configFlags) addSome(cmd *cobra.Command, some ...settingFlag) {
 	f.flags = cmd.Flags()
 	f.flags.StringVarP(&f.file, "config", "c", "", "configuration `file` (VARVE_CONFIG; default "+defaultFile+", if it exists)")
@@ -50,7 +49,7 @@ func (f *configFlags) addSome(cmd *cobra.Command, some ...settingFlag) {
 	}
 }
 
-// source returns where the configuration comes from.
+// source returns the sources of the configuration.
 func (f *configFlags) source() (config.Source, error) {
 	src := config.Source{File: f.file, Required: true, Environ: os.Environ(), Flags: map[string]string{}, FlagNames: map[string]string{}}
 	if src.File == "" {

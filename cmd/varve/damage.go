@@ -20,7 +20,7 @@ func damageFound(log zerolog.Logger) func(file string, err error) {
 	}
 }
 
-// damageSetAside logs what a damaged file took with it.
+// damageSetAside logs a damaged file and its losses.
 func damageSetAside(log zerolog.Logger) func(file string, lost []local.Loss) {
 	return func(file string, lost []local.Loss) {
 		log.Warn().Str("file", file).Int("losses", len(lost)).Msg("damaged file set aside")
@@ -28,7 +28,7 @@ func damageSetAside(log zerolog.Logger) func(file string, lost []local.Loss) {
 	}
 }
 
-// logLosses logs what is refused until varve repair accepts it.
+// logLosses logs the losses that are refused until varve repair accepts them.
 func logLosses(log zerolog.Logger, lost []local.Loss) {
 	for i := range lost {
 		l := &lost[i]
@@ -78,7 +78,7 @@ func keyText(k store.Key) string {
 	return fmt.Sprintf("%s %s", k.PK, k.SK)
 }
 
-// registerDamage adds what is damaged to the metrics.
+// registerDamage adds the number of losses to the metrics.
 func registerDamage(reg *prometheus.Registry, st *local.Store) {
 	reg.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -90,8 +90,7 @@ func registerDamage(reg *prometheus.Registry, st *local.Store) {
 	)
 }
 
-// lossLine names what is lost by table, series and event time, as far as it is
-// known.
+// lossLine names the table, series and event times of a loss, as far as they are known.
 func lossLine(l *local.Loss) string {
 	switch {
 	case l.Journal:
@@ -112,7 +111,7 @@ func lossLine(l *local.Loss) string {
 	return text
 }
 
-// journalLine names what is lost of the journal.
+// journalLine names a loss in the journal.
 func journalLine(l *local.Loss) string {
 	const unknown = "; the series and items are unknown"
 	switch {
@@ -125,7 +124,7 @@ func journalLine(l *local.Loss) string {
 	}
 }
 
-// between names a range; empty ends are open.
+// between describes a range. Empty ends are open.
 func between(first, last string) string {
 	switch {
 	case first != "" && last != "":

@@ -55,7 +55,7 @@ func limitFlag(cmd *cobra.Command, limit *int, things string) {
 	cmd.Flags().IntVar(limit, "limit", 0, "at most so many "+things+"; 0: all")
 }
 
-// pageSize is how many entries a page is asked for.
+// pageSize is the number of entries in a requested page.
 const pageSize = 1000
 
 // gather reads the pages of a list up to a limit, and reports whether more exist.

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// maxNamed is how many damaged places a finding names.
+// maxNamed is the number of damaged places in a finding.
 const maxNamed = 5
 
 // The checks of damage, and their remedies.
@@ -95,7 +95,7 @@ func recordedDamage(dir string) dynamo.Finding {
 	return dynamo.Finding{Check: checkRecorded, State: dynamo.Wrong, Found: firstOf(lines), Remedy: remedyRecorded}
 }
 
-// damageText is a finding in one line.
+// damageText returns a finding in one line.
 func damageText(d wire.Damage) string {
 	text := d.Place + ": " + d.Problem
 	if len(d.Losses) > 0 {

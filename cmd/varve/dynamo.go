@@ -31,7 +31,7 @@ func classOf(p *retention.Policy) func(prefix string) string {
 	}
 }
 
-// registerUsage adds what the store uses to the metrics.
+// registerUsage adds the consumed capacity of the store to the metrics.
 func registerUsage(reg *prometheus.Registry, s *dynamo.Store) {
 	for work, of := range map[string]func(dynamo.Usage) dynamo.Use{
 		"write":          func(u dynamo.Usage) dynamo.Use { return u.Writes },

@@ -23,7 +23,7 @@ func printable(s string) string {
 	return string(out)
 }
 
-// harmless reports whether a terminal shows a character, and does nothing else.
+// harmless reports whether a terminal prints a character without another effect.
 func harmless(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsPrint(r) || unicode.Is(unicode.Zs, r))
 }
@@ -61,7 +61,7 @@ type printer struct {
 	out    []byte
 }
 
-// Write implements io.Writer. A character that is not whole waits for its rest.
+// Write implements io.Writer. An incomplete character waits for its rest.
 func (p *printer) Write(text []byte) (int, error) {
 	n := len(text)
 	if len(p.rest) > 0 {

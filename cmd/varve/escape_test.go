@@ -78,8 +78,8 @@ func harmful(shown string) (rune, bool) {
 	return 0, false
 }
 
-// TestTerminal_GetsNoControlCharacters promises that nothing that was stored
-// makes a terminal do anything, nor begins a line, whatever is printed and how.
+// TestTerminal_GetsNoControlCharacters checks that stored text can neither control a terminal nor
+// begin a line, for all commands and formats.
 func TestTerminal_GetsNoControlCharacters(t *testing.T) {
 	url := evilServer(t)
 	for _, command := range evilCommands {
@@ -100,8 +100,8 @@ func TestTerminal_GetsNoControlCharacters(t *testing.T) {
 	}
 }
 
-// TestTables_GetNoControlCharacters promises the same of tables and of errors that
-// go to a file or a pipe.
+// TestTables_GetNoControlCharacters checks the same for tables and errors that are written to a
+// file or a pipe.
 func TestTables_GetNoControlCharacters(t *testing.T) {
 	url := evilServer(t)
 	for _, command := range append(evilCommands, []string{"ingest", "--stream", "s", "--format", "csv", "-"}) {
@@ -114,7 +114,7 @@ func TestTables_GetNoControlCharacters(t *testing.T) {
 	}
 }
 
-// TestFiles_GetWhatWasStored promises that CSV for a program is as it was stored.
+// TestFiles_GetWhatWasStored checks that CSV for a program has the stored text unchanged.
 func TestFiles_GetWhatWasStored(t *testing.T) {
 	var out bytes.Buffer
 	if code := execute(t.Context(), []string{"query", "s", "d", "--server", evilServer(t), "-o", "csv"}, std{in: strings.NewReader(""), out: &out, err: io.Discard}); code != exitOK {
@@ -126,7 +126,8 @@ func TestFiles_GetWhatWasStored(t *testing.T) {
 	}
 }
 
-// TestPrinter_Splits promises the same output however the input is cut.
+// TestPrinter_Splits checks that the output does not depend on how the input is divided into
+// writes.
 func TestPrinter_Splits(t *testing.T) {
 	const text = "é,\"a\r\n\u009bb\"\"\n\"\r\nü\u202e\xff\rx\n"
 	const want = "é,\"a\\r\\n\\u009bb\"\"\\n\"\r\nü\\u202e\\ufffd\\rx\n"

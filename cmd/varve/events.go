@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// engineEvents logs what the parts report.
+// engineEvents returns the callbacks that log the events of the engine's parts.
 func engineEvents(log zerolog.Logger) engine.Events {
 	return engine.Events{
 		Mended: func(streams int, err error) {
@@ -88,8 +88,8 @@ func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 	}
 }
 
-// recovered logs the findings of the journal's recovery. A torn end is a warning:
-// mostly the crash cut a write short, but it may have been acknowledged.
+// recovered logs the findings of the journal's recovery. A torn end is logged as a warning. Usually
+// a crash interrupted a write, but the write may have been acknowledged.
 func recovered(log zerolog.Logger, r local.Recovery) {
 	for _, n := range r.Notes {
 		log.Warn().Stringer("found", n).Msg("journal repaired")
@@ -105,7 +105,7 @@ func recovered(log zerolog.Logger, r local.Recovery) {
 	log.Info().Int64("readings", r.Readings).Int("changes", r.Changes).Int64("torn_bytes", bytes).Stringer("took", rounded(r.Took)).Msg("journal replayed")
 }
 
-// rounded is a duration for people: no more than three digits matter.
+// rounded rounds a duration for people: at least three digits remain.
 func rounded(d time.Duration) time.Duration {
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
 		if d >= 100*unit {

@@ -14,7 +14,7 @@ import (
 // repeatEvery is the shortest interval between logs of the same failure.
 const repeatEvery = 10 * time.Second
 
-// failures logs what keeps failing now and then, not each time.
+// failures logs repeated failures at intervals, not each time.
 type failures struct {
 	log zerolog.Logger
 	now func() time.Time
@@ -56,8 +56,8 @@ func (f *failures) changed(c health.Condition, holds bool) {
 	}
 }
 
-// due reports whether an event is to be logged now, and how many of its kind were
-// left out since the last one that was.
+// due reports whether an event should be logged now, and the number of omitted events of its kind
+// since the last logged one.
 func (f *failures) due(what string) (leftOut int, due bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +74,7 @@ func (f *failures) due(what string) (leftOut int, due bool) {
 	return leftOut, true
 }
 
-// counted adds to an event how many of its kind were left out.
+// counted adds to a log event the number of omitted ones of its kind.
 func counted(ev *zerolog.Event, leftOut int) *zerolog.Event {
 	if leftOut > 0 {
 		ev = ev.Int("left_out", leftOut)
@@ -82,7 +82,7 @@ func counted(ev *zerolog.Event, leftOut int) *zerolog.Event {
 	return ev
 }
 
-// forget drops old failures: each table may have kinds of its own.
+// forget drops old failures, because each table may have its own kinds.
 func (f *failures) forget(now time.Time) {
 	for what, r := range f.last {
 		if now.Sub(r.at) > 10*repeatEvery {
@@ -91,8 +91,8 @@ func (f *failures) forget(now time.Time) {
 	}
 }
 
-// request logs a request that failed because of the server. While the store is
-// unavailable, it logs each route only now and then.
+// request logs a request that failed because of the server. While the store is unavailable, it logs
+// each route at intervals only.
 func (f *failures) request(r *http.Request, err error) {
 	leftOut := 0
 	if r != nil && varve.FailureOf(err) == varve.Unavailable {

@@ -18,8 +18,8 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// TestRepeatedFailures promises that what keeps failing is logged now and then,
-// with how often it was not.
+// TestRepeatedFailures checks that a repeated failure is logged at intervals, with the number of
+// omitted messages.
 func TestRepeatedFailures(t *testing.T) {
 	var out bytes.Buffer
 	at := time.Unix(0, 0)
@@ -45,7 +45,7 @@ func TestRepeatedFailures(t *testing.T) {
 	}
 }
 
-// TestConditionsLogged: a condition is logged when it is set and when it is cleared,
+// TestConditionsLogged checks that a condition is logged when it is set and when it is cleared,
 // each at most every ten seconds.
 func TestConditionsLogged(t *testing.T) {
 	var out bytes.Buffer
@@ -63,7 +63,7 @@ func TestConditionsLogged(t *testing.T) {
 	}
 }
 
-// TestUnavailableLogged: requests that a store turns away are logged now and then,
+// TestUnavailableLogged checks that requests that a store refuses are logged at intervals, and
 // other failures each time.
 func TestUnavailableLogged(t *testing.T) {
 	var out bytes.Buffer
@@ -80,8 +80,7 @@ func TestUnavailableLogged(t *testing.T) {
 	}
 }
 
-// TestRotationElsewhere: a rotation that another process runs already is not an
-// error.
+// TestRotationElsewhere checks that a rotation that is running in another process is not an error.
 func TestRotationElsewhere(t *testing.T) {
 	var out bytes.Buffer
 	finished := engineEvents(zerolog.New(&out)).Rotator.Finished
@@ -91,7 +90,7 @@ func TestRotationElsewhere(t *testing.T) {
 	}
 }
 
-// TestCloseWithin promises that closing is not waited for without end.
+// TestCloseWithin checks that the wait for a close is limited.
 func TestCloseWithin(t *testing.T) {
 	broken := errors.New("broken")
 	if err := closeWithin(time.Minute, func() error { return broken }); !errors.Is(err, broken) {

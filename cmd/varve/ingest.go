@@ -85,7 +85,7 @@ func (f *ingestFlags) values() url.Values {
 	return v
 }
 
-// check rejects flags that the upload does not check.
+// check rejects invalid flags before the upload begins.
 func (f *ingestFlags) check() error {
 	if f.parallel < 1 || f.batch < 1 {
 		return usageError{errors.New("--parallel and --batch: too small: use 1 or more")}

@@ -19,7 +19,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// keyring is where keys are made and kept: a server, or the store itself.
+// keyring is the place where keys are created and stored: a server, or the store itself.
 type keyring interface {
 	create(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error)
 	list(ctx context.Context) (wire.KeyList, error)
@@ -77,7 +77,7 @@ func (a keyCommands) openKeyring(cmd *cobra.Command, f *configFlags, fresh func(
 	return nil, err
 }
 
-// served are keys that a server has.
+// served manages the keys of a server.
 type served struct {
 	c   *client.Client
 	url string
@@ -97,8 +97,8 @@ func (s served) revoke(ctx context.Context, id string) (wire.KeyInfo, error) {
 
 func (s served) close() error { return nil }
 
-// kept are the keys of a store that this process opened. Access to the store is
-// access to all keys.
+// kept manages the keys in a store that this process opened. Access to the store is access to all
+// keys.
 type kept struct {
 	store    store.Store
 	registry *apikeys.Registry

@@ -51,7 +51,7 @@ func (a keyCommands) create() *cobra.Command {
 		}
 		return err
 	})
-	cmd.PreRunE = func(*cobra.Command, []string) (err error) { // before anything is opened, or made
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) { // before anything is opened or created
 		if d.Expires, err = readExpires(expires, now()); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (a keyCommands) create() *cobra.Command {
 	return cmd
 }
 
-// readExpires reads when a key ends; nil is never.
+// readExpires parses the end of a key. nil means never.
 func readExpires(text string, now time.Time) (*time.Time, error) {
 	if text == "never" || text == "" {
 		return nil, nil
@@ -134,7 +134,7 @@ func operators(k *wire.KeyInfo) bool {
 	return k.Tenant == varve.DefaultTenant && slices.Contains(k.Scopes, "admin")
 }
 
-// lastOne reports whether a key is the last one of the operators that is good.
+// lastOne reports whether a key is the last valid one of the operators.
 func lastOne(list []wire.KeyInfo, id string) bool {
 	is := false
 	for i := range list {
@@ -152,7 +152,7 @@ func (a keyCommands) revoke() *cobra.Command {
 	force := false
 	cmd := a.command("revoke ID", "End a key: at once in the server that is asked, within ten seconds in others", takes(1, 1), nil,
 		func(r keyring, cmd *cobra.Command, args []string) error {
-			id := apikeys.IDOf(args[0]) // a whole key must not go into an address
+			id := apikeys.IDOf(args[0]) // a whole key must not occur in an address
 			if apikeys.Shows(id) || id == "" {
 				return usageError{errors.New("that is neither a key nor the id of one: varve keys list shows the ids")}
 			}

@@ -94,7 +94,7 @@ func (a queryCommands) showLatest(list []client.Latest) error {
 	return a.show(&g, values)
 }
 
-// latestColumns is a column for each field that one of the devices has.
+// latestColumns returns a listing with a column for each field of any device.
 func latestColumns(list []client.Latest, values []latestOf) *listing {
 	names := map[string]bool{}
 	for _, v := range values {
@@ -114,7 +114,7 @@ func latestColumns(list []client.Latest, values []latestOf) *listing {
 	return g
 }
 
-// cellText is a field as it stands in a cell: a string without quotes.
+// cellText returns the text of a field for a cell: a string has no quotes.
 func cellText(r *varve.Reading, name string) string {
 	if r == nil {
 		return ""

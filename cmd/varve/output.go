@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// listing is rows below a header, to be shown in one of the forms.
+// listing holds rows and their header for output in several formats.
 type listing struct {
 	header []string
 	rows   [][]string
@@ -74,7 +74,7 @@ func (a *app) jsonIf(is bool, value any) error {
 	return writeJSON(a.out, value)
 }
 
-// sayCut prints that the limit cut the list.
+// sayCut prints that the limit truncated the list.
 func (a *app) sayCut(more bool) error {
 	if !more {
 		return nil
@@ -83,7 +83,7 @@ func (a *app) sayCut(more bool) error {
 	return err
 }
 
-// number writes a number for people, or as it is for programs.
+// number formats a number with commas, or as plain digits in CSV.
 func (a *app) number(n int64) string {
 	if a.output == "csv" {
 		return strconv.FormatInt(n, 10)
@@ -91,7 +91,7 @@ func (a *app) number(n int64) string {
 	return thousands(n)
 }
 
-// bytes writes a number of bytes for people, or as it is for programs.
+// bytes formats a number of bytes with a unit, or as plain digits in CSV.
 func (a *app) bytes(n int64) string {
 	if a.output == "csv" {
 		return strconv.FormatInt(n, 10)
@@ -108,7 +108,7 @@ func thousands(n int64) string {
 	return s
 }
 
-// count writes a number of things.
+// count writes a number and its noun.
 func count(n int, word string) string {
 	switch {
 	case n == 1:
@@ -142,5 +142,5 @@ func dateOrNever(t *time.Time) string {
 	return date(*t)
 }
 
-// rawValue is a value as JSON shows it, digit for digit.
+// rawValue returns a value as JSON, with all digits.
 func rawValue(v varve.Value) json.RawMessage { return wire.AppendValue(nil, v) }

@@ -19,19 +19,18 @@ func (l *planLine) table() string {
 	return count(l.tables, "empty table")
 }
 
-// planLines returns a line for each table that a plan acts on or keeps.
+// planLines returns a line for each table that a plan acts on or skips.
 func planLines(p *wire.PlanBody) (lines []planLine) {
 	for _, a := range p.Actions {
 		lines = append(lines, planLine{action: a.Action, name: a.Table, reason: a.Reason, readings: a.Readings, bytes: a.Bytes, tables: 1})
 	}
 	for _, k := range p.Kept {
-		lines = append(lines, planLine{action: "keep", name: k.Table, reason: k.Reason, readings: k.Readings, bytes: k.Bytes, tables: 1})
+		lines = append(lines, planLine{action: "skip", name: k.Table, reason: k.Reason, readings: k.Readings, bytes: k.Bytes, tables: 1})
 	}
 	return lines
 }
 
-// together makes one line of all that do the same with empty tables for the
-// same reason.
+// together merges the lines of empty tables with the same action and reason.
 func together(lines []planLine) (fewer []planLine) {
 	type same struct{ action, reason string }
 	at := map[same]int{}

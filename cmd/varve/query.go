@@ -67,7 +67,7 @@ func (a queryCommands) query() *cobra.Command {
 	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
 
-// readings prints readings as they come.
+// readings prints readings while they arrive.
 func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Query) (err error) {
 	if a.output == "table" {
 		return a.readingsTable(cmd, c, q)

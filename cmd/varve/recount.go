@@ -25,8 +25,8 @@ const (
 	sayRecountOff = "roll-ups not recounted: rollups.enabled is false"
 )
 
-// planRecount returns the roll-ups that a repair would recount. The keys of some damage are
-// known only once the store is open. It may concern all series.
+// planRecount returns the roll-ups that a repair would recount. The keys of some damage are known
+// only once the store is open. Such damage may concern all series.
 func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire.Damage) {
 	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil { // else CheckFolder has reported it
 		lost = append(lost, recorded.Unrecounted...)
@@ -114,7 +114,7 @@ func repairSeries(ctx context.Context, c *config.Config, s *local.Store, gaps []
 	return list, nil
 }
 
-// lostRollups names event times whose roll-ups may lack readings.
+// lostRollups describes the event times whose roll-ups may lack readings.
 func lostRollups(w varve.Window) string {
 	if w.From.Equal(varve.AllTime().From) {
 		return "roll-ups of events before " + w.To.Format(time.RFC3339) + ", if their readings are gone"

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestGoneOf_NamesReadingsOfTheSeries: the readings that a repair lost are gone for
-// the series in the range, in the times that are known; others are whole.
+// TestGoneOf_NamesReadingsOfTheSeries checks that lost readings count as gone only for the series
+// in the lost range, and only at the known times.
 func TestGoneOf_NamesReadingsOfTheSeries(t *testing.T) {
 	series := func(device string) varve.Series {
 		return varve.Series{Tenant: "default", Stream: "s", Device: device}
@@ -38,8 +38,8 @@ func TestGoneOf_NamesReadingsOfTheSeries(t *testing.T) {
 	}
 }
 
-// TestMayHoldKeys_IgnoresRangesOfRollups: API keys may be among lost items unless
-// both ends of the range are roll-ups.
+// TestMayHoldKeys_IgnoresRangesOfRollups checks that API keys may be among lost items unless both
+// ends of the range are roll-ups.
 func TestMayHoldKeys_IgnoresRangesOfRollups(t *testing.T) {
 	rollup, device := store.Key{PK: "ROLLUP#a/b/c"}, store.Key{PK: "DEVICE#a"}
 	for _, c := range []struct {

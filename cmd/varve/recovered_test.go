@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// TestRecovered_WarnsOfWhatWasCut: an operator who reads warnings only learns
-// that the end of the journal was cut off, and how much.
+// TestRecovered_WarnsOfWhatWasCut checks that a warning reports that the end of the journal was cut
+// off, and its length.
 func TestRecovered_WarnsOfWhatWasCut(t *testing.T) {
 	tests := []struct {
 		name  string

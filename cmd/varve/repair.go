@@ -27,9 +27,9 @@ type repairer struct{ *app }
 func repairCommand(a *app) *cobra.Command {
 	var f repairFlags
 	cmd := &cobra.Command{
-		Use: "repair", Short: "Set damaged data aside and keep the rest", Args: cobra.NoArgs,
-		Long: "Set damaged data aside and keep the rest. Without --apply it prints what it would do and changes nothing.\n" +
-			"On a data folder, which no server may have open, it keeps all that can be read, moves the damaged files into the folder damaged in it,\n" +
+		Use: "repair", Short: "Set damaged data aside and recover the rest", Args: cobra.NoArgs,
+		Long: "Set damaged data aside and recover the rest. Without --apply it prints what it would do and changes nothing.\n" +
+			"On a data folder, which no server may have open, it recovers all that can be read, moves the damaged files into the folder damaged in it,\n" +
 			"deletes nothing, lists what is lost by table, series and time, and recounts lost roll-ups. On DynamoDB it makes the registry and the tables agree.",
 		Example: "  varve repair --data data\n  varve repair --data data --apply\n  varve repair --store dynamodb --scan --rate 100 --apply",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,7 +52,7 @@ func repairCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// repairFolder repairs a data folder, or shows what a repair would do.
+// repairFolder repairs a data folder, or shows the steps of a repair.
 func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool) error {
 	found, harmless, lost := []wire.Damage{}, []wire.Damage{}, []local.Loss{}
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(p local.Problem) {
@@ -82,7 +82,7 @@ func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool
 	return a.checkRepaired(ctx, c, losses)
 }
 
-// showRepairPlan shows what a repair would do.
+// showRepairPlan shows the steps of a repair without doing them.
 func (a repairer) showRepairPlan(found, harmless []wire.Damage) error {
 	if err := a.showRepair(append(harmless, found...), "cannot be read"); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (a repairer) showRepairPlan(found, harmless []wire.Damage) error {
 	return nil
 }
 
-// checkRepaired verifies a folder after a repair, and names what the repair left.
+// checkRepaired verifies a folder after a repair, and reports the remaining damage.
 func (a repairer) checkRepaired(ctx context.Context, c *config.Config, losses []local.Loss) error {
 	left := 0
 	if err := local.CheckFolder(ctx, c.Store.Dir, 0, func(local.Problem) { left++ }); err != nil {

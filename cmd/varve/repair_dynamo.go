@@ -28,7 +28,7 @@ func (r *dynamoRepair) addDynamo(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.acceptLoss, "accept-loss", false, "on DynamoDB, stop reporting deleted tables as missing: their readings are known to be lost")
 }
 
-// repairStep is one thing that a repair does, or leaves to the operator.
+// repairStep is one step of a repair, or a task for the operator.
 type repairStep struct {
 	Step string `json:"step"`
 	What string `json:"what"`

@@ -193,7 +193,7 @@ func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
 	})
 }
 
-// group is a command that only has subcommands.
+// group returns a command that only has subcommands.
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -206,7 +206,7 @@ func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// takes is the number of arguments that a command takes; most -1 is any number.
+// takes returns a check of the number of arguments. If most is -1, their number has no limit.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && (most < 0 || len(args) <= most) {

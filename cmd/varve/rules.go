@@ -111,7 +111,7 @@ func (a ruleCommands) deadman() *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
-// post makes a rule, and prints the answer.
+// post creates a rule, and prints the answer.
 func (a ruleCommands) post(cmd *cobra.Command, r *wire.RulePost) error {
 	c, err := a.client()
 	if err != nil {

@@ -29,18 +29,7 @@ func (a ruleCommands) edit() *cobra.Command {
 			if rule.GapMeasured {
 				put.Gap = ""
 			}
-			changed := false
-			for _, f := range []struct {
-				name     string
-				from, to *string
-			}{
-				{"stream", &to.Stream, &put.Stream}, {"device", &to.Device, &put.Device}, {"field", &to.Field, &put.Field},
-				{"comparison", &to.Comparison, &put.Comparison}, {"for", &to.For, &put.For}, {"gap", &to.Gap, &put.Gap}, {"severity", &to.Severity, &put.Severity},
-			} {
-				if cmd.Flags().Changed(f.name) {
-					*f.to, changed = *f.from, true
-				}
-			}
+			changed := applyRuleFlags(cmd, &to, &put)
 			if cmd.Flags().Changed("threshold") {
 				changed = true
 				if put.Threshold, err = thresholdOf(threshold); err != nil {
@@ -68,4 +57,21 @@ func (a ruleCommands) edit() *cobra.Command {
 	f.StringVar(&to.Severity, "severity", "", "info, warning or critical")
 	a.words(cmd, "severity", severities...)
 	return a.remote(cmd, "table", "json")
+}
+
+// applyRuleFlags copies the text parameters whose flags are set, and reports whether any is.
+func applyRuleFlags(cmd *cobra.Command, from, to *wire.RulePost) (changed bool) {
+	for _, f := range []struct {
+		name     string
+		from, to *string
+	}{
+		{"stream", &from.Stream, &to.Stream}, {"device", &from.Device, &to.Device}, {"field", &from.Field, &to.Field},
+		{"comparison", &from.Comparison, &to.Comparison}, {"for", &from.For, &to.For}, {"gap", &from.Gap, &to.Gap},
+		{"severity", &from.Severity, &to.Severity},
+	} {
+		if cmd.Flags().Changed(f.name) {
+			*f.to, changed = *f.from, true
+		}
+	}
+	return changed
 }

@@ -163,10 +163,9 @@ func (a service) openEngine(ctx context.Context, c *config.Config, log zerolog.L
 	if err := mayListen(ctx, c, apikeys.New(st, now)); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	grid := c.Grid()
+	rotation := c.Rotation()
 	return engine.Open(ctx, engine.Options{
-		Store: st, Retention: c.Policy(), Grid: &grid,
-		Drop: c.Retention.Drop, Seal: c.Retention.Seal, Grace: c.Retention.Grace, MaxDrops: c.Retention.MaxDrops,
+		Store: st, Rotation: &rotation,
 		Layouts: c.Layouts(), Parallel: kind.tables, LogRetention: c.Logs.Retention, NoRollups: !c.Rollups.Enabled, Resent: c.Resent(),
 		Schedule: c.Retention.Schedule, MaxRequests: c.Limits.Requests, MaxReadings: c.Limits.Readings, RequestTimeout: c.Limits.Request,
 		SeriesFields: c.Limits.SeriesFields,
@@ -241,7 +240,7 @@ func absolute(path string) string {
 	return path
 }
 
-// selfCommand is how this program was called, for lines to paste.
+// selfCommand returns the name by which this program was called, for lines to paste.
 func selfCommand() string {
 	if strings.ContainsRune(os.Args[0], filepath.Separator) {
 		return os.Args[0]

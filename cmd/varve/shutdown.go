@@ -11,8 +11,7 @@ const leastClose = 10 * time.Second
 
 var errSlowClose = errors.New("closing the store took too long, and was given up: nothing that was acknowledged is lost")
 
-// closeWithin closes something, and does not wait for it any longer than the
-// given time.
+// closeWithin closes a resource, and stops waiting for it after the given time.
 func closeWithin(within time.Duration, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

@@ -98,8 +98,8 @@ func eventually(t *testing.T, otherwise string, is func() bool) {
 	}
 }
 
-// TestServe_WaitsForDynamoDB: while DynamoDB is unreachable, the service is alive
-// and not ready, with the reason; it becomes ready by itself.
+// TestServe_WaitsForDynamoDB checks that the service is alive and not ready while DynamoDB is
+// unreachable. It reports the reason, and becomes ready without a restart.
 func TestServe_WaitsForDynamoDB(t *testing.T) {
 	target, err := url.Parse(dynamotest.Dynoxide.Start(t))
 	if err != nil {
@@ -143,8 +143,8 @@ func TestServe_WaitsForDynamoDB(t *testing.T) {
 	}
 }
 
-// TestServe_RefusesForeignRegistry: a registry's name that is another table's ends the
-// service with the reason: that does not mend itself.
+// TestServe_RefusesForeignRegistry checks that the service ends with the reason if the registry's
+// name belongs to another table. A retry could not succeed.
 func TestServe_RefusesForeignRegistry(t *testing.T) {
 	endpoint := dynamotest.Dynoxide.Start(t)
 	dynamotest.CreateTable(t, endpoint, "users")
@@ -159,7 +159,7 @@ func TestServe_RefusesForeignRegistry(t *testing.T) {
 	}
 }
 
-// TestDoctor_TellsConditions: doctor shows the conditions of a running service.
+// TestDoctor_TellsConditions checks that doctor shows the conditions of a running service.
 func TestDoctor_TellsConditions(t *testing.T) {
 	server, _, _ := serving(t, "--data", t.TempDir(), "--set", "store.min_free=9000000GiB")
 	eventually(t, "readiness does not tell that the disk is low", func() bool {

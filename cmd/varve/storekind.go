@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// storeKind describes one kind of store: all that commands do differently for it.
-// A new kind is one more element of storeKinds, and its name in config.StoreKinds.
+// storeKind describes one kind of store, with all functions that differ between kinds. A new kind
+// is a further element of storeKinds, and its name in config.StoreKinds.
 type storeKind struct {
 	name string // as in store.kind
 	// open opens the store. It calls fatal if the store can never continue.

@@ -20,7 +20,7 @@ func tablesCommand(a *app) *cobra.Command {
 		c.plan("apply", "Run the rotator now, and print what it did", true),
 		c.change("restore NAME", "Take back that a table was retired, and put it on hold",
 			"restored, and on hold so that the rotator leaves it alone: lift that with varve tables release", 1),
-		c.change("hold NAME REASON", "Keep a table from being retired and dropped", "on hold", 2),
+		c.change("hold NAME REASON", "Prevent a table from being retired and dropped", "on hold", 2),
 		c.change("release NAME", "Lift a table's hold", "no longer on hold", 1))
 }
 

@@ -62,8 +62,8 @@ func control(t *testing.T, f *os.File, request uintptr, arg unsafe.Pointer) {
 	}
 }
 
-// TestProgressEnds: ingest ends on a terminal, also if it fails, and the bar is full
-// if everything was sent.
+// TestProgressEnds checks that ingest ends on a terminal, also if it fails. The bar is full if all
+// readings were sent.
 func TestProgressEnds(t *testing.T) {
 	const good, reject = "time,a\n2026-01-01T00:00:00Z,1\n", `{"stored":0,"duplicates":0,"rejected":1,"rejects":[{"index":0,"line":2,"code":"time_invalid","message":"no time"}]}`
 	rows := []struct {
@@ -124,7 +124,7 @@ func endsWith(t *testing.T, ctx context.Context, args []string, s std) int {
 	}
 }
 
-// TestInterruptedWhileReading: Ctrl-C ends an ingest of an empty pipe.
+// TestInterruptedWhileReading checks that Ctrl-C ends an ingest that waits for an empty pipe.
 func TestInterruptedWhileReading(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	in, pipe := io.Pipe()

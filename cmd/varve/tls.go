@@ -30,7 +30,7 @@ func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry
 	return err
 }
 
-// warnOfClear warns of keys that travel in the clear.
+// warnOfClear warns of keys that are sent without TLS.
 func warnOfClear(c *config.Config, log zerolog.Logger) {
 	if !c.Server.Loopback() && c.Server.TLSCert == "" && !c.Server.Proxied {
 		log.Warn().Str("listen", c.Server.Listen).

@@ -20,7 +20,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// sampleSize is how many hours of roll-ups a verification compares by default.
+// sampleSize is the default number of hours of roll-ups that a verification compares.
 const sampleSize = 50
 
 // sampleFlags select the roll-ups that a verification compares.

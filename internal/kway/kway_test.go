@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/internal/kway"
 )
 
-// TestLeast_MergesInOrder: to take the least head until all sources are empty is to sort.
+// TestLeast_MergesInOrder checks that taking the least head until all sources are empty sorts the
+// elements.
 func TestLeast_MergesInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sources := rapid.SliceOfN(rapid.SliceOf(rapid.IntRange(0, 9)), 0, 5).Draw(t, "sources")

@@ -20,15 +20,15 @@ func CheckText(name, text string, most int) error {
 }
 
 // CheckObject returns an error if a value is neither zero nor a JSON object of at
-// most so many bytes.
-func CheckObject(name string, v varve.Value, most int) error {
+// most limit bytes.
+func CheckObject(name string, v varve.Value, limit int) error {
 	switch {
 	case v.IsZero():
 		return nil
 	case v.Kind() != varve.KindJSON || !strings.HasPrefix(v.Text(), "{"):
 		return varve.InvalidParam(name, `not a JSON object: send an object such as {"building":"A"}`)
-	case len(v.Text()) > most:
-		return varve.InvalidParam(name, "%d bytes are too many: send at most %d", len(v.Text()), most)
+	case len(v.Text()) > limit:
+		return varve.InvalidParam(name, "%d bytes are too many: send at most %d", len(v.Text()), limit)
 	}
 	return nil
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/varvedb/varve/internal/words"
 )
 
-// bad holds, for each rule of phrases, texts that break it once, and texts beside
-// them that do not.
+// bad holds, for each rule of phrases, texts that break it once, and similar texts that follow it.
 var bad = []struct {
 	rule  string
 	wrong []string

@@ -124,7 +124,7 @@ func TestRows_AgreeWithDocumentation(t *testing.T) {
 			}
 			rows, wide, command := documented(t)
 			readings := documentedReadings(t)
-			writeWith(t, s, tb, store.Layout{Keep: 30 * 24 * time.Hour}, readings...)
+			writeWith(t, s, tb, store.Layout{DeleteAfter: 30 * 24 * time.Hour}, readings...)
 			if got, want := canonical(t, awsCLI(t, url, command)), canonical(t, rows); got != want {
 				t.Errorf("the AWS CLI shows\n%s\nand the documentation\n%s", got, want)
 			}

@@ -38,7 +38,7 @@ type Options struct {
 	Now func() time.Time
 	// Parallel is the largest number of requests that one call sends at a time. 0 means 32.
 	Parallel int
-	// CacheFor is how long a list of tables serves if its version is current. 0 means 10
+	// CacheFor is the time for which a list of tables is used if its version is current. 0 means 10
 	// seconds.
 	CacheFor time.Duration
 	// Conditions receives health.StoreUnreachable, if set.

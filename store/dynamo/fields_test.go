@@ -91,8 +91,8 @@ func (p refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestWrite_RejectsOnlyTheRefusedReading writes a reading that DynamoDB refuses as invalid.
-// Only that one is rejected, for good; the others of its row are stored.
+// TestWrite_RejectsOnlyTheRefusedReading writes a reading that DynamoDB refuses as invalid. Only
+// this reading is rejected, permanently. The others of its row are stored.
 func TestWrite_RejectsOnlyTheRefusedReading(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -155,7 +155,7 @@ func TestRead_ReturnsReadingsOfAllLayoutsOnce(t *testing.T) {
 	for range 60 {
 		l := store.Layout{
 			RowWindow: windows[rng.IntN(len(windows))], Shards: rng.IntN(4),
-			Expect: store.Expect(rng.IntN(3)), Keep: time.Duration(rng.IntN(3)) * 24 * time.Hour,
+			Expect: store.Expect(rng.IntN(3)), DeleteAfter: time.Duration(rng.IntN(3)) * 24 * time.Hour,
 		}
 		widest = widest.Widen(l)
 		from := rng.IntN(len(readings))
@@ -206,29 +206,29 @@ func TestWrite_LearnsThatRowsExist(t *testing.T) {
 	}
 }
 
-// TestWrite_KeepsRowUntilLastExpiry adds readings with several expiries to a row. The row has
+// TestWrite_UsesLastExpiryOfRow adds readings with several expiries to a row. The row has
 // the last one, or none if a reading never expires.
-func TestWrite_KeepsRowUntilLastExpiry(t *testing.T) {
+func TestWrite_UsesLastExpiryOfRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
 	s := open(t, url, time.Now)
 	tb := newTable(t, s)
-	keep := store.Layout{Keep: 30 * 24 * time.Hour}
+	dated := store.Layout{DeleteAfter: 30 * 24 * time.Hour}
 	late := sensor(someTime, "v", varve.IntValue(2))
 	late.Arrived = someTime.Add(time.Hour + 1)
-	expires := func(d time.Duration) string { return fmt.Sprint(someTime.Add(keep.Keep + d).Unix()) }
+	expires := func(d time.Duration) string { return fmt.Sprint(someTime.Add(dated.DeleteAfter + d).Unix()) }
 	for _, c := range []struct {
 		what   string
 		layout store.Layout
 		r      varve.Reading
 		want   string
 	}{
-		{"one", keep, sensor(someTime, "v", varve.IntValue(1)), expires(0)},
-		{"a later one", keep, late, expires(time.Hour + time.Second)},
-		{"an earlier one", keep, sensor(someTime, "v", varve.IntValue(3)), expires(time.Hour + time.Second)},
-		{"one, expected to exist", store.Layout{Keep: keep.Keep, Expect: store.ExpectExisting}, sensor(someTime, "v", varve.IntValue(4)), expires(time.Hour + time.Second)},
+		{"one", dated, sensor(someTime, "v", varve.IntValue(1)), expires(0)},
+		{"a later one", dated, late, expires(time.Hour + time.Second)},
+		{"an earlier one", dated, sensor(someTime, "v", varve.IntValue(3)), expires(time.Hour + time.Second)},
+		{"one, expected to exist", store.Layout{DeleteAfter: dated.DeleteAfter, Expect: store.ExpectExisting}, sensor(someTime, "v", varve.IntValue(4)), expires(time.Hour + time.Second)},
 		{"one without expiry", store.Layout{}, sensor(someTime, "v", varve.IntValue(5)), ""},
-		{"one more", keep, sensor(someTime, "v", varve.IntValue(6)), ""},
+		{"one more", dated, sensor(someTime, "v", varve.IntValue(6)), ""},
 	} {
 		if got := writeWith(t, s, tb, c.layout, c.r); got != "s" {
 			t.Errorf("%s: verdict %s, want s", c.what, got)
@@ -291,19 +291,19 @@ func TestWrite_RecreatesDeletedRow(t *testing.T) {
 // as before. A reading without expiry does not get one.
 func TestWrite_NoticesRecreatedRow(t *testing.T) {
 	t.Parallel()
-	dated, unlimited := store.Layout{Keep: 24 * time.Hour}, store.Layout{}
+	dated, unlimited := store.Layout{DeleteAfter: 24 * time.Hour}, store.Layout{}
 	t.Run("first with expiry", func(t *testing.T) { recreateRow(t, dated, unlimited) })
 	t.Run("then with expiry", func(t *testing.T) { recreateRow(t, unlimited, dated) })
 }
 
 // recreateRow adds to a row while it is recreated with another layout.
-func recreateRow(t *testing.T, keep, recreated store.Layout) {
+func recreateRow(t *testing.T, original, recreated store.Layout) {
 	t.Helper()
 	url := dynamotest.Dynoxide.Start(t)
 	w := &writeHook{}
 	s := openOver(t, url, "t_registry", w)
 	tb := newTable(t, s)
-	writeWith(t, s, tb, keep, sensor(someTime, "v", varve.IntValue(1)))
+	writeWith(t, s, tb, original, sensor(someTime, "v", varve.IntValue(1)))
 	other := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry"})
 	first := w.writes.Load()
 	w.before = func(n int64) {
@@ -318,7 +318,7 @@ func recreateRow(t *testing.T, keep, recreated store.Layout) {
 		}
 		writeWith(t, other, tb, recreated, sensor(someTime, "v", varve.IntValue(2)))
 	}
-	if got := writeWith(t, s, tb, keep, sensor(someTime, "v", varve.IntValue(3))); got != "s" {
+	if got := writeWith(t, s, tb, original, sensor(someTime, "v", varve.IntValue(3))); got != "s" {
 		t.Errorf("verdict %s, want s", got)
 	}
 	if got := ttlOf(t, url, tb, someTime); got != "" {

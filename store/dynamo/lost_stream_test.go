@@ -125,18 +125,7 @@ func TestQuery_FindsReadingsOfLostStream(t *testing.T) {
 					if step != "lost" && s == series {
 						want++
 					}
-					for _, o := range []varve.Order{varve.Ascending, varve.Descending} {
-						for _, strong := range []bool{false, true} {
-							q := query.Query{Series: s, Window: varve.AllTime(), Order: o, Limit: 7, Consistent: strong}
-							if n := countReadings(t, reader, q); n != want {
-								t.Errorf("%s: %s, %s, consistent %v: %d readings of %d", step, s, o, strong, n, want)
-							}
-						}
-					}
-					a, err := reader.Query.Latest(t.Context(), query.LatestQuery{Series: s})
-					if err != nil || !a.Found || !a.Reading.Time.Equal(someTime.Add(239*time.Minute)) {
-						t.Errorf("%s: latest of %s: %s, %v", step, s, a.Reading.Time, err)
-					}
+					checkReads(t, reader, step, s, want)
 				}
 			}
 			st, err := first.Streams.Get(t.Context(), series.Tenant, series.Stream, true)
@@ -144,6 +133,23 @@ func TestQuery_FindsReadingsOfLostStream(t *testing.T) {
 				t.Errorf("the stream's item is %+v, %v", st, err)
 			}
 		})
+	}
+}
+
+// checkReads reads a series in both orders, consistently and not, and its latest reading.
+func checkReads(t *testing.T, e *engine.Engine, step string, s varve.Series, want int) {
+	t.Helper()
+	for _, o := range []varve.Order{varve.Ascending, varve.Descending} {
+		for _, strong := range []bool{false, true} {
+			q := query.Query{Series: s, Window: varve.AllTime(), Order: o, Limit: 7, Consistent: strong}
+			if n := countReadings(t, e, q); n != want {
+				t.Errorf("%s: %s, %s, consistent %v: %d readings of %d", step, s, o, strong, n, want)
+			}
+		}
+	}
+	a, err := e.Query.Latest(t.Context(), query.LatestQuery{Series: s})
+	if err != nil || !a.Found || !a.Reading.Time.Equal(someTime.Add(239*time.Minute)) {
+		t.Errorf("%s: latest of %s: %s, %v", step, s, a.Reading.Time, err)
 	}
 }
 

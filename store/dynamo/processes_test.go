@@ -64,7 +64,7 @@ func launch(t *testing.T, url, registry string, link http.RoundTripper) *process
 	}
 }
 
-// table is the table that holds readings of someTime.
+// table returns the table of readings at someTime.
 func (p *process) table() grid.Table {
 	month := grid.MonthOf(someTime)
 	r, _ := grid.Policy{Future: 24 * time.Hour}.Locate(someTime, month)

@@ -62,8 +62,8 @@ func shape(d *types.TableDescription) string {
 	return mode + class
 }
 
-// TestTemplate_AppliesToNewAndTunedTables creates and tunes tables with a template. It applies
-// from then on, per class, and a protected table can be dropped.
+// TestTemplate_AppliesToNewAndTunedTables creates and tunes tables with a template. Per class, the
+// template applies from then on, and a protected table can be dropped.
 func TestTemplate_AppliesToNewAndTunedTables(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

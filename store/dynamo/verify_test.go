@@ -124,20 +124,27 @@ func TestVerify_FindsEachDamage(t *testing.T) {
 	} {
 		row := good()
 		c.change(row)
-		if _, err := dynamotest.Client(url).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: row}); err != nil {
-			t.Fatalf("%s: %v", c.problem, err)
-		}
-		found, _ := verify(t, e)
-		switch {
-		case c.problem == "" && len(found) > 0, c.problem != "" && len(found) != 1:
-			t.Errorf("%s: found %+v", c.problem, found)
-		case c.problem != "" && (!strings.Contains(found[0].Problem, c.problem) || found[0].Table != table || found[0].TS == "" || found[0].Series == ""):
-			t.Errorf("%s: found %+v", c.problem, found[0])
-		}
-		key := attrs{"series": row["series"], "ts": row["ts"]}
-		if _, err := dynamotest.Client(url).DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: key}); err != nil {
-			t.Fatal(err)
-		}
+		checkFound(t, url, e, table, row, c.problem)
+	}
+}
+
+// checkFound adds a row to a table, expects the verification to find only its problem, and
+// deletes the row. If problem is empty, the row is intact.
+func checkFound(t *testing.T, url string, e *engine.Engine, table string, row attrs, problem string) {
+	t.Helper()
+	if _, err := dynamotest.Client(url).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: row}); err != nil {
+		t.Fatalf("%s: %v", problem, err)
+	}
+	found, _ := verify(t, e)
+	switch {
+	case problem == "" && len(found) > 0, problem != "" && len(found) != 1:
+		t.Errorf("%s: found %+v", problem, found)
+	case problem != "" && (!strings.Contains(found[0].Problem, problem) || found[0].Table != table || found[0].TS == "" || found[0].Series == ""):
+		t.Errorf("%s: found %+v", problem, found[0])
+	}
+	key := attrs{"series": row["series"], "ts": row["ts"]}
+	if _, err := dynamotest.Client(url).DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: key}); err != nil {
+		t.Fatal(err)
 	}
 }
 

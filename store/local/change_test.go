@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 )
@@ -176,26 +177,8 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 			SetAside: func(string, []local.Loss) { rebuilt++ },
 		}})
 		if err == nil {
-			// Before the losses are accepted, readings are returned or refused.
-			losses, refusedNow := again.Losses(), 0
-			for i := range 3 {
-				list, err := readAll(t, again, tb, device(i))
-				switch {
-				case errors.Is(err, store.ErrDamaged) && len(losses) > 0:
-					refusedNow++
-				case err != nil || len(list) != 100:
-					t.Errorf("manifest cut by %d bytes: %d readings of %s, want 100 or damage; %v, losses %+v", cut, len(list), device(i), err, losses)
-				}
-			}
-			refusals += min(refusedNow, 1)
-			// Only the list of files was damaged, so the refused data exists, too.
-			if _, err := again.AcceptLosses(t.Context()); err != nil {
-				t.Errorf("manifest cut by %d bytes: %v", cut, err)
-			}
-			for i := range 3 {
-				if n := len(all(t, again, tb, device(i))); n != 100 {
-					t.Errorf("manifest cut by %d bytes: %d readings of %s, want 100", cut, n, device(i))
-				}
+			if checkReadingsAfterCut(t, again, tb, cut) {
+				refusals++
 			}
 			if err := again.Close(); err != nil {
 				t.Error(err)
@@ -210,6 +193,32 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 		t.Error("no cut was noticed")
 	}
 	t.Logf("rebuilt after %d cuts; readings were refused after %d", rebuilt, refusals)
+}
+
+// checkReadingsAfterCut reads three devices of a store whose manifest was cut, before and after
+// the losses are accepted. It reports whether readings were refused before.
+func checkReadingsAfterCut(t *testing.T, s *local.Store, tb grid.Table, cut int) (refused bool) {
+	t.Helper()
+	losses := s.Losses()
+	for i := range 3 {
+		list, err := readAll(t, s, tb, device(i))
+		switch {
+		case errors.Is(err, store.ErrDamaged) && len(losses) > 0:
+			refused = true
+		case err != nil || len(list) != 100:
+			t.Errorf("manifest cut by %d bytes: %d readings of %s, want 100 or damage; %v, losses %+v", cut, len(list), device(i), err, losses)
+		}
+	}
+	// Only the list of files was damaged, so the refused data exists, too.
+	if _, err := s.AcceptLosses(t.Context()); err != nil {
+		t.Errorf("manifest cut by %d bytes: %v", cut, err)
+	}
+	for i := range 3 {
+		if n := len(all(t, s, tb, device(i))); n != 100 {
+			t.Errorf("manifest cut by %d bytes: %d readings of %s, want 100", cut, n, device(i))
+		}
+	}
+	return refused
 }
 
 // TestOpen_RefusesPebbleRolledBack checks that an earlier state of Pebble is refused each time,

@@ -100,23 +100,7 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 	var r reports
 	s = open(t, small(local.Options{Dir: dir, Events: r.events(t)}))
 	for life := range 2 {
-		refusals := map[string]error{}
-		_, refusals["get"] = s.Get(t.Context(), []store.Key{item(1, 1).Key}, true)
-		_, refusals["query"] = s.Query(t.Context(), store.ItemQuery{PK: "P"})
-		_, refusals["query of the new places"] = s.Query(t.Context(), store.ItemQuery{PK: "g2", Index: store.GSI1})
-		refusals["put"] = s.Put(t.Context(), item(1, 3))
-		refusals["put if absent"] = s.Put(t.Context(), item(1, 3), store.IfAbsent())
-		refusals["put all"] = s.PutAll(t.Context(), []store.Item{item(1, 3)})
-		refusals["put several"] = s.PutAll(t.Context(), []store.Item{item(1, 3), item(devices, 3)})
-		refusals["apply"] = s.Apply(t.Context(), []store.Change{{Item: item(devices, 3)}, {Item: item(1, 3), Conds: []store.Cond{store.IfAbsent()}}})
-		_, refusals["put several if absent"] = s.PutAbsent(t.Context(), []store.Item{item(devices, 3), item(1, 3)})
-		refusals["delete"] = s.Delete(t.Context(), item(1, 1).Key)
-		refusals["delete all"] = s.DeleteAll(t.Context(), []store.Key{item(1, 1).Key})
-		for what, err := range refusals {
-			if !errors.Is(err, store.ErrDamaged) || varve.FailureOf(err) != varve.Damaged {
-				t.Errorf("life %d: %s: %v, want it refused", life, what, err)
-			}
-		}
+		checkItemsRefused(t, s, devices, life)
 		if len(s.Losses()) == 0 {
 			t.Error("no losses")
 		}
@@ -127,6 +111,41 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 			s = open(t, small(local.Options{Dir: dir, Events: r.events(t)}))
 		}
 	}
+	checkItemsAfterAccept(t, s)
+	for i := range devices {
+		if got := len(all(t, s, week(t, 0), device(i))); got != n {
+			t.Errorf("%s: %d readings", device(i), got)
+		}
+	}
+}
+
+// checkItemsRefused fails unless each read and write that includes the lost item 1 is refused.
+// Item absent is outside of the loss.
+func checkItemsRefused(t *testing.T, s *local.Store, absent, life int) {
+	t.Helper()
+	refusals := map[string]error{}
+	_, refusals["get"] = s.Get(t.Context(), []store.Key{item(1, 1).Key}, true)
+	_, refusals["query"] = s.Query(t.Context(), store.ItemQuery{PK: "P"})
+	_, refusals["query of the new places"] = s.Query(t.Context(), store.ItemQuery{PK: "g2", Index: store.GSI1})
+	refusals["put"] = s.Put(t.Context(), item(1, 3))
+	refusals["put if absent"] = s.Put(t.Context(), item(1, 3), store.IfAbsent())
+	refusals["put all"] = s.PutAll(t.Context(), []store.Item{item(1, 3)})
+	refusals["put several"] = s.PutAll(t.Context(), []store.Item{item(1, 3), item(absent, 3)})
+	refusals["apply"] = s.Apply(t.Context(), []store.Change{{Item: item(absent, 3)}, {Item: item(1, 3), Conds: []store.Cond{store.IfAbsent()}}})
+	_, refusals["put several if absent"] = s.PutAbsent(t.Context(), []store.Item{item(absent, 3), item(1, 3)})
+	refusals["delete"] = s.Delete(t.Context(), item(1, 1).Key)
+	refusals["delete all"] = s.DeleteAll(t.Context(), []store.Key{item(1, 1).Key})
+	for what, err := range refusals {
+		if !errors.Is(err, store.ErrDamaged) || varve.FailureOf(err) != varve.Damaged {
+			t.Errorf("life %d: %s: %v, want it refused", life, what, err)
+		}
+	}
+}
+
+// checkItemsAfterAccept accepts the losses with a new item 2, and fails unless it is the only
+// one.
+func checkItemsAfterAccept(t *testing.T, s *local.Store) {
+	t.Helper()
 	mark := store.Item{Key: item(2, 1).Key, Attrs: map[string]varve.Value{"on": varve.BoolValue(true)}}
 	accepted, err := s.AcceptLosses(t.Context(), mark)
 	if err != nil || len(accepted) == 0 || len(s.Losses()) != 0 {
@@ -143,11 +162,6 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 	}
 	if err := s.Put(t.Context(), item(1, 3)); err != nil {
 		t.Error(err)
-	}
-	for i := range devices {
-		if got := len(all(t, s, week(t, 0), device(i))); got != n {
-			t.Errorf("%s: %d readings", device(i), got)
-		}
 	}
 }
 
@@ -176,21 +190,7 @@ func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 	if result.Err != nil {
 		t.Fatal(result.Err)
 	}
-	refused, duplicates := 0, 0
-	for i, v := range result.Verdicts {
-		switch {
-		case i >= n && v.Outcome == varve.Stored:
-		case i < n && v.Outcome == varve.Duplicate:
-			duplicates++
-		case i < n && v.Outcome == varve.Rejected && v.Code == varve.CodeDamaged && !v.Code.Retryable():
-			refused++
-		default:
-			t.Fatalf("reading %d is %v", i, v)
-		}
-	}
-	if refused == 0 || refused > 1500 || duplicates+refused != n {
-		t.Errorf("%d were refused, %d are duplicates", refused, duplicates)
-	}
+	duplicates := countDuplicates(t, result.Verdicts, n)
 	// A current reading is after all lost ones.
 	later := readings(t, week(t, 0), device(bad), n+5)[n:]
 	write(t, s, week(t, 0), later, varve.Stored)
@@ -222,6 +222,28 @@ func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 			t.Errorf("the table has %d readings, want %d", in.Readings, devices*n+10+5)
 		}
 	}
+}
+
+// countDuplicates counts the duplicates among n resent readings. The others of them must be
+// refused as damaged, and the readings after them stored.
+func countDuplicates(t *testing.T, verdicts []varve.Verdict, n int) (duplicates int) {
+	t.Helper()
+	refused := 0
+	for i, v := range verdicts {
+		switch {
+		case i >= n && v.Outcome == varve.Stored:
+		case i < n && v.Outcome == varve.Duplicate:
+			duplicates++
+		case i < n && v.Outcome == varve.Rejected && v.Code == varve.CodeDamaged && !v.Code.Retryable():
+			refused++
+		default:
+			t.Fatalf("reading %d is %v", i, v)
+		}
+	}
+	if refused == 0 || refused > 1500 || duplicates+refused != n {
+		t.Errorf("%d were refused, %d are duplicates", refused, duplicates)
+	}
+	return duplicates
 }
 
 // TestDamage_CompactionContinues checks that a compaction sets damage aside and continues, and

@@ -46,7 +46,7 @@ func TestDamage_MergedChunksComeBack(t *testing.T) {
 // TestDamage_RebuildWithOldFiles rebuilds a store without its list of files, so that merged
 // files are found, too. Readings are served once, an item in an old version is reported, and the
 // table stays on hold.
-func TestDamage_RebuildWithOldFiles(t *testing.T) { // between existing ones, so that chunks are merged
+func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	t.Parallel()
 	const devices, n = 3, 2500
 	dir := filled(t, devices, n)
@@ -75,6 +75,34 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) { // between existing ones, so
 	if err := errors.Join(s.Compact(t.Context()), s.Close()); err != nil {
 		t.Fatal(err)
 	}
+	restoreOldFiles(t, dir, old)
+	var r reports
+	s = open(t, small(local.Options{Dir: dir, Events: r.events(t)}))
+	for i := range devices {
+		got := all(t, s, week(t, 0), device(i))
+		checkAscending(t, device(i), got)
+		if len(got) != 2*n {
+			t.Errorf("%s: %d readings, want %d", device(i), len(got), 2*n)
+		}
+	}
+	holds(t, s)
+	losses := s.Losses()
+	if len(losses) != 1 || !losses[0].Rebuilt || !losses[0].Items {
+		t.Errorf("losses are %+v", losses)
+	}
+	kept, err := filepath.Glob(filepath.Join(dir, "damaged", "pebble-*"))
+	if err != nil || len(kept) != 1 {
+		t.Errorf("what was there before is not kept: %v, %v", kept, err)
+	}
+	if _, err := s.AcceptLosses(t.Context()); err != nil || len(s.Losses()) > 0 {
+		t.Errorf("accept: %v, %+v", err, s.Losses())
+	}
+}
+
+// restoreOldFiles copies the removed Pebble files of an older copy into a folder, and removes
+// the list of files.
+func restoreOldFiles(t *testing.T, dir, old string) {
+	t.Helper()
 	for _, path := range ssts(t, old) {
 		to := filepath.Join(dir, "pebble", filepath.Base(path))
 		if _, err := os.Stat(to); err == nil {
@@ -97,29 +125,14 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) { // between existing ones, so
 			t.Fatal(err)
 		}
 	}
-	var r reports
-	s = open(t, small(local.Options{Dir: dir, Events: r.events(t)}))
-	for i := range devices {
-		got := all(t, s, week(t, 0), device(i))
-		for j := 1; j < len(got); j++ {
-			if !got[j].Time.After(got[j-1].Time) {
-				t.Fatalf("%s: reading %d of %v comes after one of %v", device(i), j, got[j].Time, got[j-1].Time)
-			}
+}
+
+// checkAscending fails unless the times of readings strictly ascend.
+func checkAscending(t *testing.T, device string, list []varve.Reading) {
+	t.Helper()
+	for j := 1; j < len(list); j++ {
+		if !list[j].Time.After(list[j-1].Time) {
+			t.Fatalf("%s: reading %d of %v comes after one of %v", device, j, list[j].Time, list[j-1].Time)
 		}
-		if len(got) != 2*n {
-			t.Errorf("%s: %d readings, want %d", device(i), len(got), 2*n)
-		}
-	}
-	holds(t, s)
-	losses := s.Losses()
-	if len(losses) != 1 || !losses[0].Rebuilt || !losses[0].Items {
-		t.Errorf("losses are %+v", losses)
-	}
-	kept, err := filepath.Glob(filepath.Join(dir, "damaged", "pebble-*"))
-	if err != nil || len(kept) != 1 {
-		t.Errorf("what was there before is not kept: %v, %v", kept, err)
-	}
-	if _, err := s.AcceptLosses(t.Context()); err != nil || len(s.Losses()) > 0 {
-		t.Errorf("accept: %v, %+v", err, s.Losses())
 	}
 }

@@ -199,107 +199,129 @@ func TestDamage_AnyFileLetsStoreOpen(t *testing.T) {
 	if smallest == 0 {
 		t.Fatal("there is one file only")
 	}
-	write := func(do func(data []byte) []byte) func(t *testing.T, path string) {
-		return func(t *testing.T, path string) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, do(data), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	truncate := write(func(data []byte) []byte { return data[:len(data)/2] })
-	zero := write(func(data []byte) []byte { return make([]byte, len(data)) })
-	empty := write(func([]byte) []byte { return nil })
-	middle := write(func(data []byte) []byte { data[len(data)/2] ^= 4; return data })
-	lastRecord := write(func(data []byte) []byte { data[len(bytes.TrimRight(data, "\x00"))-3] ^= 4; return data })
-	remove := func(t *testing.T, path string) {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	swap := func(t *testing.T, path string) {
-		other := ssts(t, filepath.Dir(filepath.Dir(path)))
-		for _, o := range other {
-			if o != path {
-				data, err := os.ReadFile(o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, data, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-		}
-	}
-	tests := []struct {
-		name, glob string // if the glob is empty, the Pebble file with this rank by size
-		at         int
-		do         func(t *testing.T, path string)
-		all        bool // no data is lost
-	}{
-		{name: "sst truncated", at: largest, do: truncate},
-		{name: "sst zeroed", at: largest, do: zero},
-		{name: "sst empty", at: largest, do: empty},
-		{name: "sst deleted", at: largest, do: remove},
-		{name: "sst swapped", at: largest, do: swap},
-		{name: "small sst deleted", at: smallest, do: remove},
-		{name: "manifest middle", glob: "MANIFEST-*", do: middle, all: true},
-		{name: "manifest last record", glob: "MANIFEST-*", do: lastRecord, all: true},
-		{name: "manifest truncated", glob: "MANIFEST-*", do: truncate, all: true},
-		{name: "manifest zeroed", glob: "MANIFEST-*", do: zero, all: true},
-		{name: "manifest deleted", glob: "MANIFEST-*", do: remove, all: true},
-		{name: "marker deleted", glob: "marker.manifest.*", do: remove, all: true},
-		{name: "format marker deleted", glob: "marker.format*", do: remove, all: true},
-		{name: "options middle", glob: "OPTIONS-*", do: middle, all: true},
-		{name: "options zeroed", glob: "OPTIONS-*", do: zero, all: true},
-		{name: "options deleted", glob: "OPTIONS-*", do: remove, all: true},
-		{name: "catalog", glob: "../CATALOG", do: zero, all: true},
-		{name: "catalog copy", glob: "../CATALOG.copy", do: remove, all: true},
-	}
-	for _, tt := range tests {
+	for _, tt := range fileDamages(largest, smallest) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			copied := t.TempDir()
 			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}
-			path := ssts(t, copied)[tt.at]
-			if tt.glob != "" {
-				found, err := filepath.Glob(filepath.Join(copied, "pebble", tt.glob))
-				if err != nil || len(found) == 0 {
-					t.Fatalf("no %s: %v", tt.glob, err)
-				}
-				path = found[len(found)-1]
-			}
-			tt.do(t, path)
+			tt.do(t, tt.path(t, copied))
 			var last state
 			for life := range 2 {
-				var r reports
-				s, err := local.Open(small(local.Options{Dir: copied, Events: r.events(t)}))
-				if err != nil {
-					t.Fatalf("life %d: %v", life, err)
-				}
-				st := survey(t, s, devices, n)
-				holds(t, s)
-				if tt.all && (st.refused > 0 || st.refusedItems > 0) {
-					t.Errorf("life %d: %+v; %v %+v", life, st, r.damaged, s.Losses())
-				}
-				if !tt.all && life == 0 && !r.any() {
-					t.Error("nothing was reported")
-				}
+				st := tt.check(t, copied, devices, n, life)
 				if life == 1 && st != last {
 					t.Errorf("%+v, and after a restart %+v", last, st)
 				}
 				last = st
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
 			}
 			t.Logf("%+v", last)
 		})
+	}
+}
+
+// fileDamage is one way to damage a file of a store.
+type fileDamage struct {
+	name, glob string // if the glob is empty, the Pebble file with this rank by size
+	at         int
+	do         func(t *testing.T, path string)
+	all        bool // no data is lost
+}
+
+// path returns the path of the file to damage.
+func (d fileDamage) path(t *testing.T, dir string) string {
+	t.Helper()
+	if d.glob == "" {
+		return ssts(t, dir)[d.at]
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "pebble", d.glob))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no %s: %v", d.glob, err)
+	}
+	return found[len(found)-1]
+}
+
+// check opens and closes a store with this damage, and returns its readable state. Life 0 is
+// the first start.
+func (d fileDamage) check(t *testing.T, dir string, devices, n, life int) state {
+	t.Helper()
+	var r reports
+	s, err := local.Open(small(local.Options{Dir: dir, Events: r.events(t)}))
+	if err != nil {
+		t.Fatalf("life %d: %v", life, err)
+	}
+	st := survey(t, s, devices, n)
+	holds(t, s)
+	if d.all && (st.refused > 0 || st.refusedItems > 0) {
+		t.Errorf("life %d: %+v; %v %+v", life, st, r.damaged, s.Losses())
+	}
+	if !d.all && life == 0 && !r.any() {
+		t.Error("no damage was reported")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	return st
+}
+
+// fileDamages returns each kind of file with each way to damage it. The arguments are the ranks
+// of the largest and the smallest Pebble file.
+func fileDamages(largest, smallest int) []fileDamage {
+	truncate := edited(func(data []byte) []byte { return data[:len(data)/2] })
+	zero := edited(func(data []byte) []byte { return make([]byte, len(data)) })
+	empty := edited(func([]byte) []byte { return nil })
+	middle := edited(func(data []byte) []byte { data[len(data)/2] ^= 4; return data })
+	lastRecord := edited(func(data []byte) []byte { data[len(bytes.TrimRight(data, "\x00"))-3] ^= 4; return data })
+	return []fileDamage{
+		{name: "sst truncated", at: largest, do: truncate},
+		{name: "sst zeroed", at: largest, do: zero},
+		{name: "sst empty", at: largest, do: empty},
+		{name: "sst deleted", at: largest, do: removeFile},
+		{name: "sst swapped", at: largest, do: swapFile},
+		{name: "small sst deleted", at: smallest, do: removeFile},
+		{name: "manifest middle", glob: "MANIFEST-*", do: middle, all: true},
+		{name: "manifest last record", glob: "MANIFEST-*", do: lastRecord, all: true},
+		{name: "manifest truncated", glob: "MANIFEST-*", do: truncate, all: true},
+		{name: "manifest zeroed", glob: "MANIFEST-*", do: zero, all: true},
+		{name: "manifest deleted", glob: "MANIFEST-*", do: removeFile, all: true},
+		{name: "marker deleted", glob: "marker.manifest.*", do: removeFile, all: true},
+		{name: "format marker deleted", glob: "marker.format*", do: removeFile, all: true},
+		{name: "options middle", glob: "OPTIONS-*", do: middle, all: true},
+		{name: "options zeroed", glob: "OPTIONS-*", do: zero, all: true},
+		{name: "options deleted", glob: "OPTIONS-*", do: removeFile, all: true},
+		{name: "catalog", glob: "../CATALOG", do: zero, all: true},
+		{name: "catalog copy", glob: "../CATALOG.copy", do: removeFile, all: true},
+	}
+}
+
+// edited returns a function that changes the bytes of a file.
+func edited(change func([]byte) []byte) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		t.Helper()
+		edit(t, path, change)
+	}
+}
+
+func removeFile(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// swapFile replaces a Pebble file with a copy of another one.
+func swapFile(t *testing.T, path string) {
+	t.Helper()
+	for _, other := range ssts(t, filepath.Dir(filepath.Dir(path))) {
+		if other != path {
+			data, err := os.ReadFile(other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
 	}
 }

@@ -114,21 +114,41 @@ func TestReserve_AcceptsCleanup(t *testing.T) {
 	}
 }
 
+// fillableDisk refuses writes of Pebble while it is full, and counts them.
+type fillableDisk struct {
+	diskFS
+	full  atomic.Bool
+	tries atomic.Int64
+}
+
+func newFillableDisk() *fillableDisk {
+	d := &fillableDisk{}
+	d.setFull(false)
+	d.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if !d.full.Load() || !strings.Contains(op.Path, "pebble") || op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpRemove {
+			return nil
+		}
+		d.tries.Add(1)
+		return syscall.ENOSPC
+	}))
+	return d
+}
+
+// setFull fills the disk, or frees 1 GiB of it.
+func (d *fillableDisk) setFull(full bool) {
+	d.full.Store(full)
+	if full {
+		d.free.Store(0)
+	} else {
+		d.free.Store(1 << 30)
+	}
+}
+
 // TestFullDisk_HoldsPebble checks a full disk without a reserve. Pebble does not retry its flush
 // in a loop, the process does not end, and writes are refused. The store recovers when the disk
 // has room, and no acknowledged data is lost.
 func TestFullDisk_HoldsPebble(t *testing.T) {
-	var full atomic.Bool
-	var tries atomic.Int64
-	disk := &diskFS{}
-	disk.free.Store(1 << 30)
-	disk.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if !full.Load() || !strings.Contains(op.Path, "pebble") || op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpRemove {
-			return nil
-		}
-		tries.Add(1)
-		return syscall.ENOSPC
-	}))
+	disk := newFillableDisk()
 	conditions := health.New(health.Options{})
 	var fatal atomic.Pointer[string]
 	s := open(t, local.Options{FS: disk, MinFree: -1, TailBytes: 64 << 10, Conditions: conditions, Events: local.Events{
@@ -147,10 +167,9 @@ func TestFullDisk_HoldsPebble(t *testing.T) {
 	if err := send(); err != nil {
 		t.Fatal(err)
 	}
-	full.Store(true)
-	disk.free.Store(0)
+	disk.setFull(true)
 	eventually(t, "writes are refused", func() bool { return varve.FailureOf(send()) == varve.Unavailable })
-	begun := tries.Load()
+	begun := disk.tries.Load()
 	if err := s.Verify(t.Context(), local.Pace{}, func(p local.Problem) { t.Errorf("a full disk is damage: %+v", p) }); err != nil {
 		t.Errorf("verify on a full disk: %v", err)
 	}
@@ -163,11 +182,10 @@ func TestFullDisk_HoldsPebble(t *testing.T) {
 	for range 50 {
 		_ = send() // refused
 	}
-	if n := tries.Load() - begun; n > 10 {
+	if n := disk.tries.Load() - begun; n > 10 {
 		t.Errorf("%d writes were tried on a full disk", n)
 	}
-	full.Store(false)
-	disk.free.Store(1 << 30)
+	disk.setFull(false)
 	eventually(t, "writes go on", func() bool { return send() == nil })
 	if msg := fatal.Load(); msg != nil {
 		t.Errorf("the process would have ended: %s", *msg)

@@ -116,79 +116,104 @@ func removeAll(t *testing.T, dir string, parts ...string) {
 	}
 }
 
-// TestOpen_RefusesHarmedFolder damages a folder in ways that differ from a crash. It is either
-// refused as damaged, in one line with the remedy, or has all acknowledged data.
-func TestOpen_RefusesHarmedFolder(t *testing.T) {
-	log := func(change func([]byte) []byte) func(*testing.T, string) {
-		return func(t *testing.T, dir string) { edit(t, only(t, filepath.Join(dir, "journal/*.journal")), change) }
-	}
-	cases := []struct {
-		reason string
-		harm   func(t *testing.T, dir string)
-	}{
-		{"middle of the log of changes flipped", func(t *testing.T, dir string) {
-			paths, err := filepath.Glob(filepath.Join(dir, "pebble/*.log"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, path := range paths { // without the empty ones, except in format 1
-				edit(t, path, func(d []byte) []byte {
-					if n := used(d); n > 0 {
-						d[n/3] ^= 0xff
-					}
-					return d
-				})
-			}
-		}},
-		{"middle of the journal flipped", log(func(d []byte) []byte { d[used(d)/3] ^= 0xff; return d })},
-		{"header overwritten", log(func(d []byte) []byte { copy(d, "something else"); return d })},
-		{"last segment emptied", log(func([]byte) []byte { return nil })},
-		{"last segment cut in the middle", log(func(d []byte) []byte { return d[:used(d)/2] })},
+// folderDamage is one way to damage the folder of a killed store.
+type folderDamage struct {
+	reason string
+	harm   func(t *testing.T, dir string)
+}
+
+// folderDamages returns ways to damage a folder that differ from a crash.
+func folderDamages() []folderDamage {
+	return []folderDamage{
+		{"middle of the log of changes flipped", flipLogs},
+		{"middle of the journal flipped", changesJournal(func(d []byte) []byte { d[used(d)/3] ^= 0xff; return d })},
+		{"header overwritten", changesJournal(func(d []byte) []byte { copy(d, "something else"); return d })},
+		{"last segment emptied", changesJournal(func([]byte) []byte { return nil })},
+		{"last segment cut in the middle", changesJournal(func(d []byte) []byte { return d[:used(d)/2] })},
 		{"last segment deleted", func(t *testing.T, dir string) {
 			if err := os.Remove(only(t, filepath.Join(dir, "journal/*.journal"))); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"journal deleted", func(t *testing.T, dir string) { removeAll(t, dir, "journal") }},
-		{"journal emptied", func(t *testing.T, dir string) {
-			removeAll(t, dir, "journal")
-			if err := os.Mkdir(filepath.Join(dir, "journal"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{"pebble deleted", func(t *testing.T, dir string) { removeAll(t, dir, "pebble") }},
-		{"pebble emptied", func(t *testing.T, dir string) {
-			removeAll(t, dir, "pebble")
-			if err := os.Mkdir(filepath.Join(dir, "pebble"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{"journal and pebble deleted", func(t *testing.T, dir string) { removeAll(t, dir, "journal", "pebble") }},
-		{"chain deleted", func(t *testing.T, dir string) { removeAll(t, dir, "journal/CHAIN.0", "journal/CHAIN.1") }},
-		{"newest chain deleted", func(t *testing.T, dir string) { removeAll(t, dir, "journal/CHAIN.1") }},
-		{"older chain deleted", func(t *testing.T, dir string) { removeAll(t, dir, "journal/CHAIN.0") }},
-		{"VARVE deleted", func(t *testing.T, dir string) { removeAll(t, dir, "VARVE") }},
+		{"journal deleted", deletes("journal")},
+		{"journal emptied", empties("journal")},
+		{"pebble deleted", deletes("pebble")},
+		{"pebble emptied", empties("pebble")},
+		{"journal and pebble deleted", deletes("journal", "pebble")},
+		{"chain deleted", deletes("journal/CHAIN.0", "journal/CHAIN.1")},
+		{"newest chain deleted", deletes("journal/CHAIN.1")},
+		{"older chain deleted", deletes("journal/CHAIN.0")},
+		{"VARVE deleted", deletes("VARVE")},
 		{"VARVE emptied", func(t *testing.T, dir string) {
 			edit(t, filepath.Join(dir, "VARVE"), func([]byte) []byte { return nil })
 		}},
 		{"VARVE flipped", func(t *testing.T, dir string) {
 			edit(t, filepath.Join(dir, "VARVE"), func(d []byte) []byte { d[len(d)/2] ^= 1; return d })
 		}},
-		{"VARVE and journal deleted", func(t *testing.T, dir string) { removeAll(t, dir, "VARVE", "journal") }},
-		{"journal of another store", func(t *testing.T, dir string) {
-			removeAll(t, dir, "journal")
-			if err := os.CopyFS(filepath.Join(dir, "journal"), os.DirFS(filepath.Join(killed(t), "journal"))); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{"pebble of another store", func(t *testing.T, dir string) {
-			removeAll(t, dir, "pebble")
-			if err := os.CopyFS(filepath.Join(dir, "pebble"), os.DirFS(filepath.Join(killed(t), "pebble"))); err != nil {
-				t.Fatal(err)
-			}
-		}},
+		{"VARVE and journal deleted", deletes("VARVE", "journal")},
+		{"journal of another store", replaces("journal")},
+		{"pebble of another store", replaces("pebble")},
 	}
-	for _, c := range cases {
+}
+
+// flipLogs flips bits in Pebble's logs. Only a store of format 1 has logs that are not empty.
+func flipLogs(t *testing.T, dir string) {
+	paths, err := filepath.Glob(filepath.Join(dir, "pebble/*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		edit(t, path, func(d []byte) []byte {
+			if n := used(d); n > 0 {
+				d[n/3] ^= 0xff
+			}
+			return d
+		})
+	}
+}
+
+// changesJournal returns a function that changes the last segment of the journal.
+func changesJournal(change func([]byte) []byte) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		edit(t, only(t, filepath.Join(dir, "journal/*.journal")), change)
+	}
+}
+
+// deletes returns a function that deletes parts of a folder.
+func deletes(parts ...string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		removeAll(t, dir, parts...)
+	}
+}
+
+// empties returns a function that deletes the content of a part.
+func empties(part string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		removeAll(t, dir, part)
+		if err := os.Mkdir(filepath.Join(dir, part), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// replaces returns a function that replaces a part with the one of another store.
+func replaces(part string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		removeAll(t, dir, part)
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(killed(t), part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOpen_RefusesHarmedFolder damages a folder in ways that differ from a crash. It is either
+// refused as damaged, in one line with the remedy, or has all acknowledged data.
+func TestOpen_RefusesHarmedFolder(t *testing.T) {
+	for _, c := range folderDamages() {
 		t.Run(c.reason, func(t *testing.T) {
 			dir := killed(t)
 			c.harm(t, dir)

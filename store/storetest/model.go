@@ -43,10 +43,10 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, 
 			m.all = append(m.all, tableAt(at, start), tableAt(at, start.AddDate(0, 1, 0)))
 		}
 		m.layout = store.Layout{
-			RowWindow: rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour}).Draw(t, "row window"),
-			Shards:    rapid.SampledFrom([]int{0, 3}).Draw(t, "shards"),
-			Expect:    rapid.SampledFrom([]store.Expect{store.ExpectAuto, store.ExpectNew, store.ExpectExisting}).Draw(t, "expect"),
-			Keep:      rapid.SampledFrom([]time.Duration{0, 200 * 365 * 24 * time.Hour}).Draw(t, "keep"),
+			RowWindow:   rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour}).Draw(t, "row window"),
+			Shards:      rapid.SampledFrom([]int{0, 3}).Draw(t, "shards"),
+			Expect:      rapid.SampledFrom([]store.Expect{store.ExpectAuto, store.ExpectNew, store.ExpectExisting}).Draw(t, "expect"),
+			DeleteAfter: rapid.SampledFrom([]time.Duration{0, 200 * 365 * 24 * time.Hour}).Draw(t, "delete after"),
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"write":      m.write,

@@ -70,7 +70,9 @@ func newWorld(t *testing.T, emulator dynamotest.Emulator) *world {
 	w.store = s
 	policy := engine.DefaultPolicy()
 	policy.Streams = map[string]retention.Stream{expired.Stream: {Retention: month}}
-	w.Engine, err = engine.Open(t.Context(), engine.Options{Store: s, Retention: policy, Drop: true, Parallel: 16, Now: w.now})
+	rotation := engine.DefaultRotation()
+	rotation.Retention, rotation.Drop = policy, true
+	w.Engine, err = engine.Open(t.Context(), engine.Options{Store: s, Rotation: rotation, Parallel: 16, Now: w.now})
 	if err != nil {
 		t.Fatal(err)
 	}

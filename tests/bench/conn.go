@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// conn is a minimal HTTP/1.1 client on one connection. It costs little, so that the figures
-// belong to the server.
+// conn is a minimal HTTP/1.1 client on one connection. It uses little processor time, so that it
+// hardly affects the figures.
 type conn struct {
 	c    net.Conn
 	r    *bufio.Reader

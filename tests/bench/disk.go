@@ -64,8 +64,10 @@ func (b *bench) drop() (err error) {
 		return err
 	}
 	clock := time.Now().AddDate(2, 0, 0)
+	policy := engine.DefaultRotation()
+	policy.Drop = true
 	e, err := engine.Open(context.Background(), engine.Options{
-		Store: st, Holder: "embedded", Drop: true, Now: func() time.Time { return clock },
+		Store: st, Holder: "embedded", Rotation: policy, Now: func() time.Time { return clock },
 	})
 	if err != nil {
 		return err

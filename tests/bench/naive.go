@@ -18,8 +18,8 @@ import (
 // after a lost answer.
 const (
 	naiveReadings = 5000
-	naiveShared   = 10 // one of so many has the timestamp of the previous one
-	naiveRetried  = 20 // one of so many is sent twice
+	naiveShared   = 10 // on average, one in this many readings has the timestamp of the previous one
+	naiveRetried  = 20 // on average, one in this many readings is sent twice
 )
 
 // design is a way to store readings.

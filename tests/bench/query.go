@@ -12,8 +12,8 @@ func timeReadings(addr string, n int, target func(i int) string, want int) (p50,
 	return askFor(addr, n, target, `"arrived"`, want)
 }
 
-// askFor measures the time of a request over one connection. The text what must occur in each
-// answer as often as wanted.
+// askFor measures the time of a request over one connection. Each answer must contain a text a
+// given number of times.
 func askFor(addr string, n int, target func(i int) string, what string, want int) (p50, p99 float64, err error) {
 	c, err := dial(addr)
 	if err != nil {

@@ -54,7 +54,7 @@ func (b *bench) single() error {
 	return nil
 }
 
-// device is one connection that sends readings one by one.
+// device sends readings one by one over one connection.
 func (b *bench) device(addr string, i, each int, lat *[]time.Duration) error {
 	c, err := dial(addr)
 	if err != nil {

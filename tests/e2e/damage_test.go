@@ -43,17 +43,7 @@ func TestDamage_IsReportedToClients(t *testing.T) {
 	}
 	for life := range 3 {
 		s = start(t, dir)
-		for i := range devices {
-			for _, query := range []string{"", "?order=desc"} {
-				status, text := send(t, http.MethodGet, fmt.Sprintf("%s/v1/streams/fleet/devices/d%d/readings%s", s.URL, i, query), "")
-				if status != http.StatusOK && !namesDamage(status, text, i) {
-					t.Errorf("life %d: d%d: %d: %.300s", life, i, status, text)
-				}
-			}
-			if status, text := send(t, http.MethodGet, fmt.Sprintf("%s/v1/streams/fleet/devices/d%d/latest", s.URL, i), ""); status != http.StatusOK {
-				t.Errorf("life %d: latest of d%d: %d: %.300s", life, i, status, text)
-			}
-		}
+		checkPages(t, s, devices, life)
 		hit := ""
 		for i := range devices {
 			if status, text := whole(t, s, i, n); status != http.StatusOK {
@@ -69,17 +59,40 @@ func TestDamage_IsReportedToClients(t *testing.T) {
 		if status, text := send(t, http.MethodPost, s.URL+"/v1/streams/fleet/readings", `{"device":"new","time":"2026-04-20T10:00:00Z","fields":{"a":1}}`); status != http.StatusOK {
 			t.Errorf("life %d: a write: %d: %s", life, status, text)
 		}
-		told := varvetest.Eventually(func() bool {
-			_, ready := send(t, http.MethodGet, s.URL+"/readyz", "")
-			_, metrics := send(t, http.MethodGet, s.URL+"/metrics", "")
-			return strings.Contains(ready, `"name":"data_damaged"`) && strings.Contains(metrics, "varve_damage_losses 1")
-		})
-		if !told || !strings.Contains(s.Output(), "readings are lost and refused") {
-			t.Errorf("life %d: the operator is not told:\n%s", life, s.Output())
-		}
+		checkReported(t, s, life)
 		if err := s.Stop(); err != nil {
 			t.Fatalf("life %d: the server ended with %v\n%s", life, err, s.Output())
 		}
+	}
+}
+
+// checkPages reads the first page of each device in both orders, and its latest reading. A page
+// is served, or refused as damaged. The latest reading is always served.
+func checkPages(t *testing.T, s *varvetest.Server, devices, life int) {
+	t.Helper()
+	for i := range devices {
+		for _, query := range []string{"", "?order=desc"} {
+			status, text := send(t, http.MethodGet, fmt.Sprintf("%s/v1/streams/fleet/devices/d%d/readings%s", s.URL, i, query), "")
+			if status != http.StatusOK && !namesDamage(status, text, i) {
+				t.Errorf("life %d: d%d: %d: %.300s", life, i, status, text)
+			}
+		}
+		if status, text := send(t, http.MethodGet, fmt.Sprintf("%s/v1/streams/fleet/devices/d%d/latest", s.URL, i), ""); status != http.StatusOK {
+			t.Errorf("life %d: latest of d%d: %d: %.300s", life, i, status, text)
+		}
+	}
+}
+
+// checkReported fails unless the readiness, the metrics and the log report the damage.
+func checkReported(t *testing.T, s *varvetest.Server, life int) {
+	t.Helper()
+	reported := varvetest.Eventually(func() bool {
+		_, ready := send(t, http.MethodGet, s.URL+"/readyz", "")
+		_, metrics := send(t, http.MethodGet, s.URL+"/metrics", "")
+		return strings.Contains(ready, `"name":"data_damaged"`) && strings.Contains(metrics, "varve_damage_losses 1")
+	})
+	if !reported || !strings.Contains(s.Output(), "readings are lost and refused") {
+		t.Errorf("life %d: the damage is not reported:\n%s", life, s.Output())
 	}
 }
 

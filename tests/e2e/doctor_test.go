@@ -30,23 +30,12 @@ func TestDoctor_FindsDamage(t *testing.T) {
 	doctor(whole, "recorded damage good none", 0)
 	doctor(whole, "verify good no damage was found", 0, "--verify")
 
-	damaged := func(harm func(dir string)) string {
-		dir := filepath.Join(t.TempDir(), "copy")
-		if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+	doctor(damagedCopy(t, whole, func(dir string) {
+		if err := os.Remove(filepath.Join(dir, "data", "CATALOG")); err != nil {
 			t.Fatal(err)
 		}
-		harm(dir)
-		return dir
-	}
-	remove := func(name string) func(string) {
-		return func(dir string) {
-			if err := os.Remove(filepath.Join(dir, "data", name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	doctor(damaged(remove("CATALOG")), "quick verify wrong", 1)
-	doctor(damaged(func(dir string) {
+	}), "quick verify wrong", 1)
+	doctor(damagedCopy(t, whole, func(dir string) {
 		files, err := filepath.Glob(filepath.Join(dir, "data", "pebble", "*.sst"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)
@@ -55,7 +44,7 @@ func TestDoctor_FindsDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}), ".sst", 1)
-	blocks := damaged(func(dir string) { damageItems(t, dir) })
+	blocks := damagedCopy(t, whole, func(dir string) { damageItems(t, dir) })
 	doctor(blocks, "quick verify good", 0)
 	doctor(blocks, "verify wrong 0", 1, "--verify")
 
@@ -72,4 +61,15 @@ func TestDoctor_FindsDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	doctor(blocks, "items of the registry, ROLLUP#default/fleet", 1)
+}
+
+// damagedCopy copies a folder, and damages the copy.
+func damagedCopy(t *testing.T, whole string, harm func(dir string)) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+		t.Fatal(err)
+	}
+	harm(dir)
+	return dir
 }

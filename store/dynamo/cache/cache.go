@@ -69,8 +69,8 @@ func (c *Cache[K, V]) Put(key K, value V) {
 	c.store(&entry[K, V]{key: key, value: value, stored: time.Now()})
 }
 
-// PutSince stores a value of a size that was read at a time, in an epoch. It reports
-// whether it did: not if entries were dropped since the epoch.
+// PutSince stores a value that was read at a time, in an epoch. If entries were dropped since the
+// epoch, it stores nothing and returns false.
 func (c *Cache[K, V]) PutSince(epoch int, at time.Time, key K, value V, size int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

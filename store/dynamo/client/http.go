@@ -11,8 +11,8 @@ import (
 // 10 of the SDK, most concurrent requests would open a connection.
 const idleConnections = 256
 
-// answerWithin is how long a request waits for an answer before it is retried. DynamoDB
-// needs much less.
+// answerWithin is the time limit of an answer, after which the request is retried. DynamoDB needs
+// much less.
 const answerWithin = 10 * time.Second
 
 // NewHTTP returns an HTTP client for many small, concurrent requests to one endpoint.

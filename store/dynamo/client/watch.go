@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// unreachableAfter is how long requests fail without an answer until DynamoDB counts
-	// as unreachable.
+	// unreachableAfter is the time without an answer after which DynamoDB counts as unreachable.
 	unreachableAfter = 5 * time.Second
 	// probeIdle is the time without requests after which a probe is sent. A probe costs
 	// half a read unit. While requests fail, one is sent every probeFailing.
 	probeIdle    = 10 * time.Second
 	probeFailing = time.Second
-	// probeWithin is how long a probe may take.
+	// probeWithin is the time limit of a probe.
 	probeWithin = 3 * time.Second
 )
 
@@ -104,7 +103,7 @@ func (c *Client) Probe(ctx context.Context, read *dynamodb.BatchGetItemInput) {
 	}
 }
 
-// probeOnce sends a read. The watcher has its result.
+// probeOnce sends a read. The watcher records its result.
 func (c *Client) probeOnce(ctx context.Context, read *dynamodb.BatchGetItemInput) {
 	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()

@@ -107,7 +107,7 @@ func (l *Layouts) confirm(ctx context.Context, uses []Use) map[grid.Table]error 
 	return failed
 }
 
-// coverAll makes stream rows cover layouts, and returns the errors of the ones that do not.
+// coverAll extends stream rows to cover layouts, and returns the errors by stream row.
 func (l *Layouts) coverAll(ctx context.Context, want map[streamIn]*row.Stream) map[streamIn]error {
 	failed := map[streamIn]error{}
 	var mu sync.Mutex
@@ -143,7 +143,7 @@ func (l *Layouts) Drop(t grid.Table) {
 // may have written more.
 func (l *Layouts) Rows(t grid.Table) int64 { return l.known.count(t) }
 
-// Cover makes the stream row of a table cover a layout, durably, and returns the row.
+// Cover durably extends the stream row of a table to cover a layout, and returns the row.
 func (l *Layouts) Cover(ctx context.Context, t grid.Table, want *row.Stream) (*row.Stream, error) {
 	next := *want
 	next.Version = 0

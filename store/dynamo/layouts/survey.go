@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// surveyFor is how long remembered stream rows serve until they are reread.
+// surveyFor is the time after which stream rows are reread.
 const surveyFor = time.Minute
 
 // surveys remembers the stream rows of all tables, as of the last read.

@@ -35,7 +35,7 @@ type Options struct {
 	Rate float64
 }
 
-// Plan is the state of the tables, as far as the registry or a table may lack it.
+// Plan lists facts in tables that the registry or other tables lack.
 type Plan struct {
 	Streams []store.Survey // all streams in tables, by tenant and name
 	Rows    []Row          // missing or narrow stream rows

@@ -8,10 +8,10 @@ import (
 
 // Expiry returns the earliest deletion of a row with the readings of entries, in seconds
 // since 1970. 0 means never.
-func Expiry(entries []Entry, keep time.Duration) int64 {
+func Expiry(entries []Entry, deleteAfter time.Duration) int64 {
 	var last int64
 	for i := range entries {
-		at := expiryOf(entries[i].Reading, keep)
+		at := expiryOf(entries[i].Reading, deleteAfter)
 		if at == 0 {
 			return 0
 		}
@@ -21,11 +21,11 @@ func Expiry(entries []Entry, keep time.Duration) int64 {
 }
 
 // expiryOf returns the earliest deletion of a reading. It is rounded up to a second.
-func expiryOf(r *varve.Reading, keep time.Duration) int64 {
-	if keep <= 0 {
+func expiryOf(r *varve.Reading, deleteAfter time.Duration) int64 {
+	if deleteAfter <= 0 {
 		return 0
 	}
-	return lastTime(r).Add(keep + time.Second - 1).Unix()
+	return lastTime(r).Add(deleteAfter + time.Second - 1).Unix()
 }
 
 // LaterExpiry returns the later of two expiries. 0 means never.

@@ -87,7 +87,7 @@ func (r *Row) Holds(entries []Entry) bool {
 	return !slices.ContainsFunc(entries, func(e Entry) bool { return !r.Keys[e.Key] })
 }
 
-// With returns a row after an addition to it.
+// With returns a copy of the row to which more was added.
 func (r *Row) With(more *Row) *Row {
 	sum := &Row{Keys: maps.Clone(r.Keys), Maps: maps.Clone(r.Maps), Bytes: r.Bytes + more.Bytes, Sized: true, TTL: more.TTL, Whole: r.Whole}
 	maps.Copy(sum.Keys, more.Keys)

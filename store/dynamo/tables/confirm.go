@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// confirmedFor is how long a confirmation serves. Another process may drop the table
-	// and recreate it meanwhile.
+	// confirmedFor is the lifetime of a confirmation. Another process may drop the table and
+	// recreate it meanwhile.
 	confirmedFor = 10 * time.Minute
-	// existsFor is how long a table counts as existing, for writes that the cache of
+	// existsFor is the time for which a table counts as existing, for writes that the cache of
 	// closed rows answers.
 	existsFor = 10 * time.Second
 )
@@ -29,7 +29,7 @@ type Confirmed struct {
 	exist   *cache.Cache[grid.Table, struct{}]
 }
 
-// confirmation is the creation of a table as its record had it, at a time.
+// confirmation is the creation time in a table's record, and the time at which the record was read.
 type confirmation struct{ created, at time.Time }
 
 func newConfirmed(r *Records, a *admin.Admin) *Confirmed {
@@ -62,8 +62,8 @@ func (c *Confirmed) Confirm(ctx context.Context, t grid.Table) (recreated bool, 
 	return known && !last.created.Equal(r.Created), nil
 }
 
-// announce makes the lists of all processes include a table that is about to be used. If
-// another process died halfway, it continues there.
+// announce adds a table that is about to be used to the lists of all processes. It completes the
+// steps of a process that died halfway.
 func (s *Records) announce(ctx context.Context, t grid.Table, r *record) error {
 	if !r.Used {
 		if err := s.update(ctx, t, func(r *record) error { r.Used = true; return nil }); err != nil {

@@ -17,9 +17,8 @@ import (
 // DynamoDB does not find: about two seconds.
 const notFoundTries = 8
 
-// RetryNotFound sends a request to a table. It retries while DynamoDB does not know
-// everywhere that the table exists. If the table is missing, the error of the request is
-// returned.
+// RetryNotFound sends a request to a table. It retries while a part of DynamoDB reports a new table
+// as missing. If the table is missing, the error of the request is returned.
 func (s *Records) RetryNotFound(ctx context.Context, t grid.Table, action string, send func() error) error {
 	for try := 0; ; try++ {
 		if err := client.Pause(ctx, try); err != nil {

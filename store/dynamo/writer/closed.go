@@ -13,10 +13,10 @@ const (
 	// maxClosedRows and maxClosedBytes bound the cache of closed rows.
 	maxClosedRows  = 10_000
 	maxClosedBytes = 8 << 20
-	// closedFor is how long a row is cached. Another process may drop the table and
+	// closedFor is the time for which a row is cached. Another process may drop the table and
 	// recreate it meanwhile.
 	closedFor = 10 * time.Minute
-	// closedRowBytes and closedKeyBytes are about the memory of a row and of a key, besides
+	// closedRowBytes and closedKeyBytes are the approximate memory of a row and of a key, besides
 	// their texts.
 	closedRowBytes = 300
 	closedKeyBytes = 56

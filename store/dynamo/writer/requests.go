@@ -27,7 +27,7 @@ func (w *Writer) insert(ctx context.Context, g *group, at row.Address, entries [
 	if err != nil {
 		return result{}, err
 	}
-	r.TTL = row.Expiry(entries, g.layout.Keep)
+	r.TTL = row.Expiry(entries, g.layout.DeleteAfter)
 	// A row records its size if writers must agree on whether it is closed, or may send
 	// blind updates.
 	it := r.Item(at, closedBytes, g.existing)
@@ -57,7 +57,7 @@ func (w *Writer) updateSeen(ctx context.Context, g *group, at row.Address, seen 
 	if err != nil {
 		return result{}, err
 	}
-	more.TTL = row.LaterExpiry(seen.TTL, row.Expiry(entries, g.layout.Keep))
+	more.TTL = row.LaterExpiry(seen.TTL, row.Expiry(entries, g.layout.DeleteAfter))
 	x, condition := more.UpdateSeen(seen)
 	epoch := w.closed.epoch()
 	res, err := w.update(ctx, at, x, &dynamodb.UpdateItemInput{ConditionExpression: aws.String(condition)})
@@ -75,7 +75,7 @@ func (w *Writer) updateBlind(ctx context.Context, g *group, at row.Address, entr
 	if err != nil {
 		return result{}, err
 	}
-	more.TTL = row.Expiry(entries, g.layout.Keep)
+	more.TTL = row.Expiry(entries, g.layout.DeleteAfter)
 	x, condition := more.UpdateBlind(closedBytes)
 	return w.update(ctx, at, x, &dynamodb.UpdateItemInput{
 		ConditionExpression: aws.String(condition),

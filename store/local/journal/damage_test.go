@@ -80,32 +80,17 @@ const all9 = "[1axx 1bxx 1cxx 2axx 2bxx 2cxx 3axx 3bxx 3cxx]"
 // frameAt returns the offset of a frame in a segment of written.
 func frameAt(i int) int { return headerBytes + i*(frameBytes+4) }
 
-// TestReplay_FindsDamage damages a journal in ways that differ from a crash. Replay refuses it,
-// and Salvage returns every intact frame.
-func TestReplay_FindsDamage(t *testing.T) {
-	flip := func(number uint64, at int) func(*testing.T, vfs.FS) {
-		return func(t *testing.T, fs vfs.FS) {
-			data := content(t, fs, fileName(number))
-			data[at] ^= 0x10
-			put(t, fs, number, data)
-		}
-	}
-	cut := func(number uint64, to int) func(*testing.T, vfs.FS) {
-		return func(t *testing.T, fs vfs.FS) { put(t, fs, number, content(t, fs, fileName(number))[:to]) }
-	}
-	gone := func(names ...string) func(*testing.T, vfs.FS) {
-		return func(t *testing.T, fs vfs.FS) {
-			for _, name := range names {
-				remove(t, fs, name)
-			}
-		}
-	}
-	cases := []struct {
-		reason string
-		harm   func(*testing.T, vfs.FS)
-		says   string
-		left   string
-	}{
+// journalDamage is one way to damage the journal of written, and its expected result.
+type journalDamage struct {
+	reason  string
+	harm    func(*testing.T, vfs.FS)
+	problem string // a part of Replay's error
+	left    string // the frames that Salvage returns
+}
+
+// journalDamages returns ways to damage a journal that differ from a crash.
+func journalDamages() []journalDamage {
+	return []journalDamage{
 		{"payload flipped in the last segment", flip(3, frameAt(0)+frameBytes), "0000000003.journal: bytes 44 to 72: a frame does not check", "[1axx 1bxx 1cxx 2axx 2bxx 2cxx 3bxx 3cxx]"},
 		{"length flipped", flip(3, frameAt(1)), "bytes 73 to 101: a frame does not check", "[1axx 1bxx 1cxx 2axx 2bxx 2cxx 3axx 3cxx]"},
 		{"frame before the end of an earlier segment flipped", flip(2, frameAt(2)+frameBytes), "0000000002.journal", "[1axx 1bxx 1cxx 2axx 2bxx 3axx 3bxx 3cxx]"},
@@ -121,11 +106,7 @@ func TestReplay_FindsDamage(t *testing.T) {
 		{"first segment missing", gone(fileName(1)), "0000000001.journal is missing", "[2axx 2bxx 2cxx 3axx 3bxx 3cxx]"},
 		{"magic of the header flipped", flip(3, 0), "the header does not check", all9},
 		{"number in the header flipped", flip(2, 8), "the header does not check", all9},
-		{"segments swapped", func(t *testing.T, fs vfs.FS) {
-			one, two := content(t, fs, fileName(1)), content(t, fs, fileName(2))
-			put(t, fs, 1, two)
-			put(t, fs, 2, one)
-		}, "files were swapped", all9},
+		{"segments swapped", swap(1, 2), "files were swapped", all9},
 		{"segment of another store", func(t *testing.T, fs vfs.FS) {
 			put(t, fs, 3, header{number: 3, id: meta.ID{9}, length: 100}.bytes())
 		}, "is of store 09", "[1axx 1bxx 1cxx 2axx 2bxx 2cxx]"},
@@ -135,12 +116,49 @@ func TestReplay_FindsDamage(t *testing.T) {
 			replace(t, fs, "CHAIN.1", nil)
 		}, "CHAIN.0 is damaged", all9},
 	}
-	for _, c := range cases {
+}
+
+// flip returns a function that flips a bit in a segment.
+func flip(number uint64, at int) func(*testing.T, vfs.FS) {
+	return func(t *testing.T, fs vfs.FS) {
+		data := content(t, fs, fileName(number))
+		data[at] ^= 0x10
+		put(t, fs, number, data)
+	}
+}
+
+// cut returns a function that truncates a segment.
+func cut(number uint64, to int) func(*testing.T, vfs.FS) {
+	return func(t *testing.T, fs vfs.FS) { put(t, fs, number, content(t, fs, fileName(number))[:to]) }
+}
+
+// gone returns a function that removes files of a journal.
+func gone(names ...string) func(*testing.T, vfs.FS) {
+	return func(t *testing.T, fs vfs.FS) {
+		for _, name := range names {
+			remove(t, fs, name)
+		}
+	}
+}
+
+// swap returns a function that exchanges the bytes of two segments.
+func swap(a, b uint64) func(*testing.T, vfs.FS) {
+	return func(t *testing.T, fs vfs.FS) {
+		one, two := content(t, fs, fileName(a)), content(t, fs, fileName(b))
+		put(t, fs, a, two)
+		put(t, fs, b, one)
+	}
+}
+
+// TestReplay_FindsDamage damages a journal in ways that differ from a crash. Replay refuses it,
+// and Salvage returns every intact frame.
+func TestReplay_FindsDamage(t *testing.T) {
+	for _, c := range journalDamages() {
 		t.Run(c.reason, func(t *testing.T) {
 			fs := written(t)
 			c.harm(t, fs)
-			if _, _, err := frames(fs, 0); !errors.Is(err, ErrDamaged) || !strings.Contains(fmt.Sprint(err), c.says) {
-				t.Errorf("Replay: %v, want %q", err, c.says)
+			if _, _, err := frames(fs, 0); !errors.Is(err, ErrDamaged) || !strings.Contains(fmt.Sprint(err), c.problem) {
+				t.Errorf("Replay: %v, want %q", err, c.problem)
 			}
 			got, rep, err := salvage(fs)
 			if err != nil || fmt.Sprint(got) != c.left || len(rep.Problems) == 0 {
