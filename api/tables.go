@@ -93,7 +93,7 @@ func (h *tablesHandler) applyTables(ctx context.Context, _ *struct{}) (*reply[wi
 }
 
 func planBody(p *rotator.Plan) wire.PlanBody {
-	body := wire.PlanBody{At: p.Now, Actions: []wire.PlanAction{}, Kept: []wire.PlanKept{}, Tables: p.Tables, Ready: p.Ahead.Existing, Needed: p.Ahead.Wanted}
+	body := wire.PlanBody{At: p.Now, Actions: []wire.PlanAction{}, Skipped: []wire.PlanSkipped{}, Tables: p.Tables, Ready: p.Ahead.Existing, Needed: p.Ahead.Wanted}
 	for _, a := range p.Actions {
 		action := wire.PlanAction{Action: a.Kind.String(), Table: a.Table.Name(), Reason: a.Reason, Readings: a.Readings, Bytes: a.Bytes}
 		if a.Tier != 0 {
@@ -102,7 +102,7 @@ func planBody(p *rotator.Plan) wire.PlanBody {
 		body.Actions = append(body.Actions, action)
 	}
 	for _, k := range p.Skipped {
-		body.Kept = append(body.Kept, wire.PlanKept{Table: k.Table.Name(), Reason: k.Reason, Readings: k.Readings, Bytes: k.Bytes})
+		body.Skipped = append(body.Skipped, wire.PlanSkipped{Table: k.Table.Name(), Reason: k.Reason, Readings: k.Readings, Bytes: k.Bytes})
 	}
 	return body
 }

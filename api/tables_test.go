@@ -48,7 +48,7 @@ func TestTables(t *testing.T) {
 // planned.
 func TestPlan(t *testing.T) {
 	s := hours(t, 1)
-	if p := decode[wire.PlanBody](s.get("/v1/tables/plan")); len(p.Actions) != 0 || !p.At.Equal(noon) || p.Ready != p.Needed || p.Ready == 0 || p.Kept == nil {
+	if p := decode[wire.PlanBody](s.get("/v1/tables/plan")); len(p.Actions) != 0 || !p.At.Equal(noon) || p.Ready != p.Needed || p.Ready == 0 || p.Skipped == nil {
 		t.Errorf("%+v", p)
 	}
 	later := decode[wire.PlanBody](s.get("/v1/tables/plan?at=%2B30d"))

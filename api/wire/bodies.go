@@ -101,8 +101,8 @@ type PlanAction struct {
 	Bytes    int64  `json:"bytes"`
 }
 
-// PlanKept is a table that the plan does not change.
-type PlanKept struct {
+// PlanSkipped is a table that the plan does not change.
+type PlanSkipped struct {
 	Table    string `json:"table"`
 	Reason   string `json:"reason"`
 	Readings int64  `json:"readings"`
@@ -111,12 +111,12 @@ type PlanKept struct {
 
 // PlanBody is a plan of the rotator, or a plan that it applied.
 type PlanBody struct {
-	At      time.Time    `json:"at"`
-	Actions []PlanAction `json:"actions"`
-	Kept    []PlanKept   `json:"kept" doc:"tables without an action although one may be expected, and the reason"`
-	Tables  int          `json:"tables"`
-	Ready   int          `json:"ready" doc:"number of existing tables of the next month"`
-	Needed  int          `json:"needed" doc:"number of required tables of the next month"`
+	At      time.Time     `json:"at"`
+	Actions []PlanAction  `json:"actions"`
+	Skipped []PlanSkipped `json:"skipped" doc:"tables without an action although one may be expected, and the reason"`
+	Tables  int           `json:"tables"`
+	Ready   int           `json:"ready" doc:"number of existing tables of the next month"`
+	Needed  int           `json:"needed" doc:"number of required tables of the next month"`
 }
 
 // StreamInfo describes a stream.

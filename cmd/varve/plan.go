@@ -24,7 +24,7 @@ func planLines(p *wire.PlanBody) (lines []planLine) {
 	for _, a := range p.Actions {
 		lines = append(lines, planLine{action: a.Action, name: a.Table, reason: a.Reason, readings: a.Readings, bytes: a.Bytes, tables: 1})
 	}
-	for _, k := range p.Kept {
+	for _, k := range p.Skipped {
 		lines = append(lines, planLine{action: "skip", name: k.Table, reason: k.Reason, readings: k.Readings, bytes: k.Bytes, tables: 1})
 	}
 	return lines
