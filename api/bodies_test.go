@@ -157,6 +157,21 @@ func TestInvalidBodies_GivenUp(t *testing.T) {
 	}
 }
 
+// TestPackedBlanks_GivenUp checks that a short packed body of blank lines costs little, and gets
+// the reason.
+func TestPackedBlanks_GivenUp(t *testing.T) {
+	s := newServer(t, nil)
+	blank := strings.Repeat("\n", 256<<20)
+	for _, encoding := range []string{"gzip", "zstd"} {
+		body := pack(t, encoding, blank)
+		begin := time.Now()
+		s.send("POST", writePath, body, append(ndjson, "Content-Encoding", encoding)...).problem(http.StatusBadRequest, "", "blank")
+		if took := time.Since(begin); took > 10*time.Second {
+			t.Errorf("%s: %d bytes took %s", encoding, len(body), took)
+		}
+	}
+}
+
 // TestFieldsOfASeries_AreBounded checks that a reading with too many different fields for its
 // series gets a verdict of its own, and roll-ups stay small.
 func TestFieldsOfASeries_AreBounded(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -104,4 +105,13 @@ func (a *app) forbidden(err error) error {
 		return err
 	}
 	return fmt.Errorf("%s takes a valid API key: give it in VARVE_KEY, or with --key-file", a.server)
+}
+
+// untrusted adds the remedy to an error about the certificate of a server.
+func untrusted(err error) error {
+	var bad *tls.CertificateVerificationError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return fmt.Errorf("%w: name the file of its certificate authority with --ca-file", err)
 }

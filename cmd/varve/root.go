@@ -163,7 +163,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 			defer cancel()
 			cmd.SetContext(ctx)
 		}
-		return a.forbidden(queryError(ofFlag(cmd, run(cmd, args))))
+		return untrusted(a.forbidden(queryError(ofFlag(cmd, run(cmd, args)))))
 	}
 	return cmd
 }

@@ -109,7 +109,11 @@ func examineFolder(s config.Store) []dynamo.Finding {
 	case err != nil:
 		folder.State, folder.Found = dynamo.Wrong, strings.TrimPrefix(err.Error(), "data folder ")
 		folder.Remedy = "choose another folder with store.dir, or let the user that runs varve write to it"
-		if errors.Is(err, store.ErrDamaged) {
+		switch {
+		case errors.Is(err, local.ErrFormat):
+			folder.Found = strings.TrimSuffix(folder.Found, ": "+local.ErrFormat.Error())
+			folder.Remedy = local.ErrFormat.Error() + ", or choose another folder with store.dir"
+		case errors.Is(err, store.ErrDamaged):
 			folder.Remedy = "mount what is missing, restore a backup, or save the rest with varve repair"
 		}
 	case !f.There:

@@ -156,12 +156,17 @@ func (c *crashes) write(t *testing.T, s *local.Store, writer int, a *account, tb
 
 // change puts or deletes some items.
 func (c *crashes) change(t *testing.T, s *local.Store, writer int, a *account, rng *rand.Rand, n int64) {
-	remove := rng.IntN(3) == 0
+	remove, absent := rng.IntN(3) == 0, rng.IntN(4) == 0
 	var items []store.Item
 	var keys []store.Key
 	c.note(func() {
 		for range 1 + rng.IntN(3) {
 			sk := fmt.Sprint(rng.IntN(10))
+			_, exists := a.items[sk]
+			_, chosen := a.pending[sk]
+			if absent && !remove && (exists || chosen) {
+				continue // PutAbsent leaves it
+			}
 			k := store.Key{PK: fmt.Sprint("w", writer), SK: sk}
 			keys = append(keys, k)
 			// The index entry moves with the value.
@@ -180,6 +185,12 @@ func (c *crashes) change(t *testing.T, s *local.Store, writer int, a *account, r
 		err = s.Delete(t.Context(), keys[0])
 	case remove:
 		err = s.DeleteAll(t.Context(), keys)
+	case absent:
+		// A device is registered so, before its first reading is acknowledged.
+		var written []bool
+		if written, err = s.PutAbsent(t.Context(), items); slices.Contains(written, false) {
+			t.Errorf("PutAbsent left absent items out: %v", written)
+		}
 	case len(keys) == 1:
 		err = s.Put(t.Context(), items[0])
 	default:

@@ -65,13 +65,16 @@ func (f *folder) identify() error {
 		line, _, _ := strings.Cut(text, "\n")
 		number, ok := strings.CutPrefix(line, "varve embedded store, format ")
 		if n, notNumber := strconv.Atoi(number); ok && notNumber == nil && n > 2 {
-			return fmt.Errorf("data folder %s: VARVE contains %q: this program reads formats 1 and 2: use the program that wrote it", f.dir, line)
+			return fmt.Errorf("data folder %s: VARVE contains %q: this program reads formats 1 and 2: %w", f.dir, line, ErrFormat)
 		}
 		return f.replaceIdentity("VARVE is damaged: restore it from a backup")
 	}
 	f.state = folderReady
 	return f.checkParts()
 }
+
+// ErrFormat means that a folder has a format that this program cannot read.
+var ErrFormat = errors.New("use the program that wrote it")
 
 // identifyUnnamed examines a folder without a VARVE file.
 func (f *folder) identifyUnnamed() error {

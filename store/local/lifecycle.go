@@ -22,6 +22,9 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 		return infos, nil
 	}
 	for i, number := range numbers {
+		if infos[i].Readings == 0 {
+			continue // the estimate may include blocks of the neighbors
+		}
 		space := chunkSpace(number)
 		bytes, err := s.db.EstimateDiskUsage(space, after(space))
 		if isDamage(err) {

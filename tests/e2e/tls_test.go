@@ -131,7 +131,7 @@ func TestTLS_ServesWithKeys(t *testing.T) {
 	if out, said, ok := varve(t, dir, append([]string{"query", "weather", "d"}, remote...)...); !ok || !strings.Contains(out, "a=1") {
 		t.Errorf("%s%s", out, said)
 	}
-	if _, said, ok := varve(t, dir, "streams", "--server", s.URL, "--key-file", "admin.key"); ok || !strings.Contains(said, "is not trusted") {
+	if _, said, ok := varve(t, dir, "streams", "--server", s.URL, "--key-file", "admin.key"); ok || !strings.Contains(said, "is not trusted") || !strings.Contains(said, "--ca-file") {
 		t.Errorf("an untrusted server: %s, want a refusal", said)
 	}
 
