@@ -106,12 +106,14 @@ func (w *atomicWriter) putRecord(e *episode) store.Change {
 
 // putOver returns the write of an item over its version; zero if the item is new.
 func putOver(it store.Item, version varve.Value) store.Change {
-	cond := store.IfAbsent()
-	if !version.IsZero() {
-		cond = store.IfEquals("version", version)
+	if version.IsZero() {
+		return store.Change{Item: it, Conds: ifAbsent}
 	}
-	return store.Change{Item: it, Conds: []store.Cond{cond}}
+	return store.Change{Item: it, Conds: []store.Cond{store.IfEquals("version", version)}}
 }
+
+// ifAbsent is shared by the writes of new items.
+var ifAbsent = []store.Cond{store.IfAbsent()}
 
 func (w *atomicWriter) commit(ctx context.Context, changes []store.Change) error {
 	if err := w.atomic.Apply(ctx, changes); err != nil {

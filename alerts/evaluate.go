@@ -69,9 +69,10 @@ type evaluator struct {
 	span
 	history
 
-	current *episode // the episode of the last sample; nil if it has none
-	last    int64    // time of the last sample of current
-	hasLast bool     // a sample of current was read
+	current *episode // the episode of the last sample, which is next; nil if it has none
+	next    episode
+	last    int64 // time of the last sample of current
+	hasLast bool  // a sample of current was read
 	found   []episode
 	after   int // samples after hi
 }
@@ -164,7 +165,8 @@ func (v *evaluator) addForward(one *sample) bool {
 // extend adds a sample for which the condition holds to the current episode.
 func (v *evaluator) extend(one *sample) {
 	if v.current == nil {
-		v.current = &episode{start: one.at, read: true}
+		v.next = episode{start: one.at, read: true}
+		v.current = &v.next
 	}
 	c := v.current
 	v.last, v.hasLast = one.at.Time, true

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/registry"
 	"github.com/varvedb/varve/store"
 )
 
@@ -24,9 +23,9 @@ type keyRange struct {
 
 // load returns the recorded episodes of a subject in a range.
 func (s recordStore) load(ctx context.Context, of *subject, r keyRange) (episodes []episode, err error) {
-	prefix := of.recordPrefix()
+	prefix := of.recordPrefix
 	q := store.ItemQuery{
-		PK: registry.DevicePK(of.series.Tenant, of.series.Device), From: prefix + r.from, To: prefix + r.to,
+		PK: of.devicePK, From: prefix + r.from, To: prefix + r.to,
 		Order: r.order, Limit: r.limit, Consistent: true,
 	}
 	if r.to == "" {
