@@ -69,15 +69,17 @@ func (w *atomicWriter) applyParts(ctx context.Context, current storedAlerts, p p
 	return nil
 }
 
-// upserts returns the writes of episodes and of their alerts.
+// upserts returns the writes of episodes and of their alerts. New episodes, of which the last
+// comes first, have ascending keys.
 func (w *atomicWriter) upserts(current storedAlerts, episodes []episode) []store.Change {
-	changes := make([]store.Change, 0, 2*len(episodes))
+	n := len(episodes)
+	changes := make([]store.Change, 2*n)
 	for i := range episodes {
 		e := &episodes[i]
 		for _, k := range w.recorded.overlapping(e) {
 			e.inherit(k, current.alert(w.alertID(k.start)))
 		}
-		changes = append(changes, w.putRecord(e), current.upsert(w.alert(e)))
+		changes[n-1-i], changes[2*n-1-i] = current.upsert(w.alert(e)), w.putRecord(e)
 	}
 	return changes
 }
