@@ -68,12 +68,10 @@ func (s *subject) recordKey(start varve.Position) store.Key {
 	return store.Key{PK: s.devicePK, SK: s.recordPrefix + string(appendPosition(at[:0], start))}
 }
 
-// expectedRecordAttrs is the usual number of attributes of a record.
-const expectedRecordAttrs = 8
-
-// recordItem returns the record of an episode in its next version.
-func (s *subject) recordItem(e *episode) store.Item {
-	it := store.Item{Key: s.recordKey(e.start), Attrs: make(map[string]varve.Value, expectedRecordAttrs)}
+// recordItem returns the record of an episode in its next version, with its attributes in an
+// empty map.
+func (s *subject) recordItem(attrs map[string]varve.Value, e *episode) store.Item {
+	it := store.Item{Key: s.recordKey(e.start), Attrs: attrs}
 	it.Attrs["version"] = varve.IntValue(registry.Int(e.version) + 1)
 	registry.PutText(it.Attrs, "opened", positionText(e.opened))
 	if e.end != nil {

@@ -63,7 +63,7 @@ func (s recordStore) put(ctx context.Context, of *subject, e *episode, published
 		cond = store.IfEquals("version", e.version)
 	}
 	e.published = published
-	it := of.recordItem(e)
+	it := of.recordItem(map[string]varve.Value{}, e)
 	if err := s.items.Put(ctx, it, cond); err != nil {
 		return fmt.Errorf("record an episode of rule %s: %w", of.rule.ID, err)
 	}
