@@ -30,8 +30,13 @@ func alertIDPK(tenant, id string) string { return "ALERT_ID#" + tenant + "/" + i
 
 // item returns the item of the alert. An alert that has moved is found by its id only.
 func (a *Alert) item(version int64) store.Item {
+	return a.itemWith(make(map[string]varve.Value, expectedAlertAttrs), version)
+}
+
+// itemWith returns the item of the alert with its attributes in an empty map.
+func (a *Alert) itemWith(attrs map[string]varve.Value, version int64) store.Item {
 	key := alertKey(a.Tenant, a.Device, a.ID)
-	it := store.Item{Key: key, GSI2: store.Key{PK: alertIDPK(a.Tenant, a.ID), SK: key.SK}, Attrs: make(map[string]varve.Value, expectedAlertAttrs)}
+	it := store.Item{Key: key, GSI2: store.Key{PK: alertIDPK(a.Tenant, a.ID), SK: key.SK}, Attrs: attrs}
 	it.Attrs["version"], it.Attrs["late"] = varve.IntValue(version), varve.BoolValue(a.Late)
 	if a.moved.IsZero() {
 		it.GSI1 = store.Key{PK: registry.ShardPK(severityKind, a.Tenant, string(a.Severity), a.Device), SK: key.SK}

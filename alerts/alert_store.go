@@ -103,10 +103,8 @@ func alertNotFound(id string) error {
 // up to the one that opened it. Without a successor, the old alert is returned as
 // Withdrawn.
 func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Value, error) {
-	of := subject{
-		rule:   &Rule{Tenant: old.Tenant, ID: old.Rule, generation: old.generation},
-		series: varve.Series{Tenant: old.Tenant, Stream: old.Stream, Device: old.Device},
-	}
+	rule := &Rule{Tenant: old.Tenant, ID: old.Rule, generation: old.generation}
+	of := subjectOf(rule, varve.Series{Tenant: old.Tenant, Stream: old.Stream, Device: old.Device})
 	for range 2 { // a second time, in case another process changed them in between
 		episodes, err := s.episodesIn(ctx, &of, old.extent)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/registry"
@@ -69,15 +70,17 @@ func (w *atomicWriter) applyParts(ctx context.Context, current storedAlerts, p p
 	return nil
 }
 
-// upserts returns the writes of episodes and of their alerts.
+// upserts returns the writes of episodes and of their alerts. A plan has the last new episode
+// first, so their order is reversed: a store writes ascending keys faster.
 func (w *atomicWriter) upserts(current storedAlerts, episodes []episode) []store.Change {
-	changes := make([]store.Change, 0, 2*len(episodes))
+	n := len(episodes)
+	changes := make([]store.Change, 2*n)
 	for i := range episodes {
 		e := &episodes[i]
 		for _, k := range w.recorded.overlapping(e) {
 			e.inherit(k, current.alert(w.alertID(k.start)))
 		}
-		changes = append(changes, w.putRecord(e), current.upsert(w.alert(e)))
+		changes[n-1-i], changes[2*n-1-i] = current.upsert(w.alert(e)), w.putRecord(e)
 	}
 	return changes
 }
@@ -99,22 +102,41 @@ func (w *atomicWriter) removals(current storedAlerts, episodes []episode) (chang
 
 // putRecord returns the write of a record over its version, and sets the next version.
 func (w *atomicWriter) putRecord(e *episode) store.Change {
-	c := putOver(w.recordItem(e), e.version)
+	c := putOver(w.recordItem(newAttrs(), e), e.version)
 	e.version = c.Item.Attrs["version"]
 	return c
 }
 
 // putOver returns the write of an item over its version; zero if the item is new.
 func putOver(it store.Item, version varve.Value) store.Change {
-	cond := store.IfAbsent()
-	if !version.IsZero() {
-		cond = store.IfEquals("version", version)
+	if version.IsZero() {
+		return store.Change{Item: it, Conds: ifAbsent}
 	}
-	return store.Change{Item: it, Conds: []store.Cond{cond}}
+	return store.Change{Item: it, Conds: []store.Cond{store.IfEquals("version", version)}}
 }
 
+// attrMaps holds empty maps for the attributes of items. A bulk upload writes thousands.
+var attrMaps = sync.Pool{New: func() any { return make(map[string]varve.Value, expectedAlertAttrs) }}
+
+func newAttrs() map[string]varve.Value { return attrMaps.Get().(map[string]varve.Value) }
+
+// releaseAttrs returns the attributes of changes that are applied to the pool.
+func releaseAttrs(changes []store.Change) {
+	for i := range changes {
+		if attrs := changes[i].Item.Attrs; attrs != nil {
+			clear(attrs)
+			attrMaps.Put(attrs)
+		}
+	}
+}
+
+// ifAbsent is shared by the writes of new items.
+var ifAbsent = []store.Cond{store.IfAbsent()}
+
 func (w *atomicWriter) commit(ctx context.Context, changes []store.Change) error {
-	if err := w.atomic.Apply(ctx, changes); err != nil {
+	err := w.atomic.Apply(ctx, changes)
+	releaseAttrs(changes)
+	if err != nil {
 		return fmt.Errorf("write alerts of rule %s: %w", w.rule.ID, err)
 	}
 	return nil
@@ -154,5 +176,5 @@ func (s storedAlerts) upsert(a Alert) store.Change {
 	if ok {
 		a = old.updated(a)
 	}
-	return putOver(a.item(registry.Int(old.version)+1), old.version)
+	return putOver(a.itemWith(newAttrs(), registry.Int(old.version)+1), old.version)
 }

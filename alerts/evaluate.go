@@ -69,9 +69,10 @@ type evaluator struct {
 	span
 	history
 
-	current *episode // the episode of the last sample; nil if it has none
-	last    int64    // time of the last sample of current
-	hasLast bool     // a sample of current was read
+	current *episode // the episode of the last sample, which is next; nil if it has none
+	next    episode
+	last    int64 // time of the last sample of current
+	hasLast bool  // a sample of current was read
 	found   []episode
 	after   int // samples after hi
 }
@@ -83,7 +84,7 @@ func (v *evaluator) readBack(readings samples) error {
 	var before []sample       // of the episode, the last first
 	var bound *varve.Position // of the last sample before the episode
 	trusted := false
-	err := readings.before(v.lo, func(one sample) bool {
+	err := readings.before(v.lo, func(one *sample) bool {
 		inside := in != nil && in.covers(one.at)
 		if v.isGap(one.at.Time, next.Time) || !one.holds {
 			if !inside {
@@ -100,7 +101,7 @@ func (v *evaluator) readBack(readings samples) error {
 		}
 		v.markStored(one.at)
 		next = one.at
-		before = append(before, one)
+		before = append(before, *one)
 		trusted = in != nil && in.published && len(before) >= trustAfter && in.opened.Compare(one.at) < 0
 		return !trusted
 	})
@@ -109,8 +110,8 @@ func (v *evaluator) readBack(readings samples) error {
 	if in != nil && in.start != v.lo && (trusted || deleted) {
 		v.current = &episode{start: in.start, opened: in.opened, opening: in.opening}
 	}
-	for _, one := range slices.Backward(before) {
-		v.extend(one)
+	for i := range slices.Backward(before) {
+		v.extend(&before[i])
 	}
 	return err
 }
@@ -130,7 +131,7 @@ func (v *evaluator) markStored(p varve.Position) {
 func (v *evaluator) isGap(from, to int64) bool { return v.gap > 0 && to-from > int64(v.gap) }
 
 // addForward adds the next sample, and reports whether more are needed.
-func (v *evaluator) addForward(one sample) bool {
+func (v *evaluator) addForward(one *sample) bool {
 	v.markStored(one.at)
 	after := one.at.Compare(v.hi) > 0
 	if after {
@@ -162,9 +163,10 @@ func (v *evaluator) addForward(one sample) bool {
 }
 
 // extend adds a sample for which the condition holds to the current episode.
-func (v *evaluator) extend(one sample) {
+func (v *evaluator) extend(one *sample) {
 	if v.current == nil {
-		v.current = &episode{start: one.at, read: true}
+		v.next = episode{start: one.at, read: true}
+		v.current = &v.next
 	}
 	c := v.current
 	v.last, v.hasLast = one.at.Time, true

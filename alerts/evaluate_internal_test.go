@@ -15,18 +15,18 @@ import (
 // sliceSamples implements samples by a slice that is sorted by position.
 type sliceSamples []sample
 
-func (s sliceSamples) before(p varve.Position, yield func(sample) bool) error {
+func (s sliceSamples) before(p varve.Position, yield func(*sample) bool) error {
 	for _, one := range slices.Backward(s) {
-		if one.at.Compare(p) < 0 && !yield(one) {
+		if one.at.Compare(p) < 0 && !yield(&one) {
 			break
 		}
 	}
 	return nil
 }
 
-func (s sliceSamples) from(p varve.Position, yield func(sample) bool) error {
+func (s sliceSamples) from(p varve.Position, yield func(*sample) bool) error {
 	for _, one := range s {
-		if one.at.Compare(p) >= 0 && !yield(one) {
+		if one.at.Compare(p) >= 0 && !yield(&one) {
 			break
 		}
 	}

@@ -16,6 +16,7 @@ type evaluation struct {
 	samples *storedSamples
 	written written
 	known   history
+	scratch sample // of the reading that is added
 }
 
 // written summarizes the readings of a write that count, or may count.
@@ -47,12 +48,13 @@ func (w *written) add(p varve.Position, mayHold, mayFail bool) {
 // stored values may differ from its values. The stored values count, so the condition may
 // hold or fail.
 func (e *evaluation) add(r *varve.Reading, o varve.Outcome) {
-	one, counts := e.kind.sample(e.rule, r)
+	one := &e.scratch
+	counts := e.kind.sample(e.rule, r, one)
 	mayHold, mayFail := counts && one.holds, counts && !one.holds
 	if o != varve.Stored && r.HasOwnID() {
 		mayHold, mayFail = true, true
 	}
-	e.written.add(r.Position(), mayHold, mayFail)
+	e.written.add(one.at, mayHold, mayFail)
 }
 
 // maxTries bounds the tries of an evaluation while other processes change the same
@@ -225,7 +227,7 @@ func (e *evaluation) continues(in *episode, gap time.Duration) (found bool, err 
 		return false, nil
 	}
 	w := varve.Window{From: time.Unix(0, max(in.start.Time, lo.Time-int64(gap))), To: time.Unix(0, lo.Time)}
-	err = e.samples.within(w, varve.Descending, func(one sample) bool {
+	err = e.samples.within(w, varve.Descending, func(one *sample) bool {
 		found = in.covers(one.at)
 		return !found
 	})

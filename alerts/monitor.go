@@ -33,6 +33,7 @@ type Monitor struct {
 	gaps    gapMeter
 	retirer retirer
 	series  seriesLocks
+	newest  newestSamples
 	deadman deadmanChecker
 	closing sync.Once
 }

@@ -117,6 +117,10 @@ func (m *Monitor) evaluateSeries(ctx context.Context, s varve.Series, readings [
 	lock.Lock()
 	defer lock.Unlock()
 	var errs []error
+	var fresh []*varve.Reading
+	if m.stores.atomic != nil {
+		fresh = newReadings(readings, verdicts, index)
+	}
 	for _, rule := range set.of(s) {
 		e := evaluation{
 			reconciler: reconciler{subject: subjectOf(rule, s), stores: m.stores},
@@ -125,7 +129,7 @@ func (m *Monitor) evaluateSeries(ctx context.Context, s varve.Series, readings [
 		for _, i := range index {
 			e.add(&readings[i], verdicts[i].Outcome)
 		}
-		if err := e.apply(ctx); err != nil {
+		if err := m.newest.apply(ctx, &e, fresh); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -33,7 +33,7 @@ func planOf(found *findings, known *history, contested map[varve.Position]bool) 
 //   - it lies in a wanted episode that begins earlier;
 //   - its first reading is stored, and begins no episode.
 func unwanted(found *findings, known *history) (gone []episode) {
-	wanted := timelineOf(found.wanted...)
+	wanted := sortedTimeline(found.wanted)
 	for _, k := range known.recorded.episodes {
 		if startsAt(found.wanted, k.start) {
 			continue

@@ -18,19 +18,32 @@ var firstID = varve.HashID(0)
 func instant(p varve.Position) time.Time { return time.Unix(0, p.Time).UTC() }
 
 // positionText returns a position as text that sorts as positions from 1970 on do.
-func positionText(p varve.Position) string { return hexTime(p.Time) + "#" + p.ID.String() }
+func positionText(p varve.Position) string {
+	var text [positionLen]byte
+	return string(appendPosition(text[:0], p))
+}
+
+// positionLen is the length of the text of a position whose id is a hash.
+const positionLen = hexTimeLen + 1 + 11
+
+// appendPosition appends positionText.
+func appendPosition(dst []byte, p varve.Position) []byte {
+	return p.ID.Append(append(appendHexTime(dst, p.Time), '#'))
+}
 
 // keyAfter returns the least sort key after a position.
 func keyAfter(p varve.Position) string { return positionText(p) + "\x00" }
 
-// hexTime returns a time in nanoseconds as text of a fixed width.
-func hexTime(nanos int64) string {
+const hexTimeLen = 16
+
+// appendHexTime appends a time in nanoseconds as text of a fixed width.
+func appendHexTime(dst []byte, nanos int64) []byte {
 	if nanos < 0 {
-		return fmt.Sprintf("%016x", nanos)
+		return fmt.Appendf(dst, "%0*x", hexTimeLen, nanos)
 	}
 	var raw [8]byte
 	binary.BigEndian.PutUint64(raw[:], uint64(nanos))
-	return hex.EncodeToString(raw[:])
+	return hex.AppendEncode(dst, raw[:])
 }
 
 // parsePosition decodes the text of a position from 1970 on. It inverts positionText.

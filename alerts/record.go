@@ -14,11 +14,20 @@ type subject struct {
 	rule    *Rule
 	series  varve.Series
 	message string // of the alerts
+
+	// The rest is computed from rule and series.
+	ruleName     string
+	devicePK     string // the partition of the device
+	recordPrefix string // of the sort keys of the records
 }
 
 // subjectOf returns the subject of a rule and a series, with its message.
 func subjectOf(rule *Rule, s varve.Series) subject {
-	return subject{rule: rule, series: s, message: rule.String()}
+	name := rule.name()
+	return subject{
+		rule: rule, series: s, message: rule.String(),
+		ruleName: name, devicePK: registry.DevicePK(s.Tenant, s.Device), recordPrefix: "RUN#" + name + "/" + s.Stream + "#",
+	}
 }
 
 // alertID returns the id of an episode's alert. It is computed from the rule, the series
@@ -27,10 +36,11 @@ func (s *subject) alertID(start varve.Position) string {
 	r := varve.Reading{Fields: []varve.Field{ // sorted by name
 		{Name: "device", Value: varve.StringValue(s.series.Device)},
 		{Name: "id", Value: varve.StringValue(start.ID.String())},
-		{Name: "rule", Value: varve.StringValue(s.rule.name())},
+		{Name: "rule", Value: varve.StringValue(s.ruleName)},
 		{Name: "stream", Value: varve.StringValue(s.series.Stream)},
 	}}
-	return hexTime(start.Time) + "-" + r.ContentID().String()
+	var id [alertIDLen]byte
+	return string(r.ContentID().Append(append(appendHexTime(id[:0], start.Time), '-')))
 }
 
 // alert returns the alert of an episode. If it was resolved by hand, it stays resolved.
@@ -52,20 +62,16 @@ func (s *subject) alert(e *episode) Alert {
 	return a
 }
 
-// recordPrefix returns the prefix of the sort keys of the records of a subject.
-func (s *subject) recordPrefix() string { return "RUN#" + s.rule.name() + "/" + s.series.Stream + "#" }
-
 // recordKey returns the key of the record of an episode.
 func (s *subject) recordKey(start varve.Position) store.Key {
-	return store.Key{PK: registry.DevicePK(s.series.Tenant, s.series.Device), SK: s.recordPrefix() + positionText(start)}
+	var at [positionLen]byte
+	return store.Key{PK: s.devicePK, SK: s.recordPrefix + string(appendPosition(at[:0], start))}
 }
 
-// expectedRecordAttrs is the usual number of attributes of a record.
-const expectedRecordAttrs = 8
-
-// recordItem returns the record of an episode in its next version.
-func (s *subject) recordItem(e *episode) store.Item {
-	it := store.Item{Key: s.recordKey(e.start), Attrs: make(map[string]varve.Value, expectedRecordAttrs)}
+// recordItem returns the record of an episode in its next version, with its attributes in an
+// empty map.
+func (s *subject) recordItem(attrs map[string]varve.Value, e *episode) store.Item {
+	it := store.Item{Key: s.recordKey(e.start), Attrs: attrs}
 	it.Attrs["version"] = varve.IntValue(registry.Int(e.version) + 1)
 	registry.PutText(it.Attrs, "opened", positionText(e.opened))
 	if e.end != nil {

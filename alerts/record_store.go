@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/registry"
 	"github.com/varvedb/varve/store"
 )
 
@@ -24,9 +23,9 @@ type keyRange struct {
 
 // load returns the recorded episodes of a subject in a range.
 func (s recordStore) load(ctx context.Context, of *subject, r keyRange) (episodes []episode, err error) {
-	prefix := of.recordPrefix()
+	prefix := of.recordPrefix
 	q := store.ItemQuery{
-		PK: registry.DevicePK(of.series.Tenant, of.series.Device), From: prefix + r.from, To: prefix + r.to,
+		PK: of.devicePK, From: prefix + r.from, To: prefix + r.to,
 		Order: r.order, Limit: r.limit, Consistent: true,
 	}
 	if r.to == "" {
@@ -64,7 +63,7 @@ func (s recordStore) put(ctx context.Context, of *subject, e *episode, published
 		cond = store.IfEquals("version", e.version)
 	}
 	e.published = published
-	it := of.recordItem(e)
+	it := of.recordItem(map[string]varve.Value{}, e)
 	if err := s.items.Put(ctx, it, cond); err != nil {
 		return fmt.Errorf("record an episode of rule %s: %w", of.rule.ID, err)
 	}

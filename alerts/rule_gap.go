@@ -109,7 +109,7 @@ func (g *gapMeter) intervals(ctx context.Context, r *Rule, s varve.Series) (all 
 	w := varve.Window{From: now.Add(-sampledTime), To: now.Add(lease.MaxClockSkew)}
 	var next int64
 	n := 0
-	err = samplesOf(ctx, g.source, r, s).within(w, varve.Descending, func(one sample) bool {
+	err = samplesOf(ctx, g.source, r, s).within(w, varve.Descending, func(one *sample) bool {
 		if d := time.Duration(next - one.at.Time); n > 0 && d > 0 {
 			all = append(all, d)
 		}

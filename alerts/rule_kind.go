@@ -9,8 +9,9 @@ import (
 // readingKind is a kind that is evaluated after each write, from stored readings.
 type readingKind interface {
 	ruleKind
-	// sample returns the sample of a reading, and reports whether the reading counts.
-	sample(r *Rule, reading *varve.Reading) (sample, bool)
+	// sample sets one to the sample of a reading, and reports whether the reading counts.
+	// The position is set in any case.
+	sample(r *Rule, reading *varve.Reading, one *sample) (counts bool)
 }
 
 // clockKind is a kind that is evaluated every minute, from the time at which a device

@@ -65,16 +65,16 @@ func (valueKind) check(r *Rule) error {
 	return nil
 }
 
-func (k valueKind) sample(r *Rule, reading *varve.Reading) (one sample, counts bool) {
-	v := reading.Field(r.Field)
-	one.at, one.value, one.late = reading.Position(), v, reading.Arrived.Sub(reading.Time) >= lateFrom
-	one.holds, counts = k.compare(r, v)
-	return one, counts
+func (k valueKind) sample(r *Rule, reading *varve.Reading, one *sample) (counts bool) {
+	one.value = reading.Field(r.Field)
+	one.at, one.late = reading.Position(), reading.Arrived.Sub(reading.Time) >= lateFrom
+	one.holds, counts = k.compare(r, &one.value)
+	return counts
 }
 
 // compare compares a value with the threshold. A missing value, or one of another type,
 // does not count.
-func (valueKind) compare(r *Rule, v varve.Value) (holds, counts bool) {
+func (valueKind) compare(r *Rule, v *varve.Value) (holds, counts bool) {
 	if v.Kind() != r.Threshold.Kind() {
 		return false, false
 	}

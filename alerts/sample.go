@@ -22,11 +22,11 @@ type opening struct {
 	late  bool
 }
 
-// samples yields the samples of a series until yield returns false. The error is one
-// of reading.
+// samples yields the samples of a series until yield returns false. A sample is valid
+// until yield returns. The error is one of reading.
 type samples interface {
 	// before yields the samples before a position, the latest first.
-	before(p varve.Position, yield func(sample) bool) error
+	before(p varve.Position, yield func(*sample) bool) error
 	// from yields the samples at a position and after it, in order.
-	from(p varve.Position, yield func(sample) bool) error
+	from(p varve.Position, yield func(*sample) bool) error
 }

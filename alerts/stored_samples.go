@@ -12,6 +12,11 @@ type storedSamples struct {
 	rule *Rule
 	kind readingKind
 	read func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
+	// last holds the newest readings, sorted by position: all from its first one on. If
+	// empty, they are read.
+	last []*varve.Reading
+	// end is the newest sample, if from has reached it.
+	end *varve.Position
 }
 
 // samplesOf returns the samples of a series under a rule that is evaluated by readings.
@@ -22,19 +27,49 @@ func samplesOf(ctx context.Context, src Source, rule *Rule, s varve.Series) *sto
 }
 
 // within yields the samples in a window.
-func (s *storedSamples) within(w varve.Window, o varve.Order, yield func(sample) bool) error {
+func (s *storedSamples) within(w varve.Window, o varve.Order, yield func(*sample) bool) error {
+	var one sample
 	return s.read(w, o, func(r *varve.Reading) bool {
-		one, counts := s.kind.sample(s.rule, r)
-		return !counts || yield(one)
+		return !s.kind.sample(s.rule, r, &one) || yield(&one)
 	})
 }
 
-func (s *storedSamples) before(p varve.Position, yield func(sample) bool) error {
+func (s *storedSamples) before(p varve.Position, yield func(*sample) bool) error {
 	w := varve.Window{From: varve.AllTime().From, To: time.Unix(0, p.Time+1)}
-	return s.within(w, varve.Descending, func(one sample) bool { return one.at.Compare(p) >= 0 || yield(one) })
+	return s.within(w, varve.Descending, func(one *sample) bool { return one.at.Compare(p) >= 0 || yield(one) })
 }
 
-func (s *storedSamples) from(p varve.Position, yield func(sample) bool) error {
+func (s *storedSamples) from(p varve.Position, yield func(*sample) bool) error {
+	end, more := p, true
+	each := func(one *sample) bool {
+		if one.at.Compare(p) >= 0 {
+			end, more = one.at, yield(one)
+		}
+		return more
+	}
+	if err := s.readFrom(p, each); err != nil || !more {
+		return err
+	}
+	var one sample
+	for _, r := range s.last {
+		if s.kind.sample(s.rule, r, &one) && !each(&one) {
+			return nil
+		}
+	}
+	s.end = &end
+	return nil
+}
+
+// readFrom reads the samples from the time of a position on, but not the last ones.
+func (s *storedSamples) readFrom(p varve.Position, yield func(*sample) bool) error {
 	w := varve.Window{From: time.Unix(0, p.Time), To: varve.AllTime().To}
-	return s.within(w, varve.Ascending, func(one sample) bool { return one.at.Compare(p) < 0 || yield(one) })
+	if len(s.last) == 0 {
+		return s.within(w, varve.Ascending, yield)
+	}
+	first := s.last[0].Position()
+	if p.Compare(first) >= 0 {
+		return nil
+	}
+	w.To = time.Unix(0, first.Time+1)
+	return s.within(w, varve.Ascending, func(one *sample) bool { return one.at.Compare(first) < 0 && yield(one) })
 }

@@ -16,8 +16,14 @@ type timeline struct {
 }
 
 func timelineOf(episodes ...episode) timeline {
-	t := timeline{episodes: slices.Clone(episodes)}
-	slices.SortStableFunc(t.episodes, func(a, b episode) int { return a.start.Compare(b.start) })
+	sorted := slices.Clone(episodes)
+	slices.SortStableFunc(sorted, func(a, b episode) int { return a.start.Compare(b.start) })
+	return sortedTimeline(sorted)
+}
+
+// sortedTimeline returns a timeline of episodes that are sorted by start. It shares them.
+func sortedTimeline(episodes []episode) timeline {
+	t := timeline{episodes: episodes, ends: make([]*varve.Position, 0, len(episodes))}
 	for i := range t.episodes {
 		end := t.episodes[i].end
 		if i > 0 && (t.ends[i-1] == nil || end != nil && t.ends[i-1].Compare(*end) > 0) {

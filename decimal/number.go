@@ -106,6 +106,9 @@ func (n Number) Equal(m Number) bool { return n == m || n.Canonical() == m.Canon
 
 // Compare returns -1, 0 or 1 if n is less than, equal to or greater than m.
 func (n Number) Compare(m Number) int {
+	if n.exp == m.exp && !n.neg && !m.neg {
+		return cmp.Or(cmp.Compare(n.hi, m.hi), cmp.Compare(n.lo, m.lo))
+	}
 	n, m = n.Canonical(), m.Canonical()
 	if n == m {
 		return 0

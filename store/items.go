@@ -210,6 +210,6 @@ type Change struct {
 type AtomicItems interface {
 	Items
 	// Apply makes all changes or none, durably. Each key occurs at most once. Apply fails with
-	// ErrCondition if a condition does not hold.
+	// ErrCondition if a condition does not hold. The caller may reuse the attributes afterwards.
 	Apply(ctx context.Context, changes []Change) error
 }

@@ -60,22 +60,20 @@ func (l *itemLocks) unlock(held heldItems) {
 }
 
 func itemKey(k store.Key) []byte {
-	return appendKey(keyOf(spaceItem, k), k)
+	return appendKey(append(make([]byte, 0, keySize(k)), spaceItem), k)
 }
 
 // indexKey returns the key of an item's entry in a secondary index.
 func indexKey(ix store.Index, in, k store.Key) []byte {
-	return appendKey(appendKey(keyOf(indexSpace(ix), in, k), in), k)
+	return appendIndexKey(make([]byte, 0, keySize(in)+keySize(k)), ix, in, k)
 }
 
-// keyOf returns the first byte of a key, with capacity for the keys of items.
-func keyOf(space byte, keys ...store.Key) []byte {
-	size := 1
-	for _, k := range keys {
-		size += len(k.PK) + len(k.SK) + 4
-	}
-	return append(make([]byte, 0, size), space)
+func appendIndexKey(dst []byte, ix store.Index, in, k store.Key) []byte {
+	return appendKey(appendKey(append(dst, indexSpace(ix)), in), k)
 }
+
+// keySize returns the size of an encoded key without zero bytes.
+func keySize(k store.Key) int { return 1 + len(k.PK) + len(k.SK) + 4 }
 
 func appendKey(dst []byte, k store.Key) []byte { return appendPart(appendPart(dst, k.PK), k.SK) }
 
@@ -276,7 +274,7 @@ func (s *Store) Put(ctx context.Context, it store.Item, conds ...store.Cond) err
 }
 
 func (s *Store) putItem(ctx context.Context, room func() error, it store.Item, conds []store.Cond) error {
-	return s.writeItems(ctx, room, []store.Key{it.Key}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []int) error { return putItem(b, &it) })
+	return s.writeItems(ctx, room, []store.Key{it.Key}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return putItem(b, &it) })
 }
 
 // putItem adds an item and its index entries to a batch.
@@ -284,7 +282,7 @@ func putItem(b *pebble.Batch, it *store.Item) error {
 	if err := errors.Join(putEntry(b, store.GSI1, it), putEntry(b, store.GSI2, it)); err != nil {
 		return err
 	}
-	return putValue(b, it)
+	return putValue(b, itemKey(it.Key), it)
 }
 
 // putEntry adds the entry of an item in a secondary index, if it has one, to a batch.
@@ -293,13 +291,17 @@ func putEntry(b *pebble.Batch, ix store.Index, it *store.Item) error {
 	if in.IsZero() {
 		return nil
 	}
-	return b.Set(indexKey(ix, in, it.Key), nil, nil)
+	buf := itemBuffers.Get().(*[]byte)
+	defer itemBuffers.Put(buf)
+	*buf = appendIndexKey((*buf)[:0], ix, in, it.Key)
+	return b.Set(*buf, nil, nil)
 }
 
+// itemBuffers holds buffers for keys and values, which a batch copies.
 var itemBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// putValue adds an item without its index entries to a batch.
-func putValue(b *pebble.Batch, it *store.Item) error {
+// putValue adds an item with an encoded key, without its index entries, to a batch.
+func putValue(b *pebble.Batch, key []byte, it *store.Item) error {
 	buf := itemBuffers.Get().(*[]byte)
 	defer itemBuffers.Put(buf)
 	value, err := appendItem((*buf)[:0], it)
@@ -307,12 +309,12 @@ func putValue(b *pebble.Batch, it *store.Item) error {
 		return err
 	}
 	*buf = value
-	return b.Set(itemKey(it.Key), value, nil)
+	return b.Set(key, value, nil)
 }
 
 // Delete implements store.Items.
 func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
-	return s.writeItems(ctx, s.space.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []int) error { return b.Delete(itemKey(k), nil) })
+	return s.writeItems(ctx, s.space.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return b.Delete(itemKey(k), nil) })
 }
 
 // leaveIndexes adds the deletion of an item's index entries to a batch. The item may be nil.

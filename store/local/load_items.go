@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // itemBytes is the approximate size of an item and its index entries in a batch.
-const itemBytes = 512
+const itemBytes = 768
 
 // itemBatch returns a batch with capacity for a number of items.
 func (s *Store) itemBatch(items int) *pebble.Batch { return s.db.NewBatchWithSize(items * itemBytes) }
@@ -25,6 +26,28 @@ type keyAt struct {
 // loadEach calls yield for each key with the stored item, or nil if it is missing. Keys are in
 // ascending order, and equal ones in the order of keys.
 func (s *Store) loadEach(keys []store.Key, yield func(i int, it *store.Item) error) error {
+	return s.loadEachSorted(keys, sortedKeys(keys), yield)
+}
+
+// sortedKeys encodes keys and sorts them; equal ones have the order of keys. All share one
+// allocation.
+func sortedKeys(keys []store.Key) []keyAt {
+	size := 0
+	for _, k := range keys {
+		size += keySize(k)
+	}
+	buf, sorted := make([]byte, 0, size), make([]keyAt, len(keys))
+	for i, k := range keys {
+		from := len(buf)
+		buf = appendKey(append(buf, spaceItem), k)
+		sorted[i] = keyAt{buf[from:len(buf):len(buf)], i}
+	}
+	slices.SortFunc(sorted, func(a, b keyAt) int { return cmp.Or(bytes.Compare(a.key, b.key), cmp.Compare(a.i, b.i)) })
+	return sorted
+}
+
+// loadEachSorted implements loadEach for keys that are encoded and sorted.
+func (s *Store) loadEachSorted(keys []store.Key, sorted []keyAt, yield func(i int, it *store.Item) error) error {
 	if len(keys) == 1 {
 		it, err := s.load(keys[0])
 		if err != nil {
@@ -32,11 +55,6 @@ func (s *Store) loadEach(keys []store.Key, yield func(i int, it *store.Item) err
 		}
 		return yield(0, it)
 	}
-	sorted := make([]keyAt, len(keys))
-	for i, k := range keys {
-		sorted[i] = keyAt{itemKey(k), i}
-	}
-	slices.SortStableFunc(sorted, func(a, b keyAt) int { return bytes.Compare(a.key, b.key) })
 	items, err := s.loadSorted(keys, sorted)
 	if isDamage(err) {
 		items, err = s.loadOneByOne(keys, sorted) // the damage may be between the keys

@@ -19,24 +19,24 @@ func (s *Store) putAll(ctx context.Context, room func() error, items []store.Ite
 	for i := range items {
 		last[items[i].Key] = i
 	}
-	return s.writeItems(ctx, room, keysOf(items), nil, func(b *pebble.Batch, order []int) error {
-		order = slices.DeleteFunc(order, func(i int) bool { return last[items[i].Key] != i })
-		return putItems(b, order, func(i int) *store.Item { return &items[i] })
+	return s.writeItems(ctx, room, keysOf(items), nil, func(b *pebble.Batch, sorted []keyAt) error {
+		sorted = slices.DeleteFunc(sorted, func(k keyAt) bool { return last[items[k.i].Key] != k.i })
+		return putItems(b, sorted, func(i int) *store.Item { return &items[i] })
 	})
 }
 
 // putItems adds items to a batch in the order of their keys, and the entries of each index
 // together. Pebble inserts ascending keys faster.
-func putItems(b *pebble.Batch, order []int, item func(i int) *store.Item) error {
+func putItems(b *pebble.Batch, sorted []keyAt, item func(i int) *store.Item) error {
 	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
-		for _, i := range order {
-			if err := putEntry(b, ix, item(i)); err != nil {
+		for _, k := range sorted {
+			if err := putEntry(b, ix, item(k.i)); err != nil {
 				return err
 			}
 		}
 	}
-	for _, i := range order {
-		if err := putValue(b, item(i)); err != nil {
+	for _, k := range sorted {
+		if err := putValue(b, k.key, item(k.i)); err != nil {
 			return err
 		}
 	}
@@ -95,9 +95,9 @@ func keysOf(items []store.Item) []store.Key {
 
 // DeleteAll implements store.Items.
 func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
-	return s.writeItems(ctx, s.space.checkReserve, keys, nil, func(b *pebble.Batch, _ []int) error {
-		for _, k := range keys {
-			if err := b.Delete(itemKey(k), nil); err != nil {
+	return s.writeItems(ctx, s.space.checkReserve, keys, nil, func(b *pebble.Batch, sorted []keyAt) error {
+		for _, k := range sorted {
+			if err := b.Delete(k.key, nil); err != nil {
 				return err
 			}
 		}
@@ -112,24 +112,24 @@ func (s *Store) Apply(ctx context.Context, changes []store.Change) error {
 		keys[i] = changes[i].Item.Key
 	}
 	conds := func(i int) []store.Cond { return changes[i].Conds }
-	return s.writeItems(ctx, s.space.checkSpare, keys, conds, func(b *pebble.Batch, order []int) error {
-		for _, i := range order {
-			if changes[i].Delete {
-				if err := b.Delete(itemKey(keys[i]), nil); err != nil {
+	return s.writeItems(ctx, s.space.checkSpare, keys, conds, func(b *pebble.Batch, sorted []keyAt) error {
+		for _, k := range sorted {
+			if changes[k.i].Delete {
+				if err := b.Delete(k.key, nil); err != nil {
 					return err
 				}
 			}
 		}
-		order = slices.DeleteFunc(order, func(i int) bool { return changes[i].Delete })
-		return putItems(b, order, func(i int) *store.Item { return &changes[i].Item })
+		sorted = slices.DeleteFunc(sorted, func(k keyAt) bool { return changes[k.i].Delete })
+		return putItems(b, sorted, func(i int) *store.Item { return &changes[i].Item })
 	})
 }
 
 // writeItems replaces the items of some keys, if the disk has room and all conditions hold.
 //
-// It removes the index entries of the old items, and do adds the new ones. The argument order
-// has the indexes of the keys in ascending order. If conds is nil, no conditions apply.
-func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, order []int) error) error {
+// It removes the index entries of the old items, and do adds the new ones. The argument of do
+// has the keys in ascending order. If conds is nil, no conditions apply.
+func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -164,10 +164,9 @@ func (s *Store) resolveItems(ctx context.Context, held heldItems) error {
 }
 
 // replaceItems adds a change of items to a batch, if the conditions hold.
-func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, order []int) error) error {
-	order := make([]int, 0, len(keys))
-	err := s.loadEach(keys, func(i int, old *store.Item) error {
-		order = append(order, i)
+func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
+	sorted := sortedKeys(keys)
+	err := s.loadEachSorted(keys, sorted, func(i int, old *store.Item) error {
 		if conds != nil {
 			if err := s.checkConds(old, keys[i], conds(i)); err != nil {
 				return err
@@ -178,7 +177,7 @@ func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i
 	if err != nil {
 		return err
 	}
-	return do(batch, order)
+	return do(batch, sorted)
 }
 
 // checkConds returns an ErrCondition unless all conditions hold for an item, which may be nil.

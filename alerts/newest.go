@@ -1,0 +1,98 @@
+package alerts
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/varvedb/varve"
+)
+
+// newestSamples remembers the newest sample of each subject. If all samples of a write are
+// newer, they are the only ones from the first of them on, and are not read back. Only the
+// samples of writes that are observed later may lie among them, and those are late then.
+//
+// This holds if no other process writes. newestSamples is safe for concurrent use. The caller
+// of apply holds the lock of the series.
+type newestSamples struct {
+	mu         sync.Mutex
+	bySampling map[sampling]varve.Position
+}
+
+// sampling identifies the samples of a series under a rule, in one generation.
+type sampling struct {
+	rule, generation string
+	series           varve.Series
+}
+
+// maxSamplings bounds the remembered positions. Beyond it, all of them are forgotten, and the
+// next evaluation of each subject reads the samples.
+const maxSamplings = 10_000
+
+// apply applies an evaluation, and remembers the newest sample of its subject. The argument
+// fresh holds the written readings, sorted by position; it is empty if some are not new.
+func (n *newestSamples) apply(ctx context.Context, e *evaluation, fresh []*varve.Reading) error {
+	if e.atomic == nil || !e.written.any {
+		return e.apply(ctx)
+	}
+	of := sampling{rule: e.rule.ID, generation: e.rule.generation, series: e.series}
+	newest := e.written.hi
+	if before, known := n.get(of); known {
+		n.put(of, newest) // the readings are stored even if their evaluation fails
+		if len(fresh) > 0 && fresh[0].Position().Compare(before) > 0 {
+			e.samples.last = fresh
+		}
+		return e.apply(ctx)
+	}
+	err := e.apply(ctx)
+	if end := e.samples.end; end != nil {
+		if end.Compare(newest) > 0 {
+			newest = *end
+		}
+		n.put(of, newest)
+	}
+	return err
+}
+
+// get returns the newest sample; false if it is unknown.
+func (n *newestSamples) get(of sampling) (p varve.Position, known bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p, known = n.bySampling[of]
+	return p, known
+}
+
+// put remembers the newest sample, unless a newer one is known.
+func (n *newestSamples) put(of sampling, p varve.Position) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	old, known := n.bySampling[of]
+	if known && old.Compare(p) >= 0 {
+		return
+	}
+	if n.bySampling == nil || !known && len(n.bySampling) >= maxSamplings {
+		n.bySampling = map[sampling]varve.Position{}
+	}
+	n.bySampling[of] = p
+}
+
+// newReadings returns the readings of an index, sorted by position; nil if one of them was
+// stored before.
+func newReadings(readings []varve.Reading, verdicts []varve.Verdict, index []int) []*varve.Reading {
+	fresh := make([]*varve.Reading, 0, len(index))
+	sorted := true
+	for _, i := range index {
+		if verdicts[i].Outcome != varve.Stored {
+			return nil
+		}
+		r := &readings[i]
+		sorted = sorted && (len(fresh) == 0 || comparePositions(fresh[len(fresh)-1], r) < 0)
+		fresh = append(fresh, r)
+	}
+	if !sorted {
+		slices.SortFunc(fresh, comparePositions)
+	}
+	return fresh
+}
+
+func comparePositions(a, b *varve.Reading) int { return a.Position().Compare(b.Position()) }
