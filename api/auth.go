@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -83,7 +82,7 @@ func (g *guard) admit(r *http.Request) (*apikeys.Grant, error) {
 		return nil, err
 	}
 	if wait := grant.Request(g.now()); wait > 0 {
-		return nil, tooFast("requests", wait)
+		return nil, apikeys.TooFast("requests", wait)
 	}
 	return grant, nil
 }
@@ -122,10 +121,4 @@ func showsKey(u *url.URL) bool {
 		}
 	}
 	return false
-}
-
-// tooFast returns the error for an exceeded rate of a key.
-func tooFast(of string, wait time.Duration) error {
-	return &varve.Error{Failure: varve.Busy, RetryAfter: wait,
-		Message: fmt.Sprintf("this key's rate of %s is used up: try again in %s", of, wait.Round(time.Millisecond))}
 }

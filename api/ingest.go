@@ -1,21 +1,18 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
 	"reflect"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/apikeys"
-	"github.com/varvedb/varve/router"
+	"github.com/varvedb/varve/ingest"
 )
 
 const (
@@ -26,46 +23,33 @@ const (
 	maxRejectBytes = 2 << 20
 )
 
-// maxInvalid is the number of invalid readings in a body, beyond the number of valid
-// ones. A body with more does not contain readings, and its rest is not parsed.
-const maxInvalid = 100_000
-
-// ingest is the state of one request that writes readings.
-type ingest struct {
-	h       *ingestHandler
-	batch   wire.Batch
-	mem     wire.Memory
-	tally   varve.Tally
-	rejects []byte // JSON, without the brackets
-	listed  int
-	invalid int64         // rejections that a retry cannot change
-	first   varve.Verdict // the first of the invalid verdicts
-	begun   bool          // a part of the body was charged
-	soon    bool          // a retry may succeed for all rejections so far
-	out     []byte
-	index   int64 // of the batch's first reading in the body
+// rejections collects the rejected readings of one answer.
+type rejections struct {
+	text   []byte // JSON, without the brackets
+	listed int
+	out    []byte // memory of the answer
 }
 
-var ingests = sync.Pool{New: func() any { return new(ingest) }}
+var rejectionLists = sync.Pool{New: func() any { return new(rejections) }}
 
-func (in *ingest) release() {
-	in.batch.Share(nil)
-	in.batch.Reset()
-	in.h, in.tally, in.listed, in.index, in.begun = nil, varve.Tally{}, 0, 0, false
-	in.invalid, in.first = 0, varve.Verdict{}
-	in.rejects, in.out = in.rejects[:0], in.out[:0]
-	ingests.Put(in)
+func (l *rejections) release() {
+	l.text, l.out, l.listed = l.text[:0], l.out[:0], 0
+	rejectionLists.Put(l)
 }
 
 // ingestHandler serves writes of readings.
 type ingestHandler struct {
 	*responder
-	router  *router.Router
-	batches *wire.Budget // of all writes under way
-	metrics *metrics
-	limits  Limits
-	judged  func(readings, rejected int)
-	now     func() time.Time
+	ingester *ingest.Ingester
+	limits   Limits
+}
+
+// newIngestHandler returns the handler of writes, and counts their verdicts.
+func newIngestHandler(a *responder, m *metrics, o *Options) *ingestHandler {
+	return &ingestHandler{responder: a, limits: o.Limits, ingester: ingest.New(ingest.Options{
+		Router: o.Router, Budget: wire.NewBudget(batchMemory), Now: o.Now,
+		Judged: func(b *wire.Batch) { o.Events.Judged(b.Len(), m.verdicts(b)) },
+	})}
 }
 
 func (h *ingestHandler) addRoutes(o *operations) {
@@ -98,22 +82,26 @@ func (h *ingestHandler) addRoutes(o *operations) {
 
 // postReadings serves POST /v1/streams/{stream}/readings.
 func (h *ingestHandler) postReadings(w http.ResponseWriter, r *http.Request) {
-	in := ingests.Get().(*ingest)
-	defer in.release()
-	in.h, in.soon = h, true
-	in.batch.Share(h.batches)
-	if err := in.writeBody(w, r); err != nil {
+	list := rejectionLists.Get().(*rejections)
+	defer list.release()
+	session, err := h.ingester.Begin(grantOf(r.Context()))
+	if err != nil {
+		h.failWrite(w, r, err, &varve.Tally{})
+		return
+	}
+	defer session.Close()
+	if err := h.readBody(w, r, session, list); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = varve.Errorf(varve.Invalid, "the body was cut off: what came before is counted here, send the rest again")
 		}
-		h.failWrite(w, r, err, &in.tally)
+		h.failWrite(w, r, err, &session.Tally)
 		return
 	}
-	in.answer(w)
+	list.answer(w, session)
 }
 
-// writeBody reads the body batch by batch and routes each batch. An error concerns the whole body.
-func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) {
+// readBody stores the readings of the body. An error is about the whole body.
+func (h *ingestHandler) readBody(w http.ResponseWriter, r *http.Request, session *ingest.Session, list *rejections) error {
 	defaults, err := defaultsOf(r)
 	if err != nil {
 		return err
@@ -126,151 +114,72 @@ func (in *ingest) writeBody(w http.ResponseWriter, r *http.Request) (err error) 
 	if err != nil {
 		return err
 	}
-	grant := grantOf(r.Context())
-	if wait := grant.Write(in.h.now()); wait > 0 {
-		return tooFast("readings", wait)
-	}
-	req, err := in.h.router.Admit()
+	r.Body = session.Body(r.Context(), r.Body)
+	body, err := openBody(w, r, h.limits)
 	if err != nil {
 		return err
 	}
-	defer req.Done()
-	turn := req.Turn()
-	r.Body = yielding{r.Body, r.Context(), turn}
-	body, err := openBody(w, r, in.h.limits)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = body.Close() }() // the verdicts of the parsed readings are valid, even if the rest fails
-	reader, err := wire.NewReader(&in.mem, format, body, defaults, columns)
-	if err != nil {
-		return err
-	}
-	for large := r.ContentLength > smallBody; ; large = true {
-		done, err := in.next(r.Context(), req, turn, reader, large)
-		if done || err != nil {
-			return err
-		}
-	}
+	defer func() { _ = body.Close() }() // the parsed readings stand, even if the rest fails
+	return session.Read(r.Context(), &ingest.Source{
+		Format: format, Body: body, Defaults: defaults, Columns: columns,
+		Large: r.ContentLength > ingest.SmallBody, Rejected: list.add,
+	})
 }
 
-// smallBody is the maximum size of a small body. A small request does not wait for large
-// ones.
-const smallBody = 32 << 10
-
-// next reads the next batch of the body and routes it. It reports whether the batch was the last
-// one.
-func (in *ingest) next(ctx context.Context, req *router.Request, turn *router.Turn, body wire.Reader, large bool) (done bool, err error) {
-	if err := turn.Begin(ctx, large); err != nil {
-		return false, err
+// add adds a rejection to the answer, which lists a limited number.
+func (l *rejections) add(index int64, line int, v *varve.Verdict) {
+	if l.listed == maxRejects {
+		return
 	}
-	defer turn.End()
-	in.batch.Reset()
-	bodyErr := body.Read(&in.batch)
-	if in.batch.Len() > 0 {
-		if err := in.charge(grantOf(ctx)); err != nil {
-			return false, err
-		}
-		if err := req.Write(ctx, in.batch.Readings, in.batch.Verdicts); err != nil {
-			return false, err
-		}
-		in.countVerdicts()
+	if l.listed > 0 {
+		l.text = append(l.text, ',')
 	}
-	if in.invalid > maxInvalid+in.tally.Total()/2 {
-		return false, varve.Errorf(varve.Invalid, "most readings are invalid and the rest was not read: check the format; the first is %s: %s",
-			in.first.Code, in.first.Message)
-	}
-	if errors.Is(bodyErr, io.EOF) {
-		return true, nil
-	}
-	return false, bodyErr
-}
-
-// charge subtracts the batch from the key's rate. It fails only for the first batch of a body.
-func (in *ingest) charge(grant *apikeys.Grant) error {
-	if in.begun {
-		grant.Readings(in.h.now(), in.batch.Len())
-		return nil
-	}
-	in.begun = true
-	if wait := grant.Begin(in.h.now(), in.batch.Len()); wait > 0 {
-		return tooFast("readings", wait)
-	}
-	return nil
-}
-
-// countVerdicts counts the batch's verdicts and lists its rejections.
-func (in *ingest) countVerdicts() {
-	for i, v := range in.batch.Verdicts {
-		in.tally.Count(v)
-		if v.Outcome != varve.Rejected {
-			continue
-		}
-		in.soon = in.soon && v.Code.Retryable()
-		if !v.Code.Retryable() && v.Code != varve.CodeConflict {
-			if in.invalid++; in.invalid == 1 {
-				in.first = v
-			}
-		}
-		if in.listed == maxRejects {
-			continue
-		}
-		in.list(in.index+int64(i), in.batch.Lines[i], &v)
-	}
-	in.index += int64(in.batch.Len())
-	in.h.judged(in.batch.Len(), in.h.metrics.verdicts(&in.batch))
-}
-
-// list adds a rejection to the answer.
-func (in *ingest) list(index int64, line int, v *varve.Verdict) {
-	if in.listed > 0 {
-		in.rejects = append(in.rejects, ',')
-	}
-	in.listed++
-	in.rejects = append(in.rejects, `{"index":`...)
-	in.rejects = strconv.AppendInt(in.rejects, index, 10)
+	l.listed++
+	l.text = append(l.text, `{"index":`...)
+	l.text = strconv.AppendInt(l.text, index, 10)
 	if line > 0 {
-		in.rejects = append(in.rejects, `,"line":`...)
-		in.rejects = strconv.AppendInt(in.rejects, int64(line), 10)
+		l.text = append(l.text, `,"line":`...)
+		l.text = strconv.AppendInt(l.text, int64(line), 10)
 	}
-	in.rejects = append(in.rejects, `,"code":"`...)
-	in.rejects = append(in.rejects, v.Code...)
-	in.rejects = append(in.rejects, `","message":`...)
-	in.rejects = wire.AppendString(in.rejects, v.Message)
-	if v.Stored != "" && len(in.rejects) < maxRejectBytes {
-		in.rejects = append(append(in.rejects, `,"stored":`...), v.Stored...)
+	l.text = append(l.text, `,"code":"`...)
+	l.text = append(l.text, v.Code...)
+	l.text = append(l.text, `","message":`...)
+	l.text = wire.AppendString(l.text, v.Message)
+	if v.Stored != "" && len(l.text) < maxRejectBytes {
+		l.text = append(append(l.text, `,"stored":`...), v.Stored...)
 	}
-	in.rejects = append(in.rejects, '}')
+	l.text = append(l.text, '}')
 }
 
-// answer writes the verdicts: 200 if no reading was rejected, 207 if some were,
-// 422 if all were, 503 if all were and may be stored later.
-func (in *ingest) answer(w http.ResponseWriter) {
+// answer writes the verdicts: 200 if no reading was rejected, 207 if some were, 422 if all were,
+// 503 if all were and may be stored later.
+func (l *rejections) answer(w http.ResponseWriter, session *ingest.Session) {
+	tally := &session.Tally
 	status := http.StatusOK
 	switch {
-	case in.tally.Rejected == 0:
-	case in.tally.Rejected < in.tally.Total():
+	case tally.Rejected == 0:
+	case tally.Rejected < tally.Total():
 		status = http.StatusMultiStatus
-	case in.soon:
+	case session.Retryable:
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	default:
 		status = http.StatusUnprocessableEntity
 	}
-	out := append(in.out, `{"stored":`...)
-	out = strconv.AppendInt(out, in.tally.Stored, 10)
+	out := append(l.out, `{"stored":`...)
+	out = strconv.AppendInt(out, tally.Stored, 10)
 	out = append(out, `,"duplicates":`...)
-	out = strconv.AppendInt(out, in.tally.Duplicates, 10)
+	out = strconv.AppendInt(out, tally.Duplicates, 10)
 	out = append(out, `,"rejected":`...)
-	out = strconv.AppendInt(out, in.tally.Rejected, 10)
+	out = strconv.AppendInt(out, tally.Rejected, 10)
 	out = append(out, `,"rejects":[`...)
-	out = append(out, in.rejects...)
+	out = append(out, l.text...)
 	out = append(out, ']')
-	if int64(in.listed) < in.tally.Rejected {
+	if int64(l.listed) < tally.Rejected {
 		out = append(out, `,"truncated":true`...)
 	}
 	out = append(out, '}', '\n')
-	in.out = out
+	l.out = out
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	writeBytes(w, out)

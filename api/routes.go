@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-
-	"github.com/varvedb/varve/api/wire"
 )
 
 // batchMemory limits the memory of the batches of all writes, in addition to a small amount for
@@ -20,10 +18,7 @@ type resource interface {
 func (s *Server) resources(draining context.Context, o *Options) []resource {
 	a := s.responder
 	return []resource{
-		&ingestHandler{
-			responder: a, router: o.Router, batches: wire.NewBudget(batchMemory), metrics: s.metrics,
-			limits: o.Limits, judged: o.Events.Judged, now: o.Now,
-		},
+		newIngestHandler(a, s.metrics, o),
 		&readingsHandler{
 			responder: a, query: o.Query, conditions: o.Conditions, reads: s.reads,
 			stall: o.Limits.Stall, now: o.Now,

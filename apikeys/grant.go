@@ -1,6 +1,7 @@
 package apikeys
 
 import (
+	"fmt"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -69,6 +70,12 @@ func (g *Grant) Readings(now time.Time, n int) {
 	for burst := g.readings.Burst(); n > 0; n -= burst {
 		g.readings.ReserveN(now, min(n, burst))
 	}
+}
+
+// TooFast returns the error for an exceeded rate of a key, of requests or of readings.
+func TooFast(of string, wait time.Duration) error {
+	return &varve.Error{Failure: varve.Busy, RetryAfter: wait,
+		Message: fmt.Sprintf("this key's rate of %s is used up: try again in %s", of, wait.Round(time.Millisecond))}
 }
 
 // wait returns the time until the limiter allows one more event.

@@ -1,0 +1,14 @@
+// Package ingest carries out writes of readings for all doors: HTTP, and others later.
+//
+//	door ──▶ Ingester.Begin(grant) ──▶ Session.Read(source) ──▶ tally, rejections
+//	             admit, charge           decode, charge, route, count
+//
+// The main types:
+//
+//   - Ingester begins sessions. A server has one.
+//   - Session is one write, such as the body of a request.
+//   - Source describes the readings of a session: format, body and defaults.
+//
+// A door opens bodies, and answers in its own protocol. The session knows nothing about it.
+// Stored readings and duplicates are durable when Read returns, also if it returns an error.
+package ingest

@@ -1,0 +1,213 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/router"
+)
+
+// SmallBody is the maximum size of a small body in bytes. A small body does not wait for large
+// ones.
+const SmallBody = 32 << 10
+
+// maxInvalid is the number of invalid readings in a body, beyond the number of valid ones. A
+// body with more does not contain readings, and its rest is not parsed.
+const maxInvalid = 100_000
+
+// Options configures an Ingester.
+type Options struct {
+	Router *router.Router
+	// Budget limits the memory of all sessions together.
+	Budget *wire.Budget
+	// Judged is called after each batch. It may be nil.
+	Judged func(*wire.Batch)
+	// Now is the clock of the rates of keys. If nil, it is time.Now.
+	Now func() time.Time
+}
+
+// Ingester begins sessions. It is safe for concurrent use.
+type Ingester struct{ opts Options }
+
+// New returns an ingester.
+func New(o Options) *Ingester {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Judged == nil {
+		o.Judged = func(*wire.Batch) {}
+	}
+	return &Ingester{opts: o}
+}
+
+// Session is one write of readings: a body, a message or a file. Only one goroutine may use it.
+type Session struct {
+	state
+	batch wire.Batch
+	mem   wire.Memory
+}
+
+// state is the part of a session that ends with it. The rest is memory.
+type state struct {
+	// Tally counts the verdicts so far.
+	Tally varve.Tally
+	// Retryable reports that a retry may succeed for all rejections so far.
+	Retryable bool
+
+	in      *Ingester
+	grant   *apikeys.Grant
+	request *router.Request
+	turn    *router.Turn
+	invalid int64         // rejected for good
+	first   varve.Verdict // the first verdict of those
+	charged bool          // a part of the body was charged
+}
+
+// sessions keeps the memory of ended sessions.
+var sessions = sync.Pool{New: func() any { return new(Session) }}
+
+// Begin begins a session with the rights of a key. The caller must end it with Close.
+//
+// It fails with varve.Busy if the key's rate is exceeded, or if too many writes are under way.
+func (in *Ingester) Begin(g *apikeys.Grant) (*Session, error) {
+	if wait := g.Write(in.opts.Now()); wait > 0 {
+		return nil, apikeys.TooFast("readings", wait)
+	}
+	request, err := in.opts.Router.Admit()
+	if err != nil {
+		return nil, err
+	}
+	s := sessions.Get().(*Session)
+	s.in, s.grant, s.request, s.turn, s.Retryable = in, g, request, request.Turn(), true
+	s.batch.Share(in.opts.Budget)
+	return s, nil
+}
+
+// Close ends the session. Its tally is not valid afterwards.
+func (s *Session) Close() {
+	s.request.Done()
+	s.batch.Share(nil)
+	s.batch.Reset()
+	s.state = state{}
+	sessions.Put(s)
+}
+
+// Body returns a body that gives up the session's turn while it waits for the sender. So a slow
+// upload does not delay others.
+func (s *Session) Body(ctx context.Context, body io.ReadCloser) io.ReadCloser {
+	return yielding{body, ctx, s.turn}
+}
+
+// Source describes the readings of a session.
+type Source struct {
+	Format   wire.Format
+	Body     io.Reader // from Session.Body, or in memory
+	Defaults wire.Defaults
+	Columns  wire.Columns // of CSV
+	Large    bool         // the body is known to be larger than SmallBody
+	// Rejected is called for each rejected reading. It may be nil. The index counts the readings
+	// of the source, the line is 0 if the format has no lines, and the verdict is valid during
+	// the call.
+	Rejected func(index int64, line int, v *varve.Verdict)
+}
+
+// Read decodes the source batch by batch and stores its readings. An error is about the whole
+// source. Verdicts that were counted before remain valid.
+func (s *Session) Read(ctx context.Context, src *Source) error {
+	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, src.Defaults, src.Columns)
+	if err != nil {
+		return err
+	}
+	index := int64(0)
+	for large := src.Large; ; large = true {
+		done, err := s.readBatch(ctx, src, reader, index, large)
+		if done || err != nil {
+			return err
+		}
+		index += int64(s.batch.Len())
+	}
+}
+
+// readBatch reads the next batch and stores it. done means that it was the last one.
+func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader, index int64, large bool) (done bool, err error) {
+	if err := s.turn.Begin(ctx, large); err != nil {
+		return false, err
+	}
+	defer s.turn.End()
+	s.batch.Reset()
+	readErr := reader.Read(&s.batch)
+	if s.batch.Len() > 0 {
+		if err := s.charge(); err != nil {
+			return false, err
+		}
+		if err := s.request.Write(ctx, s.batch.Readings, s.batch.Verdicts); err != nil {
+			return false, err
+		}
+		s.countVerdicts(src, index)
+	}
+	if s.invalid > maxInvalid+s.Tally.Total()/2 {
+		return false, varve.Errorf(varve.Invalid, "most readings are invalid and the rest was not read: check the format; the first is %s: %s",
+			s.first.Code, s.first.Message)
+	}
+	if errors.Is(readErr, io.EOF) {
+		return true, nil
+	}
+	return false, readErr
+}
+
+// charge charges the batch to the key's rate. It fails only for the first batch of a session.
+func (s *Session) charge() error {
+	now := s.in.opts.Now()
+	if s.charged {
+		s.grant.Readings(now, s.batch.Len())
+		return nil
+	}
+	s.charged = true
+	if wait := s.grant.Begin(now, s.batch.Len()); wait > 0 {
+		return apikeys.TooFast("readings", wait)
+	}
+	return nil
+}
+
+// countVerdicts counts the verdicts of the batch, and reports its rejections.
+func (s *Session) countVerdicts(src *Source, index int64) {
+	for i := range s.batch.Verdicts {
+		v := &s.batch.Verdicts[i]
+		s.Tally.Count(*v)
+		if v.Outcome != varve.Rejected {
+			continue
+		}
+		s.Retryable = s.Retryable && v.Code.Retryable()
+		if !v.Code.Retryable() && v.Code != varve.CodeConflict {
+			if s.invalid++; s.invalid == 1 {
+				s.first = *v
+			}
+		}
+		if src.Rejected != nil {
+			src.Rejected(index+int64(i), s.batch.Lines[i], v)
+		}
+	}
+	s.in.opts.Judged(&s.batch)
+}
+
+// yielding is a body that gives up the turn of a session while it waits for the sender.
+type yielding struct {
+	io.ReadCloser
+	ctx  context.Context
+	turn *router.Turn
+}
+
+func (y yielding) Read(p []byte) (int, error) {
+	held := y.turn.End()
+	n, err := y.ReadCloser.Read(p)
+	if held && err == nil {
+		err = y.turn.Begin(y.ctx, true)
+	}
+	return n, err
+}
