@@ -94,7 +94,7 @@ func (p *plain) device(b *Batch, r *varve.Reading) bool {
 func (p *plain) time(r *varve.Reading, o *object) bool {
 	p.space()
 	var text []byte
-	ok := false
+	var ok bool
 	if p.at < len(p.text) && p.text[p.at] == '"' {
 		text, ok = p.string()
 	} else {
