@@ -44,7 +44,7 @@ var layout = []struct {
 	{"store/local/meta", "", "github.com/cockroachdb/pebble/v2"},
 	{"store/local/journal", "store store/local/meta", "github.com/cockroachdb/pebble/v2"},
 	{"store/local/sst", "", "github.com/cockroachdb/pebble/v2"},
-	{"store/local", ". grid health store internal/lanes store/local/chunk store/local/journal store/local/meta store/local/sst decimal", "github.com/cockroachdb/pebble/v2 github.com/cespare/xxhash/v2 github.com/go-faster/jx golang.org/x/sys/unix"},
+	{"store/local", ". grid health store internal/lanes store/local/chunk store/local/journal store/local/meta store/local/sst decimal", "github.com/cockroachdb/pebble/v2 github.com/klauspost/compress github.com/cespare/xxhash/v2 github.com/go-faster/jx golang.org/x/sys/unix"},
 	{"store/dynamo/attr", ". decimal", "github.com/aws"},
 	{"store/dynamo/cache", "", ""},
 	{"store/dynamo/client", ". health store store/dynamo/attr", "github.com/aws"},

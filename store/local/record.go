@@ -3,15 +3,19 @@ package local
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/klauspost/compress/s2"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/journal"
 )
 
 // record is a frame of the journal with the new readings of one Write. It is self-contained.
 //
-//	byte     version
+//	byte     version; a compressed record follows the version packedVersion
 //	readings uvarint  index of the series among those named so far; if it is
 //	                  the next one: table number, tenant, stream, device
 //	         uvarint  index of the field names among those named so far; if it
@@ -28,16 +32,63 @@ type record struct {
 	shape  uint32 // of the last reading, in the memtable
 	time   int64
 	rows   int
+	packed []byte // memory of payload
 }
 
-const recordVersion = 1
+const (
+	recordVersion = 1
+	// packedVersion marks a record that is compressed after its version byte, as a block of S2.
+	packedVersion = 2
+	// packFrom is the size from which records are compressed. A record of many devices shrinks
+	// to a third, because their names and arrivals are alike.
+	packFrom = 512
+)
 
 func (rec *record) begin(count uint64) {
 	if rec.shapes == nil {
 		rec.shapes = map[uint32]uint64{}
 	}
 	clear(rec.shapes)
-	*rec = record{buf: append(rec.buf[:0], recordVersion), count: count, shapes: rec.shapes}
+	*rec = record{buf: append(rec.buf[:0], recordVersion), count: count, shapes: rec.shapes, packed: rec.packed}
+}
+
+// payload returns the record for the journal, compressed if it is large. It is valid until the
+// next call.
+func (rec *record) payload() []byte {
+	if len(rec.buf) < packFrom {
+		return rec.buf
+	}
+	if room := 1 + s2.MaxEncodedLen(len(rec.buf)); cap(rec.packed) < room {
+		rec.packed = make([]byte, room)
+	}
+	packed := rec.packed[:cap(rec.packed)]
+	packed[0] = packedVersion
+	block := s2.Encode(packed[1:], rec.buf[1:])
+	if len(block) >= len(rec.buf) {
+		return rec.buf
+	}
+	return packed[:1+len(block)]
+}
+
+// unpack returns the content of a payload after its version byte.
+func unpack(payload []byte) ([]byte, error) {
+	if len(payload) == 0 {
+		return nil, errRow
+	}
+	switch payload[0] {
+	case recordVersion:
+		return payload[1:], nil
+	case packedVersion:
+		if n, err := s2.DecodedLen(payload[1:]); err != nil || n > journal.MaxPayload {
+			return nil, errRow
+		}
+		data, err := s2.Decode(nil, payload[1:])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errRow, err)
+		}
+		return data, nil
+	}
+	return nil, errRow
 }
 
 // add adds a reading of a series buffer. rec.shape is the number of its field names.
@@ -82,10 +133,11 @@ type replayer struct {
 // replayReadings restores the readings of a record in their series buffers. It skips readings of
 // dropped tables. It is called before any other use of the store.
 func (s *Store) replayReadings(payload []byte) (err error) {
-	rp := replayer{bodyReader: bodyReader{data: payload}}
-	if rp.byte() != recordVersion {
-		rp.fail()
+	data, err := unpack(payload)
+	if err != nil {
+		return err
 	}
+	rp := replayer{bodyReader: bodyReader{data: data}}
 	var r varve.Reading
 	var arena chunk.Arena
 	at := int64(0)

@@ -96,7 +96,7 @@ func TestRecovered_CountsDroppedFrames(t *testing.T) {
 	if n := len(all(t, s, week(t, 0), "d")); n != 160 || found.Readings != 160 || found.Changes != 5 {
 		t.Errorf("%d readings, and told %+v; want 160, and 5 changes", n, found)
 	}
-	if bytes, frames := found.TornBytes(); bytes < 500 || frames != 1 || !strings.Contains(found.Torn[0].String(), "1 whole frame among them") {
+	if bytes, frames := found.TornBytes(); bytes < 200 || frames != 1 || !strings.Contains(found.Torn[0].String(), "1 whole frame among them") {
 		t.Errorf("torn: %d bytes, %d frames, %v", bytes, frames, found.Torn)
 	}
 }

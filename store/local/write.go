@@ -290,7 +290,7 @@ func (w *writer) insertSome(entries []entry) (commit *journal.Commit, done bool,
 	}
 	switch {
 	case w.record.rows > 0:
-		return s.journal.Append(journal.Readings, w.record.buf), true, nil
+		return s.journal.Append(journal.Readings, w.record.payload()), true, nil
 	case waits:
 		// The stored reading of a duplicate may not be durable yet.
 		return s.journal.Pending(), true, nil

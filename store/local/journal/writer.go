@@ -309,9 +309,14 @@ func (w *Writer) next() *group {
 }
 
 // gather yields to goroutines that are about to append, as long as the group grows. A further
-// sync would cost more. Without such goroutines, it costs nothing.
+// sync would cost more. Without such goroutines, it costs nothing. Beside goroutines that compute
+// for long, a single yield may cost more than the sync, so it is the last one.
 func (w *Writer) gather(g *group) {
+	begin := time.Now()
 	for range maxGather {
+		if time.Since(begin) > gatherTime {
+			return
+		}
 		n := len(g.buf)
 		w.mu.Unlock()
 		runtime.Gosched()
@@ -322,7 +327,11 @@ func (w *Writer) gather(g *group) {
 	}
 }
 
-const maxGather = 16
+// Limits of gather.
+const (
+	maxGather  = 16
+	gatherTime = 200 * time.Microsecond
+)
 
 // written ends the commit of a group. After a failure, later callers wait for the next attempt.
 func (w *Writer) written(g *group, err error) {

@@ -1,0 +1,43 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/klauspost/compress/s2"
+)
+
+// TestUnpack_RestoresRecords checks that the payload of a record has its content, and that a
+// large record is compressed.
+func TestUnpack_RestoresRecords(t *testing.T) {
+	var rec record
+	for _, size := range []int{0, 1, packFrom - 1, packFrom, 100_000, 3} {
+		rec.begin(1)
+		for i := 0; len(rec.buf) < 1+size; i++ {
+			rec.buf = append(rec.buf, fmt.Sprintf("device-%04d", i)...)
+		}
+		rec.buf = rec.buf[:1+size]
+		payload := bytes.Clone(rec.payload())
+		if len(payload) > 1+size || size >= 100_000 && len(payload) > size/2 {
+			t.Errorf("the payload of %d bytes has %d", size, len(payload))
+		}
+		data, err := unpack(payload)
+		if err != nil || !bytes.Equal(data, rec.buf[1:]) {
+			t.Errorf("a payload of %d bytes became %d bytes: %v", size, len(data), err)
+		}
+	}
+}
+
+// TestUnpack_RefusesOthers checks that a payload without a known form is refused, also if it
+// claims a huge size.
+func TestUnpack_RefusesOthers(t *testing.T) {
+	whole := append([]byte{packedVersion}, s2.Encode(nil, make([]byte, 5000))...)
+	huge := []byte{packedVersion, 0xff, 0xff, 0xff, 0xff, 0x0f, 0}
+	for _, payload := range [][]byte{nil, {0}, {3, 1}, {packedVersion}, whole[:len(whole)-1], huge} {
+		if data, err := unpack(payload); !errors.Is(err, errRow) {
+			t.Errorf("%x: %d bytes, %v", payload[:min(len(payload), 8)], len(data), err)
+		}
+	}
+}
