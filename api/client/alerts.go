@@ -9,47 +9,47 @@ import (
 )
 
 // AddRule creates an alert rule. A repeated call with the same rule changes nothing.
-func (c *Client) AddRule(ctx context.Context, r wire.RulePost) (wire.RuleAnswer, error) {
-	return getJSON[wire.RuleAnswer](ctx, c, sendJSON(http.MethodPost, "/v1/alert-rules", r))
+func (c AlertCalls) AddRule(ctx context.Context, r wire.RulePost) (wire.RuleAnswer, error) {
+	return getJSON[wire.RuleAnswer](ctx, c.connection, sendJSON(http.MethodPost, "/v1/alert-rules", r))
 }
 
 // Rules lists the alert rules.
-func (c *Client) Rules(ctx context.Context) (wire.RuleList, error) {
-	return getJSON[wire.RuleList](ctx, c, request{method: http.MethodGet, path: "/v1/alert-rules"})
+func (c AlertCalls) Rules(ctx context.Context) (wire.RuleList, error) {
+	return getJSON[wire.RuleList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/alert-rules"})
 }
 
 // Rule returns an alert rule. It fails with varve.NotFound.
-func (c *Client) Rule(ctx context.Context, id string) (wire.RuleBody, error) {
-	return getJSON[wire.RuleBody](ctx, c, request{method: http.MethodGet, path: rulePath(id)})
+func (c AlertCalls) Rule(ctx context.Context, id string) (wire.RuleBody, error) {
+	return getJSON[wire.RuleBody](ctx, c.connection, request{method: http.MethodGet, path: rulePath(id)})
 }
 
 // EditRule replaces an alert rule. It fails with varve.NotFound.
-func (c *Client) EditRule(ctx context.Context, id string, r wire.RulePost) (wire.RuleBody, error) {
-	return getJSON[wire.RuleBody](ctx, c, sendJSON(http.MethodPut, rulePath(id), r))
+func (c AlertCalls) EditRule(ctx context.Context, id string, r wire.RulePost) (wire.RuleBody, error) {
+	return getJSON[wire.RuleBody](ctx, c.connection, sendJSON(http.MethodPut, rulePath(id), r))
 }
 
 // MuteRule mutes the alerts of a rule. It fails with varve.NotFound.
-func (c *Client) MuteRule(ctx context.Context, id string, m wire.Mute) (wire.RuleBody, error) {
-	return getJSON[wire.RuleBody](ctx, c, sendJSON(http.MethodPost, rulePath(id)+"/mute", m))
+func (c AlertCalls) MuteRule(ctx context.Context, id string, m wire.Mute) (wire.RuleBody, error) {
+	return getJSON[wire.RuleBody](ctx, c.connection, sendJSON(http.MethodPost, rulePath(id)+"/mute", m))
 }
 
 // UnmuteRule unmutes the alerts of a rule. It fails with varve.NotFound.
-func (c *Client) UnmuteRule(ctx context.Context, id string) (wire.RuleBody, error) {
-	return getJSON[wire.RuleBody](ctx, c, request{method: http.MethodDelete, path: rulePath(id) + "/mute"})
+func (c AlertCalls) UnmuteRule(ctx context.Context, id string) (wire.RuleBody, error) {
+	return getJSON[wire.RuleBody](ctx, c.connection, request{method: http.MethodDelete, path: rulePath(id) + "/mute"})
 }
 
 func rulePath(id string) string { return "/v1/alert-rules/" + url.PathEscape(id) }
 
 // DeleteRule deletes an alert rule, and resolves its alerts. It fails with
 // varve.NotFound.
-func (c *Client) DeleteRule(ctx context.Context, id string) error {
-	_, err := getJSON[wire.Deleted](ctx, c, request{method: http.MethodDelete, path: rulePath(id)})
+func (c AlertCalls) DeleteRule(ctx context.Context, id string) error {
+	_, err := getJSON[wire.Deleted](ctx, c.connection, request{method: http.MethodDelete, path: rulePath(id)})
 	return err
 }
 
 // Alerts returns a page of the alerts of all devices, newest first. An empty severity or state
 // (open or resolved) means any.
-func (c *Client) Alerts(ctx context.Context, severity, state string, l List) (wire.AlertList, error) {
+func (c AlertCalls) Alerts(ctx context.Context, severity, state string, l List) (wire.AlertList, error) {
 	r := request{method: http.MethodGet, path: "/v1/alerts", query: l.values()}
 	if severity != "" {
 		r.query.Set("severity", severity)
@@ -58,47 +58,47 @@ func (c *Client) Alerts(ctx context.Context, severity, state string, l List) (wi
 }
 
 // AlertsOf returns a page of the alerts of a device, newest first. An empty state means any.
-func (c *Client) AlertsOf(ctx context.Context, device, state string, l List) (wire.AlertList, error) {
+func (c AlertCalls) AlertsOf(ctx context.Context, device, state string, l List) (wire.AlertList, error) {
 	return c.alerts(ctx, request{method: http.MethodGet, path: devicePath(device) + "/alerts", query: l.values()}, state)
 }
 
-func (c *Client) alerts(ctx context.Context, r request, state string) (wire.AlertList, error) {
+func (c AlertCalls) alerts(ctx context.Context, r request, state string) (wire.AlertList, error) {
 	if state != "" {
 		r.query.Set("state", state)
 	}
-	return getJSON[wire.AlertList](ctx, c, r)
+	return getJSON[wire.AlertList](ctx, c.connection, r)
 }
 
 // Alert returns an alert. If late readings replaced the alert by another, it returns
 // that one. It fails with varve.NotFound.
-func (c *Client) Alert(ctx context.Context, id string) (wire.AlertBody, error) {
-	return getJSON[wire.AlertBody](ctx, c, request{method: http.MethodGet, path: alertPath(id)})
+func (c AlertCalls) Alert(ctx context.Context, id string) (wire.AlertBody, error) {
+	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodGet, path: alertPath(id)})
 }
 
 // ResolveAlert resolves an alert by hand. It fails with varve.NotFound.
-func (c *Client) ResolveAlert(ctx context.Context, id string) (wire.AlertBody, error) {
-	return getJSON[wire.AlertBody](ctx, c, request{method: http.MethodPost, path: alertPath(id) + "/resolve"})
+func (c AlertCalls) ResolveAlert(ctx context.Context, id string) (wire.AlertBody, error) {
+	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodPost, path: alertPath(id) + "/resolve"})
 }
 
 // ResolveAlerts resolves a page of the selected alerts by hand. Repeat it with Cursor set to Next
 // of the answer, until Next is empty.
-func (c *Client) ResolveAlerts(ctx context.Context, choice wire.AlertChoice) (wire.ResolvedAlerts, error) {
-	return getJSON[wire.ResolvedAlerts](ctx, c, sendJSON(http.MethodPost, "/v1/alerts/resolve", choice))
+func (c AlertCalls) ResolveAlerts(ctx context.Context, choice wire.AlertChoice) (wire.ResolvedAlerts, error) {
+	return getJSON[wire.ResolvedAlerts](ctx, c.connection, sendJSON(http.MethodPost, "/v1/alerts/resolve", choice))
 }
 
 // AcknowledgeAlert records the person who acknowledged an alert. It fails with varve.NotFound.
-func (c *Client) AcknowledgeAlert(ctx context.Context, id string, a wire.Acknowledgement) (wire.AlertBody, error) {
-	return getJSON[wire.AlertBody](ctx, c, sendJSON(http.MethodPost, alertPath(id)+"/acknowledge", a))
+func (c AlertCalls) AcknowledgeAlert(ctx context.Context, id string, a wire.Acknowledgement) (wire.AlertBody, error) {
+	return getJSON[wire.AlertBody](ctx, c.connection, sendJSON(http.MethodPost, alertPath(id)+"/acknowledge", a))
 }
 
 // MuteAlert mutes an alert. It fails with varve.NotFound.
-func (c *Client) MuteAlert(ctx context.Context, id string, m wire.Mute) (wire.AlertBody, error) {
-	return getJSON[wire.AlertBody](ctx, c, sendJSON(http.MethodPost, alertPath(id)+"/mute", m))
+func (c AlertCalls) MuteAlert(ctx context.Context, id string, m wire.Mute) (wire.AlertBody, error) {
+	return getJSON[wire.AlertBody](ctx, c.connection, sendJSON(http.MethodPost, alertPath(id)+"/mute", m))
 }
 
 // UnmuteAlert unmutes an alert. It fails with varve.NotFound.
-func (c *Client) UnmuteAlert(ctx context.Context, id string) (wire.AlertBody, error) {
-	return getJSON[wire.AlertBody](ctx, c, request{method: http.MethodDelete, path: alertPath(id) + "/mute"})
+func (c AlertCalls) UnmuteAlert(ctx context.Context, id string) (wire.AlertBody, error) {
+	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodDelete, path: alertPath(id) + "/mute"})
 }
 
 func alertPath(id string) string { return "/v1/alerts/" + url.PathEscape(id) }

@@ -4,7 +4,7 @@
 //
 // The main types:
 //
-//   - Client calls one server; its methods may be called concurrently.
+//   - Client calls one server. Its calls are grouped by resource, as in AlertCalls.
 //   - Query selects readings, and Answer describes the result of a query.
 //   - List selects a part of a list, and Pages iterates over all of it.
 //
@@ -32,7 +32,29 @@ import (
 )
 
 // Client calls one server. It is safe for concurrent use.
+//
+// Its calls are the methods of the embedded groups.
 type Client struct {
+	ReadingCalls
+	DeviceCalls
+	AlertCalls
+	OperatorCalls
+}
+
+// ReadingCalls writes and reads readings, roll-ups and streams.
+type ReadingCalls struct{ *connection }
+
+// DeviceCalls reads and changes devices and their logs.
+type DeviceCalls struct{ *connection }
+
+// AlertCalls reads and changes alerts and their rules.
+type AlertCalls struct{ *connection }
+
+// OperatorCalls manages tables and API keys, and verifies the store.
+type OperatorCalls struct{ *connection }
+
+// connection sends the requests of a client.
+type connection struct {
 	base    string
 	http    *http.Client
 	retries int
@@ -41,21 +63,21 @@ type Client struct {
 }
 
 // Option changes a client.
-type Option func(*Client)
+type Option func(*connection)
 
 // WithHTTPClient sets the HTTP client.
-func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+func WithHTTPClient(h *http.Client) Option { return func(c *connection) { c.http = h } }
 
 // WithRetries sets the number of retries of a call. A call is retried if it could not
 // be sent, or if the server was too busy. The default is 5.
-func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
+func WithRetries(n int) Option { return func(c *connection) { c.retries = n } }
 
 // WithKey sets the API key that is sent with every call.
-func WithKey(key string) Option { return func(c *Client) { c.key = key } }
+func WithKey(key string) Option { return func(c *connection) { c.key = key } }
 
 // WithRootCAs makes the client trust only servers with certificates that these roots signed. It
 // does not change a client set by WithHTTPClient.
-func WithRootCAs(pool *x509.CertPool) Option { return func(c *Client) { c.roots = pool } }
+func WithRootCAs(pool *x509.CertPool) Option { return func(c *connection) { c.roots = pool } }
 
 // DefaultServer is the address of a server without configuration.
 const DefaultServer = "http://127.0.0.1:8278"
@@ -67,7 +89,7 @@ func New(server string, opts ...Option) (*Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%q is not a server's address: write it as in %s", server, DefaultServer)
 	}
-	c := &Client{base: strings.TrimSuffix(server, "/"), retries: 5}
+	c := &connection{base: strings.TrimSuffix(server, "/"), retries: 5}
 	for _, o := range opts {
 		o(c)
 	}
@@ -77,7 +99,7 @@ func New(server string, opts ...Option) (*Client, error) {
 	if c.http == nil {
 		c.http = &http.Client{Transport: transport(c.roots)}
 	}
-	return c, nil
+	return &Client{ReadingCalls{c}, DeviceCalls{c}, AlertCalls{c}, OperatorCalls{c}}, nil
 }
 
 // transport holds enough connections for a program that writes in parallel.
@@ -101,7 +123,7 @@ type request struct {
 }
 
 // do sends a request until it is answered or no retry is left. The caller closes the body.
-func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
+func (c *connection) do(ctx context.Context, r request) (*http.Response, error) {
 	var last error
 	for try := 0; ; try++ {
 		resp, err := c.once(ctx, r)
@@ -143,7 +165,7 @@ func retryAfter(err error, try int) (time.Duration, bool) {
 	return max(backoff, e.RetryAfter), true
 }
 
-func (c *Client) once(ctx context.Context, r request) (*http.Response, error) {
+func (c *connection) once(ctx context.Context, r request) (*http.Response, error) {
 	var body io.Reader
 	if r.body != nil {
 		var err error
@@ -239,7 +261,7 @@ func failureOf(status int) varve.Failure {
 }
 
 // getJSON sends a request and decodes its answer.
-func getJSON[T any](ctx context.Context, c *Client, r request) (answer T, err error) {
+func getJSON[T any](ctx context.Context, c *connection, r request) (answer T, err error) {
 	resp, err := c.do(ctx, r)
 	if err != nil {
 		return answer, err

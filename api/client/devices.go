@@ -65,26 +65,26 @@ func sendJSON(method, path string, body any) request {
 func devicePath(device string) string { return "/v1/devices/" + url.PathEscape(device) }
 
 // Device returns a device. It fails with varve.NotFound.
-func (c *Client) Device(ctx context.Context, device string) (wire.DeviceBody, error) {
-	return getJSON[wire.DeviceBody](ctx, c, request{method: http.MethodGet, path: devicePath(device)})
+func (c DeviceCalls) Device(ctx context.Context, device string) (wire.DeviceBody, error) {
+	return getJSON[wire.DeviceBody](ctx, c.connection, request{method: http.MethodGet, path: devicePath(device)})
 }
 
 // PutDevice registers a device, or replaces its description.
-func (c *Client) PutDevice(ctx context.Context, device string, d wire.DevicePut) (wire.DeviceBody, error) {
-	return getJSON[wire.DeviceBody](ctx, c, sendJSON(http.MethodPut, devicePath(device), d))
+func (c DeviceCalls) PutDevice(ctx context.Context, device string, d wire.DevicePut) (wire.DeviceBody, error) {
+	return getJSON[wire.DeviceBody](ctx, c.connection, sendJSON(http.MethodPut, devicePath(device), d))
 }
 
 // DeleteDevice deletes the record of a device. It fails with varve.NotFound.
-func (c *Client) DeleteDevice(ctx context.Context, device string) error {
-	_, err := getJSON[wire.Deleted](ctx, c, request{method: http.MethodDelete, path: devicePath(device)})
+func (c DeviceCalls) DeleteDevice(ctx context.Context, device string) error {
+	_, err := getJSON[wire.Deleted](ctx, c.connection, request{method: http.MethodDelete, path: devicePath(device)})
 	return err
 }
 
 // Devices returns a page of the devices with a status. An empty status means any.
-func (c *Client) Devices(ctx context.Context, status string, l List) (wire.DeviceList, error) {
+func (c DeviceCalls) Devices(ctx context.Context, status string, l List) (wire.DeviceList, error) {
 	r := request{method: http.MethodGet, path: "/v1/devices", query: l.values()}
 	if status != "" {
 		r.query.Set("status", status)
 	}
-	return getJSON[wire.DeviceList](ctx, c, r)
+	return getJSON[wire.DeviceList](ctx, c.connection, r)
 }

@@ -13,8 +13,8 @@ import (
 
 // CreateKey creates an API key. Only this answer contains the key. If the answer is lost, the call
 // is not retried: an unknown key may exist.
-func (c *Client) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
-	once := *c
+func (c OperatorCalls) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
+	once := *c.connection
 	once.retries = 0
 	return getJSON[wire.NewKey](ctx, &once, request{
 		method: http.MethodPost, path: "/v1/keys", header: http.Header{"Content-Type": {"application/json"}},
@@ -26,11 +26,11 @@ func (c *Client) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.NewKey, e
 }
 
 // Keys lists the API keys that the client's own key may see.
-func (c *Client) Keys(ctx context.Context) (wire.KeyList, error) {
-	return getJSON[wire.KeyList](ctx, c, request{method: http.MethodGet, path: "/v1/keys"})
+func (c OperatorCalls) Keys(ctx context.Context) (wire.KeyList, error) {
+	return getJSON[wire.KeyList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/keys"})
 }
 
 // RevokeKey ends an API key, by its id.
-func (c *Client) RevokeKey(ctx context.Context, id string) (wire.KeyInfo, error) {
-	return getJSON[wire.KeyInfo](ctx, c, request{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(id)})
+func (c OperatorCalls) RevokeKey(ctx context.Context, id string) (wire.KeyInfo, error) {
+	return getJSON[wire.KeyInfo](ctx, c.connection, request{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(id)})
 }

@@ -11,10 +11,10 @@ import (
 
 // AddLog adds an entry to a device's log. It may be retried. If the id is stored with other
 // content, the verdict is conflict and the stored entry stays.
-func (c *Client) AddLog(ctx context.Context, device string, l wire.LogPost) (wire.LogAnswer, error) {
+func (c DeviceCalls) AddLog(ctx context.Context, device string, l wire.LogPost) (wire.LogAnswer, error) {
 	r := sendJSON(http.MethodPost, devicePath(device)+"/logs", l)
 	r.accept = []int{http.StatusUnprocessableEntity}
-	return getJSON[wire.LogAnswer](ctx, c, r)
+	return getJSON[wire.LogAnswer](ctx, c.connection, r)
 }
 
 // LogQuery selects entries by Device, by Operator, or by the Supervisor of their escalation.
@@ -27,7 +27,7 @@ type LogQuery struct {
 }
 
 // Logs returns a page of entries.
-func (c *Client) Logs(ctx context.Context, q LogQuery, l List) (wire.LogList, error) {
+func (c DeviceCalls) Logs(ctx context.Context, q LogQuery, l List) (wire.LogList, error) {
 	r := request{method: http.MethodGet, path: devicePath(q.Device) + "/logs", query: l.values()}
 	switch {
 	case q.Operator != "":
@@ -40,5 +40,5 @@ func (c *Client) Logs(ctx context.Context, q LogQuery, l List) (wire.LogList, er
 			r.query.Set(name, text)
 		}
 	}
-	return getJSON[wire.LogList](ctx, c, r)
+	return getJSON[wire.LogList](ctx, c.connection, r)
 }

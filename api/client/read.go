@@ -66,7 +66,7 @@ type Answer struct {
 
 // Readings yields the readings of a query in order, while they arrive. A reading is valid until the
 // next one is requested. If answer is not nil, it is set at the end.
-func (c *Client) Readings(ctx context.Context, q Query, answer *Answer) iter.Seq2[*varve.Reading, error] {
+func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) iter.Seq2[*varve.Reading, error] {
 	return func(yield func(*varve.Reading, error) bool) {
 		resp, err := c.Raw(ctx, q, wire.NDJSON)
 		if err != nil {
@@ -113,7 +113,7 @@ func (a *Answer) fill(resp *http.Response) error {
 
 // Raw returns the answer to a query as the server writes it, in a format. The caller closes its
 // body.
-func (c *Client) Raw(ctx context.Context, q Query, f wire.Format) (*http.Response, error) {
+func (c ReadingCalls) Raw(ctx context.Context, q Query, f wire.Format) (*http.Response, error) {
 	return c.do(ctx, request{
 		method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "readings"), query: q.values(),
 		header: http.Header{"Accept": {strings.TrimSuffix(f.MediaType(), "; charset=utf-8")}},
@@ -121,10 +121,10 @@ func (c *Client) Raw(ctx context.Context, q Query, f wire.Format) (*http.Respons
 }
 
 // Explain returns the plan of a query.
-func (c *Client) Explain(ctx context.Context, q Query) (wire.Explained, error) {
+func (c ReadingCalls) Explain(ctx context.Context, q Query) (wire.Explained, error) {
 	v := q.values()
 	v.Set("explain", "true")
-	return getJSON[wire.Explained](ctx, c, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "readings"), query: v})
+	return getJSON[wire.Explained](ctx, c.connection, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "readings"), query: v})
 }
 
 // Latest is the latest reading of one device.
@@ -135,7 +135,7 @@ type Latest struct {
 }
 
 // Latest returns the latest readings of devices of a stream, in the order of the devices.
-func (c *Client) Latest(ctx context.Context, stream string, by varve.By, devices ...string) ([]Latest, error) {
+func (c ReadingCalls) Latest(ctx context.Context, stream string, by varve.By, devices ...string) ([]Latest, error) {
 	type answer struct {
 		Latest []struct {
 			Device   string          `json:"device"`
@@ -143,7 +143,7 @@ func (c *Client) Latest(ctx context.Context, stream string, by varve.By, devices
 			Coverage query.Coverage  `json:"coverage"`
 		} `json:"latest"`
 	}
-	a, err := getJSON[answer](ctx, c, request{
+	a, err := getJSON[answer](ctx, c.connection, request{
 		method: http.MethodGet, path: "/v1/streams/" + url.PathEscape(stream) + "/latest",
 		query: url.Values{"device": devices, "by": {by.String()}},
 	})

@@ -33,7 +33,7 @@ func (q *RollupQuery) values() url.Values {
 }
 
 // Rollups yields the roll-ups of a query in order, page by page.
-func (c *Client) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire.RollupBody, error] {
+func (c ReadingCalls) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire.RollupBody, error] {
 	return func(yield func(wire.RollupBody, error) bool) {
 		for {
 			page, err := c.RollupsPage(ctx, q)
@@ -55,18 +55,18 @@ func (c *Client) Rollups(ctx context.Context, q RollupQuery) iter.Seq2[wire.Roll
 }
 
 // RollupsPage returns one page of roll-ups; its Next is the From of the next one.
-func (c *Client) RollupsPage(ctx context.Context, q RollupQuery) (wire.RollupsBody, error) {
-	return getJSON[wire.RollupsBody](ctx, c, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "rollups"), query: q.values()})
+func (c ReadingCalls) RollupsPage(ctx context.Context, q RollupQuery) (wire.RollupsBody, error) {
+	return getJSON[wire.RollupsBody](ctx, c.connection, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "rollups"), query: q.values()})
 }
 
 // RebuildRollups recounts hours whose readings were written while roll-ups were off,
 // and returns their number.
-func (c *Client) RebuildRollups(ctx context.Context, stream, device, from, to string) (wire.Rebuilt, error) {
+func (c ReadingCalls) RebuildRollups(ctx context.Context, stream, device, from, to string) (wire.Rebuilt, error) {
 	v := url.Values{}
 	for name, value := range map[string]string{"from": from, "to": to} {
 		if value != "" {
 			v.Set(name, value)
 		}
 	}
-	return getJSON[wire.Rebuilt](ctx, c, request{method: http.MethodPost, path: seriesPath(stream, device, "rollups"), query: v})
+	return getJSON[wire.Rebuilt](ctx, c.connection, request{method: http.MethodPost, path: seriesPath(stream, device, "rollups"), query: v})
 }

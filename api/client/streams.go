@@ -12,14 +12,14 @@ import (
 )
 
 // Streams lists the streams.
-func (c *Client) Streams(ctx context.Context) (wire.StreamList, error) {
-	return getJSON[wire.StreamList](ctx, c, request{method: http.MethodGet, path: "/v1/streams"})
+func (c ReadingCalls) Streams(ctx context.Context) (wire.StreamList, error) {
+	return getJSON[wire.StreamList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/streams"})
 }
 
 // Spread distributes the readings of a device in a stream over several keys, on DynamoDB. It cannot
 // be undone.
-func (c *Client) Spread(ctx context.Context, stream, device string, shards int) (wire.StreamInfo, error) {
-	return getJSON[wire.StreamInfo](ctx, c, request{
+func (c ReadingCalls) Spread(ctx context.Context, stream, device string, shards int) (wire.StreamInfo, error) {
+	return getJSON[wire.StreamInfo](ctx, c.connection, request{
 		method: http.MethodPut, path: "/v1/streams/" + url.PathEscape(stream) + "/devices/" + url.PathEscape(device) + "/shards",
 		header: http.Header{"Content-Type": {"application/json"}},
 		body: func() (io.Reader, error) {

@@ -12,32 +12,32 @@ import (
 )
 
 // Tables lists the tables.
-func (c *Client) Tables(ctx context.Context) (wire.TableList, error) {
-	return getJSON[wire.TableList](ctx, c, request{method: http.MethodGet, path: "/v1/tables"})
+func (c OperatorCalls) Tables(ctx context.Context) (wire.TableList, error) {
+	return getJSON[wire.TableList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/tables"})
 }
 
 // Plan returns the plan of the rotator for a time, as in the API; "" means now.
-func (c *Client) Plan(ctx context.Context, at string) (wire.PlanBody, error) {
+func (c OperatorCalls) Plan(ctx context.Context, at string) (wire.PlanBody, error) {
 	r := request{method: http.MethodGet, path: "/v1/tables/plan"}
 	if at != "" {
 		r.query = url.Values{"at": {at}}
 	}
-	return getJSON[wire.PlanBody](ctx, c, r)
+	return getJSON[wire.PlanBody](ctx, c.connection, r)
 }
 
 // Apply runs the rotator now and returns its actions.
-func (c *Client) Apply(ctx context.Context) (wire.PlanBody, error) {
-	return getJSON[wire.PlanBody](ctx, c, request{method: http.MethodPost, path: "/v1/tables/apply"})
+func (c OperatorCalls) Apply(ctx context.Context) (wire.PlanBody, error) {
+	return getJSON[wire.PlanBody](ctx, c.connection, request{method: http.MethodPost, path: "/v1/tables/apply"})
 }
 
 // Restore takes back the retirement of a table, and puts the table on hold.
-func (c *Client) Restore(ctx context.Context, table string) (wire.TableInfo, error) {
-	return getJSON[wire.TableInfo](ctx, c, request{method: http.MethodPost, path: "/v1/tables/" + url.PathEscape(table) + "/restore"})
+func (c OperatorCalls) Restore(ctx context.Context, table string) (wire.TableInfo, error) {
+	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodPost, path: "/v1/tables/" + url.PathEscape(table) + "/restore"})
 }
 
 // Hold prevents a table from being retired and dropped, for a reason.
-func (c *Client) Hold(ctx context.Context, table, reason string) (wire.TableInfo, error) {
-	return getJSON[wire.TableInfo](ctx, c, request{
+func (c OperatorCalls) Hold(ctx context.Context, table, reason string) (wire.TableInfo, error) {
+	return getJSON[wire.TableInfo](ctx, c.connection, request{
 		method: http.MethodPut, path: "/v1/tables/" + url.PathEscape(table) + "/hold",
 		header: http.Header{"Content-Type": {"application/json"}},
 		body: func() (io.Reader, error) {
@@ -48,11 +48,11 @@ func (c *Client) Hold(ctx context.Context, table, reason string) (wire.TableInfo
 }
 
 // Release lifts a table's hold.
-func (c *Client) Release(ctx context.Context, table string) (wire.TableInfo, error) {
-	return getJSON[wire.TableInfo](ctx, c, request{method: http.MethodDelete, path: "/v1/tables/" + url.PathEscape(table) + "/hold"})
+func (c OperatorCalls) Release(ctx context.Context, table string) (wire.TableInfo, error) {
+	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodDelete, path: "/v1/tables/" + url.PathEscape(table) + "/hold"})
 }
 
 // Ready returns whether the server accepts readings, and the state of the rotation.
-func (c *Client) Ready(ctx context.Context) (wire.Readiness, error) {
-	return getJSON[wire.Readiness](ctx, c, request{method: http.MethodGet, path: "/readyz", accept: []int{http.StatusServiceUnavailable}})
+func (c OperatorCalls) Ready(ctx context.Context) (wire.Readiness, error) {
+	return getJSON[wire.Readiness](ctx, c.connection, request{method: http.MethodGet, path: "/readyz", accept: []int{http.StatusServiceUnavailable}})
 }

@@ -15,7 +15,7 @@ import (
 // Verify makes the server read all stored data, and calls report for each damaged place. The rate
 // limits bytes, or read units on DynamoDB, per second; 0 means no limit. It fails if the server
 // could not read to the end.
-func (c *Client) Verify(ctx context.Context, rate int64, report func(wire.Damage)) (err error) {
+func (c OperatorCalls) Verify(ctx context.Context, rate int64, report func(wire.Damage)) (err error) {
 	q := url.Values{}
 	if rate > 0 {
 		q.Set("rate", strconv.FormatInt(rate, 10))

@@ -21,12 +21,12 @@ type Body struct {
 // Write writes a body of readings. Stored readings and duplicates of the answer are
 // durable. An error refuses the body as a whole; readings before the fault may have
 // been stored, and resending them is harmless.
-func (c *Client) Write(ctx context.Context, stream string, b Body) (wire.WriteAnswer, error) {
+func (c ReadingCalls) Write(ctx context.Context, stream string, b Body) (wire.WriteAnswer, error) {
 	header := http.Header{"Content-Type": {b.Format.MediaType()}}
 	if b.Encoding != "" {
 		header.Set("Content-Encoding", b.Encoding)
 	}
-	return getJSON[wire.WriteAnswer](ctx, c, request{
+	return getJSON[wire.WriteAnswer](ctx, c.connection, request{
 		method: http.MethodPost, path: "/v1/streams/" + url.PathEscape(stream) + "/readings",
 		query: b.Params, header: header,
 		body:   func() (io.Reader, error) { return bytes.NewReader(b.Data), nil },
@@ -36,7 +36,7 @@ func (c *Client) Write(ctx context.Context, stream string, b Body) (wire.WriteAn
 
 // WriteReadings writes readings of one stream. The server sets their tenants and
 // arrivals.
-func (c *Client) WriteReadings(ctx context.Context, stream string, readings []varve.Reading) (wire.WriteAnswer, error) {
+func (c ReadingCalls) WriteReadings(ctx context.Context, stream string, readings []varve.Reading) (wire.WriteAnswer, error) {
 	var data []byte
 	for i := range readings {
 		data = append(wire.AppendSubmission(data, &readings[i]), '\n')
