@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/decimal"
@@ -14,20 +15,25 @@ import (
 // It gives up on all other texts, also on invalid ones, and object reads them again with the
 // decoder. So all verdicts come from the decoder.
 //
-// The readings of a body mostly have the same fields in the same order. So plain predicts the
-// next name, and stores the values sorted by name.
+// The readings of a body mostly have one of a few shapes: the same fields in the same order. So
+// plain predicts the shape, and stores the values sorted by name.
 type plain struct {
 	text []byte
 	at   int // offset of the next byte
 
-	names []fieldName // of the last object, in its order
-	order []int       // index of each name among the sorted names; nil if a name occurs twice
+	shapes [fewShapes]shape // of earlier objects
+	last   int              // the shape of the last object
+	next   int              // the shape that is replaced next
 }
 
-// fieldName is a predicted name.
-type fieldName struct {
-	text string // with its quotes, as in an object
-	name string
+// fewShapes is the number of shapes that are remembered. Each failed prediction costs about as
+// much as reading a name.
+const fewShapes = 4
+
+// shape is the names of the fields of an object.
+type shape struct {
+	names []string // in the order of the object
+	order []int    // index of each name among the sorted names; empty if a name occurs twice
 }
 
 // into reads an object as the last reading of the batch. It returns false if it gave up; then
@@ -120,37 +126,40 @@ func (p *plain) id(r *varve.Reading) bool {
 	return err == nil
 }
 
-// fields reads the member "fields". If the names equal the names of the last object, it stores the
+// fields reads the member "fields". If an earlier object had the same names, it stores the
 // values in the order of the sorted names.
 func (p *plain) fields(b *Batch) bool {
 	if !p.takeByte('{') {
 		return false
 	}
-	if p.order != nil && p.predicted(b) {
-		return true
+	for n := range fewShapes {
+		i := (p.last + n) % fewShapes
+		if s := &p.shapes[i]; len(s.order) > 0 && p.predicted(b, s) {
+			p.last = i
+			return true
+		}
 	}
 	return p.anyFields(b)
 }
 
-// predicted reads fields with the names of the last object. If they differ, it returns false,
-// and the position and the batch are as before.
-func (p *plain) predicted(b *Batch) bool {
+// predicted reads fields with the names of a shape. If they differ, it returns false, and the
+// position and the batch are as before.
+func (p *plain) predicted(b *Batch, s *shape) bool {
 	at, size, from := p.at, b.size, b.begin()
-	n := len(p.names)
+	n := len(s.names)
 	b.fields = slices.Grow(b.fields, n)[:from+n]
 	fields := b.fields[from:]
-	for i := range p.names {
-		want := &p.names[i]
-		p.space()
-		if !p.has(want.text) || !p.takeByte(':') {
+	for i := range s.names {
+		name := s.names[i]
+		if !p.hasName(name) || !p.takeByte(':') {
 			break
 		}
 		v, ok := p.value()
 		if !ok {
 			break
 		}
-		fields[p.order[i]] = varve.Field{Name: want.name, Value: v}
-		b.size += fieldBytes + len(want.name) + len(v.Text())
+		fields[s.order[i]] = varve.Field{Name: name, Value: v}
+		b.size += fieldBytes + len(name) + len(v.Text())
 		if i < n-1 && p.takeByte(',') {
 			continue
 		}
@@ -164,10 +173,9 @@ func (p *plain) predicted(b *Batch) bool {
 	return false
 }
 
-// anyFields reads fields with any names, and predicts them for the next object.
+// anyFields reads fields with any names, and remembers their shape.
 func (p *plain) anyFields(b *Batch) bool {
 	from := b.begin()
-	p.order = nil
 	for {
 		key, ok := p.key()
 		if !ok {
@@ -185,30 +193,30 @@ func (p *plain) anyFields(b *Batch) bool {
 	if !p.takeByte('}') {
 		return false
 	}
-	p.predict(b.fields[from:])
+	fields := b.fields[from:]
+	if len(fields) <= varve.MaxFields {
+		p.last, p.next = p.next, (p.next+1)%fewShapes
+		p.shapes[p.last].learn(fields)
+	}
 	return true
 }
 
-// predict remembers the names of an object, and sorts its fields.
-func (p *plain) predict(fields []varve.Field) {
-	if len(fields) > varve.MaxFields {
-		return
-	}
-	p.names = p.names[:0]
-	sorted := make([]string, 0, len(fields))
+// learn sets the shape to the names of fields, and sorts the fields.
+func (s *shape) learn(fields []varve.Field) {
+	s.names, s.order = s.names[:0], s.order[:0]
 	for i := range fields {
-		p.names = append(p.names, fieldName{text: `"` + fields[i].Name + `"`, name: fields[i].Name})
-		sorted = append(sorted, fields[i].Name)
-	}
-	slices.Sort(sorted)
-	if len(slices.Compact(sorted)) < len(fields) {
-		return // a reading with a field twice is rejected, and predicts nothing
-	}
-	p.order = make([]int, len(fields))
-	for i := range fields {
-		p.order[i], _ = slices.BinarySearch(sorted, fields[i].Name)
+		s.names = append(s.names, fields[i].Name)
 	}
 	slices.SortFunc(fields, varve.CompareFields)
+	for i := 1; i < len(fields); i++ {
+		if fields[i].Name == fields[i-1].Name {
+			return // a reading with a field twice is rejected, and predicts nothing
+		}
+	}
+	for _, name := range s.names {
+		at, _ := slices.BinarySearchFunc(fields, name, func(f varve.Field, name string) int { return strings.Compare(f.Name, name) })
+		s.order = append(s.order, at)
+	}
 }
 
 // value reads the value of a field.
@@ -321,6 +329,17 @@ func (p *plain) takeByte(c byte) bool {
 // has reads a text, or nothing if another one follows.
 func (p *plain) has(s string) bool {
 	if end := p.at + len(s); end <= len(p.text) && string(p.text[p.at:end]) == s {
+		p.at = end
+		return true
+	}
+	return false
+}
+
+// hasName reads a name with its quotes after optional space, or nothing if another one follows.
+func (p *plain) hasName(name string) bool {
+	from := p.space()
+	end := from + len(name) + 2
+	if end <= len(p.text) && p.text[from] == '"' && p.text[end-1] == '"' && string(p.text[from+1:end-1]) == name {
 		p.at = end
 		return true
 	}

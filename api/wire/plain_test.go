@@ -110,7 +110,32 @@ func TestPlain_GivesUp(t *testing.T) {
 // TestPlain_LeavesDuplicateFields checks that a reading with a field twice is rejected as the
 // decoder's is, and is not predicted.
 func TestPlain_LeavesDuplicateFields(t *testing.T) {
+	for i := range 2 * fewShapes {
+		readBoth(t, with(fmt.Sprintf(`{"b":1,"a%d":2}`, i)), with(fmt.Sprintf(`{"a%d":1,"b":2}`, i/2)))
+	}
 	readBoth(t, with(`{"b":1,"a":2,"b":3}`), with(`{"b":1,"a":2,"b":3}`), with(`{"b":1,"a":2}`), with(`{"b":1,"a":2,"b":3}`))
+}
+
+// BenchmarkPlain reads objects of one to six shapes in turn.
+func BenchmarkPlain(b *testing.B) {
+	for _, shapes := range []int{1, 2, fewShapes, fewShapes + 2} {
+		b.Run(fmt.Sprint(shapes, " shapes"), func(b *testing.B) {
+			var texts [][]byte
+			for i := range shapes {
+				texts = append(texts, []byte(with(fmt.Sprintf(`{"temperature":22.4,"humidity%d":61,"battery":88}`, i))))
+			}
+			var batch Batch
+			o := object{Defaults: Defaults{Tenant: "t", Stream: "s"}}
+			for i := 0; b.Loop(); i++ {
+				if batch.Full() {
+					batch.Reset()
+				}
+				if !o.into(&batch, texts[i%shapes], 1) {
+					b.Fatal("not read")
+				}
+			}
+		})
+	}
 }
 
 // FuzzPlain compares plain with the decoder.
