@@ -164,6 +164,9 @@ func (s *Server) ready(ctx context.Context) bool {
 // Output returns the output of the server so far.
 func (s *Server) Output() string { return s.output.String() }
 
+// PID returns the process id of the server.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // Kill kills the server at once and waits for its end.
 func (s *Server) Kill() error {
 	err := s.cmd.Process.Kill()
