@@ -3,6 +3,9 @@ package api
 import (
 	"context"
 
+	"golang.org/x/sync/semaphore"
+
+	"github.com/varvedb/varve/aggregate"
 	"github.com/varvedb/varve/api/wire"
 )
 
@@ -29,6 +32,10 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 			stall: o.Limits.Stall, now: o.Now,
 		},
 		&latestHandler{responder: a, query: o.Query},
+		&aggregateHandler{
+			responder: a, devices: o.Devices, stall: o.Limits.Stall, now: o.Now, atWork: semaphore.NewWeighted(aggregatesAtWork),
+			engine: aggregate.New(aggregate.Options{Readings: o.Query, Rollups: o.Rollups, InTurn: s.reads.inTurn}),
+		},
 		&rollupsHandler{responder: a, reader: o.Rollups, aggregator: o.Aggregator, now: o.Now},
 		&verifyHandler{responder: a, verify: o.Verify, limits: o.Limits, draining: draining},
 		&tablesHandler{responder: a, rotator: o.Rotator, lifecycle: o.Lifecycle, now: o.Now},
