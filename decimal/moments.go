@@ -75,7 +75,20 @@ func (d *Sum) Interpolate(o *Sum, part, whole int64) Sum {
 	a.Mul(a, big.NewInt(whole-part))
 	a.Add(a, b.Mul(b, big.NewInt(part)))
 	weighted := Sum{big: a, exp: exp, begun: true}
+	weighted.trimZeros() // the result must not depend on the notation of d and o
 	return weighted.Mean(whole)
+}
+
+// trimZeros raises the exponent of a sum without a small part as far as it stays exact.
+func (d *Sum) trimZeros() {
+	ten, rest := big.NewInt(10), new(big.Int)
+	for d.big.Sign() != 0 {
+		q, r := new(big.Int).QuoRem(d.big, ten, rest)
+		if r.Sign() != 0 {
+			return
+		}
+		d.big, d.exp = q, d.exp+1
+	}
 }
 
 // Deviation returns the population standard deviation of a positive count of numbers, given
