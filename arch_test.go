@@ -80,7 +80,7 @@ var layout = []struct {
 	{"upload", ". api/client api/wire internal/fileerr", "github.com/klauspost/compress golang.org/x/sync"},
 	{"api", ". api/wire aggregate grid alerts devicelog devices health registry apikeys query retention rollup rotator router store lease streams decimal timefmt internal/quote",
 		"github.com/danielgtaylor/huma/v2 github.com/klauspost/compress github.com/prometheus/client_golang golang.org/x/sync"},
-	{"cmd/varve", ". api api/client api/wire grid cloudwatch config engine health apikeys query retention rollup rotator router store store/dynamo lease store/local store/mem streams decimal timefmt devices internal/fileerr upload",
+	{"cmd/varve", ". aggregate api api/client api/wire grid cloudwatch config engine health apikeys query retention rollup rotator router store store/dynamo lease store/local store/mem streams decimal timefmt devices internal/fileerr upload",
 		"github.com/spf13 github.com/rs/zerolog github.com/vbauerster/mpb/v8 github.com/prometheus/client_golang"},
 	{"tests/dynamotest", "", "github.com/aws"},
 	{"tests/bench", ". grid engine query rotator store store/dynamo store/local tests/dynamotest decimal", "github.com/aws"},

@@ -233,4 +233,6 @@ func digits(text string) int {
 	return len(plain)
 }
 
-func percentName(tenths int) string { return "p" + strconv.FormatFloat(float64(tenths)/10, 'f', -1, 64) }
+func percentName(tenths int) string {
+	return "p" + strconv.FormatFloat(float64(tenths)/10, 'f', -1, 64)
+}

@@ -32,7 +32,7 @@ const (
 	FillLinear               // they have values on the line between the buckets around them
 )
 
-// ParseFill parses "none", "null", "previous" or "linear". The default for "" is none.
+// ParseFill parses "none", "null", "previous" or "linear". The default for "" omits buckets.
 func ParseFill(text string) (Fill, error) {
 	if text == "" {
 		return NoFill, nil
@@ -136,6 +136,9 @@ func (q *Query) validateTop() error {
 
 // validateRollups checks that roll-ups hold the functions, and that the window has whole hours.
 func (q *Query) validateRollups() error {
+	if q.SkipDamaged {
+		return varve.InvalidParam("damaged", "source=rollups cannot skip rows: omit damaged, or use source=readings")
+	}
 	functions := q.Functions
 	if q.Top.Devices > 0 {
 		functions = append(slices.Clone(functions), q.Top.Function)

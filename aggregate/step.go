@@ -112,8 +112,10 @@ type boundaries struct {
 	unit, origin int64
 }
 
-// at returns the bucket of a unix time that the calendar places on day or month n. Clocks that
-// are put back over midnight return to the day before, so the bucket may be a later one.
+// at returns the bucket of a unix time on day or month n of the calendar.
+//
+// If clocks are put back over midnight, the calendar returns to the day before. The time then
+// lies in a later bucket.
 func (b boundaries) at(n, sec int64) Bucket {
 	n = floor(n-b.origin, b.unit) + b.origin
 	found := Bucket{b.firstInstant(n), b.firstInstant(n + b.unit)}
@@ -166,9 +168,9 @@ func (s Step) startOfDay(day int64) int64 {
 
 // floor returns the largest multiple of unit that is not above n.
 func floor(n, unit int64) int64 {
-	if rest := n % unit; rest < 0 {
-		return n - rest - unit
-	} else {
-		return n - rest
+	rest := n % unit
+	if rest < 0 {
+		rest += unit
 	}
+	return n - rest
 }

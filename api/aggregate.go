@@ -129,7 +129,7 @@ func (h *aggregateHandler) selectDevices(r *http.Request, asked url.Values) ([]s
 			return nil, varve.InvalidParam("query.devices", "excludes status and device_type: omit them, or devices")
 		}
 		if len(names) == 0 {
-			return nil, varve.InvalidParam("query.devices", "empty: name devices, or omit it for all")
+			return nil, varve.InvalidParam("query.devices", "no device is named: name devices, or omit it for all")
 		}
 		for _, d := range names {
 			if err := varve.ValidateDevice(d); err != nil {

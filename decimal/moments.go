@@ -91,8 +91,9 @@ func (d *Sum) trimZeros() {
 	}
 }
 
-// Deviation returns the population standard deviation of a positive count of numbers, given
-// their sum and the sum of their squares. It is rounded once, to 20 significant digits.
+// Deviation returns the population standard deviation of a positive count of numbers.
+//
+// It takes their sum and the sum of their squares, and rounds once, to 20 significant digits.
 func Deviation(sum, squares *Sum, count int64) Sum {
 	// The variance is (count·squares - sum²) / count², exactly.
 	total, exp := sum.parts()

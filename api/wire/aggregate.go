@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -154,14 +153,8 @@ func (w *AggregateWriter) appendCells(dst []byte, r *aggregate.Row) []byte {
 	return dst
 }
 
-// FunctionsOf returns the names of the functions of a field, without ignored, in order.
-func (f AggregateField) FunctionsOf() []string {
-	names := make([]string, 0, len(f))
-	for name := range f {
-		if name != memberIgnored {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+// Ignored returns the number of values that are not numbers.
+func (f AggregateField) Ignored() int64 {
+	n, _ := strconv.ParseInt(string(f[memberIgnored]), 10, 64) // absent means 0
+	return n
 }
