@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/query"
@@ -110,7 +109,9 @@ func (r *run) addDevice(ctx context.Context, device string) error {
 		r.devices = append(r.devices, d)
 		return nil
 	}
-	d.rank = s.rank.value(r.q.Top.Function)
+	if s.rank.count > 0 {
+		d.rank = s.rank.value(r.q.Top.Function)
+	}
 	r.budget.sample -= len(s.rank.sample)
 	r.insertRanked(d)
 	return nil
@@ -200,8 +201,3 @@ func (r *run) cover(c query.Coverage) {
 		all.Listed = c.Listed
 	}
 }
-
-const hour = int64(time.Hour)
-
-// onHour reports whether a unix time in nanoseconds is a whole hour.
-func onHour(ns int64) bool { return ns%hour == 0 }

@@ -2,6 +2,7 @@ package aggregate_test
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"testing"
 	"time"
@@ -139,6 +140,47 @@ func compareRows(t *rapid.T, w *world, q *aggregate.Query, s *oracleStep, names 
 			}
 		}
 	}
+}
+
+// TestTop_EqualsRanking compares a ranking with values of one bucket over all time.
+func TestTop_EqualsRanking(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		defer w.close()
+		drawReadings(t, w)
+		by := drawFunctions(t, allFunctions)[0]
+		q := aggregate.Query{
+			Tenant: varve.DefaultTenant, Stream: "weather", Window: varve.AllTime(), Step: parseStep(t, "100y", "UTC"),
+			Devices: propertyDevices, Functions: functions(t, by), Fields: []string{"temperature"},
+		}
+		type ranked struct {
+			device string
+			value  *big.Rat
+		}
+		var want []ranked
+		for _, r := range w.run(q).Rows {
+			if text := valueOf(&r, "temperature", 0); text != "" && text != "null" {
+				want = append(want, ranked{r.Device, rat(text)})
+			}
+		}
+		slices.SortStableFunc(want, func(a, b ranked) int { return b.value.Cmp(a.value) })
+		n := rapid.IntRange(1, 3).Draw(t, "top")
+		q.Step, q.Functions = parseStep(t, "1h", "UTC"), functions(t, "count", "sum")
+		all := w.run(q).Rows
+		var expected []aggregate.Row
+		for _, d := range want[:min(n, len(want))] {
+			for _, r := range all {
+				if r.Device == d.device {
+					expected = append(expected, r)
+				}
+			}
+		}
+		q.Top = aggregate.Top{Devices: n, Function: functions(t, by)[0], Field: "temperature"}
+		got, wanted := lines(&q, w.run(q)), lines(&q, &aggregate.Answer{Rows: expected})
+		if !slices.Equal(got, wanted) {
+			t.Fatalf("top %d by %s of %v:\n got %q\nwant %q", n, by, want, got, wanted)
+		}
+	})
 }
 
 // TestFill_EqualsBruteForce compares filled rows with the rows that are not filled.

@@ -148,8 +148,12 @@ func (q *Query) validateRollups() error {
 			return varve.InvalidParam("functions", "roll-ups do not hold %s: use source=readings, or numbers, sum, mean, min, max, first, last", f)
 		}
 	}
-	if w := q.Window; !onHour(w.From.UnixNano()) || !onHour(w.To.UnixNano()) && w.To.Before(varve.AllTime().To) {
-		return varve.InvalidParam("from", "source=rollups requires whole hours: use whole hours in from and to, or source=readings")
+	const remedy = "source=rollups requires whole hours: use a whole hour, or source=readings"
+	switch w := q.Window; {
+	case !onHour(w.From):
+		return varve.InvalidParam("from", remedy)
+	case !onHour(w.To) && w.To.Before(varve.AllTime().To):
+		return varve.InvalidParam("to", remedy)
 	}
 	return nil
 }

@@ -10,6 +10,9 @@ import (
 
 const hourSeconds = int64(time.Hour / time.Second)
 
+// onHour reports whether a time is a whole hour in UTC.
+func onHour(t time.Time) bool { return t.Unix()%hourSeconds == 0 && t.Nanosecond() == 0 }
+
 // addRollups adds the roll-ups of a series. Dirty hours are recounted by the reader, so the
 // roll-ups include every acknowledged reading.
 func (r *run) addRollups(ctx context.Context, of varve.Series, s *series) error {

@@ -68,6 +68,13 @@ func TestRollups_RefuseOtherQueries(t *testing.T) {
 	w := newWorld(t)
 	defer w.close()
 	w.send(reading(t, "a", start, "", "t", "21.40"))
+	late := aggregate.Query{
+		Tenant: varve.DefaultTenant, Stream: "weather", Window: varve.Window{From: start, To: start.Add(1)}, Source: aggregate.FromRollups,
+		Step: parseStep(t, "1h", "UTC"), Devices: []string{"a"}, Functions: functions(t, "mean"),
+	}
+	if _, err := w.subject.Run(t.Context(), late); err == nil || !strings.HasPrefix(err.Error(), "to: source=rollups requires whole hours") {
+		t.Errorf("a window that ends after %s: %v", start, err)
+	}
 	for _, c := range []struct {
 		step, zone, function string
 		from                 time.Time

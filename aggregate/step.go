@@ -145,25 +145,30 @@ func (s Step) startOfDay(day int64) int64 {
 	if s.zone == time.UTC {
 		return day * daySeconds
 	}
-	y, m, d := time.Unix(day*daySeconds, 0).UTC().Date()
-	t := time.Date(y, m, d, 0, 0, 0, 0, s.zone)
+	return FirstInstant(time.Unix(day*daySeconds, 0).UTC(), s.zone).Unix()
+}
+
+// FirstInstant returns the first instant at which clocks in a zone show a date and time, which
+// are given in UTC. If clocks skip it, the instant is the end of the gap.
+func FirstInstant(wall time.Time, zone *time.Location) time.Time {
+	y, m, d := wall.Date()
+	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
 	begin, end := t.ZoneBounds()
 	_, offset := t.Zone()
 	switch local := t.Unix() + int64(offset); {
-	case local < day*daySeconds: // midnight is skipped, and t precedes the gap
-		return end.Unix()
-	case local > day*daySeconds: // midnight is skipped, and t follows the gap
-		return begin.Unix()
+	case local < wall.Unix(): // skipped, and t precedes the gap
+		return end
+	case local > wall.Unix(): // skipped, and t follows the gap
+		return begin
+	case begin.IsZero():
+		return t
 	}
-	if begin.IsZero() {
-		return t.Unix()
-	}
-	// Midnight may occur twice: before and after clocks are put back.
+	// It may occur twice: before and after clocks are put back.
 	_, before := begin.Add(-time.Second).Zone()
-	if earlier := t.Unix() - int64(before-offset); earlier < t.Unix() && earlier < begin.Unix() {
+	if earlier := t.Add(time.Duration(offset-before) * time.Second); earlier.Before(t) && earlier.Before(begin) {
 		return earlier
 	}
-	return t.Unix()
+	return t
 }
 
 // floor returns the largest multiple of unit that is not above n.

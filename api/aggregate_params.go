@@ -68,11 +68,11 @@ func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.
 	if err != nil || asked.Get("during") == "" || zone == time.UTC {
 		return w, err
 	}
-	local := func(t time.Time) time.Time {
-		y, m, d := t.Date()
-		return time.Date(y, m, d, t.Hour(), t.Minute(), 0, 0, zone)
+	w = varve.Window{From: aggregate.FirstInstant(w.From, zone), To: aggregate.FirstInstant(w.To, zone)}
+	if first := varve.AllTime().From; w.From.Before(first) {
+		w.From = first
 	}
-	return varve.Window{From: local(w.From), To: local(w.To)}, nil
+	return w, nil
 }
 
 // addRanking parses group and the parameters of top.

@@ -82,6 +82,29 @@ func TestAggregate_UsesTimezone(t *testing.T) {
 	}
 }
 
+// TestAggregate_ReadsLocalWindows checks during where midnight is skipped, and before 1970.
+func TestAggregate_ReadsLocalWindows(t *testing.T) {
+	s := newServer(t, nil)
+	for _, c := range []struct {
+		during, zone, reading, first, last string
+		buckets                            int
+	}{
+		{"2017-10-15", "America/Sao_Paulo", "2017-10-15T03:00:00Z", "2017-10-15T01:00:00-02:00", "2017-10-15T23:00:00-02:00", 23},
+		{"2026-10-25T02", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25T02:00:00+02:00", "2026-10-25T02:00:00+01:00", 2},
+		{"1970-01-01", "Asia/Kolkata", "1970-01-01T00:00:00Z", "1970-01-01T05:00:00+05:30", "1970-01-01T23:00:00+05:30", 19},
+	} {
+		at, err := time.Parse(time.RFC3339, c.reading)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.write(numbered("d1", at, `"t":1`))
+		list := decode[wire.AggregatesBody](s.get(with(aggregatePath, "step", "1h", "fill", "null", "during", c.during, "timezone", c.zone))).Buckets
+		if n := len(list); n != c.buckets || list[0].Start != c.first || list[n-1].Start != c.last || list[0].Readings != 1 {
+			t.Errorf("%s in %s: %d buckets, want %d: %+v", c.during, c.zone, n, c.buckets, list)
+		}
+	}
+}
+
 // TestAggregates_SelectDevices checks names, filters, groups and the ranking.
 func TestAggregates_SelectDevices(t *testing.T) {
 	s := newServer(t, nil)
