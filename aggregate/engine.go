@@ -34,6 +34,7 @@ func New(o Options) *Engine {
 type Answer struct {
 	Rows     []Row          // by device, then by bucket; with Top, the highest device first
 	Coverage query.Coverage // of all devices; empty for roll-ups
+	Values   int            // approximate number of values, at most MaxValues
 }
 
 // Run computes the answer to a query. The answer is complete, or Run fails.
@@ -53,9 +54,9 @@ func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
 	}
 	if q.Merge {
 		rows, err := r.merged.finish("")
-		return &Answer{Rows: rows, Coverage: r.coverage}, err
+		return &Answer{Rows: rows, Coverage: r.coverage, Values: r.budget.values}, err
 	}
-	a := &Answer{Coverage: r.coverage}
+	a := &Answer{Coverage: r.coverage, Values: r.budget.values}
 	for _, d := range r.devices {
 		a.Rows = append(a.Rows, d.rows...)
 	}

@@ -123,13 +123,24 @@ func BenchmarkRun_Day(b *testing.B) {
 		}
 		w.send(batch...)
 	}
-	for _, names := range []string{"mean", "mean,min,max", "stddev", "p50,p99"} {
-		b.Run(names, func(b *testing.B) {
-			q := queryOf(b, "5m", strings.Split(names, ",")...)
-			q.Window, q.Fields = varve.Window{From: day, To: day.Add(24 * time.Hour)}, []string{"temperature"}
+	w.clock = w.clock.Add(3 * time.Hour)
+	if _, err := w.engine.Aggregator.Run(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		step, names string
+		source      aggregate.Source
+		rows        int
+	}{
+		{"5m", "mean", aggregate.FromReadings, 288}, {"5m", "mean,min,max", aggregate.FromReadings, 288}, {"5m", "stddev", aggregate.FromReadings, 288},
+		{"5m", "p50,p99", aggregate.FromReadings, 288}, {"1h", "mean", aggregate.FromReadings, 24}, {"1h", "mean", aggregate.FromRollups, 24},
+	} {
+		b.Run(fmt.Sprint(c.step, " ", c.names, " from ", c.source), func(b *testing.B) {
+			q := queryOf(b, c.step, strings.Split(c.names, ",")...)
+			q.Window, q.Fields, q.Source = varve.Window{From: day, To: day.Add(24 * time.Hour)}, []string{"temperature"}, c.source
 			for b.Loop() {
 				a, err := w.subject.Run(context.Background(), q)
-				if err != nil || len(a.Rows) != 288 {
+				if err != nil || len(a.Rows) != c.rows {
 					b.Fatal(len(a.Rows), err)
 				}
 			}

@@ -19,17 +19,20 @@ import (
 	"github.com/varvedb/varve/registry"
 )
 
-// aggregatesAtWork is how many aggregates are computed at a time. Others wait. It bounds the
-// memory of their buckets.
+// aggregatesAtWork is how many aggregates are computed at a time. Others wait.
 const aggregatesAtWork = 8
+
+// aggregateMemory bounds the values of all aggregates. An aggregate has a share of
+// aggregate.MaxValues while it is computed, and of its values until its client has read them.
+const aggregateMemory = aggregatesAtWork * aggregate.MaxValues
 
 // aggregateHandler serves functions of readings in buckets.
 type aggregateHandler struct {
 	*responder
 	engine  *aggregate.Engine
 	devices *devices.Registry
-	atWork  *semaphore.Weighted
-	stall   time.Duration // for a client that takes nothing
+	memory  *semaphore.Weighted // in values
+	stall   time.Duration       // for a client that takes nothing
 	now     func() time.Time
 }
 
@@ -163,6 +166,7 @@ func (h *aggregateHandler) answer(w http.ResponseWriter, r *http.Request, q *agg
 	if err != nil {
 		return inQuery(err)
 	}
+	defer h.memory.Release(int64(a.Values))
 	var cover []byte
 	switch {
 	case q.Source == aggregate.FromRollups:
@@ -190,12 +194,18 @@ func (h *aggregateHandler) answer(w http.ResponseWriter, r *http.Request, q *agg
 	return nil
 }
 
+// compute returns an answer. The caller must release the memory of its values.
 func (h *aggregateHandler) compute(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
-	if err := h.atWork.Acquire(ctx, 1); err != nil {
+	if err := h.memory.Acquire(ctx, aggregate.MaxValues); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	defer h.atWork.Release(1)
-	return h.engine.Run(ctx, q)
+	a, err := h.engine.Run(ctx, q)
+	if err != nil {
+		h.memory.Release(aggregate.MaxValues)
+		return nil, err
+	}
+	h.memory.Release(int64(aggregate.MaxValues - a.Values))
+	return a, nil
 }
 
 // write sends the answer in pieces.

@@ -197,3 +197,15 @@ func TestAggregate_FailsWithStore(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// TestAggregate_ReleasesMemory checks that aggregates that end in any way let others continue.
+func TestAggregate_ReleasesMemory(t *testing.T) {
+	s := newServer(t, nil)
+	writeExample(s)
+	for range 20 {
+		s.get(aggregatePath+"?step=1s&fill=null&from=2026-01-01").problem(http.StatusBadRequest, "query.step", "use a longer step")
+		if r := s.get(aggregatePath + "?step=1s&fill=null&during=2026-11-18T11&fields=t&functions=max"); r.status != http.StatusOK || strings.Count(r.body, "start") != 3600 {
+			t.Fatalf("%d %.200s", r.status, r.body)
+		}
+	}
+}

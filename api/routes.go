@@ -33,7 +33,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 		},
 		&latestHandler{responder: a, query: o.Query},
 		&aggregateHandler{
-			responder: a, devices: o.Devices, stall: o.Limits.Stall, now: o.Now, atWork: semaphore.NewWeighted(aggregatesAtWork),
+			responder: a, devices: o.Devices, stall: o.Limits.Stall, now: o.Now, memory: semaphore.NewWeighted(aggregateMemory),
 			engine: aggregate.New(aggregate.Options{Readings: o.Query, Rollups: o.Rollups, InTurn: s.reads.inTurn}),
 		},
 		&rollupsHandler{responder: a, reader: o.Rollups, aggregator: o.Aggregator, now: o.Now},
