@@ -148,8 +148,9 @@ func (s Step) startOfDay(day int64) int64 {
 	return FirstInstant(time.Unix(day*daySeconds, 0).UTC(), s.zone).Unix()
 }
 
-// FirstInstant returns the first instant at which clocks in a zone show a date and time, which
-// are given in UTC. If clocks skip it, the instant is the end of the gap.
+// FirstInstant returns the first instant at which clocks in a zone show the time of wall.
+//
+// The zone of wall must be UTC. If clocks skip the time, the instant is the end of the gap.
 func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	y, m, d := wall.Date()
 	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
