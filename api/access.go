@@ -27,13 +27,15 @@ const (
 // accesses maps each route to the keys that may use it. Routes that concern the
 // deployment, and so all tenants, require keys of varve.DefaultTenant.
 var accesses = map[string]access{
-	"POST /v1/streams/{stream}/readings":                 writer,
-	"GET /v1/streams/{stream}/devices/{device}/readings": reader,
-	"GET /v1/streams/{stream}/devices/{device}/latest":   reader,
-	"GET /v1/streams/{stream}/latest":                    reader,
-	"GET /v1/streams":                                    reader,
-	"GET /v1/streams/{stream}/devices/{device}/rollups":  reader,
-	"POST /v1/streams/{stream}/devices/{device}/rollups": admin,
+	"POST /v1/streams/{stream}/readings":                  writer,
+	"GET /v1/streams/{stream}/devices/{device}/readings":  reader,
+	"GET /v1/streams/{stream}/devices/{device}/latest":    reader,
+	"GET /v1/streams/{stream}/latest":                     reader,
+	"GET /v1/streams/{stream}/devices/{device}/aggregate": reader,
+	"GET /v1/streams/{stream}/aggregate":                  reader,
+	"GET /v1/streams":                                     reader,
+	"GET /v1/streams/{stream}/devices/{device}/rollups":   reader,
+	"POST /v1/streams/{stream}/devices/{device}/rollups":  admin,
 
 	"PUT /v1/streams/{stream}/devices/{device}/shards": admin,
 

@@ -19,13 +19,15 @@ import (
 //	other   read, write and admin: keys of another tenant, which has nothing
 var access = map[string][]int{
 	//                                                 nobody read write rw  admin  other: read write admin
-	"POST /v1/streams/{stream}/readings":                 {401, 403, 200, 200, 200, 403, 200, 200},
-	"GET /v1/streams/{stream}/devices/{device}/readings": {401, 200, 403, 200, 200, 200, 403, 200},
-	"GET /v1/streams/{stream}/devices/{device}/latest":   {401, 200, 403, 200, 200, 404, 403, 404},
-	"GET /v1/streams/{stream}/latest":                    {401, 200, 403, 200, 200, 200, 403, 200},
-	"PUT /v1/streams/{stream}/devices/{device}/shards":   {401, 403, 403, 403, 200, 403, 403, 200},
-	"GET /v1/streams/{stream}/devices/{device}/rollups":  {401, 200, 403, 200, 200, 200, 403, 200},
-	"POST /v1/streams/{stream}/devices/{device}/rollups": {401, 403, 403, 403, 200, 403, 403, 200},
+	"POST /v1/streams/{stream}/readings":                  {401, 403, 200, 200, 200, 403, 200, 200},
+	"GET /v1/streams/{stream}/devices/{device}/readings":  {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/latest":    {401, 200, 403, 200, 200, 404, 403, 404},
+	"GET /v1/streams/{stream}/latest":                     {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/aggregate": {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/aggregate":                  {401, 200, 403, 200, 200, 200, 403, 200},
+	"PUT /v1/streams/{stream}/devices/{device}/shards":    {401, 403, 403, 403, 200, 403, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/rollups":   {401, 200, 403, 200, 200, 200, 403, 200},
+	"POST /v1/streams/{stream}/devices/{device}/rollups":  {401, 403, 403, 403, 200, 403, 403, 200},
 	"GET /v1/streams":                              {401, 200, 403, 200, 200, 200, 403, 200},
 	"GET /v1/devices":                              {401, 200, 403, 200, 200, 200, 403, 200},
 	"PUT /v1/devices/{device}":                     {401, 403, 403, 403, 200, 403, 403, 200},

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/aggregate"
 	"github.com/varvedb/varve/api/wire"
 )
 
@@ -167,6 +168,15 @@ func kindOf(name string) *huma.Schema {
 		return &huma.Schema{Type: huma.TypeBoolean}
 	case "order":
 		return oneOf("asc", "desc")
+	case "fill":
+		return oneOf("none", "null", "previous", "linear")
+	case "source":
+		return oneOf("readings", "rollups")
+	case "group":
+		return oneOf("device", "none")
+	case "top":
+		least, most := 1.0, float64(aggregate.MaxTop)
+		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
 	case "period":
 		return oneOf("hourly", "daily")
 	case "by":

@@ -2,6 +2,10 @@ package api
 
 import (
 	"context"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/varvedb/varve/aggregate"
 )
 
 // batchMemory limits the memory of the batches of all writes, in addition to a small amount for
@@ -24,6 +28,10 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 			stall: o.Limits.Stall, now: o.Now,
 		},
 		&latestHandler{responder: a, query: o.Query},
+		&aggregateHandler{
+			responder: a, devices: o.Devices, stall: o.Limits.Stall, now: o.Now, memory: semaphore.NewWeighted(aggregateMemory),
+			engine: aggregate.New(aggregate.Options{Readings: o.Query, Rollups: o.Rollups, InTurn: s.reads.inTurn}),
+		},
 		&rollupsHandler{responder: a, reader: o.Rollups, aggregator: o.Aggregator, now: o.Now},
 		&verifyHandler{responder: a, verify: o.Verify, limits: o.Limits, draining: draining},
 		&tablesHandler{responder: a, rotator: o.Rotator, lifecycle: o.Lifecycle, now: o.Now},

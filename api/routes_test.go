@@ -24,6 +24,8 @@ var routes = []struct {
 	{"GET /v1/streams/{stream}/devices/{device}/readings", readPath, "", 200, "application/json"},
 	{"GET /v1/streams/{stream}/devices/{device}/latest", latestPath, "", 200, "application/json"},
 	{"GET /v1/streams/{stream}/latest", "/v1/streams/weather/latest?device=d1", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/devices/{device}/aggregate", "/v1/streams/weather/devices/d1/aggregate?step=5m", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/aggregate", "/v1/streams/weather/aggregate?step=5m", "", 200, "application/json"},
 	{"GET /v1/streams/{stream}/devices/{device}/rollups", rollupsPath + "?period=daily", "", 200, "application/json"},
 	{"POST /v1/streams/{stream}/devices/{device}/rollups", rollupsPath, "", 200, "application/json"},
 	{"GET /v1/streams", "/v1/streams", "", 200, "application/json"},
@@ -171,6 +173,8 @@ func TestDescribedParameters(t *testing.T) {
 		"precision": "ms", "timezone": "Europe/Berlin", "device": "d1", "columns": "time,a", "types": "a:number", "delimiter": "tab", "from": "-24h", "to": "now",
 		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d", "period": "daily",
 		"status": "active", "during": "2026-11", "severity": "critical", "state": "open", "damaged": "skip", "rate": "1",
+		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
+		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }
@@ -188,6 +192,8 @@ func TestDescribedParameters(t *testing.T) {
 				body = `{"reason":"audit"}`
 			case strings.HasSuffix(base, "weather/latest?"):
 				base += "device=d1&"
+			case strings.HasSuffix(base, "/aggregate?"):
+				base += "step=1d&"
 			case strings.HasSuffix(base, "/rollups?") && method == "get":
 				base += "period=daily&"
 			}

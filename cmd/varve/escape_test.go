@@ -47,6 +47,8 @@ func evilServer(t *testing.T) string {
 			_, _ = w.Write(answer(`{"readings":[` + reading + `]}`))
 		case last == "latest":
 			_, _ = w.Write(answer(`{"latest":[{"device":E,"reading":` + reading + `}]}`))
+		case last == "aggregate":
+			_, _ = w.Write(answer(`{"buckets":[{"device":E,"start":"2026-01-01T00:00:00Z","readings":1,"fields":{E:{"mean":1}}}],"source":"readings"}`))
 		case last == "rollups":
 			_, _ = w.Write(answer(`{"rollups":[]}`))
 		case strings.HasPrefix(r.URL.Path, "/v1/devices/") && last == "one":
@@ -65,7 +67,7 @@ func evilServer(t *testing.T) string {
 
 var evilCommands = [][]string{
 	{"logs", "list", "d"}, {"logs", "operator", "o"}, {"logs", "escalated", "s"}, {"devices", "list"}, {"devices", "get", "one"}, {"devices", "get", "broken"},
-	{"alerts", "list"}, {"rules", "list"}, {"streams"}, {"tables", "list"}, {"keys", "list"}, {"query", "s", "d"}, {"latest", "s", "d"},
+	{"alerts", "list"}, {"rules", "list"}, {"streams"}, {"tables", "list"}, {"keys", "list"}, {"query", "s", "d"}, {"latest", "s", "d"}, {"aggregate", "s", "--step", "5m"},
 }
 
 // harmful returns a character of a terminal's input that is not the program's.

@@ -1,0 +1,164 @@
+package aggregate
+
+import (
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/rollup"
+)
+
+// Value is the result of a function. The zero Value means that the function has none.
+type Value struct {
+	number varve.Number
+	long   *decimal.Sum // if set, the value; it may exceed a number
+	exists bool
+}
+
+// IsNull reports whether the function has no value.
+func (v Value) IsNull() bool { return !v.exists }
+
+// Append appends the value as JSON, with all digits.
+func (v Value) Append(dst []byte) []byte {
+	switch {
+	case !v.exists:
+		return append(dst, "null"...)
+	case v.long != nil:
+		return v.long.Append(dst)
+	default:
+		return v.number.Append(dst)
+	}
+}
+
+// String returns the text that Append writes.
+func (v Value) String() string { return string(v.Append(nil)) }
+
+func numberValue(n varve.Number) Value { return Value{number: n, exists: true} }
+
+func longValue(s decimal.Sum) Value { return Value{long: &s, exists: true} }
+
+// sum returns the value as a sum.
+func (v Value) sum() *decimal.Sum {
+	if v.long != nil {
+		return v.long
+	}
+	s := new(decimal.Sum)
+	s.Add(v.number)
+	return s
+}
+
+// cell accumulates the values of one field in one bucket.
+type cell struct {
+	name         string // of the field
+	count        int64  // values of any kind
+	numbers      int64
+	total        decimal.Sum
+	squares      decimal.Sum
+	low, high    varve.Number
+	start, end   varve.Position // of first and last
+	first, last  varve.Number
+	sample       []varve.Number // all numbers
+	sampleSorted bool
+}
+
+// add adds a value. Values with equal positions count in the order of their devices.
+func (c *cell) add(at varve.Position, v varve.Value, n needs) {
+	c.count++
+	if v.Kind() != varve.KindNumber {
+		return
+	}
+	x := v.Number()
+	if n.sum {
+		c.total.Add(x)
+	}
+	if n.squares {
+		c.squares.AddSquare(x)
+	}
+	if n.numbers {
+		c.sample = append(c.sample, x)
+	}
+	c.widen(1, bounds{x, x, at, at, x, x}, n)
+}
+
+// bounds are the extremes of some numbers.
+type bounds struct {
+	low, high   varve.Number
+	start, end  varve.Position
+	first, last varve.Number
+}
+
+// widen adds numbers with their bounds. Equal numbers may differ in trailing zeros, so the
+// lowest and the highest have none.
+func (c *cell) widen(count int64, b bounds, n needs) {
+	if n.bounds {
+		if c.numbers == 0 || b.low.Compare(c.low) < 0 {
+			c.low = b.low.Canonical()
+		}
+		if c.numbers == 0 || b.high.Compare(c.high) > 0 {
+			c.high = b.high.Canonical()
+		}
+	}
+	if n.ends {
+		if c.numbers == 0 || b.start.Compare(c.start) < 0 {
+			c.start, c.first = b.start, b.first
+		}
+		if c.numbers == 0 || b.end.Compare(c.end) >= 0 {
+			c.end, c.last = b.end, b.last
+		}
+	}
+	c.numbers += count
+}
+
+// addRollup adds the numbers of a roll-up.
+func (c *cell) addRollup(f *rollup.Field, n needs) {
+	c.count += f.Count
+	c.total.AddSum(&f.Sum)
+	c.widen(f.Count, bounds{f.Min, f.Max, f.First.At, f.Last.At, f.First.Value, f.Last.Value}, n)
+}
+
+// value returns the result of a function.
+func (c *cell) value(f Function) Value {
+	switch {
+	case f.kind == countAll:
+		return numberValue(decimal.FromInt(c.count))
+	case f.kind == countNumbers:
+		return numberValue(decimal.FromInt(c.numbers))
+	case c.numbers == 0:
+		return Value{}
+	}
+	switch f.kind {
+	case sum:
+		return longValue(c.total.Shift(0))
+	case mean:
+		return longValue(c.total.Mean(c.numbers))
+	case lowest:
+		return numberValue(c.low)
+	case highest:
+		return numberValue(c.high)
+	case firstValue:
+		return numberValue(c.first)
+	case lastValue:
+		return numberValue(c.last)
+	case deviation:
+		return longValue(decimal.Deviation(&c.total, &c.squares, c.numbers))
+	default:
+		return longValue(c.percentile(f))
+	}
+}
+
+// percentile returns the value at rank (numbers-1) × percent / 100, linear between two ranks.
+// Its weights are decimals, so it is exact.
+func (c *cell) percentile(f Function) (p decimal.Sum) {
+	if !c.sampleSorted {
+		slices.SortFunc(c.sample, varve.Number.Compare)
+		c.sampleSorted = true
+	}
+	whole, _ := decimal.PowerOf10(int64(f.places) + 2)
+	rank := (c.numbers - 1) * f.percent
+	i, part := rank/whole, rank%whole
+	p.AddProduct(c.sample[i], whole-part)
+	if part > 0 {
+		p.AddProduct(c.sample[i+1], part)
+	}
+	return p.Shift(-f.places - 2)
+}

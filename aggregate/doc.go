@@ -1,0 +1,19 @@
+// Package aggregate computes functions of readings in buckets of any step.
+//
+//	Step      divides event time into buckets, in UTC or in a time zone
+//	Function  is one result per bucket and field: mean, p99, stddev, …
+//	series    receives readings in order, and returns one row per bucket
+//	fill      adds rows for the buckets without readings
+//	Engine    reads the readings or the roll-ups of one or more devices
+//
+// The first four parts are pure. Their input is narrow: a position, the name of a field and its
+// value. So they do not depend on the source of the readings.
+//
+// These rules always hold:
+//
+//   - Counts, sums, minima, maxima, first and last values and percentiles are exact.
+//   - Means and deviations are rounded once, from exact sums.
+//   - A bucket has the readings of the window only, even if the window cuts the bucket.
+//   - Only numbers enter the functions. count counts all values, and Field.Ignored reports the
+//     values that are not numbers.
+package aggregate

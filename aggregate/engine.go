@@ -1,0 +1,204 @@
+package aggregate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/rollup"
+)
+
+// Options hold the dependencies of aggregates. Only Readings is required.
+type Options struct {
+	Readings *query.Engine
+	Rollups  *rollup.Reader // if nil, roll-ups are off
+	// InTurn, if set, runs each part of a query that reads from the store.
+	InTurn func(ctx context.Context, read func() error) error
+}
+
+// Engine computes aggregates. It is safe for concurrent use.
+type Engine struct{ opts Options }
+
+// New returns an engine.
+func New(o Options) *Engine {
+	if o.InTurn == nil {
+		o.InTurn = func(_ context.Context, read func() error) error { return read() }
+	}
+	return &Engine{opts: o}
+}
+
+// Answer is the result of a query.
+type Answer struct {
+	Rows     []Row          // by device, then by bucket; with Top, the highest device first
+	Coverage query.Coverage // of all devices; empty for roll-ups
+	Values   int            // approximate number of values, at most MaxValues
+}
+
+// Run computes the answer to a query. The answer is complete, or Run fails.
+func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	q.Devices = slices.Compact(slices.Sorted(slices.Values(q.Devices)))
+	r := &run{Engine: e, q: &q}
+	if q.Merge {
+		r.merged = newSeries(&q, &r.budget)
+	}
+	for _, device := range q.Devices {
+		if err := r.addDevice(ctx, device); err != nil {
+			return nil, err
+		}
+	}
+	if q.Merge {
+		rows, err := r.merged.finish("")
+		return &Answer{Rows: rows, Coverage: r.coverage, Values: r.budget.values}, err
+	}
+	a := &Answer{Coverage: r.coverage, Values: r.budget.values}
+	for _, d := range r.devices {
+		a.Rows = append(a.Rows, d.rows...)
+	}
+	return a, nil
+}
+
+// run is the state of one query.
+type run struct {
+	*Engine
+	q        *Query
+	budget   budget
+	merged   *series // if not nil, the rows of all devices
+	devices  []ranked
+	coverage query.Coverage
+}
+
+// ranked has the rows of a device, and the value that ranks it.
+type ranked struct {
+	rows   []Row
+	rank   Value
+	values int
+}
+
+// addDevice adds the rows of a device.
+func (r *run) addDevice(ctx context.Context, device string) error {
+	of := varve.Series{Tenant: r.q.Tenant, Stream: r.q.Stream, Device: device}
+	s, before := r.merged, r.budget.values
+	if s == nil {
+		s = newSeries(r.q, &r.budget)
+	}
+	read := r.addReadings
+	if r.q.Source == FromRollups {
+		read = r.addRollups
+	}
+	if err := read(ctx, of, s); err != nil {
+		if len(r.q.Devices) > 1 && varve.FailureOf(err) != varve.Invalid {
+			return fmt.Errorf("device %s: %w", device, err)
+		}
+		return err
+	}
+	if r.merged != nil {
+		s.current = nil
+		return nil
+	}
+	rows, err := s.finish(device)
+	if err != nil {
+		return err
+	}
+	d := ranked{rows: rows, values: r.budget.values - before}
+	if r.q.Top.Devices == 0 {
+		r.devices = append(r.devices, d)
+		return nil
+	}
+	if s.rank.count > 0 {
+		d.rank = s.rank.value(r.q.Top.Function)
+	}
+	r.budget.sample -= len(s.rank.sample)
+	r.insertRanked(d)
+	return nil
+}
+
+// insertRanked adds a device to the ranking. It drops the lowest device if they are too many,
+// and devices without a value.
+func (r *run) insertRanked(d ranked) {
+	if d.rank.IsNull() {
+		r.budget.values -= d.values
+		return
+	}
+	highestFirst := func(a, b ranked) int { return -a.rank.sum().Compare(b.rank.sum()) }
+	i, _ := slices.BinarySearchFunc(r.devices, d, func(a, b ranked) int {
+		return cmp.Or(highestFirst(a, b), -1) // equal values rank by device, which come in order
+	})
+	r.devices = slices.Insert(r.devices, i, d)
+	if n := len(r.devices); n > r.q.Top.Devices {
+		r.budget.values -= r.devices[n-1].values
+		r.devices = r.devices[:n-1]
+	}
+}
+
+// addReadings adds the live readings of a series.
+func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error {
+	rows, err := r.opts.Readings.Open(ctx, query.Query{
+		Series: of, Window: r.q.Window, Fields: r.q.Fields, Consistent: r.q.Consistent, SkipDamaged: r.q.SkipDamaged,
+	})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for more := true; more; {
+		err := r.opts.InTurn(ctx, func() error {
+			readings, err := rows.Next(ctx)
+			if err != nil {
+				return err
+			}
+			more = len(readings) > 0
+			return s.addReadings(readings)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.cover(rows.Coverage())
+	return nil
+}
+
+// addReadings adds a page of readings.
+func (s *series) addReadings(readings []varve.Reading) error {
+	for i := range readings {
+		r := &readings[i]
+		if err := s.beginReading(r.Time.Unix(), r.Position()); err != nil {
+			return err
+		}
+		for j := range r.Fields {
+			if err := s.addValue(r.Fields[j].Name, r.Fields[j].Value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxDamaged is the most damaged rows that a coverage lists.
+const maxDamaged = 1000
+
+// cover adds the coverage of one device.
+func (r *run) cover(c query.Coverage) {
+	all := &r.coverage
+	for _, l := range []struct {
+		to   *[]string
+		from []string
+	}{{&all.Read, c.Read}, {&all.Expired, c.Expired}, {&all.Missing, c.Missing}, {&all.Failed, c.Failed}} {
+		for _, name := range l.from {
+			if i, found := slices.BinarySearch(*l.to, name); !found {
+				*l.to = slices.Insert(*l.to, i, name)
+			}
+		}
+	}
+	room := max(0, maxDamaged-len(all.Damaged))
+	all.Damaged = append(all.Damaged, c.Damaged[:min(room, len(c.Damaged))]...)
+	all.MoreDamaged += len(c.Damaged) - min(room, len(c.Damaged))
+	all.Conflicts += c.Conflicts
+	if all.Listed.IsZero() || c.Listed.Before(all.Listed) {
+		all.Listed = c.Listed
+	}
+}

@@ -1,0 +1,174 @@
+package aggregate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/quote"
+)
+
+// Limits of a query.
+const (
+	// MaxValues is the most values of an answer: buckets × devices × fields × functions.
+	MaxValues = 200_000
+	// MaxSample is the most numbers that percentiles may hold at once.
+	MaxSample = 1_000_000
+	// MaxDevices is the most devices of a query.
+	MaxDevices = 10_000
+	// MaxTop is the most devices of a ranking.
+	MaxTop = 1000
+)
+
+// Fill selects the values of buckets without readings.
+type Fill uint8
+
+// The fills. With any but NoFill, the answer has all buckets of the window. If the window is
+// open, it has the buckets from the first reading, or up to the last one.
+const (
+	NoFill       Fill = iota // buckets without readings are omitted
+	FillNull                 // they have no values
+	FillPrevious             // they have the values of the bucket before
+	FillLinear               // they have values on the line between the buckets around them
+)
+
+// ParseFill parses "none", "null", "previous" or "linear". The default for "" omits buckets.
+func ParseFill(text string) (Fill, error) {
+	if text == "" {
+		return NoFill, nil
+	}
+	i := slices.Index([]string{"none", "null", "previous", "linear"}, text)
+	if i < 0 {
+		return 0, fmt.Errorf("%s is unknown: use none, null, previous or linear", quote.Text(text))
+	}
+	return Fill(i), nil
+}
+
+// Source selects the data that a query reads.
+type Source uint8
+
+// The sources. Readings are the live readings. Roll-ups also include expired readings, and
+// exclude readings that were written while roll-ups were off.
+const (
+	FromReadings Source = iota
+	FromRollups
+)
+
+func (s Source) String() string {
+	if s == FromRollups {
+		return "rollups"
+	}
+	return "readings"
+}
+
+// ParseSource parses "readings" or "rollups". The default for "" is readings.
+func ParseSource(text string) (Source, error) {
+	switch text {
+	case "", "readings":
+		return FromReadings, nil
+	case "rollups":
+		return FromRollups, nil
+	}
+	return 0, fmt.Errorf("%s is unknown: use readings or rollups", quote.Text(text))
+}
+
+// Top selects the devices with the highest values over the whole window. The zero Top selects
+// all devices.
+type Top struct {
+	Devices  int // 0 means all
+	Function Function
+	Field    string
+}
+
+// Query selects buckets of devices of one stream.
+type Query struct {
+	Tenant, Stream string
+	Devices        []string
+	Window         varve.Window
+	Step           Step
+	Functions      []Function
+	Fields         []string // if empty, all fields
+	Fill           Fill
+	Merge          bool // one row per bucket over all devices, not one per device
+	Top            Top
+	Source         Source
+	Consistent     bool // includes every acknowledged reading
+	SkipDamaged    bool // omits damaged rows and lists them in the coverage
+}
+
+// Validate checks the query as far as possible without a store.
+func (q *Query) Validate() error {
+	switch {
+	case q.Step.IsZero():
+		return varve.InvalidParam("step", "missing: use a duration as in 5m, or 1d, 1w, 1mo, 1y")
+	case len(q.Functions) == 0:
+		return varve.InvalidParam("functions", "missing: use %s", FunctionNames)
+	case len(q.Devices) > MaxDevices:
+		return varve.InvalidParam("devices", "%d exceed the limit %d: select fewer devices", len(q.Devices), MaxDevices)
+	}
+	if err := q.Window.Validate(); err != nil {
+		return varve.InvalidParam("to", "%s", err)
+	}
+	if err := q.validateTop(); err != nil {
+		return err
+	}
+	if q.Source == FromRollups {
+		return q.validateRollups()
+	}
+	return nil
+}
+
+func (q *Query) validateTop() error {
+	t := &q.Top
+	switch {
+	case t.Devices == 0:
+	case t.Devices < 0 || t.Devices > MaxTop:
+		return varve.InvalidParam("top", "%d is out of range: use 1 to %d", t.Devices, MaxTop)
+	case q.Merge:
+		return varve.InvalidParam("top", "ranks devices: use group=device, or omit top")
+	case t.Field == "":
+		return varve.InvalidParam("top_field", "missing: name the field that ranks devices")
+	case len(q.Fields) > 0 && !slices.Contains(q.Fields, t.Field):
+		return varve.InvalidParam("top_field", "%s is not among fields: add it", quote.Text(t.Field))
+	}
+	return nil
+}
+
+// validateRollups checks that roll-ups hold the functions, and that the window has whole hours.
+func (q *Query) validateRollups() error {
+	if q.SkipDamaged {
+		return varve.InvalidParam("damaged", "source=rollups cannot skip rows: omit damaged, or use source=readings")
+	}
+	functions := q.Functions
+	if q.Top.Devices > 0 {
+		functions = append(slices.Clone(functions), q.Top.Function)
+	}
+	for _, f := range functions {
+		if !f.inRollups() {
+			return varve.InvalidParam("functions", "roll-ups do not hold %s: use source=readings, or numbers, sum, mean, min, max, first, last", f)
+		}
+	}
+	const remedy = "source=rollups requires whole hours: use a whole hour, or source=readings"
+	switch w := q.Window; {
+	case !onHour(w.From):
+		return varve.InvalidParam("from", remedy)
+	case !onHour(w.To) && w.To.Before(varve.AllTime().To):
+		return varve.InvalidParam("to", remedy)
+	}
+	return nil
+}
+
+// Row is one bucket of one device, or of all devices of the query.
+type Row struct {
+	Device   string // "" if the query merges devices
+	Start    int64  // of the bucket, in unix seconds
+	Readings int64
+	Fields   []Field // sorted by name
+}
+
+// Field has the results for one field in one bucket.
+type Field struct {
+	Name    string
+	Ignored int64   // values that are not numbers, which only count counts
+	Values  []Value // by function
+}

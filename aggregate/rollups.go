@@ -1,0 +1,66 @@
+package aggregate
+
+import (
+	"context"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/rollup"
+)
+
+const hourSeconds = int64(time.Hour / time.Second)
+
+// onHour reports whether a time is a whole hour in UTC.
+func onHour(t time.Time) bool { return t.Unix()%hourSeconds == 0 && t.Nanosecond() == 0 }
+
+// addRollups adds the roll-ups of a series. Dirty hours are recounted by the reader, so the
+// roll-ups include every acknowledged reading.
+func (r *run) addRollups(ctx context.Context, of varve.Series, s *series) error {
+	if r.opts.Rollups == nil {
+		return varve.Errorf(varve.Conflict, "roll-ups are switched off: use source=readings, or set rollups.enabled to true")
+	}
+	q := rollup.Query{Series: of, Period: r.period(), Window: r.q.Window, Fields: r.q.Fields}
+	for {
+		var page rollup.Page
+		err := r.opts.InTurn(ctx, func() (err error) {
+			page, err = r.opts.Rollups.Read(ctx, q)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range page.Rollups {
+			if err := r.checkHours(page.Rollups[i].Start); err != nil {
+				return err
+			}
+			if err := s.addRollup(&page.Rollups[i]); err != nil {
+				return err
+			}
+		}
+		if page.Next.IsZero() {
+			return nil
+		}
+		q.Window.From = page.Next
+	}
+}
+
+// period returns the longest period that divides the window and all of its buckets.
+func (r *run) period() rollup.Period {
+	days := r.q.Step.zone == time.UTC && r.q.Step.seconds == 0
+	all := varve.AllTime()
+	for _, t := range []time.Time{r.q.Window.From, r.q.Window.To} {
+		days = days && (t.Unix()%daySeconds == 0 || !t.Before(all.To) || !t.After(all.From))
+	}
+	if days {
+		return rollup.Daily
+	}
+	return rollup.Hourly
+}
+
+// checkHours fails if a bucket does not begin and end at a whole hour.
+func (r *run) checkHours(start time.Time) error {
+	if b := r.q.Step.BucketAt(start.Unix()); b.Start%hourSeconds != 0 || b.End%hourSeconds != 0 {
+		return varve.InvalidParam("step", "source=rollups requires buckets of whole hours: use a multiple of 1h, or source=readings")
+	}
+	return nil
+}

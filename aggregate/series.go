@@ -1,0 +1,211 @@
+package aggregate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/rollup"
+)
+
+// budget bounds the memory of one query.
+type budget struct{ values, sample int }
+
+func (b *budget) addValues(n int) error {
+	if b.values += n; b.values > MaxValues {
+		return varve.InvalidParam("step", "more than %d buckets × devices × fields × functions: use a longer step, a shorter window, or fewer fields or functions", MaxValues)
+	}
+	return nil
+}
+
+func (b *budget) addSample() error {
+	if b.sample++; b.sample > MaxSample {
+		return varve.InvalidParam("functions", "percentiles hold more than %d numbers: use a shorter step or window, or fewer devices", MaxSample)
+	}
+	return nil
+}
+
+// open is a bucket that still receives readings.
+type open struct {
+	Bucket
+	readings int64
+	cells    []cell // in the order of their first occurrence
+}
+
+// series turns the readings of one device into rows. If the query merges devices, it turns the
+// readings of all of them into rows, device by device.
+//
+// beginReading and addValue are its only input from readings.
+type series struct {
+	q       *Query
+	needs   needs
+	budget  *budget
+	at      varve.Position // of the current reading
+	current *open
+	next    int             // likely cell of the next value
+	open    map[int64]*open // all buckets by start, if devices are merged
+	rows    []Row           // of buckets that are complete
+	rank    cell            // of the field that ranks devices, over the whole window
+	ranks   needs
+}
+
+func newSeries(q *Query, b *budget) *series {
+	s := &series{q: q, needs: needsOf(q.Functions), budget: b}
+	if q.Merge {
+		s.open = map[int64]*open{}
+	}
+	if q.Top.Devices > 0 {
+		s.ranks = needsOf([]Function{q.Top.Function})
+	}
+	return s
+}
+
+// beginReading begins a reading. Readings of a device must come in the order of their positions.
+func (s *series) beginReading(sec int64, at varve.Position) error {
+	s.at, s.next = at, 0
+	if s.current == nil || !s.current.Contains(sec) {
+		if err := s.openBucket(s.q.Step.BucketAt(sec)); err != nil {
+			return err
+		}
+	}
+	s.current.readings++
+	return nil
+}
+
+// openBucket makes a bucket the current one. Unless devices are merged, the bucket before is
+// complete.
+func (s *series) openBucket(b Bucket) error {
+	if s.open == nil {
+		s.closeBucket()
+		s.current = &open{Bucket: b}
+		return s.budget.addValues(len(s.q.Functions)) // also buckets without fields need memory
+	}
+	if s.current = s.open[b.Start]; s.current != nil {
+		return nil
+	}
+	s.current = &open{Bucket: b}
+	s.open[b.Start] = s.current
+	return s.budget.addValues(len(s.q.Functions))
+}
+
+// addValue adds a value of the current reading.
+func (s *series) addValue(field string, v varve.Value) error {
+	c, err := s.cellOf(field)
+	if err != nil {
+		return err
+	}
+	c.add(s.at, v, s.needs)
+	if v.Kind() == varve.KindNumber && s.needs.numbers {
+		if err := s.budget.addSample(); err != nil {
+			return err
+		}
+	}
+	if s.q.Top.Devices > 0 && field == s.q.Top.Field {
+		s.rank.add(s.at, v, s.ranks)
+		if v.Kind() == varve.KindNumber && s.ranks.numbers {
+			return s.budget.addSample()
+		}
+	}
+	return nil
+}
+
+// cellOf returns the cell of a field in the current bucket. Most readings have the fields of the
+// reading before.
+func (s *series) cellOf(field string) (*cell, error) {
+	cells := s.current.cells
+	i := s.next
+	if i >= len(cells) || cells[i].name != field {
+		i = slices.IndexFunc(cells, func(c cell) bool { return c.name == field })
+	}
+	if i < 0 {
+		if i = len(cells); i > 0 { // the bucket itself counts as the first
+			if err := s.budget.addValues(len(s.q.Functions)); err != nil {
+				return nil, err
+			}
+		}
+		s.current.cells = append(cells, cell{name: s.nameOf(field)})
+	}
+	s.next = i + 1
+	return &s.current.cells[i], nil
+}
+
+// nameOf returns a copy of a field's name that does not hold the memory of a page.
+func (s *series) nameOf(field string) string {
+	if n := len(s.rows); n > 0 {
+		for i := range s.rows[n-1].Fields {
+			if s.rows[n-1].Fields[i].Name == field {
+				return s.rows[n-1].Fields[i].Name
+			}
+		}
+	}
+	return strings.Clone(field)
+}
+
+// addRollup adds the roll-up of an hour or a day, which must lie in one bucket.
+func (s *series) addRollup(r *rollup.Rollup) error {
+	s.next = 0
+	if sec := r.Start.Unix(); s.current == nil || !s.current.Contains(sec) {
+		if err := s.openBucket(s.q.Step.BucketAt(sec)); err != nil {
+			return err
+		}
+	}
+	s.current.readings += r.Readings
+	for i := range r.Fields {
+		c, err := s.cellOf(r.Fields[i].Name)
+		if err != nil {
+			return err
+		}
+		c.addRollup(&r.Fields[i], s.needs)
+		if s.q.Top.Devices > 0 && r.Fields[i].Name == s.q.Top.Field {
+			s.rank.addRollup(&r.Fields[i], s.ranks)
+		}
+	}
+	return nil
+}
+
+// closeBucket adds the row of the current bucket, and releases its numbers.
+func (s *series) closeBucket() {
+	if s.current == nil {
+		return
+	}
+	s.rows = append(s.rows, s.rowOf(s.current))
+	if s.needs.numbers {
+		for i := range s.current.cells {
+			s.budget.sample -= len(s.current.cells[i].sample)
+		}
+	}
+	s.current = nil
+}
+
+// finish returns the rows in the order of their buckets. Nothing may be added after it.
+func (s *series) finish(device string) ([]Row, error) {
+	if s.open != nil {
+		s.current = nil
+		for _, start := range slices.Sorted(maps.Keys(s.open)) {
+			s.current = s.open[start]
+			s.closeBucket()
+			delete(s.open, start)
+		}
+	}
+	s.closeBucket()
+	for i := range s.rows {
+		s.rows[i].Device = device
+	}
+	return s.fillRows(device)
+}
+
+func (s *series) rowOf(b *open) Row {
+	slices.SortFunc(b.cells, func(a, b cell) int { return cmp.Compare(a.name, b.name) })
+	row := Row{Start: b.Start, Readings: b.readings}
+	for i := range b.cells {
+		c := &b.cells[i]
+		f := Field{Name: c.name, Ignored: c.count - c.numbers, Values: make([]Value, len(s.q.Functions))}
+		for j, function := range s.q.Functions {
+			f.Values[j] = c.value(function)
+		}
+		row.Fields = append(row.Fields, f)
+	}
+	return row
+}

@@ -1,0 +1,74 @@
+package aggregate
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+func testSeries(t *testing.T, b *budget, names ...string) *series {
+	t.Helper()
+	step, err := ParseStep("1m", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions, err := ParseFunctions(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newSeries(&Query{Step: step, Functions: functions, Window: varve.AllTime()}, b)
+}
+
+func addReading(s *series, sec int64, fields ...string) error {
+	if err := s.beginReading(sec, varve.Position{Time: sec * 1e9}); err != nil {
+		return err
+	}
+	for _, name := range fields {
+		if err := s.addValue(name, varve.IntValue(sec)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestSeries_ReleasesNumbersOfCompleteBuckets checks that percentiles hold one bucket at a time.
+func TestSeries_ReleasesNumbersOfCompleteBuckets(t *testing.T) {
+	b := &budget{}
+	s := testSeries(t, b, "p50", "mean")
+	for sec := range int64(90) {
+		if err := addReading(s, sec, "t", "u"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.sample != 60 || b.values != 8 {
+		t.Errorf("%d numbers, %d values, want 2 fields of 30 seconds, and 2 buckets × 2 fields × 2 functions", b.sample, b.values)
+	}
+	if rows, err := s.finish("a"); err != nil || len(rows) != 2 || b.sample != 0 {
+		t.Errorf("%d rows, %d numbers, %v", len(rows), b.sample, err)
+	}
+}
+
+func TestBudget_RefusesMore(t *testing.T) {
+	full := &budget{sample: MaxSample, values: MaxValues}
+	for name, err := range map[string]error{
+		"functions: percentiles hold more than 1000000 numbers":              full.addSample(),
+		"step: more than 200000 buckets × devices × fields × functions: use": full.addValues(1),
+	} {
+		if varve.FailureOf(err) != varve.Invalid || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%v, want %s", err, name)
+		}
+	}
+	s := testSeries(t, &budget{sample: MaxSample}, "p50")
+	if err := addReading(s, 0, "t"); err == nil {
+		t.Error("a number beyond the limit is accepted")
+	}
+	s = testSeries(t, &budget{values: MaxValues - 1}, "mean")
+	if err := addReading(s, 0, "t"); err != nil {
+		t.Errorf("the last value: %v", err)
+	}
+	if err := addReading(s, 0, "t", "u"); err == nil {
+		t.Error("a field beyond the limit is accepted")
+	}
+}

@@ -1,0 +1,237 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/aggregate"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/devices"
+	"github.com/varvedb/varve/registry"
+)
+
+// aggregatesAtWork is how many aggregates are computed at a time. Others wait.
+const aggregatesAtWork = 8
+
+// aggregateMemory bounds the values of all aggregates. An aggregate has a share of
+// aggregate.MaxValues while it is computed, and of its values until its client has read them.
+const aggregateMemory = aggregatesAtWork * aggregate.MaxValues
+
+// aggregateHandler serves functions of readings in buckets.
+type aggregateHandler struct {
+	*responder
+	engine  *aggregate.Engine
+	devices *devices.Registry
+	memory  *semaphore.Weighted // in values
+	stall   time.Duration       // for a client that takes nothing
+	now     func() time.Time
+}
+
+func (h *aggregateHandler) addRoutes(o *operations) {
+	params := slices.Concat(aggregateStepParams(), queryParams(
+		"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
+		"to", "before this time; default: the end",
+		"during", "instead of from and to, a year, month, day, hour or minute in timezone, as in 2024-12 or 2024-12-01",
+		"source", "readings: live readings; rollups: hourly roll-ups, also of expired readings, for whole hours; default readings",
+		"format", "json, ndjson or csv; default by Accept",
+		"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
+		"timezone", "of the buckets, and of from, to and during without a zone; default UTC"), fieldParams())
+	responses := o.responses(reflect.TypeFor[wire.AggregatesBody](), "200")
+	forms := responses["200"].Content
+	forms["application/x-ndjson"] = &huma.MediaType{Schema: o.schema(reflect.TypeFor[wire.AggregateBody]())}
+	forms["text/csv"] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+	const about = "Exact, from the readings in the window. Buckets are half-open. Only numbers count, except for count; ignored is the number of other values. " +
+		"NDJSON and CSV by Accept or format; there, coverage comes as the trailer Varve-Coverage. "
+	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/aggregate", h.getAggregate, &huma.Operation{
+		OperationID: "read-aggregate", Summary: "Mean, percentiles and other functions of a device's readings, by any step", Tags: []string{"readings"},
+		Description: about, Parameters: append(deviceParams(), params...), Responses: responses,
+	})
+	o.raw(http.MethodGet, "/v1/streams/{stream}/aggregate", h.getAggregateOfMany, &huma.Operation{
+		OperationID: "read-aggregates", Summary: "Functions of the readings of many devices, by any step", Tags: []string{"readings"},
+		Description: about + "Without devices, it includes all registered devices of the tenant that the filters select.",
+		Parameters: slices.Concat([]*huma.Param{pathParam("stream", "the stream")}, queryParams(
+			"devices", "only these, separated by commas; default: all registered devices",
+			"status", "only devices of this status: active, inactive or maintenance",
+			"device_type", "only devices of this type",
+			"group", "device: buckets of each device; none: buckets over all devices; default device",
+			"top", "only so many devices, with the highest value of top_by over the whole window",
+			"top_by", "the function that ranks devices, such as max",
+			"top_field", "the field that ranks devices; default: the only one in fields"), params),
+		Responses: responses,
+	})
+}
+
+func aggregateStepParams() []*huma.Param {
+	params := queryParams(
+		"step", "length of the buckets: a duration as in 5m, or 1d, 1w, 1mo, 1y, which begin at midnight in timezone",
+		"functions", "separated by commas: "+aggregate.FunctionNames+"; default mean,min,max",
+		"fill", "buckets without readings: none omits them, null, previous or linear fill them; default none")
+	params[0].Required = true
+	return params
+}
+
+// getAggregate serves GET /v1/streams/{stream}/devices/{device}/aggregate.
+func (h *aggregateHandler) getAggregate(w http.ResponseWriter, r *http.Request) {
+	asked := r.URL.Query()
+	err := known(asked, aggregateParams...)
+	var series varve.Series
+	if err == nil {
+		series, err = seriesOf(r, r.PathValue("device"))
+	}
+	var q aggregateQuery
+	if err == nil {
+		q, err = aggregateOf(r, asked, h.now())
+	}
+	if err == nil {
+		q.Devices = []string{series.Device}
+		err = h.answer(w, r, &q, false)
+	}
+	if err != nil {
+		h.fail(w, r, err)
+	}
+}
+
+// getAggregateOfMany serves GET /v1/streams/{stream}/aggregate.
+func (h *aggregateHandler) getAggregateOfMany(w http.ResponseWriter, r *http.Request) {
+	asked := r.URL.Query()
+	err := known(asked, aggregatesParams...)
+	var q aggregateQuery
+	if err == nil {
+		q, err = aggregateOf(r, asked, h.now())
+	}
+	if err == nil {
+		err = q.addRanking(asked)
+	}
+	if err == nil {
+		q.Devices, err = h.selectDevices(r, asked)
+	}
+	if err == nil {
+		err = h.answer(w, r, &q, !q.Merge)
+	}
+	if err != nil {
+		h.fail(w, r, err)
+	}
+}
+
+// selectDevices returns the devices that a request names, or the registered devices that its
+// filters select.
+func (h *aggregateHandler) selectDevices(r *http.Request, asked url.Values) ([]string, error) {
+	filters := asked.Get("status") + asked.Get("device_type")
+	if asked.Has("devices") {
+		names := list(asked, "devices")
+		if filters != "" {
+			return nil, varve.InvalidParam("query.devices", "excludes status and device_type: omit them, or devices")
+		}
+		if len(names) == 0 {
+			return nil, varve.InvalidParam("query.devices", "no device is named: name devices, or omit it for all")
+		}
+		for _, d := range names {
+			if err := varve.ValidateDevice(d); err != nil {
+				return nil, varve.InvalidParam("query.devices", "%s", err)
+			}
+		}
+		return names, nil
+	}
+	var names []string
+	q := devices.Query{Tenant: tenantOf(r.Context()), Status: devices.Status(asked.Get("status")), Limit: registry.MaxLimit}
+	for {
+		page, err := h.devices.List(r.Context(), q)
+		if err != nil {
+			return nil, inQuery(err)
+		}
+		for i := range page.Items {
+			if of := asked.Get("device_type"); of == "" || of == page.Items[i].Type {
+				names = append(names, page.Items[i].Device)
+			}
+		}
+		if page.Next == "" || len(names) > aggregate.MaxDevices {
+			return names, nil
+		}
+		q.Cursor = page.Next
+	}
+}
+
+// answer computes the whole answer before it sends any of it, so an error has its status.
+func (h *aggregateHandler) answer(w http.ResponseWriter, r *http.Request, q *aggregateQuery, withDevices bool) error {
+	a, err := h.compute(r.Context(), q.Query)
+	if err != nil {
+		return inQuery(err)
+	}
+	defer h.memory.Release(int64(a.Values))
+	var cover []byte
+	switch {
+	case q.Source == aggregate.FromRollups:
+	case q.format == wire.JSON:
+		cover, err = coverage(r, a.Coverage)
+	default:
+		cover, err = shortCoverage(r, a.Coverage)
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", q.format.MediaType())
+	if q.format != wire.JSON {
+		w.Header().Set("Trailer", "Varve-Coverage")
+	}
+	out := wire.AggregateWriter{Format: q.format, Functions: q.Functions, Zone: q.zone, Devices: withDevices}
+	if err := h.write(w, &out, a, q.Source, cover); err != nil {
+		// The status is sent, so only a cut-off body can report the failure.
+		h.failed(r, err)
+		panic(http.ErrAbortHandler)
+	}
+	if q.format != wire.JSON && cover != nil {
+		w.Header().Set("Varve-Coverage", string(cover))
+	}
+	return nil
+}
+
+// compute returns an answer. The caller must release the memory of its values.
+func (h *aggregateHandler) compute(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	if err := h.memory.Acquire(ctx, aggregate.MaxValues); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	a, err := h.engine.Run(ctx, q)
+	if err != nil {
+		h.memory.Release(aggregate.MaxValues)
+		return nil, err
+	}
+	h.memory.Release(int64(aggregate.MaxValues - a.Values))
+	return a, nil
+}
+
+// write sends the answer in pieces.
+func (h *aggregateHandler) write(w http.ResponseWriter, out *wire.AggregateWriter, a *aggregate.Answer, source aggregate.Source, cover []byte) error {
+	text := out.AppendHead(nil)
+	for i := range a.Rows {
+		text = out.AppendRow(text, &a.Rows[i])
+		a.Rows[i] = aggregate.Row{} // its memory is free while the client reads
+		if len(text) < flushAt {
+			continue
+		}
+		if err := h.flush(w, text); err != nil {
+			return err
+		}
+		text = text[:0]
+	}
+	return h.flush(w, out.AppendTail(text, source, cover))
+}
+
+func (h *aggregateHandler) flush(w http.ResponseWriter, text []byte) error {
+	for part := range slices.Chunk(text, piece) {
+		// Not every ResponseWriter has deadlines; test writers do not.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.stall))
+		if _, err := w.Write(part); err != nil {
+			return fmt.Errorf("%w: %w", errNotTaken, err)
+		}
+	}
+	return nil
+}

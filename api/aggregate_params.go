@@ -1,0 +1,106 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/aggregate"
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/internal/quote"
+)
+
+var aggregateParams = []string{"step", "functions", "fill", "from", "to", "during", "fields", "source", "consistent", "damaged", "format", "precision", "timezone"}
+
+var aggregatesParams = append([]string{"devices", "status", "device_type", "group", "top", "top_by", "top_field"}, aggregateParams...)
+
+// aggregateQuery is a parsed request for aggregates.
+type aggregateQuery struct {
+	aggregate.Query
+	format wire.Format
+	zone   *time.Location
+}
+
+// aggregateOf parses the parameters that both routes have.
+func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQuery, err error) {
+	q.Tenant, q.Stream = tenantOf(r.Context()), r.PathValue("stream")
+	if err := varve.ValidateName("stream", q.Stream); err != nil {
+		return q, varve.InvalidParam("path.stream", "%s", err)
+	}
+	f, err := timeFormat(asked)
+	if err != nil {
+		return q, err
+	}
+	if q.zone = f.Location; q.zone == nil {
+		q.zone = time.UTC
+	}
+	if q.Window, err = localWindowOf(asked, now, q.zone); err != nil {
+		return q, err
+	}
+	if q.Step, err = aggregate.ParseStep(asked.Get("step"), q.zone); err != nil {
+		return q, varve.InvalidParam("query.step", "%s", err)
+	}
+	if q.Functions, err = aggregate.ParseFunctions(list(asked, "functions")); err != nil {
+		return q, varve.InvalidParam("query.functions", "%s", err)
+	}
+	if q.Fill, err = aggregate.ParseFill(asked.Get("fill")); err != nil {
+		return q, varve.InvalidParam("query.fill", "%s", err)
+	}
+	if q.Source, err = aggregate.ParseSource(asked.Get("source")); err != nil {
+		return q, varve.InvalidParam("query.source", "%s", err)
+	}
+	q.Fields = list(asked, "fields")
+	if q.Consistent, err = boolean(asked, "consistent"); err != nil {
+		return q, err
+	}
+	if q.SkipDamaged, err = skipDamaged(asked); err != nil {
+		return q, err
+	}
+	q.format, err = format(r, asked)
+	return q, err
+}
+
+// localWindowOf reads the window of a query. The year, month, day or hour of during is local.
+func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.Window, error) {
+	w, err := windowOf(asked, now)
+	if err != nil || asked.Get("during") == "" || zone == time.UTC {
+		return w, err
+	}
+	w = varve.Window{From: aggregate.FirstInstant(w.From, zone), To: aggregate.FirstInstant(w.To, zone)}
+	if first := varve.AllTime().From; w.From.Before(first) {
+		w.From = first
+	}
+	return w, nil
+}
+
+// addRanking parses group and the parameters of top.
+func (q *aggregateQuery) addRanking(asked url.Values) (err error) {
+	switch text := asked.Get("group"); text {
+	case "", "device":
+	case "none":
+		q.Merge = true
+	default:
+		return varve.InvalidParam("query.group", "%s is unknown: use device or none", quote.Text(text))
+	}
+	if !asked.Has("top") {
+		for _, name := range []string{"top_by", "top_field"} {
+			if asked.Has(name) {
+				return varve.InvalidParam("query."+name, "requires top: add top=10, or omit %s", name)
+			}
+		}
+		return nil
+	}
+	t := &q.Top
+	if t.Devices, err = integer(asked, "top", 1, aggregate.MaxTop); err != nil {
+		return err
+	}
+	if t.Function, err = aggregate.ParseFunction(strings.TrimSpace(asked.Get("top_by"))); err != nil {
+		return varve.InvalidParam("query.top_by", "%s", err)
+	}
+	if t.Field = asked.Get("top_field"); t.Field == "" && len(q.Fields) == 1 {
+		t.Field = q.Fields[0]
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package wire
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/varvedb/varve/aggregate"
+)
+
+// AggregatesBody is the answer to an aggregate query.
+type AggregatesBody struct {
+	Buckets  []AggregateBody `json:"buckets" doc:"by device, then in order of time; with top, the highest device first"`
+	Source   string          `json:"source" enum:"readings,rollups" doc:"the data that was read; rollups also include expired readings"`
+	Coverage json.RawMessage `json:"coverage,omitempty" doc:"the tables that were read; for keys of the tenant default"`
+}
+
+// AggregateBody is one bucket, of one device or of all devices of the query.
+type AggregateBody struct {
+	Device   string                    `json:"device,omitempty" doc:"absent if the query merges devices"`
+	Start    string                    `json:"start" format:"date-time" doc:"beginning of the bucket; the next bucket begins at its end"`
+	Readings int64                     `json:"readings" doc:"readings in the bucket, with numbers or without; 0 if the bucket is filled"`
+	Fields   map[string]AggregateField `json:"fields"`
+}
+
+// AggregateField has one member for each function, such as mean or p99: a JSON number with all
+// digits, or null. The member ignored counts values that are not numbers.
+type AggregateField map[string]json.RawMessage
+
+// memberIgnored is the member that counts ignored values.
+const memberIgnored = "ignored"
+
+// AggregateWriter writes the rows of an aggregate query.
+type AggregateWriter struct {
+	Format    Format
+	Functions []aggregate.Function
+	Zone      *time.Location // of the times of buckets
+	Devices   bool           // CSV has a column for the device
+	rows      int
+}
+
+// AppendHead appends the beginning of the answer.
+func (w *AggregateWriter) AppendHead(dst []byte) []byte {
+	switch w.Format {
+	case JSON:
+		return append(dst, `{"buckets":[`...)
+	case CSV:
+		if w.Devices {
+			dst = append(dst, "device,"...)
+		}
+		dst = append(dst, "start,readings,field,"+memberIgnored...)
+		for _, f := range w.Functions {
+			dst = append(append(dst, ','), f.String()...)
+		}
+		return append(dst, '\r', '\n')
+	default:
+		return dst
+	}
+}
+
+// AppendRow appends a bucket. In CSV, it is one row per field.
+func (w *AggregateWriter) AppendRow(dst []byte, r *aggregate.Row) []byte {
+	w.rows++
+	switch {
+	case w.Format == CSV:
+		return w.appendCells(dst, r)
+	case w.Format == NDJSON:
+		return append(w.appendBucket(dst, r), '\n')
+	case w.rows > 1:
+		dst = append(dst, ',')
+	}
+	return w.appendBucket(append(dst, '\n'), r)
+}
+
+// AppendTail appends the end of the answer. The coverage may be nil.
+func (w *AggregateWriter) AppendTail(dst []byte, source aggregate.Source, coverage []byte) []byte {
+	if w.Format != JSON {
+		return dst
+	}
+	if w.rows > 0 {
+		dst = append(dst, '\n')
+	}
+	dst = append(append(dst, `],"source":"`...), source.String()...)
+	dst = append(dst, '"')
+	if coverage != nil {
+		dst = append(append(dst, `,"coverage":`...), coverage...)
+	}
+	return append(dst, "}\n"...)
+}
+
+func (w *AggregateWriter) appendStart(dst []byte, r *aggregate.Row) []byte {
+	t := time.Unix(r.Start, 0)
+	if w.Zone == nil || w.Zone == time.UTC {
+		return AppendTime(dst, t.UTC())
+	}
+	return t.In(w.Zone).AppendFormat(dst, time.RFC3339)
+}
+
+func (w *AggregateWriter) appendBucket(dst []byte, r *aggregate.Row) []byte {
+	dst = append(dst, '{')
+	if w.Devices {
+		dst = append(AppendString(append(dst, `"device":`...), r.Device), ',')
+	}
+	dst = w.appendStart(append(dst, `"start":"`...), r)
+	dst = strconv.AppendInt(append(dst, `","readings":`...), r.Readings, 10)
+	dst = append(dst, `,"fields":{`...)
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(AppendString(dst, f.Name), ':', '{')
+		for j, v := range f.Values {
+			if j > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(append(append(dst, '"'), w.Functions[j].String()...), '"', ':')
+			dst = v.Append(dst)
+		}
+		if f.Ignored > 0 {
+			dst = strconv.AppendInt(append(dst, `,"`+memberIgnored+`":`...), f.Ignored, 10)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, "}}"...)
+}
+
+// appendCells appends a row per field. A bucket without fields has one row.
+func (w *AggregateWriter) appendCells(dst []byte, r *aggregate.Row) []byte {
+	fields := r.Fields
+	if len(fields) == 0 {
+		fields = []aggregate.Field{{Values: make([]aggregate.Value, len(w.Functions))}}
+	}
+	for i := range fields {
+		f := &fields[i]
+		if w.Devices {
+			dst = append(appendCell(dst, r.Device), ',')
+		}
+		dst = append(w.appendStart(dst, r), ',')
+		dst = strconv.AppendInt(dst, r.Readings, 10)
+		dst = appendCell(append(dst, ','), f.Name)
+		dst = append(dst, ',')
+		if f.Name != "" {
+			dst = strconv.AppendInt(dst, f.Ignored, 10)
+		}
+		for _, v := range f.Values {
+			if dst = append(dst, ','); !v.IsNull() {
+				dst = v.Append(dst)
+			}
+		}
+		dst = append(dst, '\r', '\n')
+	}
+	return dst
+}
+
+// Ignored returns the number of values that are not numbers.
+func (f AggregateField) Ignored() int64 {
+	n, _ := strconv.ParseInt(string(f[memberIgnored]), 10, 64) // absent means 0
+	return n
+}
