@@ -5,7 +5,7 @@
 //
 //	open     starts, or refuses and names the damage
 //	read     every reading and item is unchanged, or refused as damaged
-//	verify   reports the damage and changes nothing
+//	verify   reports every changed table of Pebble and all refused data, and changes nothing
 //	repair   plans without changes, then leaves a store that verifies
-//	read     missing data lies in a range of the plan
+//	read     missing data lies in a range of the plan, or in the journal's torn end
 package damage

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -124,24 +125,36 @@ func (w *world) fill(s *local.Store) error {
 	if err := s.Hold(ctx, w.tables[0], "held for the test"); err != nil {
 		return err
 	}
-	steps := len(w.tables) * w.devices
-	next := 0
-	for step := range steps {
-		table, device := step%len(w.tables), step/len(w.tables)
-		list := w.readings(table, device)
-		for from := 0; from < len(list); from += 100 {
-			b := store.Batch{Table: w.tables[table], Readings: list[from:min(from+100, len(list))]}
-			if res := s.Write(ctx, []store.Batch{b})[0]; res.Err != nil {
-				return res.Err
-			}
+	writes, next := w.writes(), 0
+	for i := range writes {
+		if res := s.Write(ctx, writes[i:i+1])[0]; res.Err != nil {
+			return res.Err
 		}
-		for ; next < w.items*(step+1)/steps; next++ {
+		for ; next < w.items*(i+1)/len(writes); next++ {
 			if err := s.Put(ctx, w.item(next)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// writes returns the writes of fill in their order.
+func (w *world) writes() (list []store.Batch) {
+	for device := range w.devices {
+		for table := range w.tables {
+			for part := range slices.Chunk(w.readings(table, device), 100) {
+				list = append(list, store.Batch{Table: w.tables[table], Readings: part})
+			}
+		}
+	}
+	return list
+}
+
+// tableOf returns the name of the table that holds a reading.
+func (w *world) tableOf(r *varve.Reading) string {
+	i := slices.IndexFunc(w.tables, func(t grid.Table) bool { return t.Contains(r.Time) })
+	return w.tables[i].Name()
 }
 
 // compare reads all data of the world. It fails the test for a wrong value, and for a missing
