@@ -10,15 +10,6 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-<<<<<<< HEAD
-// tornEnd returns the content of the torn end of the journal, or nil if no end is torn. A torn
-// segment before the last one requires a loss.
-func (d *damage) tornEnd(t *testing.T, r *local.Recovery, losses []local.Loss) *segment {
-	t.Helper()
-	var end *segment
-	for i := range r.Torn {
-		n := r.Torn[i].Segment
-=======
 // tornEnd is the place from which on the last segment is torn.
 type tornEnd struct {
 	*segment
@@ -36,17 +27,10 @@ func (d *damage) tornEnd(t *testing.T, r *local.Recovery, losses []local.Loss) *
 	var end *tornEnd
 	for i := range r.Torn {
 		n, at := r.Torn[i].Segment, r.Torn[i].At
->>>>>>> proofs
 		isNamed := slices.ContainsFunc(losses, func(l local.Loss) bool { return l.Segment == n })
 		switch {
 		case n < d.last && !isNamed:
 			t.Errorf("%s: want a loss, because segment %d follows", r.Torn[i], d.last)
-<<<<<<< HEAD
-		case n == d.last:
-			end = d.journal[n]
-		case end == nil:
-			end = &segment{} // a later segment without frames
-=======
 		case n == d.last && d.journal[n] != nil:
 			if end != nil && end.segment == d.journal[n] {
 				at = min(at, end.at)
@@ -54,22 +38,11 @@ func (d *damage) tornEnd(t *testing.T, r *local.Recovery, losses []local.Loss) *
 			end = &tornEnd{d.journal[n], at}
 		case end == nil:
 			end = &tornEnd{segment: &segment{}} // a later segment without frames
->>>>>>> proofs
 		}
 	}
 	return end
 }
 
-<<<<<<< HEAD
-// checkExcuses fails for readings and items that are missing, unless the torn segment or a loss
-// contains them.
-func (d *damage) checkExcuses(t *testing.T, torn *segment, losses []local.Loss, missing []varve.Reading, lost []store.Key) {
-	t.Helper()
-	for i := range missing {
-		r := &missing[i]
-		isTorn := torn != nil && torn.readings[keyOf(r)]
-		if !isTorn && !slices.ContainsFunc(losses, func(l local.Loss) bool { return d.names(&l, r) }) {
-=======
 // checkExcuses fails for readings and items that are missing, unless the torn end or a loss
 // contains them.
 func (d *damage) checkExcuses(t *testing.T, torn *tornEnd, losses []local.Loss, missing []varve.Reading, lost []store.Key) {
@@ -77,18 +50,12 @@ func (d *damage) checkExcuses(t *testing.T, torn *tornEnd, losses []local.Loss, 
 	for i := range missing {
 		r := &missing[i]
 		if !torn.hasReading(r) && !slices.ContainsFunc(losses, func(l local.Loss) bool { return d.names(&l, r) }) {
->>>>>>> proofs
 			t.Errorf("%s at %s and others (%d) are missing, and are in none of %v", r.Device, r.Time.Format(time.RFC3339), len(missing), losses)
 			break
 		}
 	}
 	for _, key := range lost {
-<<<<<<< HEAD
-		isTorn := torn != nil && torn.items[key]
-		if !isTorn && !slices.ContainsFunc(losses, func(l local.Loss) bool { return d.namesItem(&l, key) }) {
-=======
 		if !torn.hasItem(key) && !slices.ContainsFunc(losses, func(l local.Loss) bool { return d.namesItem(&l, key) }) {
->>>>>>> proofs
 			t.Errorf("item %v and others (%d) are missing, and are in none of %v", key, len(lost), losses)
 			break
 		}
@@ -101,11 +68,7 @@ func (d *damage) names(l *local.Loss, r *varve.Reading) bool {
 		return false
 	}
 	if s := d.journal[l.Segment]; s != nil {
-<<<<<<< HEAD
-		return s.readings[keyOf(r)]
-=======
 		return s.readings[keyOf(r)] > 0
->>>>>>> proofs
 	}
 	if l.Table == "" {
 		return true // a loss of the journal or of the database, with unknown series
@@ -118,11 +81,7 @@ func (d *damage) names(l *local.Loss, r *varve.Reading) bool {
 // namesItem reports whether a loss may include an item.
 func (d *damage) namesItem(l *local.Loss, key store.Key) bool {
 	if s := d.journal[l.Segment]; s != nil {
-<<<<<<< HEAD
-		return s.items[key]
-=======
 		return s.items[key] > 0
->>>>>>> proofs
 	}
 	return l.Items || l.Table == ""
 }

@@ -75,14 +75,6 @@ func (in *intact) changedTables(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-<<<<<<< HEAD
-// segment is the content of one segment of an undamaged journal.
-type segment struct {
-	readings map[readingKey]bool
-	items    map[store.Key]bool
-}
-
-=======
 // segment is the content of one segment of an undamaged journal. The values are the ends of the
 // frames in its file.
 type segment struct {
@@ -96,7 +88,6 @@ const (
 	frameHeader   = 25
 )
 
->>>>>>> proofs
 // readingKey identifies a reading of a world.
 type readingKey struct {
 	device string
@@ -126,39 +117,23 @@ func (in *intact) readJournal(t *testing.T) {
 	writes = in.writes()[len(writes):]
 	in.journal = map[uint64]*segment{}
 	for i := range rep.Segments {
-<<<<<<< HEAD
-		s := &segment{map[readingKey]bool{}, map[store.Key]bool{}}
-=======
 		s := &segment{map[readingKey]int64{}, map[store.Key]int64{}}
->>>>>>> proofs
 		in.journal[rep.Segments[i].Number] = s
 		n := rep.Segments[i].Readings + rep.Segments[i].Batches
 		if n > 0 {
 			in.last = rep.Segments[i].Number
 		}
-<<<<<<< HEAD
-		for _, f := range frames[:n] {
-			if f.Kind == journal.Batch {
-				in.addItems(s, f.Payload)
-=======
 		end := int64(segmentHeader)
 		for _, f := range frames[:n] {
 			end += frameHeader + int64(len(f.Payload))
 			if f.Kind == journal.Batch {
 				in.addItems(s, f.Payload, end)
->>>>>>> proofs
 				continue
 			}
 			if len(writes) == 0 || !bytes.Contains(f.Payload, []byte(writes[0].Readings[0].Device)) {
 				t.Fatal("the frames of the journal are not the writes of the world")
 			}
 			for i := range writes[0].Readings {
-<<<<<<< HEAD
-				s.readings[keyOf(&writes[0].Readings[i])] = true
-			}
-			writes = writes[1:]
-		}
-=======
 				s.readings[keyOf(&writes[0].Readings[i])] = end
 			}
 			writes = writes[1:]
@@ -166,25 +141,16 @@ func (in *intact) readJournal(t *testing.T) {
 		if rest := segmentHeader + rep.Segments[i].Bytes - end; rest != 0 && rest != frameHeader { // of the end
 			t.Fatalf("the frames of segment %d end at %d, which is not the end of %+v", rep.Segments[i].Number, end, rep.Segments[i])
 		}
->>>>>>> proofs
 		frames = frames[n:]
 	}
 }
 
 // addItems adds the items that a change of the journal contains.
-<<<<<<< HEAD
-func (w *world) addItems(s *segment, payload []byte) {
-	for i := range w.items {
-		key := w.item(i).Key
-		if bytes.Contains(payload, []byte(key.SK)) && bytes.Contains(payload, []byte(key.PK)) {
-			s.items[key] = true
-=======
 func (w *world) addItems(s *segment, payload []byte, end int64) {
 	for i := range w.items {
 		key := w.item(i).Key
 		if bytes.Contains(payload, []byte(key.SK)) && bytes.Contains(payload, []byte(key.PK)) {
 			s.items[key] = end
->>>>>>> proofs
 		}
 	}
 }
