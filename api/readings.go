@@ -114,6 +114,7 @@ func (a *answer) send() error {
 	if explain {
 		return a.explain()
 	}
+	a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
 	if a.format == wire.CSV {
 		if err := a.columns(); err != nil {
 			return err
@@ -122,7 +123,7 @@ func (a *answer) send() error {
 	// Damage after the start of an answer can only cut it off. So while damage is
 	// known, the answer is read once before it is sent.
 	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV {
-		if err := a.scan(func(*varve.Reading) {}); err != nil {
+		if err := a.scan(func(*query.Part) {}); err != nil {
 			return err
 		}
 	}
@@ -149,15 +150,15 @@ func (a *answer) send() error {
 // client may read slowly.
 func (a *answer) page(rows *query.Rows) (more bool, err error) {
 	err = a.h.reads.inTurn(a.r.Context(), func() error {
-		readings, err := rows.Next(a.r.Context())
+		part, err := rows.NextPart(a.r.Context())
 		if err != nil {
 			return err
 		}
 		if !a.begun {
 			a.begin()
 		}
-		more = len(readings) > 0
-		err = a.add(readings)
+		more = part.Len() > 0
+		err = a.add(&part)
 		rows.Release()
 		return err
 	})
@@ -213,11 +214,18 @@ func inQuery(err error) error {
 // that occur, for which the answer is read once more.
 func (a *answer) columns() error {
 	if len(a.q.Fields) > 0 {
-		a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
 		return nil
 	}
 	var set wire.FieldSet
-	if err := a.scan(set.Add); err != nil {
+	err := a.scan(func(p *query.Part) {
+		for i := range p.Columns {
+			set.AddPart(&p.Columns[i])
+		}
+		for i := range p.Readings {
+			set.Add(&p.Readings[i])
+		}
+	})
+	if err != nil {
 		return err
 	}
 	a.table.Fields = set.Sorted()
@@ -225,7 +233,7 @@ func (a *answer) columns() error {
 }
 
 // scan reads all that is asked for, before the answer begins.
-func (a *answer) scan(do func(*varve.Reading)) error {
+func (a *answer) scan(do func(*query.Part)) error {
 	rows, err := a.h.query.Open(a.r.Context(), a.q)
 	if err != nil {
 		return err
@@ -233,11 +241,11 @@ func (a *answer) scan(do func(*varve.Reading)) error {
 	defer rows.Close()
 	for more := true; more; {
 		err := a.h.reads.inTurn(a.r.Context(), func() error {
-			readings, err := rows.Next(a.r.Context())
-			for i := range readings {
-				do(&readings[i])
+			part, err := rows.NextPart(a.r.Context())
+			if err == nil {
+				do(&part)
 			}
-			more = len(readings) > 0
+			more = part.Len() > 0
 			return err
 		})
 		if err != nil {
@@ -263,7 +271,17 @@ func (a *answer) begin() {
 	}
 }
 
-func (a *answer) add(readings []varve.Reading) error {
+// add adds a part of the readings: first its columns, then its rows.
+func (a *answer) add(part *query.Part) error {
+	for i := range part.Columns {
+		p := &part.Columns[i]
+		var missing string
+		if a.out, missing = a.table.AppendPart(a.out, a.format, p, a.n == 0); missing != "" && len(a.q.Fields) == 0 {
+			return lateField(missing)
+		}
+		a.n += p.Len()
+	}
+	readings := part.Readings
 	for i := range readings {
 		switch a.format {
 		case wire.JSON:
@@ -277,12 +295,16 @@ func (a *answer) add(readings []varve.Reading) error {
 		case wire.CSV:
 			var missing string
 			if a.out, missing = a.table.AppendRow(a.out, &readings[i]); missing != "" && len(a.q.Fields) == 0 {
-				return fmt.Errorf("field %q arrived while the answer was being written: ask again, or name the fields", missing)
+				return lateField(missing)
 			}
 		}
 		a.n++
 	}
 	return nil
+}
+
+func lateField(name string) error {
+	return fmt.Errorf("field %q arrived while the answer was being written: ask again, or name the fields", name)
 }
 
 // flush sends what was gathered.
