@@ -153,7 +153,7 @@ func TestColumns_AnswersEqualRows(t *testing.T) {
 			w.clock = w.clock.Add(time.Duration(rng.IntN(24)) * time.Hour)
 		}
 		for range 20 {
-			for _, format := range []string{"json", "ndjson", "csv"} {
+			for _, format := range []string{"json", "ndjson", "csv", "columns"} {
 				w.compare(w.randomPath(rng, format))
 			}
 		}
@@ -173,8 +173,9 @@ func (w *twins) compare(path string) {
 			return
 		}
 		cursor := got.Header().Get("Varve-Next")
-		if cursor == "" && strings.Contains(path, "format=json") {
-			cursor = decode[wire.ReadingsBody](&reply{t: w.t, body: got.Body.String()}).Next
+		if cursor == "" && (strings.Contains(path, "format=json") || strings.Contains(path, "format=columns")) {
+			_, text, _ := strings.Cut(got.Body.String(), `"next":"`)
+			cursor, _, _ = strings.Cut(text, `"`)
 		}
 		if next = ""; cursor != "" {
 			next = path + "&cursor=" + cursor
@@ -191,4 +192,50 @@ func firstDifference(got, want string) string {
 		}
 	}
 	return fmt.Sprintf("%d lines, want %d", len(a), len(b))
+}
+
+// TestColumns_FormatHoldsArraysOfEqualLength checks the format columns: exact numbers, null for a
+// missing value, and fields with the names of other members.
+func TestColumns_FormatHoldsArraysOfEqualLength(t *testing.T) {
+	s := newServer(t, nil)
+	s.write(`{"device":"d1","time":"2026-11-18T11:00:00Z","id":"a","fields":{"time":22.40,"x":12345678901234567890.10}}`,
+		`{"device":"d1","time":"2026-11-18T11:01:00.5Z","id":"b","fields":{"id":"text","x":true}}`,
+		`{"device":"d1","time":"2026-11-18T11:02:00Z","id":"c","fields":{"time":-1,"x":{"k":[1]}}}`)
+	head := `{"time":["2026-11-18T11:00:00Z","2026-11-18T11:01:00.5Z","2026-11-18T11:02:00Z"],
+"id":["a","b","c"],
+"arrived":["2026-11-18T12:00:00Z","2026-11-18T12:00:00Z","2026-11-18T12:00:00Z"],
+"fields":{
+`
+	rows := []struct{ path, want string }{
+		{with(readPath, "format", "columns"), head + `"id":[null,"text",null],` + "\n" + `"time":[22.40,null,-1],` + "\n" + `"x":[12345678901234567890.10,true,{"k":[1]}]},"coverage":{`},
+		{with(readPath, "format", "columns", "fields", "id,nope"), head + `"id":[null,"text",null],` + "\n" + `"nope":[null,null,null]},"coverage":{`},
+		{with(readPath, "format", "columns", "limit", "1"), `{"time":["2026-11-18T11:00:00Z"],`},
+		{with(readPath, "format", "columns", "to", "2020-01-01"), "{\"time\":[],\n\"id\":[],\n\"arrived\":[],\n\"fields\":{},\"coverage\":{"},
+	}
+	for _, row := range rows {
+		r := s.get(row.path)
+		if r.status != http.StatusOK || !strings.HasPrefix(r.body, row.want) || r.header.Get("Content-Type") != "application/vnd.varve.columns+json" {
+			t.Errorf("%s: %d %s\n%s\nwant %s", row.path, r.status, r.header.Get("Content-Type"), r.body, row.want)
+		}
+	}
+	if r := s.get(rows[2].path); decode[wire.ColumnsBody](r).Next == "" {
+		t.Errorf("no cursor: %s", r.body)
+	}
+	if r := s.get(readPath, "Accept", "application/vnd.varve.columns+json"); !strings.HasPrefix(r.body, head) {
+		t.Errorf("by Accept: %s", r.body)
+	}
+	s.send(http.MethodPost, writePath+"?format=columns", good(noon)).problem(http.StatusBadRequest, "query.format", "use json, ndjson or csv")
+}
+
+// TestColumns_FormatIsBounded checks that too large an answer is refused with the remedies.
+func TestColumns_FormatIsBounded(t *testing.T) {
+	s := newServer(t, nil)
+	long := strings.Repeat("x", 60_000)
+	for i := range 141 {
+		s.write(fmt.Sprintf(`{"device":"d1","time":%q,"fields":{"text":%q}}`, noon.Add(-time.Duration(i)*time.Minute).Format(time.RFC3339), long))
+	}
+	s.get(with(readPath, "format", "columns")).problem(http.StatusBadRequest, "query.format", "more than 8 MiB")
+	if r := s.get(with(readPath, "format", "columns", "limit", "100")); r.status != http.StatusOK {
+		t.Errorf("%d %.300s", r.status, r.body)
+	}
 }

@@ -76,7 +76,7 @@ func (h *ingestHandler) addRoutes(o *operations) {
 			"A reading whose id is stored with other values is rejected as a conflict, and the stored ones stay. " +
 			"200 if none was rejected, 207 if some were, 422 if all were, 503 if all were and may be stored later.",
 		Parameters: append([]*huma.Param{pathParam("stream", "the stream")},
-			append(queryParams("format", "json, ndjson or csv; default by Content-Type"), queryParams(
+			append(bodyFormatParam(), queryParams(
 				"precision", "unit of numeric times: s, ms, us or ns; default ms",
 				"timezone", "of times without a zone, as in Europe/Berlin; default UTC",
 				"device", "of readings that name none",

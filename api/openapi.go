@@ -143,11 +143,12 @@ func (o *operations) responses(t reflect.Type, statuses ...string) map[string]*h
 	return all
 }
 
-// readingsResponses describes the answers of a query in its three formats.
+// readingsResponses describes the answers of a query in its formats.
 func (o *operations) readingsResponses() map[string]*huma.Response {
 	all := o.responses(reflect.TypeFor[wire.ReadingsBody](), "200")
 	forms := all["200"].Content
 	forms["application/x-ndjson"] = &huma.MediaType{Schema: o.schema(reflect.TypeFor[wire.ReadingBody]())}
+	forms["application/vnd.varve.columns+json"] = &huma.MediaType{Schema: o.schema(reflect.TypeFor[wire.ColumnsBody]())}
 	forms["text/csv"] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	return all
 }
@@ -176,7 +177,7 @@ func kindOf(name string) *huma.Schema {
 	case "damaged":
 		return oneOf("fail", "skip")
 	case "format":
-		return oneOf("json", "ndjson", "csv")
+		return oneOf("json", "ndjson", "csv", "columns")
 	default:
 		return &huma.Schema{Type: huma.TypeString}
 	}
@@ -202,4 +203,11 @@ func deviceParams() []*huma.Param {
 func fieldParams() []*huma.Param {
 	return queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before",
 		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")
+}
+
+// bodyFormatParam returns the parameter for the format of a write.
+func bodyFormatParam() []*huma.Param {
+	params := queryParams("format", "json, ndjson or csv; default by Content-Type")
+	params[0].Schema = &huma.Schema{Type: huma.TypeString, Enum: []any{"json", "ndjson", "csv"}}
+	return params
 }

@@ -187,6 +187,8 @@ func format(r *http.Request, q url.Values) (wire.Format, error) {
 		switch strings.TrimSpace(media) {
 		case "text/csv":
 			return wire.CSV, nil
+		case "application/vnd.varve.columns+json":
+			return wire.ColumnJSON, nil
 		case "application/x-ndjson", "application/ndjson", "application/jsonl":
 			return wire.NDJSON, nil
 		case "application/json":

@@ -34,9 +34,11 @@ type readingsHandler struct {
 func (h *readingsHandler) addRoutes(o *operations) {
 	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", h.getReadings, &huma.Operation{
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
-		Description: "Streamed, in any number. With a limit, next leads to the following page, also after tables were rotated. " +
-			"NDJSON and CSV by Accept or format; there, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
-			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived.",
+		Description: "Streamed, in any number. An answer in columns is limited to 8 MiB. With a limit, next leads to the following page, also after tables were rotated. " +
+			"NDJSON, CSV and columns by Accept or format. In NDJSON and CSV, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
+			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived. " +
+			"In the format columns, the answer is an object with the arrays time, id and arrived, and an object fields with an array for each field. " +
+			"All arrays have the same length; a reading without a field has null there.",
 		Parameters: append(append(deviceParams(), queryParams(
 			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
 			"to", "before this time; default: the end",
@@ -45,7 +47,7 @@ func (h *readingsHandler) addRoutes(o *operations) {
 			"limit", "at most so many readings; default: all",
 			"cursor", "next of the page before; from, to, during and order must be the same",
 			"explain", "true: return the tables that would be read and the cost, and read nothing",
-			"format", "json, ndjson or csv; default by Accept",
+			"format", "json, ndjson, csv or columns; default by Accept",
 			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
 			"timezone", "of from and to without a zone; default UTC")...), fieldParams()...),
 		Responses: o.readingsResponses(),
@@ -76,7 +78,8 @@ type answer struct {
 	q      query.Query
 	asked  url.Values
 	format wire.Format
-	table  wire.Table // its Writer serves JSON, too
+	table  wire.Table      // its Writer serves JSON, too
+	set    *wire.ColumnSet // of the format columns
 	begun  bool
 	sent   bool // some of it
 	n      int
@@ -86,7 +89,11 @@ type answer struct {
 var answers = sync.Pool{New: func() any { return new(answer) }}
 
 func (a *answer) release() {
-	*a = answer{out: a.out[:0]}
+	out := a.out[:0]
+	if cap(out) > maxKept {
+		out = nil
+	}
+	*a = answer{out: out}
 	answers.Put(a)
 }
 
@@ -95,6 +102,7 @@ func (a *answer) release() {
 const (
 	flushAt = 64 << 10
 	piece   = 128 << 10
+	maxKept = 2 << 20 // of a buffer, for the next answer
 )
 
 // send writes the answer page by page.
@@ -122,7 +130,7 @@ func (a *answer) send() error {
 	}
 	// Damage after the start of an answer can only cut it off. So while damage is
 	// known, the answer is read once before it is sent.
-	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV {
+	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV && a.format != wire.ColumnJSON {
 		if err := a.scan(func(*query.Part) {}); err != nil {
 			return err
 		}
@@ -263,48 +271,14 @@ func (a *answer) begin() {
 	switch a.format {
 	case wire.JSON:
 		a.out = append(a.out, `{"readings":[`...)
+	case wire.ColumnJSON:
+		a.set = wire.NewColumnSet(a.table.Fields)
 	case wire.CSV:
 		a.out = a.table.AppendHeader(a.out)
 		fallthrough
 	default:
 		h.Set("Trailer", "Varve-Next, Varve-Coverage")
 	}
-}
-
-// add adds a part of the readings: first its columns, then its rows.
-func (a *answer) add(part *query.Part) error {
-	for i := range part.Columns {
-		p := &part.Columns[i]
-		var missing string
-		if a.out, missing = a.table.AppendPart(a.out, a.format, p, a.n == 0); missing != "" && len(a.q.Fields) == 0 {
-			return lateField(missing)
-		}
-		a.n += p.Len()
-	}
-	readings := part.Readings
-	for i := range readings {
-		switch a.format {
-		case wire.JSON:
-			if a.n > 0 {
-				a.out = append(a.out, ',')
-			}
-			a.out = append(a.out, '\n')
-			a.out = a.table.AppendReading(a.out, &readings[i])
-		case wire.NDJSON:
-			a.out = append(a.table.AppendReading(a.out, &readings[i]), '\n')
-		case wire.CSV:
-			var missing string
-			if a.out, missing = a.table.AppendRow(a.out, &readings[i]); missing != "" && len(a.q.Fields) == 0 {
-				return lateField(missing)
-			}
-		}
-		a.n++
-	}
-	return nil
-}
-
-func lateField(name string) error {
-	return fmt.Errorf("field %q arrived while the answer was being written: ask again, or name the fields", name)
 }
 
 // flush sends what was gathered.
@@ -327,7 +301,7 @@ func (a *answer) end(rows *query.Rows) error {
 		c := query.Cursor{Window: a.q.Window, After: at}
 		next = c.Encode(a.q.Series, a.q.Order, startText(a.asked), a.asked.Get("to"))
 	}
-	if a.format != wire.JSON {
+	if a.format != wire.JSON && a.format != wire.ColumnJSON {
 		if err := a.flush(); err != nil {
 			return err
 		}
@@ -342,10 +316,14 @@ func (a *answer) end(rows *query.Rows) error {
 	if err != nil {
 		return err
 	}
-	if a.n > 0 {
-		a.out = append(a.out, '\n')
+	if a.format == wire.ColumnJSON {
+		a.out = a.set.AppendTo(a.out)
+	} else {
+		if a.n > 0 {
+			a.out = append(a.out, '\n')
+		}
+		a.out = append(a.out, ']')
 	}
-	a.out = append(a.out, ']')
 	if next != "" {
 		a.out = append(append(append(a.out, `,"next":"`...), next...), '"')
 	}

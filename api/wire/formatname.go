@@ -11,6 +11,7 @@ var formats = []struct {
 	{"json", JSON, true},
 	{"ndjson", NDJSON, true},
 	{"csv", CSV, true},
+	{"columns", ColumnJSON, false},
 }
 
 // ParseFormat returns the format of an answer with the given name, such as ndjson.
