@@ -152,7 +152,7 @@ func TestColumns_AnswersEqualRows(t *testing.T) {
 			}
 			w.clock = w.clock.Add(time.Duration(rng.IntN(24)) * time.Hour)
 		}
-		for range 20 {
+		for range 10 {
 			for _, format := range []string{"json", "ndjson", "csv", "columns"} {
 				w.compare(w.randomPath(rng, format))
 			}
