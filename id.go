@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/internal/printable"
 	"github.com/varvedb/varve/internal/quote"
 )
@@ -88,8 +89,13 @@ func (id ID) Append(dst []byte) []byte {
 	if id.text != "" || !id.set {
 		return append(dst, id.text...)
 	}
-	for shift := 6 * (hashTextLen - 1); shift >= 0; shift -= 6 {
-		dst = append(dst, idAlphabet[id.hash>>shift&63])
+	// Written in place: a copy of bytes that were just written is slow.
+	dst = append(dst, "-----------"...)
+	text := dst[len(dst)-hashTextLen:]
+	hash := id.hash
+	for i := hashTextLen - 1; i >= 0; i-- {
+		text[i] = idAlphabet[hash&63]
+		hash >>= 6
 	}
 	return dst
 }
@@ -131,7 +137,7 @@ func (r *Reading) ContentID() ID {
 	for i := range r.Fields {
 		form = appendCanonicalField(form, &r.Fields[i])
 	}
-	return HashID(xxhash.Sum64(form))
+	return ContentIDOf(form)
 }
 
 const (
@@ -143,17 +149,41 @@ const (
 )
 
 func appendCanonicalField(dst []byte, f *Field) []byte {
-	if len(f.Name) < 0x80 {
-		dst = append(dst, byte(len(f.Name)))
-	} else {
-		dst = binary.AppendUvarint(dst, uint64(len(f.Name)))
+	dst = AppendCanonicalName(dst, f.Name)
+	if f.Value.kind == KindNumber {
+		return AppendCanonicalNumber(dst, f.Value.num)
 	}
-	dst = append(dst, f.Name...)
-	switch f.Value.kind {
+	return AppendCanonicalValue(dst, f.Value)
+}
+
+// AppendCanonicalName appends the canonical form of a field's name. The form of its value
+// follows.
+func AppendCanonicalName(dst []byte, name string) []byte {
+	if len(name) < 0x80 {
+		dst = append(dst, byte(len(name)))
+	} else {
+		dst = binary.AppendUvarint(dst, uint64(len(name)))
+	}
+	return append(dst, name...)
+}
+
+// AppendCanonicalNumber appends the canonical form of a number.
+func AppendCanonicalNumber(dst []byte, n Number) []byte {
+	return n.AppendCanonical(append(dst, tagNumber))
+}
+
+// AppendCanonicalScaled appends the canonical form of decimal.FromScaled(coefficient, exp).
+func AppendCanonicalScaled(dst []byte, coefficient int64, exp int) []byte {
+	return decimal.AppendCanonicalScaled(append(dst, tagNumber), coefficient, exp)
+}
+
+// AppendCanonicalValue appends the canonical form of a value.
+func AppendCanonicalValue(dst []byte, v Value) []byte {
+	switch v.kind {
 	case KindNumber:
-		return f.Value.num.AppendCanonical(append(dst, tagNumber))
+		return AppendCanonicalNumber(dst, v.num)
 	case KindBool:
-		if f.Value.Bool() {
+		if v.Bool() {
 			return append(dst, tagTrue)
 		}
 		return append(dst, tagFalse)
@@ -162,6 +192,9 @@ func appendCanonicalField(dst []byte, f *Field) []byte {
 	case KindJSON:
 		dst = append(dst, tagJSON)
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(f.Value.text)))
-	return append(dst, f.Value.text...)
+	dst = binary.AppendUvarint(dst, uint64(len(v.text)))
+	return append(dst, v.text...)
 }
+
+// ContentIDOf returns the content id of a reading whose fields have the given canonical form.
+func ContentIDOf(form []byte) ID { return HashID(xxhash.Sum64(form)) }

@@ -58,7 +58,12 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	if q.SkipDamaged, err = skipDamaged(asked); err != nil {
 		return q, err
 	}
-	q.format, err = format(r, asked)
+	if q.format, err = format(r, asked); q.format == wire.ColumnJSON {
+		if asked.Get("format") != "" {
+			return q, varve.InvalidParam("query.format", "aggregates are rows: use %s", wire.BodyFormatNames())
+		}
+		q.format = wire.JSON
+	}
 	return q, err
 }
 

@@ -60,6 +60,10 @@ func TestAggregate_AnswersInAllFormats(t *testing.T) {
 	if r := s.get(with(aggregatePath, "step", "1d"), "Accept", "text/csv"); !strings.HasPrefix(r.body, "start,readings,field,ignored,mean,min,max\r\n") {
 		t.Errorf("by Accept: %s", r.body)
 	}
+	if r := s.get(with(aggregatePath, day...), "Accept", "application/vnd.varve.columns+json"); r.header.Get("Content-Type") != "application/json" {
+		t.Errorf("columns by Accept: %s", r.body)
+	}
+	s.get(with(aggregatePath, append(day, "format", "columns")...)).problem(http.StatusBadRequest, "query.format", "json, ndjson or csv")
 	if r := s.get("/v1/streams/weather/devices/nobody/aggregate?step=1d"); !strings.HasPrefix(r.body, `{"buckets":[],"source":"readings"`) {
 		t.Errorf("no readings: %s", r.body)
 	}

@@ -80,6 +80,8 @@ func TestOtherSites(t *testing.T) {
 func TestUnaskedTypes(t *testing.T) {
 	s := newServer(t, nil)
 	const self, form = "127.0.0.1:8278", "application/x-www-form-urlencoded"
+	s.request(s.api, "POST", writePath+"?format=json", self, good(noon), "Content-Type", "text/plain", "Sec-Fetch-Site", "same-origin").
+		problem(http.StatusUnsupportedMediaType, "header.Content-Type", "application/json")
 	for _, media := range []string{"text/plain", "Text/Plain; charset=utf-8", "multipart/form-data; boundary=x", form + "+"} {
 		s.request(s.api, "POST", writePath, self, good(noon), "Content-Type", media).problem(http.StatusUnsupportedMediaType, "header.Content-Type", "application/json")
 	}

@@ -60,7 +60,7 @@ func (h *ingestHandler) addRoutes(o *operations) {
 			"A reading whose id is stored with other values is rejected as a conflict, and the stored ones stay. " +
 			"200 if none was rejected, 207 if some were, 422 if all were, 503 if all were and may be stored later.",
 		Parameters: append([]*huma.Param{pathParam("stream", "the stream")},
-			queryParams(
+			append(queryParams("format", "json, ndjson or csv; default by Content-Type"), queryParams(
 				"precision", "unit of numeric times: s, ms, us or ns; default ms",
 				"timezone", "of times without a zone, as in Europe/Berlin; default UTC",
 				"device", "of readings that name none",
@@ -70,7 +70,7 @@ func (h *ingestHandler) addRoutes(o *operations) {
 				"id_column", "CSV: column with the id; default id",
 				"types", "CSV: kinds of columns, as in serial:string,ok:boolean",
 				"delimiter", "CSV: between columns; default a comma, tab for tabs",
-			)...),
+			)...)...),
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 			"application/json":     {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())},
 			"application/x-ndjson": {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())},
@@ -106,11 +106,12 @@ func (h *ingestHandler) readBody(w http.ResponseWriter, r *http.Request, session
 	if err != nil {
 		return err
 	}
-	format, ok := wire.FormatOf(r.Header.Get("Content-Type"))
-	if !ok || unaskedType(r) {
-		return unsupported("Content-Type", "%q is not a form of readings: use application/json, application/x-ndjson or text/csv", r.Header.Get("Content-Type"))
+	asked := r.URL.Query()
+	format, err := bodyFormat(r, asked)
+	if err != nil {
+		return err
 	}
-	columns, err := wire.ParseColumns(r.URL.Query())
+	columns, err := wire.ParseColumns(asked)
 	if err != nil {
 		return err
 	}

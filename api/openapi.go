@@ -144,11 +144,12 @@ func (o *operations) responses(t reflect.Type, statuses ...string) map[string]*h
 	return all
 }
 
-// readingsResponses describes the answers of a query in its three formats.
+// readingsResponses describes the answers of a query in its formats.
 func (o *operations) readingsResponses() map[string]*huma.Response {
 	all := o.responses(reflect.TypeFor[wire.ReadingsBody](), "200")
 	forms := all["200"].Content
 	forms["application/x-ndjson"] = &huma.MediaType{Schema: o.schema(reflect.TypeFor[wire.ReadingBody]())}
+	forms["application/vnd.varve.columns+json"] = &huma.MediaType{Schema: o.schema(reflect.TypeFor[wire.ColumnsBody]())}
 	forms["text/csv"] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	return all
 }
@@ -212,4 +213,11 @@ func deviceParams() []*huma.Param {
 func fieldParams() []*huma.Param {
 	return queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before",
 		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")
+}
+
+// readFormatParam returns the parameter for the format of an answer with readings.
+func readFormatParam() []*huma.Param {
+	params := queryParams("format", "json, ndjson, csv or columns; default by Accept")
+	params[0].Schema = &huma.Schema{Type: huma.TypeString, Enum: []any{"json", "ndjson", "csv", "columns"}}
+	return params
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter"}
+var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter", "format"}
 
 // defaultsOf returns the values that the request sets for readings without their own.
 func defaultsOf(r *http.Request) (wire.Defaults, error) {
@@ -175,22 +175,20 @@ func list(q url.Values, name string) []string {
 
 // format returns the format of an answer: by the parameter, else by Accept, else JSON.
 func format(r *http.Request, q url.Values) (wire.Format, error) {
-	switch text := q.Get("format"); text {
-	case "":
-	case "json":
-		return wire.JSON, nil
-	case "ndjson":
-		return wire.NDJSON, nil
-	case "csv":
-		return wire.CSV, nil
-	default:
-		return 0, varve.InvalidParam("query.format", "%q is unknown: use json, ndjson or csv", text)
+	if text := q.Get("format"); text != "" {
+		f, ok := wire.ParseFormat(text)
+		if !ok {
+			return 0, varve.InvalidParam("query.format", "%s is unknown: use %s", quote.Text(text), wire.FormatNames())
+		}
+		return f, nil
 	}
 	for _, part := range strings.Split(r.Header.Get("Accept"), ",") {
 		media, _, _ := strings.Cut(part, ";")
 		switch strings.TrimSpace(media) {
 		case "text/csv":
 			return wire.CSV, nil
+		case "application/vnd.varve.columns+json":
+			return wire.ColumnJSON, nil
 		case "application/x-ndjson", "application/ndjson", "application/jsonl":
 			return wire.NDJSON, nil
 		case "application/json":
@@ -198,4 +196,24 @@ func format(r *http.Request, q url.Values) (wire.Format, error) {
 		}
 	}
 	return wire.JSON, nil
+}
+
+// bodyFormat returns the format of a body: by the parameter, else by Content-Type.
+func bodyFormat(r *http.Request, q url.Values) (wire.Format, error) {
+	media := r.Header.Get("Content-Type")
+	if q.Has("format") {
+		f, ok := wire.ParseBodyFormat(q.Get("format"))
+		switch {
+		case !ok:
+			return 0, varve.InvalidParam("query.format", "%s is unknown: use %s", quote.Text(q.Get("format")), wire.BodyFormatNames())
+		case unaskedType(r) && byBrowser(r.Header):
+			return 0, unsupported("Content-Type", "%q from a browser is refused: use application/json, application/x-ndjson or text/csv", media)
+		}
+		return f, nil
+	}
+	f, ok := wire.FormatOf(media)
+	if !ok || unaskedType(r) {
+		return 0, unsupported("Content-Type", "%q is not a form of readings: use application/json, application/x-ndjson or text/csv", media)
+	}
+	return f, nil
 }

@@ -34,10 +34,12 @@ type readingsHandler struct {
 func (h *readingsHandler) addRoutes(o *operations) {
 	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/readings", h.getReadings, &huma.Operation{
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
-		Description: "Streamed, in any number. With a limit, next leads to the following page, also after tables were rotated. " +
-			"NDJSON and CSV by Accept or format; there, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
-			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived.",
-		Parameters: append(append(deviceParams(), queryParams(
+		Description: "Streamed, in any number. An answer in columns is limited to 8 MiB. With a limit, next leads to the following page, also after tables were rotated. " +
+			"NDJSON, CSV and columns by Accept or format. In NDJSON and CSV, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
+			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived. " +
+			"In the format columns, the answer is an object with the arrays time, id and arrived, and an object fields with an array for each field. " +
+			"All arrays have the same length; a reading without a field has null there.",
+		Parameters: slices.Concat(deviceParams(), readFormatParam(), queryParams(
 			"from", "from this time on: RFC 3339, a number, now, or relative as in -24h; default: the beginning",
 			"to", "before this time; default: the end",
 			"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14",
@@ -45,9 +47,8 @@ func (h *readingsHandler) addRoutes(o *operations) {
 			"limit", "at most so many readings; default: all",
 			"cursor", "next of the page before; from, to, during and order must be the same",
 			"explain", "true: return the tables that would be read and the cost, and read nothing",
-			"format", "json, ndjson or csv; default by Accept",
 			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
-			"timezone", "of from and to without a zone; default UTC")...), fieldParams()...),
+			"timezone", "of from and to without a zone; default UTC"), fieldParams()),
 		Responses: o.readingsResponses(),
 	})
 }
@@ -76,7 +77,8 @@ type answer struct {
 	q      query.Query
 	asked  url.Values
 	format wire.Format
-	table  wire.Table // its Writer serves JSON, too
+	table  wire.Table      // its Writer serves JSON, too
+	set    *wire.ColumnSet // of the format columns
 	begun  bool
 	sent   bool // some of it
 	n      int
@@ -86,7 +88,11 @@ type answer struct {
 var answers = sync.Pool{New: func() any { return new(answer) }}
 
 func (a *answer) release() {
-	*a = answer{out: a.out[:0]}
+	out := a.out[:0]
+	if cap(out) > maxKept {
+		out = nil
+	}
+	*a = answer{out: out}
 	answers.Put(a)
 }
 
@@ -94,6 +100,7 @@ func (a *answer) release() {
 const (
 	flushAt = 64 << 10
 	piece   = 128 << 10
+	maxKept = 2 << 20 // of a buffer, for the next answer
 )
 
 // send writes the answer page by page.
@@ -113,6 +120,7 @@ func (a *answer) send() error {
 	if explain {
 		return a.explain()
 	}
+	a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
 	if a.format == wire.CSV {
 		if err := a.columns(); err != nil {
 			return err
@@ -120,8 +128,8 @@ func (a *answer) send() error {
 	}
 	// Damage after the start of an answer can only cut it off. So while damage is
 	// known, the answer is read once before it is sent.
-	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV {
-		if err := a.scan(func(*varve.Reading) {}); err != nil {
+	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV && a.format != wire.ColumnJSON {
+		if err := a.scan(func(*query.Part) {}); err != nil {
 			return err
 		}
 	}
@@ -148,15 +156,15 @@ func (a *answer) send() error {
 // client may read slowly.
 func (a *answer) page(rows *query.Rows) (more bool, err error) {
 	err = a.h.reads.inTurn(a.r.Context(), func() error {
-		readings, err := rows.Next(a.r.Context())
+		part, err := rows.NextPart(a.r.Context())
 		if err != nil {
 			return err
 		}
 		if !a.begun {
 			a.begin()
 		}
-		more = len(readings) > 0
-		err = a.add(readings)
+		more = part.Len() > 0
+		err = a.add(&part)
 		rows.Release()
 		return err
 	})
@@ -212,11 +220,18 @@ func inQuery(err error) error {
 // readings. In the second case the answer is read twice.
 func (a *answer) columns() error {
 	if len(a.q.Fields) > 0 {
-		a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
 		return nil
 	}
 	var set wire.FieldSet
-	if err := a.scan(set.Add); err != nil {
+	err := a.scan(func(p *query.Part) {
+		for i := range p.Columns {
+			set.AddPart(&p.Columns[i])
+		}
+		for i := range p.Readings {
+			set.Add(&p.Readings[i])
+		}
+	})
+	if err != nil {
 		return err
 	}
 	a.table.Fields = set.Sorted()
@@ -224,7 +239,7 @@ func (a *answer) columns() error {
 }
 
 // scan reads the whole answer before the answer begins.
-func (a *answer) scan(do func(*varve.Reading)) error {
+func (a *answer) scan(do func(*query.Part)) error {
 	rows, err := a.h.query.Open(a.r.Context(), a.q)
 	if err != nil {
 		return err
@@ -232,11 +247,11 @@ func (a *answer) scan(do func(*varve.Reading)) error {
 	defer rows.Close()
 	for more := true; more; {
 		err := a.h.reads.inTurn(a.r.Context(), func() error {
-			readings, err := rows.Next(a.r.Context())
-			for i := range readings {
-				do(&readings[i])
+			part, err := rows.NextPart(a.r.Context())
+			if err == nil {
+				do(&part)
 			}
-			more = len(readings) > 0
+			more = part.Len() > 0
 			return err
 		})
 		if err != nil {
@@ -254,34 +269,14 @@ func (a *answer) begin() {
 	switch a.format {
 	case wire.JSON:
 		a.out = append(a.out, `{"readings":[`...)
+	case wire.ColumnJSON:
+		a.set = wire.NewColumnSet(a.table.Fields)
 	case wire.CSV:
 		a.out = a.table.AppendHeader(a.out)
 		fallthrough
 	default:
 		h.Set("Trailer", "Varve-Next, Varve-Coverage")
 	}
-}
-
-func (a *answer) add(readings []varve.Reading) error {
-	for i := range readings {
-		switch a.format {
-		case wire.JSON:
-			if a.n > 0 {
-				a.out = append(a.out, ',')
-			}
-			a.out = append(a.out, '\n')
-			a.out = a.table.AppendReading(a.out, &readings[i])
-		case wire.NDJSON:
-			a.out = append(a.table.AppendReading(a.out, &readings[i]), '\n')
-		case wire.CSV:
-			var missing string
-			if a.out, missing = a.table.AppendRow(a.out, &readings[i]); missing != "" && len(a.q.Fields) == 0 {
-				return fmt.Errorf("field %q arrived while the answer was being written: ask again, or name the fields", missing)
-			}
-		}
-		a.n++
-	}
-	return nil
 }
 
 // flush sends the gathered lines.
@@ -304,7 +299,7 @@ func (a *answer) end(rows *query.Rows) error {
 		c := query.Cursor{Window: a.q.Window, After: at}
 		next = c.Encode(a.q.Series, a.q.Order, startText(a.asked), a.asked.Get("to"))
 	}
-	if a.format != wire.JSON {
+	if a.format != wire.JSON && a.format != wire.ColumnJSON {
 		if err := a.flush(); err != nil {
 			return err
 		}
@@ -319,10 +314,14 @@ func (a *answer) end(rows *query.Rows) error {
 	if err != nil {
 		return err
 	}
-	if a.n > 0 {
-		a.out = append(a.out, '\n')
+	if a.format == wire.ColumnJSON {
+		a.out = a.set.AppendTo(a.out)
+	} else {
+		if a.n > 0 {
+			a.out = append(a.out, '\n')
+		}
+		a.out = append(a.out, ']')
 	}
-	a.out = append(a.out, ']')
 	if next != "" {
 		a.out = append(append(append(a.out, `,"next":"`...), next...), '"')
 	}

@@ -84,6 +84,9 @@ func TestWriteParams(t *testing.T) {
 		why, path, media, body string
 		device, at, field      string
 	}{
+		{"format", with(writePath, "format", "csv"), "application/json", "time,device,a\n1475001526000,d1,1", "d1", "2016-09-27T18:38:46Z", `"a":1`},
+		{"format and plain text", with(writePath, "format", "ndjson"), "text/plain", `{"device":"d1","time":1475001526000,"fields":{"a":1}}`, "d1", "2016-09-27T18:38:46Z", `"a":1`},
+		{"format without a type of readings", with(writePath, "format", "json"), "application/xml", `[{"device":"d1","time":1475001526000,"fields":{"a":1}}]`, "d1", "2016-09-27T18:38:46Z", `"a":1`},
 		{"precision", with(writePath, "precision", "s"), "", `{"device":"d1","time":1475001526,"fields":{"a":1}}`, "d1", "2016-09-27T18:38:46Z", `"a":1`},
 		{"timezone", with(writePath, "timezone", "Europe/Berlin"), "", `{"device":"d1","time":"2026-07-01 12:00:00","fields":{"a":1}}`, "d1", "2026-07-01T10:00:00Z", `"a":1`},
 		{"device", with(writePath, "device", "x/y z"), "", `{"time":1475001526000,"fields":{"a":1}}`, "x/y z", "2016-09-27T18:38:46Z", `"a":1`},
@@ -112,6 +115,8 @@ func TestWriteParams(t *testing.T) {
 func TestBadWriteParams(t *testing.T) {
 	s := newServer(t, nil)
 	rows := []struct{ path, param, says string }{
+		{with(writePath, "format", "xml"), "query.format", "use json, ndjson or csv"},
+		{with(writePath, "format", ""), "query.format", "use json, ndjson or csv"},
 		{with(writePath, "precision", "min"), "query.precision", "s, ms, us or ns"},
 		{with(writePath, "timezone", "Mars/Olympus"), "query.timezone", "Europe/Berlin"},
 		{with(writePath, "device", ""), "query.device", "empty"},

@@ -30,3 +30,16 @@ func (n Number) AppendCanonical(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, n.lo)
 	return binary.AppendUvarint(dst, n.hi)
 }
+
+// AppendCanonicalScaled appends the canonical form of FromScaled(coefficient, exp).
+func AppendCanonicalScaled(dst []byte, coefficient int64, exp int) []byte {
+	// Small numbers need one byte for the exponent and two for the coefficient.
+	if u := uint64(coefficient); u-1 < 1<<14-1 && u%10 != 0 && -16 <= exp && exp < 16 {
+		zigzag := byte(exp<<2) ^ byte(exp>>15) // of 2*exp, for a positive coefficient
+		if u < 0x80 {
+			return append(dst, zigzag, byte(u), 0)
+		}
+		return append(dst, zigzag, byte(u)|0x80, byte(u>>7), 0)
+	}
+	return FromScaled(coefficient, exp).AppendCanonical(dst)
+}

@@ -226,3 +226,17 @@ func TestScaled_RoundTrips(t *testing.T) {
 		}
 	})
 }
+
+func TestAppendScaled_AgreesWithNumber(t *testing.T) {
+	for _, exp := range []int{-100, -17, -16, -15, -2, -1, 0, 1, 15, 16, 100} {
+		for c := int64(-20_000); c < 20_000; c++ {
+			got, want := decimal.AppendCanonicalScaled(nil, c, exp), decimal.FromScaled(c, exp).AppendCanonical(nil)
+			if string(got) != string(want) {
+				t.Fatalf("%d, exponent %d: %x, want %x", c, exp, got, want)
+			}
+			if got, want := string(decimal.AppendScaled(nil, c, exp)), decimal.FromScaled(c, exp).String(); got != want {
+				t.Fatalf("%d, exponent %d: %s, want %s", c, exp, got, want)
+			}
+		}
+	}
+}

@@ -149,6 +149,9 @@ func (n Number) Append(dst []byte) []byte {
 	case n.hi == 0 && n.exp == -1: // the most common decimal
 		dst = strconv.AppendUint(dst, n.lo/10, 10)
 		return append(dst, '.', byte('0'+n.lo%10))
+	case n.hi == 0 && n.exp == -2:
+		dst = strconv.AppendUint(dst, n.lo/100, 10)
+		return append(dst, '.', byte('0'+n.lo/10%10), byte('0'+n.lo%10))
 	}
 	var buf [40]byte
 	digits := appendCoefficient(buf[:0], n.hi, n.lo)
@@ -200,4 +203,21 @@ func appendCoefficient(dst []byte, hi, lo uint64) []byte {
 	low := strconv.AppendUint(buf[:0], r, 10)
 	copy(dst[from+19-len(low):], low)
 	return dst
+}
+
+// AppendScaled appends the text of FromScaled(coefficient, exp).
+func AppendScaled(dst []byte, coefficient int64, exp int) []byte {
+	if uint64(coefficient) >= 10_000 || exp != -1 {
+		return FromScaled(coefficient, exp).Append(dst)
+	}
+	// The most common numbers, such as 22.4, without strconv.
+	u := uint32(coefficient)
+	switch last, u := byte('0'+u%10), u/10; {
+	case u < 10:
+		return append(dst, byte('0'+u), '.', last)
+	case u < 100:
+		return append(dst, byte('0'+u/10), byte('0'+u%10), '.', last)
+	default:
+		return append(dst, byte('0'+u/100), byte('0'+u/10%10), byte('0'+u%10), '.', last)
+	}
 }

@@ -45,7 +45,7 @@ func (r *Rows) shrink() {
 
 // holds reports whether the answer holds readings that Next has not returned.
 func (r *Rows) holds() bool {
-	return slices.ContainsFunc(r.sources, func(s *source) bool { return len(s.page) > 0 })
+	return slices.ContainsFunc(r.sources, func(s *source) bool { return !s.isEmpty() })
 }
 
 // room reports whether Next may collect more readings.
@@ -152,13 +152,13 @@ func (r *Rows) page(ctx context.Context, s *source) (store.Cost, error) {
 	}
 	rng := r.q.rangeOf(s.Table, r.plan.layout, after, limit)
 	rng.Damaged = r.damage.collect(r.q.SkipDamaged)
-	page, err := r.e.opts.Reader.Read(ctx, rng, s.buf.readings[:0])
+	page, err := r.readPage(ctx, s, rng)
 	if err != nil {
 		s.page, s.more = nil, false
 		return page.Cost, err
 	}
 	s.buf.readings, s.page, s.more = page.Readings, page.Readings, page.More
-	s.size = r.noteSize(page.Readings)
+	s.size = r.noteParts(s) + r.noteSize(page.Readings)
 	s.buf.large = s.buf.large || s.size > batchBytes
 	if n := len(page.Readings); n > 0 {
 		s.begun, s.last = true, page.Readings[n-1].Position()
@@ -180,7 +180,7 @@ func (r *Rows) Release() {
 	r.out = r.out[:0]
 	r.giveBack()
 	for _, s := range r.sources {
-		if len(s.page) == 0 && s.buf != nil {
+		if s.isEmpty() && s.buf != nil {
 			if !s.buf.large {
 				buffers.Put(s.buf)
 			}
@@ -197,11 +197,15 @@ func (r *Rows) giveBack() {
 		}
 	}
 	r.ended = r.ended[:0]
+	r.releaseParts()
 }
 
 // Close releases the memory of the rows. The last page of Next must not be used afterwards.
 func (r *Rows) Close() {
 	for _, s := range r.sources {
+		if s.release != nil {
+			r.release = append(r.release, s.release)
+		}
 		if s.buf != nil {
 			r.ended = append(r.ended, s.buf)
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/store"
 )
 
@@ -30,9 +31,13 @@ type Rows struct {
 	sources  []*source
 	ended    []*buffer // buffers of finished sources; out may still refer to them
 	out      []varve.Reading
-	left     int  // readings that may still be returned; -1 means no limit
-	size     int  // of out
-	large    bool // it holds one of the engine's shares for full pages
+	left     int          // readings that may still be returned; -1 means no limit
+	size     int          // of out
+	large    bool         // it holds one of the engine's shares for full pages
+	columns  bool         // the caller uses NextPart
+	parts    []block.Part // the result of NextPart
+	release  []func()     // of parts that were returned
+	forms    block.Forms
 	last     varve.Position
 	some     bool
 	more     bool
@@ -50,6 +55,8 @@ type source struct {
 	size        int            // size of the page when it was read
 	last        varve.Position // last position that was read, if begun
 	more, begun bool
+	parts       []block.Part // before page; set only while no other table is open
+	release     func()       // of parts; may be nil
 }
 
 // Open plans a query. Nothing is read before Next. The caller must call Close.
@@ -76,7 +83,9 @@ func (e *Engine) Open(ctx context.Context, q Query) (*Rows, error) {
 
 // Next returns the next readings, or none at the end. They are valid until the next call. An
 // error is permanent, because later readings would follow a gap.
-func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
+func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) { return r.next(ctx) }
+
+func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -97,7 +106,7 @@ func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 		if len(whole) > 0 {
 			return r.emit(whole), nil
 		}
-		if !r.some {
+		if !r.some || r.hasColumns() {
 			break
 		}
 	}
@@ -106,7 +115,7 @@ func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 
 // dry reports whether a source must read its next page.
 func (r *Rows) dry() bool {
-	return slices.ContainsFunc(r.sources, func(s *source) bool { return len(s.page) == 0 && s.more })
+	return slices.ContainsFunc(r.sources, func(s *source) bool { return s.isEmpty() && s.more })
 }
 
 // emit removes fields that the query does not request, and records the position.
@@ -139,14 +148,25 @@ func (r *Rows) step(ctx context.Context) (whole []varve.Reading, err error) {
 		return nil, nil
 	}
 	if r.left == 0 {
+		if len(first.parts) > 0 {
+			first.convertParts()
+		}
 		// This reading is beyond the limit. If it is live, more readings follow.
 		if pick, _ := r.take(first); pick != nil {
 			r.more, r.some = true, false
 		}
 		return nil, nil
 	}
-	if len(r.out) == 0 && r.alone(first) {
-		return r.run(first), nil
+	if len(first.parts) > 0 {
+		if len(r.out) == 0 {
+			r.emitParts(first)
+		}
+		return nil, nil
+	}
+	if len(r.out) == 0 {
+		if n := r.leading(first); n >= minRun || n == len(first.page) {
+			return r.liveRun(first, n), nil
+		}
 	}
 	if pick, conflict := r.take(first); pick != nil {
 		if conflict {
@@ -163,41 +183,6 @@ func (r *Rows) count(n int) {
 	if r.left > 0 {
 		r.left -= n
 	}
-}
-
-// run returns the live readings on the page of a single table, up to the limit. The result may
-// be empty.
-func (r *Rows) run(s *source) []varve.Reading {
-	page := s.page
-	if r.left > 0 && len(page) > r.left {
-		page = page[:r.left]
-	}
-	if _, most := r.bounds(); s.size > most {
-		page = page[:fitting(page, most)]
-	}
-	s.page = s.page[len(page):]
-	live := 0
-	for i := range page {
-		if page[i].Alive(s.cutoff) {
-			if live != i {
-				// Swapped, not copied: each element keeps its memory for the next page.
-				page[live], page[i] = page[i], page[live]
-			}
-			live++
-		}
-	}
-	r.count(live)
-	return page[:live]
-}
-
-// alone reports whether no other table has readings in the range of a source's page.
-func (r *Rows) alone(s *source) bool {
-	for _, o := range r.sources {
-		if o != s && (len(o.page) > 0 || o.more) {
-			return false
-		}
-	}
-	return r.opened == len(r.plan.tables) || !r.reaches(&r.plan.tables[r.opened], s.page[len(s.page)-1].Position())
 }
 
 // take removes the current reading of a source from all sources. It returns the live copy with
@@ -228,6 +213,9 @@ func (r *Rows) first(ctx context.Context) (*source, error) {
 		}
 		var first *source
 		for _, s := range r.sources {
+			if len(s.parts) > 0 {
+				return s, nil // the only open table; see separate
+			}
 			if len(s.page) > 0 && (first == nil || r.before(&s.page[0], &first.page[0])) {
 				first = s
 			}
@@ -283,7 +271,7 @@ func (r *Rows) open(first *source) {
 func (r *Rows) refill(ctx context.Context) error {
 	var empty []*source
 	for _, s := range r.sources {
-		if len(s.page) == 0 && s.more {
+		if s.isEmpty() && s.more {
 			empty = append(empty, s)
 		}
 	}
@@ -294,8 +282,9 @@ func (r *Rows) refill(ctx context.Context) error {
 	if err := r.readAll(ctx, empty); err != nil {
 		return err
 	}
+	r.separate()
 	r.sources = slices.DeleteFunc(r.sources, func(s *source) bool {
-		ended := len(s.page) == 0 && !s.more
+		ended := s.isEmpty() && !s.more
 		if ended && s.buf != nil {
 			r.ended = append(r.ended, s.buf)
 		}

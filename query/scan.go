@@ -30,7 +30,7 @@ func (e *Engine) ScanCopies(ctx context.Context, s varve.Series, w varve.Window,
 		if first == nil {
 			break
 		}
-		if rows.alone(first) {
+		if rows.isAlone(first) {
 			for i := range first.page {
 				if err := scan(store.Copy{Reading: &first.page[i], First: true}); err != nil {
 					return err

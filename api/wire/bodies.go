@@ -22,6 +22,16 @@ type ReadingsBody struct {
 	Coverage query.Coverage `json:"coverage,omitzero" doc:"the tables on which the answer rests; only for keys of the tenant default"`
 }
 
+// ColumnsBody is a page of readings as columns of equal length.
+type ColumnsBody struct {
+	Time     []string         `json:"time" doc:"event times"`
+	ID       []string         `json:"id"`
+	Arrived  []string         `json:"arrived"`
+	Fields   map[string][]any `json:"fields" doc:"an array for each field; null for a reading without the field"`
+	Next     string           `json:"next,omitempty" doc:"the cursor of the next page; absent at the end"`
+	Coverage query.Coverage   `json:"coverage,omitzero" doc:"the tables on which the answer rests; only for keys of the tenant default"`
+}
+
 // LatestBody is the latest reading of a device.
 type LatestBody struct {
 	Reading  ReadingBody    `json:"reading"`

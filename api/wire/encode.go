@@ -130,8 +130,9 @@ func appendEscape(dst []byte, c byte) []byte {
 
 // Table writes readings of one series as CSV rows of the given fields.
 type Table struct {
-	Fields []string
+	Fields []string // sorted
 	Writer
+	part partWriter
 }
 
 // AppendHeader appends the header: time, id, arrived and the fields. A field with one of these
@@ -165,7 +166,11 @@ func reserved(name string) bool {
 // It returns the name of a field without a column, if the reading has one.
 func (t *Table) AppendRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
 	dst = t.time.Append(dst, r.Time)
-	dst = appendCell(append(dst, ','), r.ID.String())
+	if dst = append(dst, ','); isHash(r.ID) {
+		dst = r.ID.Append(dst)
+	} else {
+		dst = appendCell(dst, r.ID.String())
+	}
 	dst = t.arrived.Append(append(dst, ','), r.Arrived)
 	i := 0
 	for _, name := range t.Fields {
@@ -209,14 +214,18 @@ type FieldSet struct {
 
 // Add adds the fields of a reading.
 func (s *FieldSet) Add(r *varve.Reading) {
+	for i := range r.Fields {
+		if name := r.Fields[i].Name; !s.names[name] {
+			s.add(name)
+		}
+	}
+}
+
+func (s *FieldSet) add(name string) {
 	if s.names == nil {
 		s.names = map[string]bool{}
 	}
-	for i := range r.Fields {
-		if name := r.Fields[i].Name; !s.names[name] {
-			s.names[strings.Clone(name)] = true
-		}
-	}
+	s.names[strings.Clone(name)] = true
 }
 
 // Sorted returns the collected names in order.

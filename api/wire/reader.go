@@ -13,9 +13,10 @@ type Format uint8
 
 // The formats.
 const (
-	JSON   Format = iota + 1 // an object or an array of objects
-	NDJSON                   // one object per line
-	CSV                      // one reading per row, after a header
+	JSON       Format = iota + 1 // an object or an array of objects
+	NDJSON                       // one object per line
+	CSV                          // one reading per row, after a header
+	ColumnJSON                   // one object with an array per column; only for answers
 )
 
 func (f Format) String() string {
@@ -26,6 +27,8 @@ func (f Format) String() string {
 		return "NDJSON"
 	case CSV:
 		return "CSV"
+	case ColumnJSON:
+		return "columns"
 	default:
 		return "unknown"
 	}
@@ -38,6 +41,8 @@ func (f Format) MediaType() string {
 		return "application/x-ndjson"
 	case CSV:
 		return "text/csv; charset=utf-8"
+	case ColumnJSON:
+		return "application/vnd.varve.columns+json"
 	default:
 		return "application/json"
 	}

@@ -225,27 +225,58 @@ func AppendTime(dst []byte, t time.Time) []byte {
 // Clock formats a sequence of times. It is faster than AppendTime for times of the same day. The
 // zero Clock is ready to use.
 type Clock struct {
-	day  int64    // the day of text, in days since 1970, plus 1
-	text [11]byte // 2026-04-20T
+	start int64 // of the day of text, in seconds since 1970
+	some  bool  // text has a day
+	text  [timeLen]byte
 }
+
+const timeLen = len("2006-01-02T15:04:05Z")
 
 // Append appends t as AppendTime does.
 func (c *Clock) Append(dst []byte, t time.Time) []byte {
-	sec, ns := t.Unix(), t.Nanosecond()
-	day := floorDiv(sec, 24*60*60)
-	if c.day != day+1 {
-		c.day = day + 1
-		appendDate(c.text[:0], day)
-		c.text[10] = 'T'
+	return c.append(dst, t.Unix(), t.Nanosecond())
+}
+
+// appendNano appends a time in nanoseconds since 1970.
+func (c *Clock) appendNano(dst []byte, ns int64) []byte {
+	sec := floorDiv(ns, 1e9)
+	return c.append(dst, sec, int(ns-sec*1e9))
+}
+
+// appendMilli appends a time in milliseconds since 1970.
+func (c *Clock) appendMilli(dst []byte, ms int64) []byte {
+	sec := floorDiv(ms, 1e3)
+	return c.append(dst, sec, int(ms-sec*1e3)*1e6)
+}
+
+const secondsPerDay = 24 * 60 * 60
+
+func (c *Clock) append(dst []byte, sec int64, ns int) []byte {
+	if !c.some || uint64(sec-c.start) >= secondsPerDay {
+		day := floorDiv(sec, secondsPerDay)
+		c.start, c.some = day*secondsPerDay, true
+		putDate((*[10]byte)(c.text[:]), day)
+		c.text[10], c.text[timeLen-1] = 'T', 'Z'
 	}
-	s := int(sec - day*24*60*60)
-	h, m, s := 2*(s/3600), 2*(s/60%60), 2*(s%60)
+	// Written in place: a copy of bytes that were just written is slow.
+	at := len(dst)
 	dst = append(dst, c.text[:]...)
-	dst = append(dst, pairs[h], pairs[h+1], ':', pairs[m], pairs[m+1], ':', pairs[s], pairs[s+1])
-	if ns != 0 {
-		dst = appendDecimals(dst, ns)
+	putClock((*[8]byte)(dst[at+clockAt:]), uint32(sec-c.start))
+	if ns == 0 {
+		return dst
 	}
-	return append(dst, 'Z')
+	return append(appendDecimals(dst[:at+timeLen-1], ns), 'Z')
+}
+
+// clockAt is the place of the time of day in the text of a time.
+const clockAt = len("2006-01-02T")
+
+// putClock writes a time of day, as in 15:04:05.
+func putClock(dst *[8]byte, s uint32) {
+	h, m, s := 2*(s/3600), 2*(s/60%60), 2*(s%60)
+	dst[0], dst[1], dst[2] = pairs[h], pairs[h+1], ':'
+	dst[3], dst[4], dst[5] = pairs[m], pairs[m+1], ':'
+	dst[6], dst[7] = pairs[s], pairs[s+1]
 }
 
 // pairs holds the numbers from 00 to 59.
@@ -256,6 +287,9 @@ const pairs = "000102030405060708091011121314151617181920212223242526272829" +
 func appendDecimals(dst []byte, ns int) []byte {
 	digits := 9
 	if ms := ns / 1e6; ms*1e6 == ns { // the most common precision
+		if ms%10 != 0 {
+			return append(dst, '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10))
+		}
 		ns, digits = ms, 3
 	}
 	for ns%10 == 0 {
@@ -270,9 +304,9 @@ func appendDecimals(dst []byte, ns int) []byte {
 	return dst
 }
 
-// appendDate appends the date of a day, counted from 1970-01-01. It inverts days_from_civil of
+// putDate writes the date of a day, counted from 1970-01-01. It inverts days_from_civil of
 // Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms").
-func appendDate(dst []byte, days int64) []byte {
+func putDate(dst *[10]byte, days int64) {
 	z := days + 719468
 	era := floorDiv(z, 146097)
 	doe := z - era*146097
@@ -286,12 +320,12 @@ func appendDate(dst []byte, days int64) []byte {
 		month -= 12
 		year++
 	}
-	dst = append2(dst, int(year/100))
-	dst = append2(dst, int(year%100))
-	dst = append(dst, '-')
-	dst = append2(dst, int(month))
-	dst = append(dst, '-')
-	return append2(dst, int(day))
+	put2(dst[0:], year/100)
+	put2(dst[2:], year%100)
+	dst[4] = '-'
+	put2(dst[5:], month)
+	dst[7] = '-'
+	put2(dst[8:], day)
 }
 
 func floorDiv(a, b int64) int64 {
@@ -302,7 +336,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-func append2(dst []byte, v int) []byte { return append(dst, byte('0'+v/10), byte('0'+v%10)) }
+func put2(dst []byte, v int64) { dst[0], dst[1] = byte('0'+v/10), byte('0'+v%10) }
 
 // parseBytes parses a time in a buffer that the caller reuses.
 func (f TimeFormat) parseBytes(text []byte) (time.Time, varve.Verdict) {

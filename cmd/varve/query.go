@@ -39,8 +39,8 @@ func (a queryCommands) query() *cobra.Command {
 			if q.Limit < 0 {
 				return usageError{fmt.Errorf("--limit %d is negative: use a number, or 0 for all", q.Limit)}
 			}
-			if explain && a.output == "ndjson" {
-				return usageError{errors.New("--explain has no output ndjson: use table, json or csv")}
+			if explain && (a.output == "ndjson" || a.output == "columns") {
+				return usageError{fmt.Errorf("--explain has no output %s: use table, json or csv", a.output)}
 			}
 			c, err := a.client()
 			if err != nil {
@@ -64,7 +64,7 @@ func (a queryCommands) query() *cobra.Command {
 	f.BoolVar(&q.SkipDamaged, "skip-damaged", false, "omit and report damaged rows instead of failing")
 	f.BoolVar(&explain, "explain", false, "print the tables that would be read and the cost, without reading")
 	a.words(cmd, "order", "asc", "desc")
-	return a.remote(cmd, "table", "json", "ndjson", "csv")
+	return a.remote(cmd, "table", "json", "ndjson", "csv", "columns")
 }
 
 // readings prints readings while they arrive.
@@ -72,7 +72,7 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 	if a.output == "table" {
 		return a.readingsTable(cmd, c, q)
 	}
-	form := map[string]wire.Format{"json": wire.JSON, "ndjson": wire.NDJSON, "csv": wire.CSV}[a.output]
+	form, _ := wire.ParseFormat(a.output)
 	resp, err := c.Raw(cmd.Context(), q, form)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (b *beginning) empty() bool {
 	if bytes.HasPrefix(b.text, []byte(`{"readings":[`)) {
 		return bytes.HasPrefix(b.text, []byte(`{"readings":[]`))
 	}
-	return len(b.text) == 0 || bytes.HasPrefix(b.text, []byte("time,")) && b.rows <= 1
+	return len(b.text) == 0 || bytes.HasPrefix(b.text, []byte(`{"time":[]`)) || bytes.HasPrefix(b.text, []byte("time,")) && b.rows <= 1
 }
 
 // needStream fails if the stream does not exist: its name may be misspelt.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 )
@@ -130,9 +132,11 @@ func (c *cursor) turn(rs rows, sp *span) {
 	}
 }
 
-func (c *cursor) next() {
-	c.i += c.step
-	c.left--
+func (c *cursor) next() { c.skip(1) }
+
+func (c *cursor) skip(n int) {
+	c.i += n * c.step
+	c.left -= n
 }
 
 // fillUp moves the cursor to its next reading, if it has one.
@@ -159,12 +163,15 @@ type merge struct {
 	cost    store.Cost
 
 	borrowed []*chunk.Chunk // returned to the pool by Close
+	lent     []*chunk.Chunk // whose columns are in the page; returned to the pool by its Release
 }
 
 // Close releases the memory of the merge, which must not be used afterwards.
 func (m *merge) Close() error {
 	for _, c := range m.borrowed {
-		chunks.Put(c)
+		if !slices.Contains(m.lent, c) {
+			chunks.Put(c)
+		}
 	}
 	m.borrowed, m.cursors = nil, nil
 	if m.iter == nil {
@@ -214,9 +221,11 @@ func (m *merge) compare(a, b *cursor) int {
 	return order
 }
 
-// fill appends up to want readings to dst. It reports whether more readings remain.
-func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int) (_ []varve.Reading, more bool, err error) {
+// fill appends up to want readings to dst. It reports whether more readings remain. If columns
+// is set, it ends before readings that addParts would return as columns.
+func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns bool) (_ []varve.Reading, more bool, err error) {
 	var arena chunk.Arena
+	checked := -1
 	for {
 		c, err := m.first()
 		if err != nil {
@@ -225,15 +234,16 @@ func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int) (_ []va
 		if c == nil || len(dst) == want {
 			return dst, c != nil, nil
 		}
-		if len(dst)&0xff == 0 && ctx.Err() != nil {
-			return dst, false, context.Cause(ctx)
+		if step := len(dst) >> 8; step != checked {
+			if checked = step; ctx.Err() != nil {
+				return dst, false, context.Cause(ctx)
+			}
 		}
-		// The common case of a single cursor needs no comparison.
-		n := 1
-		if m.alone(c) {
-			n = min(c.left, want-len(dst))
+		n := m.ahead(c)
+		if columns && len(dst) > 0 && partOf(c, n) {
+			return dst, true, nil
 		}
-		for range n {
+		for range min(n, want-len(dst)) {
 			if len(dst) < cap(dst) {
 				dst = dst[:len(dst)+1] // reuses the memory of its fields
 			} else {
@@ -247,11 +257,68 @@ func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int) (_ []va
 	}
 }
 
-func (m *merge) alone(c *cursor) bool {
-	for i := range m.cursors {
-		if d := &m.cursors[i]; d != c && (d.left > 0 || d.more != nil) {
-			return false
+// minPart is the number of readings from which a part of a chunk is returned as columns. Tests
+// reduce it.
+var minPart = 32
+
+// partOf reports whether the next n readings of a cursor are returned as columns.
+func partOf(c *cursor, n int) bool {
+	_, ok := c.rows.(*chunk.Chunk)
+	return ok && n >= minPart
+}
+
+// addParts returns the next readings as columns, at most want, up to the first ones that are not
+// in a chunk or that mix with others.
+func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n int, err error) {
+	for n < want {
+		c, err := m.first()
+		if err != nil || c == nil {
+			return parts, n, err
 		}
+		if ctx.Err() != nil {
+			return parts, n, context.Cause(ctx)
+		}
+		ahead := m.ahead(c)
+		if !partOf(c, ahead) {
+			return parts, n, nil
+		}
+		ahead = min(ahead, want-n)
+		ch := c.rows.(*chunk.Chunk)
+		p := block.Part{Block: &ch.Block, From: c.i, To: c.i + ahead, Desc: m.desc}
+		if m.desc {
+			p.From, p.To = c.i-ahead+1, c.i+1
+		}
+		parts = append(parts, p)
+		if !slices.Contains(m.lent, ch) {
+			m.lent = append(m.lent, ch)
+		}
+		c.skip(ahead)
+		n += ahead
 	}
-	return true
+	return parts, n, nil
+}
+
+// ahead returns the number of next readings of a cursor that come before all readings of the
+// others. The cursor is the result of first, so it is at least 1.
+func (m *merge) ahead(c *cursor) int {
+	n := c.left
+	for i := range m.cursors {
+		d := &m.cursors[i]
+		if d == c || d.left == 0 {
+			continue // after first, it has no further chunks either
+		}
+		limit := d.rows.Time(d.i)
+		beyond := func(k int) bool {
+			t := c.rows.Time(c.i + k*c.step)
+			if m.desc {
+				return t <= limit
+			}
+			return t >= limit
+		}
+		if n > 1 && beyond(1) {
+			return 1 // the common case of readings that alternate
+		}
+		n = max(sort.Search(n, beyond), 1)
+	}
+	return n
 }

@@ -160,7 +160,7 @@ func (w *world) checkReadings(name string, window varve.Window) (refused bool) {
 	seen := map[int]bool{}
 	last := -1
 	for {
-		page, err := w.s.Read(w.t.Context(), r, nil)
+		page, err := readBoth(w.t.Context(), w.s, r, nil)
 		if errors.Is(err, store.ErrDamaged) {
 			return true
 		}

@@ -159,7 +159,7 @@ func around(t *testing.T, s *local.Store, loss local.Loss, device string, n int)
 	} {
 		r.Window, r.After = w, nil
 		for {
-			page, err := s.Read(t.Context(), r, nil)
+			page, err := readBoth(t.Context(), s, r, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", w, err)
 			}

@@ -59,3 +59,6 @@ func (s *Store) Rewrite(ctx context.Context) error {
 
 // SetAside sets aside all files that were found damaged.
 func (s *Store) SetAside(ctx context.Context) error { return s.setAsideAll(ctx) }
+
+// SetMinPart changes the size of the smallest part that ReadBlocks returns as columns.
+func SetMinPart(n int) { minPart = n }

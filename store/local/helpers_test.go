@@ -82,7 +82,7 @@ func readAll(t *testing.T, s *local.Store, in grid.Table, device string) (list [
 		Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: device},
 	}
 	for {
-		page, err := s.Read(t.Context(), r, nil)
+		page, err := readBoth(t.Context(), s, r, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -1,12 +1,15 @@
 package local_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 	"github.com/varvedb/varve/store/storetest"
 	"pgregory.net/rapid"
@@ -19,6 +22,11 @@ type subject struct {
 	fs    *vfs.MemFS
 	opts  local.Options
 	crash bool
+}
+
+// Read also compares the page with ReadBlocks.
+func (s *subject) Read(ctx context.Context, r store.Range, dst []varve.Reading) (store.Page, error) {
+	return readBoth(ctx, s.Store, r, dst)
 }
 
 // Reopen closes the store, or cuts its power. Then each block that was not synced may be lost or

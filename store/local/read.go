@@ -35,7 +35,7 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (p
 		return store.Page{Readings: dst[:0]}, err
 	}
 	defer func() { err = closing(err, m) }()
-	page.Readings, page.More, err = m.fill(ctx, dst[:0], want)
+	page.Readings, page.More, err = m.fill(ctx, dst[:0], want, false)
 	page.Cost = m.cost
 	return page, err
 }
@@ -119,7 +119,7 @@ func (m *merge) addChunks(s *Store, number uint32, series varve.Series) (err err
 
 // mainChunks returns the chunks of level 1 that overlap the span, one by one.
 func (m *merge) mainChunks(f *finder) func() (rows, error) {
-	c := m.chunk()
+	var c *chunk.Chunk
 	begun := false
 	seen := f.mainStart() // the previous chunk, or the earliest position of the first one
 	if m.desc {
@@ -150,6 +150,9 @@ func (m *merge) mainChunks(f *finder) func() (rows, error) {
 			return nil, err
 		}
 		m.cost.Units++
+		if c == nil || slices.Contains(m.lent, c) {
+			c = m.chunk()
+		}
 		if err := f.broken(c.Decode(f.series, value)); err != nil {
 			return nil, err
 		}

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
 )
 
 // Header is the part of a chunk that can be read without decoding.
@@ -46,11 +46,7 @@ func (s *source) header() Header {
 // reuses its memory. Only one goroutine may use it at a time.
 type Chunk struct {
 	Header
-	series  varve.Series
-	times   []int64
-	arrived []int64
-	ids     []varve.ID // empty if every id is the content id; a zero element is a content id
-	fields  []field
+	Block block.Block
 
 	scratch varve.Reading // used by ID
 	arena   Arena
@@ -60,23 +56,23 @@ type Chunk struct {
 func (c *Chunk) Decode(series varve.Series, data []byte) error {
 	s := source{data: data}
 	c.Header = s.header()
-	c.series = series
+	c.Block.Series = series
 	if s.err != nil {
 		return s.err
 	}
 	n := c.Count
-	c.times = slices.Grow(c.times[:0], n)[:n]
-	c.arrived = slices.Grow(c.arrived[:0], n)[:n]
+	c.Block.Times = slices.Grow(c.Block.Times[:0], n)[:n]
+	c.Block.Arrived = slices.Grow(c.Block.Arrived[:0], n)[:n]
 	step := int64(s.uvarint())
-	s.ints(c.times)
-	for i := range c.times {
-		c.times[i] = c.MinTime + c.times[i]*step
+	s.ints(c.Block.Times)
+	for i := range c.Block.Times {
+		c.Block.Times[i] = c.MinTime + c.Block.Times[i]*step
 	}
 	relative := s.byte() == 1
-	s.ints(c.arrived)
+	s.ints(c.Block.Arrived)
 	if relative {
-		for i := range c.arrived {
-			c.arrived[i] += floorMilli(c.times[i])
+		for i := range c.Block.Arrived {
+			c.Block.Arrived[i] += floorMilli(c.Block.Times[i])
 		}
 	}
 	c.decodeIDs(&s)
@@ -88,7 +84,7 @@ func (c *Chunk) Decode(series varve.Series, data []byte) error {
 }
 
 func (c *Chunk) decodeIDs(s *source) {
-	c.ids = c.ids[:0]
+	c.Block.IDs = c.Block.IDs[:0]
 	if s.byte() == 0 {
 		return
 	}
@@ -111,7 +107,7 @@ func (c *Chunk) decodeIDs(s *source) {
 		if s.err != nil {
 			return
 		}
-		c.ids = append(c.ids, id)
+		c.Block.IDs = append(c.Block.IDs, id)
 	}
 }
 
@@ -121,25 +117,25 @@ func (c *Chunk) decodeFields(s *source) {
 		s.fail()
 		return
 	}
-	c.fields = slices.Grow(c.fields[:0], int(n))[:n]
-	for i := range c.fields {
-		c.fields[i].decode(s, c.Count)
+	c.Block.Columns = slices.Grow(c.Block.Columns[:0], int(n))[:n]
+	for i := range c.Block.Columns {
+		decoder{&c.Block.Columns[i]}.decode(s, c.Count)
 		if s.err != nil {
 			return
 		}
 	}
 	// Fields of readings are sorted by name.
-	slices.SortFunc(c.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(c.Block.Columns, func(a, b block.Column) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Len returns the number of readings.
 func (c *Chunk) Len() int { return c.Count }
 
 // Time returns the event time of a reading in nanoseconds since 1970.
-func (c *Chunk) Time(i int) int64 { return c.times[i] }
+func (c *Chunk) Time(i int) int64 { return c.Block.Times[i] }
 
 // Arrived returns the arrival of a reading in milliseconds since 1970.
-func (c *Chunk) Arrived(i int) int64 { return c.arrived[i] }
+func (c *Chunk) Arrived(i int) int64 { return c.Block.Arrived[i] }
 
 // Fill sets r to the i-th reading. It reuses the fields of r if possible, or else the arena. It
 // never fails, because Decode finds all damage. The error is part of an interface for merges.
@@ -149,33 +145,20 @@ func (c *Chunk) Fill(i int, r *varve.Reading, arena *Arena) error {
 }
 
 func (c *Chunk) fill(i int, r *varve.Reading, arena *Arena) {
-	r.Series = c.series
-	r.Time = time.Unix(0, c.times[i]).UTC()
-	r.Arrived = time.UnixMilli(c.arrived[i]).UTC()
-	fields := arena.Take(r.Fields, len(c.fields))[:len(c.fields)]
-	n := 0
-	for j := range c.fields {
-		f := &c.fields[j]
-		if fields[n].Value = f.value(i); !fields[n].Value.IsZero() {
-			fields[n].Name = f.name
-			n++
-		}
-	}
-	r.Fields = fields[:n]
-	if len(c.ids) > 0 && !c.ids[i].IsZero() {
-		r.ID = c.ids[i]
-	} else {
-		r.ID = r.ContentID()
-	}
+	r.Fields = arena.Take(r.Fields, len(c.Block.Columns))
+	c.Block.Fill(i, r)
 }
 
 // Derived reports whether the id of a reading is its content id.
-func (c *Chunk) Derived(i int) bool { return len(c.ids) == 0 || c.ids[i].IsZero() }
+func (c *Chunk) Derived(i int) bool {
+	_, own := c.Block.OwnID(i)
+	return !own
+}
 
 // ID returns the id of a reading.
 func (c *Chunk) ID(i int) varve.ID {
-	if len(c.ids) > 0 && !c.ids[i].IsZero() {
-		return c.ids[i]
+	if id, own := c.Block.OwnID(i); own {
+		return id
 	}
 	c.fill(i, &c.scratch, &c.arena)
 	return c.scratch.ID

@@ -5,70 +5,18 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/decimal"
 )
 
-// field is a decoded column. Its values are grouped by kind.
-type field struct { // kind of all values, or kindMixed
-	name  string
-	kind  byte    // kind of each reading's value, if kind is kindMixed
-	kinds []byte  // of each reading's value, if kind is kindMixed
-	slots []int32 // index of each reading's value among its kind, or -1; if empty, the index of the reading
-
-	plain bool    // every reading has a number, all with one exponent
-	exps  []int64 // of scaled numbers
-	coefs []int64 // coefficients of scaled numbers for the least exponent
-	least int64
-	wide  []varve.Number
-	bools []byte // bitmap
-	texts []string
-}
-
-// value returns the value of the field in reading i, or the zero Value.
-func (f *field) value(i int) varve.Value {
-	if f.plain {
-		return varve.NumberValue(decimal.FromScaled(f.coefs[i], int(f.least)))
-	}
-	kind := f.kind
-	if len(f.kinds) > 0 {
-		kind = f.kinds[i]
-	}
-	if len(f.slots) > 0 {
-		if f.slots[i] < 0 {
-			return varve.Value{}
-		}
-		i = int(f.slots[i])
-	}
-	switch varve.Kind(kind) {
-	case varve.KindNumber:
-		return varve.NumberValue(f.number(i))
-	case varve.KindBool:
-		return varve.BoolValue(bit(f.bools, i))
-	case varve.KindString:
-		return varve.StringValue(f.texts[i])
-	default:
-		return varve.CanonicalJSON(f.texts[i])
-	}
-}
-
-func (f *field) number(i int) varve.Number {
-	if len(f.wide) > 0 {
-		return f.wide[i]
-	}
-	exp := f.exps[i]
-	coef := f.coefs[i]
-	if exp != f.least {
-		power, _ := decimal.PowerOf10(exp - f.least) // verified by decode
-		coef /= power
-	}
-	return decimal.FromScaled(coef, int(exp))
-}
+// decoder decodes a column.
+type decoder struct{ *block.Column }
 
 func bit(bitmap []byte, i int) bool { return bitmap[i/8]>>(i%8)&1 == 1 }
 
-func (f *field) decode(s *source, n int) {
-	if name := s.bytes(s.uvarint()); string(name) != f.name {
-		f.name = string(name)
+func (f decoder) decode(s *source, n int) {
+	if name := s.bytes(s.uvarint()); string(name) != f.Name {
+		f.Name = string(name)
 	}
 	var present []byte
 	values := n
@@ -76,9 +24,10 @@ func (f *field) decode(s *source, n int) {
 		present = s.bytes(uint64(n+7) / 8)
 		values = countBits(present)
 	}
-	f.kind = s.byte()
+	kind := s.byte()
+	f.Kind = varve.Kind(kind)
 	var kinds []byte
-	if f.kind == kindMixed {
+	if kind == kindMixed {
 		kinds = s.bytes(uint64(values))
 	}
 	if s.err != nil || values > n {
@@ -91,8 +40,8 @@ func (f *field) decode(s *source, n int) {
 		return
 	}
 	f.decodeNumbers(s, numbers)
-	f.plain = numbers == n && f.kind == byte(varve.KindNumber) && len(f.coefs) == n && slices.Max(f.exps) == f.least
-	f.bools = append(f.bools[:0], s.bytes(uint64(bools+7)/8)...)
+	f.Plain = numbers == n && f.Kind == varve.KindNumber && len(f.Coefs) == n && f.Most == f.Least
+	f.Bools = append(f.Bools[:0], s.bytes(uint64(bools+7)/8)...)
 	f.decodeTexts(s, texts)
 }
 
@@ -106,18 +55,18 @@ func countBits(bitmap []byte) int {
 
 // place assigns the kind and the index of the value to each reading. It counts the values by
 // encoding.
-func (f *field) place(n, values int, present, kinds []byte) (numbers, bools, texts int) {
-	f.slots, f.kinds = f.slots[:0], f.kinds[:0]
+func (f decoder) place(n, values int, present, kinds []byte) (numbers, bools, texts int) {
+	f.Slots, f.Kinds = f.Slots[:0], f.Kinds[:0]
 	if present == nil && kinds == nil {
 		count := [3]int{}
-		if class := classOf(f.kind); class >= 0 {
+		if class := classOf(byte(f.Kind)); class >= 0 {
 			count[class] = values
 		}
 		return count[0], count[1], count[2]
 	}
 	count, value := [3]int{}, 0
 	for i := range n {
-		kind, slot := f.kind, int32(-1)
+		kind, slot := byte(f.Kind), int32(-1)
 		if present == nil || bit(present, i) {
 			if kinds != nil {
 				kind = kinds[value]
@@ -128,9 +77,9 @@ func (f *field) place(n, values int, present, kinds []byte) (numbers, bools, tex
 			}
 			value++
 		}
-		f.slots = append(f.slots, slot)
+		f.Slots = append(f.Slots, slot)
 		if kinds != nil {
-			f.kinds = append(f.kinds, kind)
+			f.Kinds = append(f.Kinds, kind)
 		}
 	}
 	return count[0], count[1], count[2]
@@ -150,8 +99,8 @@ func classOf(kind byte) int {
 	}
 }
 
-func (f *field) decodeNumbers(s *source, n int) {
-	f.wide, f.exps, f.coefs = f.wide[:0], f.exps[:0], f.coefs[:0]
+func (f decoder) decodeNumbers(s *source, n int) {
+	f.Wide, f.Exps, f.Coefs = f.Wide[:0], f.Exps[:0], f.Coefs[:0]
 	if n == 0 {
 		return
 	}
@@ -166,33 +115,37 @@ func (f *field) decodeNumbers(s *source, n int) {
 			if s.err != nil {
 				return
 			}
-			f.wide = append(f.wide, num)
+			f.Wide = append(f.Wide, num)
 		}
 	case numbersScaled:
-		f.exps = slices.Grow(f.exps, n)[:n]
-		f.coefs = slices.Grow(f.coefs, n)[:n]
-		s.ints(f.exps)
-		s.ints(f.coefs)
+		f.Exps = slices.Grow(f.Exps, n)[:n]
+		f.Coefs = slices.Grow(f.Coefs, n)[:n]
+		s.ints(f.Exps)
+		s.ints(f.Coefs)
 		f.checkScale(s)
 	default:
 		s.fail()
 	}
 }
 
-// checkScale ensures that number cannot fail.
-func (f *field) checkScale(s *source) {
+// checkScale ensures that Column.Value cannot fail.
+func (f decoder) checkScale(s *source) {
 	if s.err != nil {
 		return
 	}
-	f.least = slices.Min(f.exps)
-	most := slices.Max(f.exps)
-	if _, ok := decimal.PowerOf10(most - f.least); !ok || f.least < -decimal.MaxScale || most > decimal.MaxScale {
+	f.Least, f.Most = f.Exps[0], f.Exps[0]
+	for _, exp := range f.Exps {
+		if exp != f.Most {
+			f.Least, f.Most = min(f.Least, exp), max(f.Most, exp)
+		}
+	}
+	if _, ok := decimal.PowerOf10(f.Most - f.Least); !ok || f.Least < -decimal.MaxScale || f.Most > decimal.MaxScale {
 		s.fail()
 	}
 }
 
-func (f *field) decodeTexts(s *source, n int) {
-	f.texts = f.texts[:0]
+func (f decoder) decodeTexts(s *source, n int) {
+	f.Texts = f.Texts[:0]
 	if n == 0 || s.err != nil {
 		return
 	}
@@ -215,6 +168,6 @@ func (f *field) decodeTexts(s *source, n int) {
 			s.fail()
 			return
 		}
-		f.texts = append(f.texts, dict[at])
+		f.Texts = append(f.Texts, dict[at])
 	}
 }

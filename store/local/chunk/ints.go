@@ -167,13 +167,12 @@ func (s *source) ints(vals []int64) {
 			vals[i] = v
 		}
 	case packPlain:
-		for i := range vals {
-			vals[i] = s.varint()
-		}
+		s.varints(vals)
 	case packDelta:
+		s.varints(vals)
 		var v int64
-		for i := range vals {
-			v += s.varint()
+		for i, diff := range vals {
+			v += diff
 			vals[i] = v
 		}
 	case packDouble:
@@ -185,13 +184,34 @@ func (s *source) ints(vals []int64) {
 	}
 }
 
-func (s *source) doubles(vals []int64) {
-	var v, diff int64
+// varints decodes each of vals. It is faster than varint for numbers of one or two bytes.
+func (s *source) varints(vals []int64) {
+	data := s.data
 	for i := range vals {
+		var u uint64
+		switch {
+		case len(data) > 0 && data[0] < 0x80:
+			u, data = uint64(data[0]), data[1:]
+		case len(data) > 1 && data[1] < 0x80:
+			u, data = uint64(data[0]&0x7f)|uint64(data[1])<<7, data[2:]
+		default:
+			s.data = data
+			u = s.uvarint()
+			data = s.data
+		}
+		vals[i] = int64(u>>1) ^ -int64(u&1)
+	}
+	s.data = data
+}
+
+func (s *source) doubles(vals []int64) {
+	s.varints(vals)
+	var v, diff int64
+	for i, d := range vals {
 		if i < 2 {
-			diff = s.varint()
+			diff = d
 		} else {
-			diff += s.varint()
+			diff += d
 		}
 		v += diff
 		vals[i] = v

@@ -1,0 +1,57 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/query"
+)
+
+// add adds a part of the readings: first its columns, then its rows.
+func (a *answer) add(part *query.Part) error {
+	if a.format == wire.ColumnJSON {
+		return a.addColumns(part)
+	}
+	for i := range part.Columns {
+		p := &part.Columns[i]
+		var missing string
+		if a.out, missing = a.table.AppendPart(a.out, a.format, p, a.n == 0); missing != "" && len(a.q.Fields) == 0 {
+			return lateField(missing)
+		}
+		a.n += p.Len()
+	}
+	readings := part.Readings
+	for i := range readings {
+		switch a.format {
+		case wire.JSON:
+			if a.n > 0 {
+				a.out = append(a.out, ',')
+			}
+			a.out = append(a.out, '\n')
+			a.out = a.table.AppendReading(a.out, &readings[i])
+		case wire.NDJSON:
+			a.out = append(a.table.AppendReading(a.out, &readings[i]), '\n')
+		case wire.CSV:
+			var missing string
+			if a.out, missing = a.table.AppendRow(a.out, &readings[i]); missing != "" && len(a.q.Fields) == 0 {
+				return lateField(missing)
+			}
+		case wire.ColumnJSON: // see addColumns
+		}
+		a.n++
+	}
+	return nil
+}
+
+func (a *answer) addColumns(part *query.Part) error {
+	for i := range part.Columns {
+		if err := a.set.AddPart(&part.Columns[i]); err != nil {
+			return err
+		}
+	}
+	return a.set.Add(part.Readings)
+}
+
+func lateField(name string) error {
+	return fmt.Errorf("field %q arrived while the answer was being written: ask again, or name the fields", name)
+}

@@ -1,0 +1,215 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/decimal"
+)
+
+// partWriter holds the columns of the part that a Table writes.
+type partWriter struct {
+	forms   block.Forms
+	members []member        // the requested columns, in JSON
+	cells   []*block.Column // the columns of Table.Fields; nil if the part lacks one
+
+	// head is the head of a reading in the usual form, with the dates of time and arrival.
+	head          [headLen]byte
+	time, arrival int64 // the starts of the dates, in seconds since 1970
+}
+
+// usualHead is the head of a reading whose event time has whole seconds, whose id is a hash and
+// whose arrival has three decimals.
+const (
+	usualHead = `{"time":"2006-01-02T15:04:05Z","id":"-----------","arrived":"2006-01-02T15:04:05.000Z","fields":{`
+	headLen   = len(usualHead)
+	timeAt    = len(`{"time":"`)
+	idAt      = timeAt + len(`2006-01-02T15:04:05Z","id":"`)
+	arrivedAt = idAt + len(`-----------","arrived":"`)
+	decimalAt = arrivedAt + len(`2006-01-02T15:04:05.`)
+)
+
+// member is a column that is written as a member of a JSON object.
+type member struct {
+	*block.Column
+	key []byte // ,"name":
+}
+
+// partRows is the number of readings whose ids are computed at once.
+const partRows = 64
+
+// AppendPart appends readings as AppendReading and AppendRow do.
+//
+// In JSON, a comma precedes each reading unless it is the first. Only Fields are written. In JSON
+// and NDJSON, no Fields means all. AppendPart returns the name of a field without a column of
+// CSV, if the part has one.
+func (t *Table) AppendPart(dst []byte, f Format, p *block.Part, first bool) (_ []byte, missing string) {
+	t.part.forms.Reset(p.Block)
+	if f == CSV {
+		missing = t.setCells(p)
+	} else {
+		t.setMembers(p)
+	}
+	for from := 0; from < p.Len(); from += partRows {
+		for i, id := range t.part.forms.IDs(p, from, min(from+partRows, p.Len())) {
+			row := p.Row(from + i)
+			switch f {
+			case CSV:
+				dst = t.appendBlockRow(dst, p, row, id)
+			case NDJSON:
+				dst = append(t.appendBlockReading(dst, p, row, id), '\n')
+			default:
+				if !first {
+					dst = append(dst, ',')
+				}
+				first = false
+				dst = t.appendBlockReading(append(dst, '\n'), p, row, id)
+			}
+		}
+	}
+	return dst, missing
+}
+
+func (t *Table) setMembers(p *block.Part) {
+	copy(t.part.head[:], usualHead)
+	t.part.time, t.part.arrival = noDate, noDate
+	n := 0
+	for i := range p.Columns {
+		c := &p.Columns[i]
+		if len(t.Fields) > 0 && !slices.Contains(t.Fields, c.Name) {
+			continue
+		}
+		if n == len(t.part.members) {
+			t.part.members = append(t.part.members, member{})
+		}
+		m := &t.part.members[n]
+		m.Column = c
+		m.key = append(AppendString(append(m.key[:0], ','), c.Name), ':')
+		n++
+	}
+	t.part.members = t.part.members[:n]
+}
+
+// appendBlockReading appends a reading of a block as AppendReading does.
+func (t *Table) appendBlockReading(dst []byte, p *block.Part, row int, id varve.ID) []byte {
+	dst = t.appendHead(dst, p.Times[row], p.Arrived[row], id)
+	from := 1 // the first key has no comma
+	for i := range t.part.members {
+		m := &t.part.members[i]
+		if m.Plain {
+			dst = append(dst, m.key[from:]...)
+			dst = decimal.AppendScaled(dst, m.Coefs[row], int(m.Least))
+		} else if m.Has(row) {
+			dst = append(dst, m.key[from:]...)
+			dst = AppendValue(dst, m.Value(row))
+		} else {
+			continue
+		}
+		from = 0
+	}
+	return append(dst, '}', '}')
+}
+
+// appendHead appends a reading up to its fields.
+func (t *Table) appendHead(dst []byte, ns, arrived int64, id varve.ID) []byte {
+	if ns >= 0 && ns%1e9 == 0 && arrived >= 0 && arrived%10 != 0 && isHash(id) {
+		return t.part.appendUsual(dst, ns/1e9, arrived, id)
+	}
+	dst = append(dst, `{"time":"`...)
+	dst = t.time.appendNano(dst, ns)
+	dst = append(dst, `","id":`...)
+	if isHash(id) {
+		dst = append(id.Append(append(dst, '"')), '"')
+	} else {
+		dst = AppendString(dst, id.String())
+	}
+	dst = append(dst, `,"arrived":"`...)
+	dst = t.arrived.appendMilli(dst, arrived)
+	return append(dst, `","fields":{`...)
+}
+
+// noDate is before the date of any time.
+const noDate = -2 * secondsPerDay
+
+// appendUsual appends a head in the usual form. It changes the copy of the last head in place.
+func (w *partWriter) appendUsual(dst []byte, sec, arrived int64, id varve.ID) []byte {
+	arrivedSec := arrived / 1e3
+	if uint64(sec-w.time) >= secondsPerDay {
+		w.time = w.setDate(timeAt, sec)
+	}
+	if uint64(arrivedSec-w.arrival) >= secondsPerDay {
+		w.arrival = w.setDate(arrivedAt, arrivedSec)
+	}
+	n := len(dst)
+	dst = append(dst, w.head[:]...)
+	h := (*[headLen]byte)(dst[n:])
+	putClock((*[8]byte)(h[timeAt+clockAt:]), uint32(sec-w.time))
+	id.Append(h[idAt:idAt])
+	putClock((*[8]byte)(h[arrivedAt+clockAt:]), uint32(arrivedSec-w.arrival))
+	ms := uint32(arrived - arrivedSec*1e3)
+	h[decimalAt], h[decimalAt+1], h[decimalAt+2] = byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10)
+	return dst
+}
+
+// setDate writes the date of a time into the head, and returns its start.
+func (w *partWriter) setDate(at int, sec int64) int64 {
+	day := floorDiv(sec, secondsPerDay)
+	putDate((*[10]byte)(w.head[at:]), day)
+	return day * secondsPerDay
+}
+
+func isHash(id varve.ID) bool {
+	_, ok := id.Hash()
+	return ok
+}
+
+func (t *Table) setCells(p *block.Part) (missing string) {
+	t.part.cells = t.part.cells[:0]
+	for _, name := range t.Fields {
+		i, ok := slices.BinarySearchFunc(p.Columns, name, func(c block.Column, name string) int { return strings.Compare(c.Name, name) })
+		if !ok {
+			t.part.cells = append(t.part.cells, nil)
+			continue
+		}
+		t.part.cells = append(t.part.cells, &p.Columns[i])
+	}
+	for i := range p.Columns {
+		if c := &p.Columns[i]; !slices.Contains(t.part.cells, c) && c.HasAny(p) {
+			missing = c.Name
+		}
+	}
+	return missing
+}
+
+// appendBlockRow appends a reading of a block as AppendRow does.
+func (t *Table) appendBlockRow(dst []byte, p *block.Part, row int, id varve.ID) []byte {
+	dst = append(t.time.appendNano(dst, p.Times[row]), ',')
+	if isHash(id) {
+		dst = id.Append(dst)
+	} else {
+		dst = appendCell(dst, id.String())
+	}
+	dst = t.arrived.appendMilli(append(dst, ','), p.Arrived[row])
+	for _, c := range t.part.cells {
+		dst = append(dst, ',')
+		switch {
+		case c == nil || !c.Has(row):
+		case c.Plain:
+			dst = decimal.AppendScaled(dst, c.Coefs[row], int(c.Least))
+		default:
+			dst = appendCellValue(dst, c.Value(row))
+		}
+	}
+	return append(dst, '\r', '\n')
+}
+
+// AddPart adds the fields of the readings of a part.
+func (s *FieldSet) AddPart(p *block.Part) {
+	for i := range p.Columns {
+		if c := &p.Columns[i]; !s.names[c.Name] && c.HasAny(p) {
+			s.add(c.Name)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package block
+
+import (
+	"time"
+
+	"github.com/varvedb/varve"
+)
+
+// Block holds readings of one series, in the order of their positions.
+type Block struct {
+	Series  varve.Series
+	Times   []int64    // ns since 1970
+	Arrived []int64    // ms since 1970
+	IDs     []varve.ID // empty if every id is the content id; a zero element is a content id
+	Columns []Column   // sorted by name
+}
+
+// Len returns the number of readings.
+func (b *Block) Len() int { return len(b.Times) }
+
+// OwnID returns the id of reading i, or false if the id is the content id.
+func (b *Block) OwnID(i int) (varve.ID, bool) {
+	if len(b.IDs) == 0 || b.IDs[i].IsZero() {
+		return varve.ID{}, false
+	}
+	return b.IDs[i], true
+}
+
+// Fill sets r to reading i. It reuses the memory of r.Fields if all columns fit.
+func (b *Block) Fill(i int, r *varve.Reading) {
+	r.Series = b.Series
+	r.Time = time.Unix(0, b.Times[i]).UTC()
+	r.Arrived = time.UnixMilli(b.Arrived[i]).UTC()
+	if cap(r.Fields) < len(b.Columns) {
+		r.Fields = make([]varve.Field, len(b.Columns))
+	}
+	fields := r.Fields[:len(b.Columns)]
+	n := 0
+	for j := range b.Columns {
+		if fields[n].Value = b.Columns[j].Value(i); !fields[n].Value.IsZero() {
+			fields[n].Name = b.Columns[j].Name
+			n++
+		}
+	}
+	r.Fields = fields[:n]
+	if id, own := b.OwnID(i); own {
+		r.ID = id
+	} else {
+		r.ID = r.ContentID()
+	}
+}
+
+// Part is a range of a block's readings, in the order of a query.
+type Part struct {
+	*Block
+	From, To int  // the range [From, To)
+	Desc     bool // from To-1 down to From
+}
+
+// Len returns the number of readings in the part.
+func (p *Part) Len() int { return p.To - p.From }
+
+// Row returns the index in the block of the k-th reading of the part.
+func (p *Part) Row(k int) int {
+	if p.Desc {
+		return p.To - 1 - k
+	}
+	return p.From + k
+}
+
+// Cut splits the part after its first n readings.
+func (p *Part) Cut(n int) (first, rest Part) {
+	first, rest = *p, *p
+	if p.Desc {
+		first.From, rest.To = p.To-n, p.To-n
+	} else {
+		first.To, rest.From = p.From+n, p.From+n
+	}
+	return first, rest
+}
+
+// LastTime returns the event time of the last reading of a part that is not empty.
+func (p *Part) LastTime() int64 { return p.Times[p.Row(p.Len()-1)] }
+
+// FirstTime returns the event time of the first reading of a part that is not empty.
+func (p *Part) FirstTime() int64 { return p.Times[p.Row(0)] }

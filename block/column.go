@@ -1,0 +1,87 @@
+package block
+
+import (
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
+)
+
+// Column holds the values of one field. Values are grouped by kind: numbers, booleans and texts.
+type Column struct {
+	Name  string
+	Kind  varve.Kind // of all values, unless Kinds is set
+	Kinds []byte     // of each reading's value, if the kinds differ
+	Slots []int32    // index of each reading's value in its group, or -1; if empty, the reading's index
+
+	Plain bool           // every reading has a number, all with the exponent Least
+	Exps  []int64        // of scaled numbers
+	Coefs []int64        // coefficients of scaled numbers for the exponent Least
+	Least int64          // the smallest of Exps
+	Most  int64          // the largest of Exps
+	Wide  []varve.Number // if not empty, the numbers instead of Exps and Coefs
+	Bools []byte         // bitmap
+	Texts []string       // of strings and JSON
+}
+
+// Has reports whether reading i has the field.
+func (c *Column) Has(i int) bool { return len(c.Slots) == 0 || c.Slots[i] >= 0 }
+
+// HasAny reports whether a reading of a part has the field.
+func (c *Column) HasAny(p *Part) bool {
+	if len(c.Slots) == 0 {
+		return p.Len() > 0
+	}
+	for _, slot := range c.Slots[p.From:p.To] {
+		if slot >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// slot returns the kind of reading i's value and its index in its group. The kind is 0 if the
+// reading lacks the field.
+func (c *Column) slot(i int) (varve.Kind, int) {
+	kind := c.Kind
+	if len(c.Kinds) > 0 {
+		kind = varve.Kind(c.Kinds[i])
+	}
+	if len(c.Slots) > 0 {
+		if c.Slots[i] < 0 {
+			return 0, 0
+		}
+		i = int(c.Slots[i])
+	}
+	return kind, i
+}
+
+// Value returns the value of the field in reading i, or the zero Value.
+func (c *Column) Value(i int) varve.Value {
+	if c.Plain {
+		return varve.NumberValue(decimal.FromScaled(c.Coefs[i], int(c.Least)))
+	}
+	kind, at := c.slot(i)
+	switch kind {
+	case 0:
+		return varve.Value{}
+	case varve.KindNumber:
+		return varve.NumberValue(c.number(at))
+	case varve.KindBool:
+		return varve.BoolValue(c.Bools[at/8]>>(at%8)&1 == 1)
+	case varve.KindString:
+		return varve.StringValue(c.Texts[at])
+	default:
+		return varve.CanonicalJSON(c.Texts[at])
+	}
+}
+
+func (c *Column) number(at int) varve.Number {
+	if len(c.Wide) > 0 {
+		return c.Wide[at]
+	}
+	exp, coef := c.Exps[at], c.Coefs[at]
+	if exp != c.Least {
+		power, _ := decimal.PowerOf10(exp - c.Least) // in range: see the package
+		coef /= power
+	}
+	return decimal.FromScaled(coef, int(exp))
+}
