@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/varvedb/varve/tests/dynamosim"
 )
 
 // Emulator is one of the emulators of DynamoDB.
@@ -26,7 +28,22 @@ type Emulator struct {
 	Name    string
 	Package string // npm package with its version
 	command func(dir, port string) *exec.Cmd
+	serve   func() http.Handler // if set, this process serves the emulator itself
 }
+
+// StandIn is the stand-in of this repository, without limits and latency.
+var StandIn = Emulator{
+	Name: "stand-in", serve: func() http.Handler { return dynamosim.New(dynamosim.Options{}) },
+}
+
+// StandInDelayed is the stand-in with delays for the creation and deletion of tables.
+var StandInDelayed = Emulator{
+	Name: "stand-in, delayed", serve: func() http.Handler { return dynamosim.New(dynamosim.Options{TableDelay: 300 * time.Millisecond}) },
+}
+
+// instead is the environment variable that makes tests use the stand-in for every emulator,
+// as in VARVE_STANDIN=1 go test ./store/dynamo.
+const instead = "VARVE_STANDIN"
 
 // Dynoxide stores tags and starts at once.
 var Dynoxide = Emulator{
@@ -108,12 +125,31 @@ func (e Emulator) Start(t testing.TB) string {
 
 // Process is a running emulator.
 type Process struct {
-	URL string
-	cmd *exec.Cmd
+	URL    string
+	cmd    *exec.Cmd
+	server *http.Server // of an emulator in this process
+}
+
+// runHere serves an emulator in this process.
+func runHere(h http.Handler) (*Process, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(l) }() // ends with Close
+	return &Process{URL: "http://" + l.Addr().String(), server: server}, nil
 }
 
 // Run starts an empty emulator. The caller must call Stop.
 func (e Emulator) Run() (*Process, error) {
+	if os.Getenv(instead) != "" && e.serve == nil {
+		e.serve = StandIn.serve
+	}
+	if e.serve != nil {
+		return runHere(e.serve())
+	}
 	dir, err := e.fetch()
 	if err != nil {
 		return nil, err
@@ -140,6 +176,10 @@ func (e Emulator) Run() (*Process, error) {
 
 // Stop ends the emulator.
 func (p *Process) Stop() {
+	if p.server != nil {
+		_ = p.server.Close() // clients may still be connected
+		return
+	}
 	_ = p.cmd.Process.Kill() // it may have ended by itself
 	_ = p.cmd.Wait()         // killed
 }
