@@ -71,7 +71,9 @@ func (s *Server) createTable(in *tableInput) (any, error) {
 		return nil, inUse("Table already exists: %s", in.TableName)
 	}
 	s.tables[t.name] = t
-	return map[string]any{"TableDescription": s.describe(t)}, nil
+	d := s.describe(t)
+	d.TableStatus = creating
+	return map[string]any{"TableDescription": d}, nil
 }
 
 // newTable returns the table of CreateTable.
@@ -97,6 +99,9 @@ func (s *Server) newTable(in *tableInput) (*table, error) {
 	t.units.init(s.options.Limits, arn(t.name), &set, now)
 	used := map[string]bool{t.hash.name: true, t.sort.name: true}
 	for _, x := range in.GlobalSecondaryIndexes {
+		if !tableName.MatchString(x.IndexName) {
+			return nil, invalid("Invalid table/index name.  Table/index names must be between 3 and 255 characters long, and may contain only the characters a-z, A-Z, 0-9, '_', '-', and '.'")
+		}
 		ix := &index{name: x.IndexName, projection: x.Projection.ProjectionType, others: x.Projection.NonKeyAttributes}
 		if err := ix.schema.parse(x.KeySchema, in.AttributeDefinitions); err != nil {
 			return nil, err
@@ -160,17 +165,17 @@ func (s *schema) parse(keys []keyElement, types []attributeType) error {
 }
 
 // setBilling sets the billing mode and the units of an input.
-func (set *settings) setBilling(in *tableInput) error {
-	set.billing = cmp.Or(in.BillingMode, set.billing)
-	if set.billing == onDemand {
+func (s *settings) setBilling(in *tableInput) error {
+	s.billing = cmp.Or(in.BillingMode, s.billing)
+	if s.billing == onDemand {
 		if in.ProvisionedThroughput != nil && in.ProvisionedThroughput.ReadCapacityUnits > 0 {
 			return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
 		}
-		set.units = provisionedUnits{}
+		s.units = provisionedUnits{}
 		return nil
 	}
 	if in.ProvisionedThroughput == nil {
-		if set.units == (provisionedUnits{}) {
+		if s.units == (provisionedUnits{}) {
 			return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
 		}
 		return nil
@@ -178,7 +183,7 @@ func (set *settings) setBilling(in *tableInput) error {
 	if p := *in.ProvisionedThroughput; p.ReadCapacityUnits < 1 || p.WriteCapacityUnits < 1 {
 		return invalid("The parameter 'ProvisionedThroughput' must have values greater than or equal to 1")
 	}
-	set.units = *in.ProvisionedThroughput
+	s.units = *in.ProvisionedThroughput
 	return nil
 }
 
@@ -209,7 +214,9 @@ func (s *Server) updateTable(in *tableInput) (any, error) {
 	}
 	next.begin(updating, now.Add(s.options.TableDelay))
 	t.settings = next
-	return map[string]any{"TableDescription": s.describeLocked(t)}, nil
+	d := s.describeLocked(t)
+	d.TableStatus = updating
+	return map[string]any{"TableDescription": d}, nil
 }
 
 var participles = map[string]string{creating: "created", updating: "updated", deleting: "deleted"}

@@ -124,9 +124,9 @@ func (s *Server) describeBackups(in *backupInput) (any, error) {
 }
 
 // backups returns the description of the backups of a table.
-func (set *settings) backups() any {
+func (s *settings) backups() any {
 	status := "DISABLED"
-	if set.recovery {
+	if s.recovery {
 		status = "ENABLED"
 	}
 	return map[string]any{"ContinuousBackupsDescription": map[string]any{

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// view of a query or a scan: the filter and the parts that are answered.
+// listing is the filter and the projection of a query or a scan.
 type listing struct {
 	filter expr.Condition
 	show   projection
@@ -47,6 +47,9 @@ func (s *Server) query(r *request, out *jx.Writer) error {
 	if err == nil {
 		err = src.checkRange(keys)
 	}
+	if err == nil && l.filter != nil {
+		err = src.checkFilter(r)
+	}
 	if err != nil {
 		return err
 	}
@@ -75,6 +78,16 @@ func (src *source) checkRange(keys *expr.KeyRange) error {
 	for _, v := range []*value.Value{keys.Low, keys.High, keys.Prefix} {
 		if v != nil && v.Kind != src.sort.kind {
 			return invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
+		}
+	}
+	return nil
+}
+
+// checkFilter fails if the filter of a query uses a key.
+func (src *source) checkFilter(r *request) error {
+	for _, k := range src.attrs() {
+		if expr.Mentions(r.filter, &r.scope, k.name) {
+			return invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", k.name)
 		}
 	}
 	return nil

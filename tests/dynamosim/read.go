@@ -179,9 +179,8 @@ func (src *source) keyOf(r *record) (value.Item, error) {
 // bounds returns the indexes of the entries of a collection that a key range contains.
 func bounds(c *collection, r *expr.KeyRange) (from, to int) {
 	from, to = 0, len(c.entries)
-	low, high := "", ""
 	if r.Prefix != nil {
-		low = r.Prefix.Text
+		low := r.Prefix.Text
 		from = c.lower(low)
 		n, _ := slices.BinarySearchFunc(c.entries[from:], low, func(e entry, p string) int {
 			if strings.HasPrefix(e.sort, p) {
@@ -192,13 +191,13 @@ func bounds(c *collection, r *expr.KeyRange) (from, to int) {
 		return from, from + n
 	}
 	if r.Low != nil {
-		low = r.Low.SortKey()
+		low := r.Low.SortKey()
 		if from = c.lower(low); r.LowOpen {
 			from = c.upper(low)
 		}
 	}
 	if r.High != nil {
-		high = r.High.SortKey()
+		high := r.High.SortKey()
 		if to = c.upper(high); r.HighOpen {
 			to = c.lower(high)
 		}

@@ -29,15 +29,6 @@ type written struct {
 	indexUnits       []float64  // of each index
 }
 
-// total returns all units of a write.
-func (w *written) total() float64 {
-	sum := w.units
-	for _, n := range w.indexUnits {
-		sum += n
-	}
-	return sum
-}
-
 // writeUnits returns the units of a write of a size.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 

@@ -38,11 +38,11 @@ var StandIn = Emulator{
 
 // StandInDelayed is the stand-in with delays for the creation and deletion of tables.
 var StandInDelayed = Emulator{
-	Name: "stand-in, delayed", serve: func() http.Handler { return dynamosim.New(dynamosim.Options{TableDelay: 300 * time.Millisecond}) },
+	Name: "stand-in, delayed", serve: func() http.Handler { return dynamosim.New(dynamosim.Options{TableDelay: 50 * time.Millisecond}) },
 }
 
-// instead is the environment variable that makes tests use the stand-in for every emulator,
-// as in VARVE_STANDIN=1 go test ./store/dynamo.
+// instead is the environment variable that makes tests use the stand-in instead of dynoxide, as
+// in VARVE_STANDIN=1 go test ./store/dynamo.
 const instead = "VARVE_STANDIN"
 
 // Dynoxide stores tags and starts at once.
@@ -144,7 +144,7 @@ func runHere(h http.Handler) (*Process, error) {
 
 // Run starts an empty emulator. The caller must call Stop.
 func (e Emulator) Run() (*Process, error) {
-	if os.Getenv(instead) != "" && e.serve == nil {
+	if e.Name == Dynoxide.Name && os.Getenv(instead) != "" {
 		e.serve = StandIn.serve
 	}
 	if e.serve != nil {

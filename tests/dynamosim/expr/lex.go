@@ -71,6 +71,17 @@ func init() {
 	}
 }
 
+// Mentions reports whether an expression uses an attribute of an item.
+func Mentions(text string, s *Scope, attribute string) bool {
+	tokens, _ := lex(text)
+	for i, t := range tokens {
+		if isMember := i > 0 && tokens[i-1].is("."); t.isName() && !isMember && (t.text == attribute || s.Names[t.text] == attribute) {
+			return true
+		}
+	}
+	return false
+}
+
 // invalid returns the error of an invalid expression.
 func (p *parser) invalid(message string) error {
 	return value.Invalid("Invalid " + p.kind + ": " + message)

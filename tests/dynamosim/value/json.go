@@ -180,7 +180,8 @@ func (v *Value) Append(w *jx.Writer) {
 		}
 	case Map:
 		v.Fields.Append(w)
-	case List, StringSet, NumberSet, BinarySet:
+	case Null: // its opening is all
+	default:
 		v.appendElements(w)
 	}
 	w.RawStr("}")
@@ -204,10 +205,10 @@ func (v *Value) appendElements(w *jx.Writer) {
 			w.RawStr(",")
 		}
 		e := &v.Elems[i]
-		switch {
-		case v.Kind == List:
+		switch v.Kind {
+		case List:
 			e.Append(w)
-		case v.Kind == StringSet:
+		case StringSet:
 			e.appendText(w)
 		default:
 			w.RawStr(`"`)

@@ -25,6 +25,7 @@ func (v *Value) Size() (n int) {
 		n = documentBytes + elementBytes*len(v.Elems)
 	case Map:
 		return documentBytes + elementBytes*len(v.Fields) + v.Fields.Size()
+	default: // its text and members
 	}
 	for i := range v.Elems {
 		n += v.Elems[i].Size()
