@@ -33,7 +33,7 @@ func runParts(binary, only, dir string, rounds int) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", b.fleet}, {"load", b.load}, {"lanes", b.lanes}, {"disk", b.disk}, {"drop", b.drop}, {"rollups", b.rollups}, {"dynamodb", b.dynamo}} {
+	}{{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", b.fleet}, {"load", b.load}, {"lanes", b.lanes}, {"disk", b.disk}, {"drop", b.drop}, {"rollups", b.rollups}, {"dynamodb", b.dynamo}, {"scale", b.scale}} {
 		if only != "" && only != part.name && !(part.name == "ndjson" && b.needsData(only)) {
 			continue
 		}
