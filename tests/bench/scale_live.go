@@ -120,7 +120,7 @@ type measured struct {
 	reads        float64
 	idle         float64
 	throttled    int64
-	bytes, items float64 // a reading
+	bytes        float64 // a reading
 }
 
 // measure warms up, and drives a load for a while.
@@ -197,8 +197,8 @@ func (b *bench) scaleLive(sim *standIn) error {
 		m.print(b, c.what)
 		m.bill(b, c.what, 10000)
 	}
-	_, peak, err := servers[0].memory()
-	b.out.line("live: memory at its peak", float64(peak), "MiB")
+	now, peak, err := servers[0].memory()
+	b.out.line("live: memory at its peak", float64(peak), fmt.Sprintf("MiB, now %d", now))
 	return errors.Join(err, stopAll(servers))
 }
 

@@ -148,7 +148,8 @@ func (t *Throughput) reset(now time.Time) {
 	t.spread(now)
 }
 
-// spread splits partitions until they can serve the table's throughput.
+// spread splits partitions until they can serve the table's throughput. A new table has equal
+// partitions; later, they are halved.
 func (t *Throughput) spread(now time.Time) {
 	need := 1
 	for k := range t.table {
@@ -156,15 +157,18 @@ func (t *Throughput) spread(now time.Time) {
 			need++
 		}
 	}
-	for len(t.partitions) < need {
-		widest := 0
-		for i := range t.partitions {
-			if t.partitions[i].width() > t.partitions[widest].width() {
-				widest = i
-			}
+	share := ^uint64(0)/uint64(need) + 1 // of the hashes, for each partition; 0 if all are for one
+	if len(t.partitions) == 1 && need > 1 {
+		firsts := make([]uint64, need)
+		for i := range firsts {
+			firsts[i] = uint64(i) * share
 		}
-		p := &t.partitions[widest]
-		t.replace(widest, now, p.first, p.first+p.width()/2+1)
+		t.replace(0, now, firsts...)
+	}
+	for i := 0; i < len(t.partitions); i++ {
+		for p := &t.partitions[i]; need > 1 && p.width() >= share; p = &t.partitions[i] {
+			t.replace(i, now, p.first, p.first+p.width()/2+1)
+		}
 	}
 	for i := range t.partitions {
 		t.partitions[i].fill(&t.limits, now)
