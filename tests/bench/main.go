@@ -15,7 +15,7 @@ import (
 
 func main() {
 	binary := flag.String("varve", "bin/varve", "the `binary` to measure")
-	only := flag.String("only", "", "only this `part`: ndjson, csv, single, disk, query, fleet, load, lanes, drop, rollups, dynamodb, scale")
+	only := flag.String("only", "", "only this `part`: ndjson, csv, single, disk, query, fleet, load, lanes, drop, rollups, dynamodb, scale, scale-live, …")
 	rounds := flag.Int("rounds", 3, "how often each part is measured; medians are printed")
 	keep := flag.String("keep", "", "work in this `folder`, and leave the data there")
 	flag.Parse()

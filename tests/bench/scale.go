@@ -38,20 +38,33 @@ type standIn struct {
 
 // scale measures the store on DynamoDB at rates that emulators do not reach: on the stand-in of
 // tests/dynamosim, with a latency of 4 to 8 ms and Amazon's throttling.
-func (b *bench) scale() (err error) {
+func (b *bench) scale(parts ...scalePart) (err error) {
 	sim, err := b.startStandIn()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, sim.process.stop()) }()
-	for _, part := range []func(*standIn) error{b.scaleBare, b.scaleLive, b.scaleUpload, b.scaleHot, b.scaleProcesses} {
-		if err := part(sim); err != nil {
-			return err
+	for _, p := range parts {
+		if err := p.run(b, sim); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
 	_, peak, err := sim.process.memory()
 	b.out.line("stand-in: memory at its peak", float64(peak), "MiB")
 	return err
+}
+
+// scalePart is a part of the part scale.
+type scalePart struct {
+	name string
+	run  func(*bench, *standIn) error
+}
+
+func scaleParts() []scalePart {
+	return []scalePart{
+		{"scale-bare", (*bench).scaleBare}, {"scale-live", (*bench).scaleLive}, {"scale-upload", (*bench).scaleUpload},
+		{"scale-hot", (*bench).scaleHot}, {"scale-processes", (*bench).scaleProcesses},
+	}
 }
 
 // startStandIn builds and starts the stand-in.
@@ -93,6 +106,8 @@ func (s *standIn) usage(prefix string) (all dynamosim.Usage, own dynamosim.Table
 			own.Items += t.Items
 			own.Bytes += t.Bytes
 			own.Splits += t.Splits
+			own.ThrottledHottest += t.ThrottledHottest
+			own.ThrottledOthers += t.ThrottledOthers
 		}
 	}
 	return all, own, err

@@ -115,12 +115,12 @@ func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 type measured struct {
 	loadResult
 
-	cpu, simCPU  float64 // µs a reading
-	writes       float64 // units a reading, of all tables
-	reads        float64
-	idle         float64
-	throttled    int64
-	bytes        float64 // a reading
+	cpu, simCPU float64 // µs a reading
+	writes      float64 // units a reading, of all tables
+	reads       float64
+	idle        float64
+	throttled   int64
+	bytes       float64 // a reading
 }
 
 // measure warms up, and drives a load for a while.

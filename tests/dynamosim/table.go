@@ -72,7 +72,7 @@ type throughput struct {
 	ofIndex  bool
 
 	halves    [2]atomic.Int64 // consumed half units
-	throttles [2]atomic.Int64
+	throttles throttles
 }
 
 // admit fails if a request is throttled.
@@ -84,7 +84,7 @@ func (u *throughput) admit(now time.Time, k capacity.Kind, hash uint64) error {
 	if reason == "" {
 		return nil
 	}
-	u.throttles[k].Add(1)
+	u.throttles.add(hash)
 	scope := "Table"
 	if u.ofIndex {
 		scope = "Index"

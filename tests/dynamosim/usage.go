@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/varvedb/varve/tests/dynamosim/capacity"
@@ -25,6 +26,36 @@ func (c *counts) addFailure(f *failure) {
 	}
 }
 
+// maxThrottled limits the number of keys whose throttled requests are counted.
+const maxThrottled = 1 << 16
+
+// throttles counts throttled requests by the hashes of their partition keys.
+type throttles struct {
+	mu    sync.Mutex
+	byKey map[uint64]int64
+}
+
+func (t *throttles) add(hash uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byKey == nil {
+		t.byKey = map[uint64]int64{}
+	}
+	if len(t.byKey) < maxThrottled {
+		t.byKey[hash]++
+	}
+}
+
+// sums returns the numbers of throttled requests of the most throttled key, and of the others.
+func (t *throttles) sums() (hottest, others int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, n := range t.byKey {
+		hottest, others = max(hottest, n), others+n
+	}
+	return hottest, others - hottest
+}
+
 // Usage is the consumption since the start.
 type Usage struct {
 	Requests         int64 `json:"requests"`
@@ -44,6 +75,11 @@ type TableUsage struct {
 	Bytes      int64   `json:"bytes"`
 	Partitions int     `json:"partitions"` // 0 without limits
 	Splits     int     `json:"splits"`     // for heat
+
+	// ThrottledHottest is the number of throttled requests for one partition key of the table,
+	// the most throttled one. ThrottledOthers is the number for all others.
+	ThrottledHottest int64 `json:"throttledHottest"`
+	ThrottledOthers  int64 `json:"throttledOthers"`
 }
 
 // Usage returns the consumption so far.
@@ -57,6 +93,7 @@ func (s *Server) Usage() Usage {
 	for _, t := range s.tables {
 		tu := TableUsage{Name: t.name, Items: t.items.Load(), Bytes: t.bytes.Load()}
 		tu.add(&t.units)
+		tu.ThrottledHottest, tu.ThrottledOthers = t.units.throttles.sums()
 		for _, ix := range t.indexes {
 			tu.add(&ix.units)
 		}
