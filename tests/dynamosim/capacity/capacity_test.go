@@ -66,7 +66,7 @@ func TestProvisioned_SavesUnusedUnitsForFiveMinutes(t *testing.T) {
 	c := capacity.NewProvisioned(capacity.Amazon(), capacity.Units{100, 100}, start)
 	idle := time.Hour // longer than five minutes
 	from, d := start.Add(idle), 60*time.Second
-	// 30,000 saved units last for 60 s at 600 a second.
+	// 30,000 saved units and 100 a second more last for 60 s at 600 a second.
 	if got := load(c, capacity.Write, from, d, 600, anywhere()); got != 600*60 {
 		t.Errorf("%d units admitted in the burst, want all of %d", got, 600*60)
 	}
@@ -97,11 +97,11 @@ func TestOnDemand_BeginsWithFourThousandWrites(t *testing.T) {
 	checkRate(t, "reads", load(c, capacity.Read, start, d, 20000, anywhere()), d, 12000, 12000)
 }
 
-// TestOnDemand_DoublesPeakAfterHalfAnHour drives 3,500 writes a second for two minutes. The
+// TestOnDemand_DoublesPeakAfterHalfAnHour drives 3,500 writes a second for a minute. The
 // doubled peak counts half an hour later, and not before.
 func TestOnDemand_DoublesPeakAfterHalfAnHour(t *testing.T) {
 	c := capacity.NewOnDemand(capacity.Amazon(), start)
-	load(c, capacity.Write, start, 2*time.Minute, 3500, anywhere())
+	load(c, capacity.Write, start, 61*time.Second, 3500, anywhere())
 	for _, s := range []struct {
 		after time.Duration
 		want  float64
@@ -128,6 +128,7 @@ func TestOnDemand_ServesWarmThroughputUpToQuota(t *testing.T) {
 // split, the neighbour is not throttled, and the hot key is as before.
 func TestSplit_IsolatesHotKey(t *testing.T) {
 	limits := capacity.Amazon()
+	limits.SplitAfter = 10 * time.Second
 	c := capacity.NewOnDemand(limits, start)
 	const hot, neighbour = 1 << 40, 1<<40 + 1
 	both := func(i int) uint64 { return [...]uint64{hot, hot, hot, hot, neighbour}[i%5] }
@@ -167,14 +168,15 @@ func TestSplit_IsolatesHotKey(t *testing.T) {
 // TestSplit_HalvesEvenLoad drives many keys of one partition. After splits, all are admitted.
 func TestSplit_HalvesEvenLoad(t *testing.T) {
 	limits := capacity.Amazon()
+	limits.SplitAfter = 10 * time.Second
 	c := capacity.NewOnDemand(limits, start)
 	rng := rand.New(rand.NewPCG(3, 4))
 	low := func(int) uint64 { return rng.Uint64() >> 2 } // a quarter of all hashes
-	d := 20 * time.Second
+	d := 5 * time.Second
 	checkRate(t, "before", load(c, capacity.Write, start, d, 1800, low), d, 1000, 1000)
 	load(c, capacity.Write, start.Add(d), 3*limits.SplitAfter, 1800, low)
-	if got := load(c, capacity.Write, start.Add(d+3*limits.SplitAfter), d, 1800, low); got != 1800*20 {
-		t.Errorf("after splits: %d admitted, want all of %d", got, 1800*20)
+	if got := load(c, capacity.Write, start.Add(d+3*limits.SplitAfter), d, 1800, low); got != 1800*5 {
+		t.Errorf("after splits: %d admitted, want all of %d", got, 1800*5)
 	}
 }
 
