@@ -85,7 +85,7 @@ var layout = []struct {
 	{"tests/dynamosim/capacity", "", ""},
 	{"tests/dynamosim", "tests/dynamosim/capacity tests/dynamosim/expr tests/dynamosim/value", "github.com/cespare/xxhash/v2 github.com/go-faster/jx"},
 	{"tests/dynamosim/cmd", "tests/dynamosim tests/dynamosim/capacity", ""},
-	{"tests/dynamotest", "tests/dynamosim", "github.com/aws"},
+	{"tests/dynamotest", "", "github.com/aws"},
 	{"tests/bench", ". grid engine query rotator store store/dynamo store/local tests/dynamosim tests/dynamotest decimal", "github.com/aws"},
 	{"tests/varvetest", "", ""},
 	{"tests/access", "", ""},

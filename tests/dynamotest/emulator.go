@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,25 +19,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/varvedb/varve/tests/dynamosim"
 )
 
 // Emulator is one of the emulators of DynamoDB.
 type Emulator struct {
 	Name    string
-	Package string // npm package with its version
+	Package string // npm package with its version; "" means the stand-in
 	command func(dir, port string) *exec.Cmd
-	serve   func() http.Handler // if set, this process serves the emulator itself
 }
 
-// StandIn is the stand-in of this repository, without limits and latency.
+// StandIn is the stand-in of this repository, in tests/dynamosim, without limits and latency. It
+// is built when it is started.
 var StandIn = Emulator{
-	Name: "stand-in", serve: func() http.Handler { return dynamosim.New(dynamosim.Options{}) },
-}
-
-// StandInDelayed is the stand-in with delays for the creation and deletion of tables.
-var StandInDelayed = Emulator{
-	Name: "stand-in, delayed", serve: func() http.Handler { return dynamosim.New(dynamosim.Options{TableDelay: 50 * time.Millisecond}) },
+	Name: "stand-in",
+	command: func(dir, port string) *exec.Cmd {
+		return exec.Command(filepath.Join(dir, "dynamosim"), "-listen", "127.0.0.1:"+port, "-unlimited", "-slowest", "0")
+	},
 }
 
 // instead is the environment variable that makes tests use the stand-in instead of dynoxide, as
@@ -85,6 +81,9 @@ func (e Emulator) fetch() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if e.Package == "" {
+		return buildStandIn(filepath.Join(cache, "varve", "emulators", "stand-in"))
+	}
 	dir := filepath.Join(cache, "varve", "emulators", filepath.Base(e.Package))
 	if _, err := os.Stat(filepath.Join(dir, "package")); err == nil {
 		return dir, nil
@@ -112,6 +111,24 @@ func (e Emulator) fetch() (string, error) {
 	return dir, nil
 }
 
+// buildStandIn builds the stand-in into a folder. Running ones are not disturbed.
+func buildStandIn(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(dir, "build-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }() // empty by now, or useless
+	binary := filepath.Join(tmp, "dynamosim")
+	cmd := exec.Command("go", "build", "-o", binary, "github.com/varvedb/varve/tests/dynamosim/cmd") //nolint:noctx // ends by itself
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the stand-in: %w\n%s", err, text)
+	}
+	return dir, os.Rename(binary, filepath.Join(dir, "dynamosim"))
+}
+
 // Start starts an empty emulator and returns its address. It ends with the test.
 func (e Emulator) Start(t testing.TB) string {
 	t.Helper()
@@ -125,30 +142,14 @@ func (e Emulator) Start(t testing.TB) string {
 
 // Process is a running emulator.
 type Process struct {
-	URL    string
-	cmd    *exec.Cmd
-	server *http.Server // of an emulator in this process
-}
-
-// runHere serves an emulator in this process.
-func runHere(h http.Handler) (*Process, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(l) }() // ends with Close
-	return &Process{URL: "http://" + l.Addr().String(), server: server}, nil
+	URL string
+	cmd *exec.Cmd
 }
 
 // Run starts an empty emulator. The caller must call Stop.
 func (e Emulator) Run() (*Process, error) {
 	if e.Name == Dynoxide.Name && os.Getenv(instead) != "" {
-		e.serve = StandIn.serve
-	}
-	if e.serve != nil {
-		return runHere(e.serve())
+		e = StandIn
 	}
 	dir, err := e.fetch()
 	if err != nil {
@@ -176,10 +177,6 @@ func (e Emulator) Run() (*Process, error) {
 
 // Stop ends the emulator.
 func (p *Process) Stop() {
-	if p.server != nil {
-		_ = p.server.Close() // clients may still be connected
-		return
-	}
 	_ = p.cmd.Process.Kill() // it may have ended by itself
 	_ = p.cmd.Wait()         // killed
 }
