@@ -94,11 +94,16 @@ func (s *sensor) reading(stream string, at time.Time) varve.Reading {
 // each calls do for n numbers from several goroutines. It returns the rate per second, and the
 // processor time of each call.
 func each(n int, do func(i int) error) (rate, cpu float64, err error) {
+	return eachOf(dynamoConns, n, do)
+}
+
+// eachOf is each with a number of goroutines.
+func eachOf(conns, n int, do func(i int) error) (rate, cpu float64, err error) {
 	var next atomic.Int64
 	var failed atomic.Value
 	var wg sync.WaitGroup
 	begin, before := time.Now(), processTime()
-	for range dynamoConns {
+	for range conns {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n && failed.Load() == nil; i = int(next.Add(1)) - 1 {
 				if err := do(i); err != nil {

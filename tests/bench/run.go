@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -31,14 +32,8 @@ func runParts(binary, only, dir string, rounds, days int) (err error) {
 	}
 	b := &bench{binary: binary, dir: dir, rounds: rounds, days: days, end: time.Now().Truncate(24 * time.Hour), out: newReport()}
 	fmt.Printf("%s, %d processors, %s, %s\n\n", time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), processor(), runtime.Version())
-	for _, part := range []struct {
-		name string
-		run  func() error
-	}{{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", b.fleet}, {"load", b.load}, {"lanes", b.lanes}, {"disk", b.disk}, {"drop", b.drop}, {"rollups", b.rollups}, {"dynamodb", b.dynamo}, {"growth", b.growth}} {
-		if only == "" && part.name == "growth" {
-			continue // it takes minutes
-		}
-		if only != "" && only != part.name && !(part.name == "ndjson" && b.needsData(only)) {
+	for _, part := range b.parts() {
+		if only == "" && part.alone() || only != "" && only != part.name && !(part.name == "ndjson" && b.needsData(only)) {
 			continue
 		}
 		if err := part.run(); err != nil {
@@ -46,6 +41,29 @@ func runParts(binary, only, dir string, rounds, days int) (err error) {
 		}
 	}
 	return nil
+}
+
+// part is a measurement with a name.
+type part struct {
+	name string
+	run  func() error
+}
+
+// alone reports whether a full run leaves the part out. Growth takes minutes, and a part with a
+// hyphen belongs to another one.
+func (p *part) alone() bool { return p.name == "growth" || strings.Contains(p.name, "-") }
+
+// parts returns all parts. A name with a hyphen is a part of another one.
+func (b *bench) parts() []part {
+	list := []part{
+		{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", b.fleet}, {"load", b.load}, {"lanes", b.lanes},
+		{"disk", b.disk}, {"drop", b.drop}, {"rollups", b.rollups}, {"dynamodb", b.dynamo}, {"scale", func() error { return b.scale(scaleParts()...) }},
+		{"growth", b.growth},
+	}
+	for _, p := range scaleParts() {
+		list = append(list, part{p.name, func() error { return b.scale(p) }})
+	}
+	return list
 }
 
 // needsData reports whether a part needs the data of ndjson, and the data is missing.

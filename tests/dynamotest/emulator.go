@@ -24,9 +24,22 @@ import (
 // Emulator is one of the emulators of DynamoDB.
 type Emulator struct {
 	Name    string
-	Package string // npm package with its version
+	Package string // npm package with its version; "" means the stand-in
 	command func(dir, port string) *exec.Cmd
 }
+
+// StandIn is the stand-in of this repository, in tests/dynamosim, without limits and latency. It
+// is built when it is started.
+var StandIn = Emulator{
+	Name: "stand-in",
+	command: func(dir, port string) *exec.Cmd {
+		return exec.Command(filepath.Join(dir, "dynamosim"), "-listen", "127.0.0.1:"+port, "-unlimited", "-slowest", "0")
+	},
+}
+
+// instead is the environment variable that makes tests use the stand-in instead of dynoxide, as
+// in VARVE_STANDIN=1 go test ./store/dynamo.
+const instead = "VARVE_STANDIN"
 
 // Dynoxide stores tags and starts at once.
 var Dynoxide = Emulator{
@@ -68,6 +81,9 @@ func (e Emulator) fetch() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if e.Package == "" {
+		return buildStandIn(filepath.Join(cache, "varve", "emulators", "stand-in"))
+	}
 	dir := filepath.Join(cache, "varve", "emulators", filepath.Base(e.Package))
 	if _, err := os.Stat(filepath.Join(dir, "package")); err == nil {
 		return dir, nil
@@ -95,6 +111,24 @@ func (e Emulator) fetch() (string, error) {
 	return dir, nil
 }
 
+// buildStandIn builds the stand-in into a folder. Running ones are not disturbed.
+func buildStandIn(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(dir, "build-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }() // empty by now, or useless
+	binary := filepath.Join(tmp, "dynamosim")
+	cmd := exec.Command("go", "build", "-o", binary, "github.com/varvedb/varve/tests/dynamosim/cmd") //nolint:noctx // ends by itself
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the stand-in: %w\n%s", err, text)
+	}
+	return dir, os.Rename(binary, filepath.Join(dir, "dynamosim"))
+}
+
 // Start starts an empty emulator and returns its address. It ends with the test.
 func (e Emulator) Start(t testing.TB) string {
 	t.Helper()
@@ -114,6 +148,9 @@ type Process struct {
 
 // Run starts an empty emulator. The caller must call Stop.
 func (e Emulator) Run() (*Process, error) {
+	if e.Name == Dynoxide.Name && os.Getenv(instead) != "" {
+		e = StandIn
+	}
 	dir, err := e.fetch()
 	if err != nil {
 		return nil, err

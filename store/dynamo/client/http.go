@@ -1,6 +1,9 @@
 package client
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"net/http"
 	"time"
 
@@ -21,4 +24,23 @@ func NewHTTP() *awshttp.BuildableClient {
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = 2*idleConnections, idleConnections
 		t.ResponseHeaderTimeout = answerWithin
 	})
+}
+
+// shortBody is the length up to which a request is sent in one piece.
+const shortBody = 64 << 10
+
+// bufferBody reads a short body into memory, so that the request is sent in one piece. The
+// transport knows from its type that the body is complete. For the body of the SDK, it would
+// send the header alone, at the cost of a system call, a packet and an encrypted record.
+func bufferBody(req *http.Request) error {
+	if req.Body == nil || req.ContentLength <= 0 || req.ContentLength > shortBody {
+		return nil
+	}
+	text := make([]byte, req.ContentLength)
+	_, err := io.ReadFull(req.Body, text)
+	if err = errors.Join(err, req.Body.Close()); err != nil {
+		return err
+	}
+	req.Body = io.NopCloser(bytes.NewReader(text))
+	return nil
 }

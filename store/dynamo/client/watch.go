@@ -43,6 +43,9 @@ func (w *watcher) watched(c *dynamodb.Client) *dynamodb.Client {
 
 // Do sends a request. A refusal of the request counts as an answer.
 func (w *watcher) Do(req *http.Request) (*http.Response, error) {
+	if err := bufferBody(req); err != nil {
+		return nil, err
+	}
 	resp, err := w.http.Do(req)
 	switch {
 	case err == nil && resp.StatusCode < http.StatusInternalServerError:

@@ -23,6 +23,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
@@ -31,7 +33,6 @@ import (
 	"github.com/varvedb/varve/store/dynamo/layouts"
 	"github.com/varvedb/varve/store/dynamo/row"
 	"github.com/varvedb/varve/store/dynamo/tables"
-	"golang.org/x/sync/errgroup"
 )
 
 // Writer writes readings. It is safe for concurrent use.
@@ -64,23 +65,34 @@ func (w *Writer) Write(ctx context.Context, batches []store.Batch) []store.Resul
 		uses[i] = layouts.Use{Table: groups[i].Table, Series: groups[i].Series, Layout: groups[i].layout}
 	}
 	failed := w.layouts.Prepare(ctx, uses)
-	var g errgroup.Group
-	g.SetLimit(w.parallel)
-	for i := range groups {
-		if failed[i] != nil {
-			continue
-		}
-		g.Go(func() error {
+	w.writeGroups(ctx, groups, failed)
+	setFailures(groups, failed, batches, results)
+	return results
+}
+
+// writeGroups writes the groups that have not failed, several at a time, and sets their errors.
+//
+// The calling goroutine writes, too. A request of the SDK needs a deep stack, and a new
+// goroutine would grow one for each group.
+func (w *Writer) writeGroups(ctx context.Context, groups []group, failed []error) {
+	var next atomic.Int64
+	write := func() {
+		for i := next.Add(1) - 1; i < int64(len(groups)); i = next.Add(1) - 1 {
+			if failed[i] != nil {
+				continue
+			}
 			failed[i] = w.writeIsolated(ctx, &groups[i])
 			if client.IsNoTable(failed[i]) {
 				w.layouts.Drop(groups[i].Table)
 			}
-			return nil
-		})
+		}
 	}
-	_ = g.Wait() // each group has its own error
-	setFailures(groups, failed, batches, results)
-	return results
+	var others sync.WaitGroup
+	for range min(w.parallel, len(groups)) - 1 {
+		others.Go(write)
+	}
+	write()
+	others.Wait()
 }
 
 // groupRows groups the readings that share a first row.

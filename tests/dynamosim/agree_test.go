@@ -1,0 +1,220 @@
+package dynamosim_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve/tests/dynamosim"
+	"github.com/varvedb/varve/tests/dynamotest"
+)
+
+var update = flag.Bool("update", false, "rewrite the expectations with the answers of today")
+
+const expectations = "testdata/expectations.txt"
+
+// exchange is a request, and the answers to it.
+type exchange struct {
+	comment string // lines before it
+	request string // operation and JSON
+	want    string // of Amazon
+	others  map[string]string
+}
+
+// readExchanges reads the expectations. A request follows ">", Amazon's answer "<", and the
+// deviating answer of an emulator its name and "<".
+func readExchanges(t *testing.T) (list []exchange) {
+	t.Helper()
+	data, err := os.ReadFile(expectations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comment := ""
+	for line := range strings.Lines(string(data)) {
+		text := strings.TrimSuffix(line, "\n")
+		if name, answer, found := strings.Cut(text, "< "); found && !strings.HasPrefix(text, ">") && !strings.HasPrefix(text, "#") {
+			last := &list[len(list)-1]
+			if name = strings.TrimSpace(name); name == "" {
+				last.want = answer
+			} else {
+				last.others[name] = answer
+			}
+			continue
+		}
+		if request, found := strings.CutPrefix(text, "> "); found {
+			list = append(list, exchange{comment: comment, request: request, others: map[string]string{}})
+			comment = ""
+			continue
+		}
+		comment += line
+	}
+	return list
+}
+
+// post sends a request, and returns the answer as one line: sorted JSON, or type and message of
+// an error.
+func post(t *testing.T, url, request string) string {
+	t.Helper()
+	op, body, _ := strings.Cut(request, " ")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+op)
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20261122/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=00")
+	req.Header.Set("X-Amz-Date", "20261122T000000Z")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return canonical(t, resp.StatusCode, text)
+}
+
+// canonical returns an answer as one line.
+func canonical(t *testing.T, status int, text []byte) string {
+	t.Helper()
+	var answer map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&answer); err != nil {
+		t.Fatalf("answer %q: %s", text, err)
+	}
+	kind, _ := answer["__type"].(string)
+	if status == http.StatusOK {
+		return oneLine(t, sorted(answer))
+	}
+	message, _ := answer["message"].(string)
+	if message == "" {
+		message, _ = answer["Message"].(string)
+	}
+	line := fmt.Sprintf("%d %s: %s", status, kind[strings.LastIndexByte(kind, '#')+1:], message)
+	if item := answer["Item"]; item != nil {
+		line += " " + oneLine(t, sorted(item))
+	}
+	return line
+}
+
+// volatile are the fields of answers that differ from run to run.
+var volatile = []string{
+	"CreationDateTime", "TableId", "TableArn", "IndexArn", "LastUpdateToPayPerRequestDateTime", "LastIncreaseDateTime", "LastDecreaseDateTime",
+	"TableStatus", "IndexStatus", "TableThroughputModeSummary", "NumberOfDecreasesToday", "OnDemandThroughput", "WarmThroughput", "TableSizeBytes", "IndexSizeBytes", "ItemCount", "ThrottlingReasons",
+}
+
+// sorted sorts the sets of an answer, and removes volatile and empty fields.
+func sorted(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			m, isMap := member.(map[string]any)
+			isEmpty := isMap && len(m) == 0 && strings.HasPrefix(name, "Unprocessed") || name == "DeletionProtectionEnabled" && member == false
+			if isEmpty || slices.Contains(volatile, name) {
+				delete(v, name)
+				continue
+			}
+			if set, isSet := member.([]any); isSet && slices.Contains([]string{"SS", "NS", "BS", "AttributeDefinitions", "GlobalSecondaryIndexes"}, name) {
+				slices.SortFunc(set, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+			}
+			v[name] = sorted(member)
+		}
+	case []any:
+		for i := range v {
+			v[i] = sorted(v[i])
+		}
+	case json.Number:
+		f, _ := v.Float64()
+		return f
+	}
+	return v
+}
+
+func oneLine(t *testing.T, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// TestStandIn_AnswersAsEmulatorsDo sends the same requests to the stand-in and to both emulators.
+// The stand-in gives Amazon's answer. Where an emulator deviates, the expectations state its
+// answer, too. Emulators have other messages for some errors.
+func TestStandIn_AnswersAsEmulatorsDo(t *testing.T) {
+	list := readExchanges(t)
+	all := []dynamotest.Emulator{dynamotest.StandIn, dynamotest.Dynoxide, dynamotest.Local}
+	answers := make([][]string, len(all))
+	for i, e := range all {
+		start := e.Start
+		if e.Name == dynamotest.StandIn.Name {
+			start = func(testing.TB) string { return startHere(t, dynamosim.Options{}) }
+		}
+		url := start(t)
+		for j := range list {
+			answers[i] = append(answers[i], post(t, url, list[j].request))
+		}
+	}
+	if *update {
+		rewrite(t, list, all, answers)
+		return
+	}
+	for j, x := range list {
+		for i, e := range all {
+			want := x.want
+			if other, deviates := x.others[e.Name]; deviates {
+				want = other
+			}
+			if got := answers[i][j]; got != want && (e.Name == dynamotest.StandIn.Name || !areAlike(got, want)) {
+				t.Errorf("%s: %s\ngot  %s\nwant %s", e.Name, x.request, got, want)
+			}
+		}
+	}
+}
+
+// areAlike reports whether two answers of emulators are the same. Messages of errors may differ.
+func areAlike(a, b string) bool {
+	kindOf := func(answer string) string {
+		kind, rest, isError := strings.Cut(answer, ": ")
+		if !isError || strings.HasPrefix(answer, "{") {
+			return answer
+		}
+		if _, item, found := strings.Cut(rest, " {\""); found && strings.Contains(kind, "ConditionalCheckFailed") {
+			kind += item
+		}
+		return kind
+	}
+	return kindOf(a) == kindOf(b)
+}
+
+// rewrite writes the expectations. The stand-in's answers must be reviewed afterwards.
+func rewrite(t *testing.T, list []exchange, all []dynamotest.Emulator, answers [][]string) {
+	t.Helper()
+	var b strings.Builder
+	for j, x := range list {
+		fmt.Fprintf(&b, "%s> %s\n< %s\n", x.comment, x.request, answers[0][j])
+		for i, e := range all[1:] {
+			if got := answers[i+1][j]; !areAlike(got, answers[0][j]) {
+				fmt.Fprintf(&b, "%s < %s\n", e.Name, got)
+			}
+		}
+	}
+	if err := os.WriteFile(expectations, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("rewritten at %s", time.Now().Format(time.TimeOnly))
+}

@@ -1,0 +1,278 @@
+// Package capacity is the throughput of a DynamoDB table or index: its partitions, and when a
+// request is throttled.
+//
+//	hash of a partition key ── partition ── bucket of 1,000 write and 3,000 read units a second
+//	                               │
+//	                 table ── bucket of its provisioned or on-demand throughput
+//
+// The rules, and where Amazon documents them:
+//
+//   - A partition serves 3,000 read and 1,000 write units a second, also within a burst
+//     (developer guide, "DynamoDB burst and adaptive capacity").
+//   - A provisioned table retains up to 300 s of unused units for bursts (the same page).
+//   - Adaptive capacity gives a partition any share of the table's units at once (the same page).
+//   - A new on-demand table serves 4,000 writes and 12,000 reads a second, and up to double its
+//     previous peak. A higher peak counts 30 minutes later ("DynamoDB on-demand capacity mode",
+//     and the knowledge center on throttled on-demand tables).
+//   - Warm throughput can be raised in advance ("Understanding DynamoDB warm throughput").
+//   - A table serves at most 40,000 units of each kind ("Quotas in Amazon DynamoDB").
+//   - A partition near its limit is split, and partitions are never merged. A hot key gets a
+//     partition of its own (AWS Database Blog, "Scaling DynamoDB: How partitions, hot keys, and
+//     split for heat impact performance", parts 1 to 3).
+//
+// Amazon does not document the time until a split: SplitAfter is an assumption. The items of one
+// partition key are never split here. Amazon may do it, but not where sort keys only increase, as
+// times do. Splits at 10 GB are left out.
+//
+// A request is admitted while its buckets are not empty, and is charged afterwards, because its
+// cost is known only then. So a bucket may be in debt for a moment.
+package capacity
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Kind is the kind of units: Read or Write.
+type Kind int
+
+// The kinds of units.
+const (
+	Read Kind = iota
+	Write
+)
+
+// Units is an amount of each kind.
+type Units [2]float64
+
+// Limits are the limits of tables and partitions, in units per second.
+type Limits struct {
+	Partition  Units         // of one partition
+	Initial    Units         // of a new on-demand table
+	Quota      Units         // of any table
+	Burst      time.Duration // for how long unused provisioned units are retained
+	Growth     time.Duration // after which an on-demand peak is doubled
+	SplitAfter time.Duration // of sustained heat
+}
+
+// Amazon returns the limits that Amazon documents.
+func Amazon() Limits {
+	return Limits{
+		Partition: Units{3000, 1000}, Initial: Units{12000, 4000}, Quota: Units{40000, 40000},
+		Burst: 300 * time.Second, Growth: 30 * time.Minute, SplitAfter: time.Minute,
+	}
+}
+
+// Reason is the reason of a throttled request, as in Amazon's ThrottlingReason.
+type Reason string
+
+// The reasons of throttled requests.
+const (
+	KeyRange    Reason = "KeyRangeThroughputExceeded"
+	Provisioned Reason = "ProvisionedThroughputExceeded"
+	Account     Reason = "AccountLimitExceeded"
+)
+
+// Throughput is the throughput of a table or an index. It is safe for concurrent use.
+type Throughput struct {
+	limits Limits
+
+	mu         sync.Mutex
+	onDemand   bool
+	table      [2]bucket
+	growth     [2]growth   // of an on-demand table
+	partitions []partition // in the order of their hashes
+	splits     int
+}
+
+// NewOnDemand returns the throughput of a new on-demand table.
+func NewOnDemand(l Limits, now time.Time) *Throughput {
+	t := &Throughput{limits: l, partitions: []partition{{last: ^uint64(0)}}}
+	t.SetOnDemand(now)
+	return t
+}
+
+// NewProvisioned returns the throughput of a new provisioned table.
+func NewProvisioned(l Limits, units Units, now time.Time) *Throughput {
+	t := &Throughput{limits: l, partitions: []partition{{last: ^uint64(0)}}}
+	t.SetProvisioned(units, now)
+	return t
+}
+
+// SetOnDemand makes a table on-demand. It can serve at once as much as it was provisioned for.
+func (t *Throughput) SetOnDemand(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var before Units
+	if !t.onDemand {
+		before = Units{t.table[Read].rate, t.table[Write].rate}
+	}
+	t.onDemand = true
+	for k := range t.growth {
+		t.growth[k].allowed = max(t.growth[k].allowed, t.limits.Initial[k], before[k])
+	}
+	t.reset(now)
+}
+
+// SetProvisioned makes a table provisioned, or changes its units. Saved bursts are lost.
+func (t *Throughput) SetProvisioned(units Units, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.onDemand = false
+	for k := range t.table {
+		burst := max(units[k]*t.limits.Burst.Seconds(), units[k])
+		t.table[k] = bucket{rate: units[k], depth: burst, tokens: units[k], at: now}
+	}
+	t.spread(now)
+}
+
+// Warm raises the throughput of an on-demand table in advance.
+func (t *Throughput) Warm(units Units, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k := range t.growth {
+		t.growth[k].allowed = max(t.growth[k].allowed, units[k])
+	}
+	if t.onDemand {
+		t.reset(now)
+	}
+}
+
+// reset sets the buckets of an on-demand table to the allowed throughput.
+func (t *Throughput) reset(now time.Time) {
+	for k := range t.table {
+		rate := min(t.growth[k].allowed, t.limits.Quota[k])
+		t.table[k] = bucket{rate: rate, depth: rate, tokens: rate, at: now}
+	}
+	t.spread(now)
+}
+
+// spread splits partitions until they can serve the table's throughput. A new table has equal
+// partitions; later, they are halved.
+func (t *Throughput) spread(now time.Time) {
+	need := 1
+	for k := range t.table {
+		for float64(need)*t.limits.Partition[k] < t.table[k].rate {
+			need++
+		}
+	}
+	share := ^uint64(0)/uint64(need) + 1 // of the hashes, for each partition; 0 if all are for one
+	if len(t.partitions) == 1 && need > 1 {
+		firsts := make([]uint64, need)
+		for i := range firsts {
+			firsts[i] = uint64(i) * share
+		}
+		t.replace(0, now, firsts...)
+	}
+	for i := 0; i < len(t.partitions); i++ {
+		for p := &t.partitions[i]; need > 1 && p.width() >= share; p = &t.partitions[i] {
+			t.replace(i, now, p.first, p.first+p.width()/2+1)
+		}
+	}
+	for i := range t.partitions {
+		t.partitions[i].fill(&t.limits, now)
+	}
+}
+
+// replace splits a partition into parts that begin at the given hashes.
+func (t *Throughput) replace(i int, now time.Time, firsts ...uint64) {
+	last := t.partitions[i].last
+	parts := make([]partition, len(firsts))
+	for j, first := range firsts {
+		parts[j] = partition{first: first, last: last}
+		if j+1 < len(firsts) {
+			parts[j].last = firsts[j+1] - 1
+		}
+		parts[j].fill(&t.limits, now)
+	}
+	t.partitions = slices.Replace(t.partitions, i, i+1, parts...)
+}
+
+// find returns the index of the partition of a hash.
+func (t *Throughput) find(hash uint64) int {
+	i, _ := slices.BinarySearchFunc(t.partitions, hash, func(p partition, hash uint64) int {
+		if p.last < hash {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// Admit returns the reason why a request for a hash is throttled, or "".
+func (t *Throughput) Admit(now time.Time, k Kind, hash uint64) Reason {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := t.find(hash)
+	if p := &t.partitions[i]; !p.buckets[k].hasTokens(now) {
+		p.refused = true
+		p.sample(hash)
+		t.measure(i, now)
+		return KeyRange
+	}
+	t.grow(now)
+	if t.table[k].hasTokens(now) {
+		return ""
+	}
+	switch {
+	case !t.onDemand:
+		return Provisioned
+	case t.table[k].rate >= t.limits.Quota[k]:
+		return Account
+	default:
+		return KeyRange
+	}
+}
+
+// Consume charges an admitted request.
+func (t *Throughput) Consume(now time.Time, k Kind, hash uint64, units float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := t.find(hash)
+	p := &t.partitions[i]
+	p.buckets[k].charge(now, units)
+	p.used[k] += units
+	p.sample(hash)
+	t.table[k].charge(now, units)
+	t.growth[k].add(now, units)
+	t.measure(i, now)
+}
+
+// grow raises the throughput of an on-demand table after a higher peak.
+func (t *Throughput) grow(now time.Time) {
+	if !t.onDemand {
+		return
+	}
+	for k := range t.growth {
+		if t.growth[k].settled(now, t.limits.Growth) {
+			t.reset(now)
+			return
+		}
+	}
+}
+
+// measure ends the second of a partition, and splits it after sustained heat.
+func (t *Throughput) measure(i int, now time.Time) {
+	if !t.partitions[i].endSecond(&t.limits, now) {
+		return
+	}
+	if firsts := t.partitions[i].parts(); len(firsts) > 1 {
+		t.replace(i, now, firsts...)
+		t.splits++
+	}
+}
+
+// State is the state of a throughput.
+type State struct {
+	Partitions int
+	Splits     int   // for heat
+	Rate       Units // of the table
+}
+
+// State returns the present state.
+func (t *Throughput) State() State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return State{Partitions: len(t.partitions), Splits: t.splits, Rate: Units{t.table[Read].rate, t.table[Write].rate}}
+}

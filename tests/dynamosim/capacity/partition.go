@@ -1,0 +1,135 @@
+package capacity
+
+import (
+	"slices"
+	"time"
+)
+
+// bucket is a token bucket. Its tokens may be negative.
+type bucket struct {
+	rate, depth, tokens float64
+	at                  time.Time
+}
+
+func (b *bucket) refill(now time.Time) {
+	if d := now.Sub(b.at); d > 0 {
+		b.tokens = min(b.tokens+d.Seconds()*b.rate, b.depth)
+		b.at = now
+	}
+}
+
+func (b *bucket) hasTokens(now time.Time) bool {
+	b.refill(now)
+	return b.tokens > 0
+}
+
+func (b *bucket) charge(now time.Time, units float64) {
+	b.refill(now)
+	b.tokens -= units
+}
+
+// growth is the peak of an on-demand table, measured by the minute.
+type growth struct {
+	allowed float64 // units per second
+	minute  int64
+	sum     float64 // of the current minute
+	pending []peak  // that will raise the throughput
+}
+
+// peak is the throughput of a minute.
+type peak struct {
+	end  time.Time
+	rate float64
+}
+
+func (g *growth) add(now time.Time, units float64) {
+	if m := now.Unix() / 60; m != g.minute {
+		if rate := g.sum / 60; 2*rate > g.allowed {
+			g.pending = append(g.pending, peak{time.Unix((g.minute+1)*60, 0), rate})
+		}
+		g.minute, g.sum = m, 0
+	}
+	g.sum += units
+}
+
+// settled reports whether a peak of long enough ago has raised the throughput.
+func (g *growth) settled(now time.Time, after time.Duration) (raised bool) {
+	for len(g.pending) > 0 && now.Sub(g.pending[0].end) >= after {
+		raised = raised || 2*g.pending[0].rate > g.allowed
+		g.allowed = max(g.allowed, 2*g.pending[0].rate)
+		g.pending = g.pending[1:]
+	}
+	return raised
+}
+
+const (
+	samples = 64  // hashes of recent requests
+	warmth  = 0.8 // share of its limit at which a partition is hot
+)
+
+// partition is a range of hashes.
+type partition struct {
+	first, last uint64
+	buckets     [2]bucket
+
+	second  int64
+	used    Units // in this second
+	refused bool  // whether a request was refused in this second
+	hot     time.Time
+	recent  [samples]uint64
+	sampled int
+}
+
+func (p *partition) width() uint64 { return p.last - p.first }
+
+// fill fills the buckets of a partition, each for one second.
+func (p *partition) fill(l *Limits, now time.Time) {
+	for k := range p.buckets {
+		p.buckets[k] = bucket{rate: l.Partition[k], depth: l.Partition[k], tokens: l.Partition[k], at: now}
+	}
+}
+
+func (p *partition) sample(hash uint64) {
+	p.recent[p.sampled%samples] = hash
+	p.sampled++
+}
+
+// endSecond reports whether a partition has been hot for long enough to be split.
+func (p *partition) endSecond(l *Limits, now time.Time) bool {
+	second := now.Unix()
+	if second == p.second {
+		return false
+	}
+	isHot := p.refused || p.used[Read] >= warmth*l.Partition[Read] || p.used[Write] >= warmth*l.Partition[Write]
+	switch {
+	case !isHot || second > p.second+1:
+		p.hot = time.Time{}
+	case p.hot.IsZero():
+		p.hot = now
+	}
+	p.second, p.used, p.refused = second, Units{}, false
+	return !p.hot.IsZero() && now.Sub(p.hot) >= l.SplitAfter
+}
+
+// parts returns the first hashes of the partitions after a split. A hash with most of the
+// requests gets a partition of its own. Otherwise, each half gets half of the requests.
+func (p *partition) parts() (firsts []uint64) {
+	hashes := slices.Sorted(slices.Values(p.recent[:min(p.sampled, samples)]))
+	if len(hashes) == 0 {
+		return nil
+	}
+	median := hashes[len(hashes)/2]
+	at, _ := slices.BinarySearch(hashes, median)
+	end, _ := slices.BinarySearch(hashes, median+1)
+	cuts := []uint64{median}
+	if end-at > len(hashes)/2 && median != p.last {
+		cuts = append(cuts, median+1)
+	}
+	firsts = []uint64{p.first}
+	for _, cut := range cuts {
+		if cut > p.first {
+			firsts = append(firsts, cut)
+		}
+	}
+	return firsts
+}

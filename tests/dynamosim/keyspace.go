@@ -1,0 +1,134 @@
+package dynamosim
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+const shardBits = 6
+
+// keyspace is the items of a table or an index. Its shards are ranges of the hashes of partition
+// keys, in order.
+type keyspace struct {
+	shards [1 << shardBits]shard
+}
+
+// shard is the item collections of a range of hashes.
+type shard struct {
+	mu     sync.RWMutex
+	byKey  map[string]*collection
+	sorted []*collection // by hash; nil if it must be sorted
+}
+
+// collection is the items of one partition key, in the order of their positions.
+type collection struct {
+	key     string
+	hash    uint64
+	entries []entry
+}
+
+// entry is an item in a collection.
+type entry struct {
+	position
+	record *record
+}
+
+// position is the place of an item in its collection.
+type position struct {
+	sort string // bytes of the sort key
+	tie  string // of the items of an index with one sort key: their keys in the table
+}
+
+func (p position) compare(q position) int {
+	if c := strings.Compare(p.sort, q.sort); c != 0 {
+		return c
+	}
+	return strings.Compare(p.tie, q.tie)
+}
+
+// record is a stored item. It never changes.
+type record struct {
+	data  []byte // JSON
+	size  int    // as Amazon bills it
+	views []view // the item in each index of its table
+}
+
+// view is an item as an index holds it. The record is nil if the item is not in the index.
+type view struct {
+	hash     string // partition key
+	position position
+	record   *record
+}
+
+func hashOf(key string) uint64 { return xxhash.Sum64String(key) }
+
+// shardOf returns the shard of a hash.
+func (k *keyspace) shardOf(hash uint64) *shard { return &k.shards[hash>>(64-shardBits)] }
+
+// find returns the record at a position, or nil. The caller holds the lock.
+func (s *shard) find(key string, p position) *record {
+	c := s.byKey[key]
+	if c == nil {
+		return nil
+	}
+	if i, found := c.search(p); found {
+		return c.entries[i].record
+	}
+	return nil
+}
+
+// put stores a record. The caller holds the lock.
+func (s *shard) put(key string, hash uint64, p position, r *record) {
+	c := s.byKey[key]
+	if c == nil {
+		if s.byKey == nil {
+			s.byKey = map[string]*collection{}
+		}
+		c = &collection{key: key, hash: hash}
+		s.byKey[key], s.sorted = c, nil
+	}
+	if n := len(c.entries); n == 0 || c.entries[n-1].compare(p) < 0 {
+		c.entries = append(c.entries, entry{p, r})
+	} else if i, found := c.search(p); found {
+		c.entries[i].record = r
+	} else {
+		c.entries = slices.Insert(c.entries, i, entry{p, r})
+	}
+}
+
+// remove removes the record at a position. The caller holds the lock.
+func (s *shard) remove(key string, p position) {
+	c := s.byKey[key]
+	if c == nil {
+		return
+	}
+	if i, found := c.search(p); found {
+		c.entries = slices.Delete(c.entries, i, i+1)
+	}
+	if len(c.entries) == 0 {
+		delete(s.byKey, key)
+		s.sorted = nil
+	}
+}
+
+func (c *collection) search(p position) (int, bool) {
+	return slices.BinarySearchFunc(c.entries, p, func(e entry, p position) int { return e.compare(p) })
+}
+
+// inOrder returns the collections of a shard by their hashes. The caller holds the lock for
+// writing.
+func (s *shard) inOrder() []*collection {
+	if s.sorted == nil && len(s.byKey) > 0 {
+		for _, c := range s.byKey {
+			s.sorted = append(s.sorted, c)
+		}
+		slices.SortFunc(s.sorted, func(a, b *collection) int {
+			return cmp.Or(cmp.Compare(a.hash, b.hash), strings.Compare(a.key, b.key))
+		})
+	}
+	return s.sorted
+}

@@ -1,0 +1,251 @@
+package dynamosim
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-faster/jx"
+	"github.com/varvedb/varve/tests/dynamosim/capacity"
+	"github.com/varvedb/varve/tests/dynamosim/expr"
+	"github.com/varvedb/varve/tests/dynamosim/value"
+)
+
+// maxPage is the size of the items of a page of a query or a scan.
+const maxPage = 1 << 20
+
+// readUnits returns the units of a read of a size. A read that is not consistent costs half.
+func readUnits(size int, consistent bool) float64 {
+	units := float64(max(1, (size+4095)/4096))
+	if !consistent {
+		units /= 2
+	}
+	return units
+}
+
+func (s *Server) getItem(r *request, out *jx.Writer) error {
+	t, err := s.usable(r.table)
+	if err != nil {
+		return err
+	}
+	if err := t.checkKey(r.key); err != nil {
+		return err
+	}
+	show, err := r.projection()
+	if err == nil {
+		err = r.scope.CheckUsed()
+	}
+	if err != nil {
+		return err
+	}
+	stored, units, err := s.readRecord(t, t.primaryOf(r.key), r.consistent)
+	if err != nil {
+		return err
+	}
+	a := newAnswer(out)
+	if stored != nil {
+		a.field("Item")
+		if err := show.append(stored, out); err != nil {
+			return err
+		}
+	}
+	if r.showsCapacity() {
+		a.field("ConsumedCapacity")
+		consumed{table: t, own: units}.append(r.capacity, out)
+	}
+	a.end()
+	return nil
+}
+
+// readRecord reads and charges an item. A missing item is nil.
+func (s *Server) readRecord(t *table, at primary, consistent bool) (r *record, units float64, err error) {
+	now := s.options.Now()
+	if err := t.units.admit(now, capacity.Read, at.hash); err != nil {
+		return nil, 0, err
+	}
+	shard := t.data.shardOf(at.hash)
+	shard.mu.RLock()
+	r = shard.find(at.key, at.at)
+	shard.mu.RUnlock()
+	size := 0
+	if r != nil {
+		size = r.size
+	}
+	units = readUnits(size, consistent)
+	t.units.consume(now, capacity.Read, at.hash, units)
+	return r, units, nil
+}
+
+// projection is the parts of items that are answered.
+type projection []expr.Path // if nil, all
+
+func (r *request) projection() (projection, error) {
+	if r.projects == "" {
+		return nil, nil
+	}
+	return expr.ParseProjection(r.projects, &r.scope)
+}
+
+func (p projection) append(r *record, out *jx.Writer) error {
+	if p == nil {
+		out.Raw(r.data)
+		return nil
+	}
+	it, err := value.ParseItem(r.data)
+	if err != nil {
+		return err
+	}
+	expr.Project(it, p).Append(out)
+	return nil
+}
+
+// source is the table or the index of a query or a scan.
+type source struct {
+	*schema
+	table *table
+	index *index // if nil, the table itself
+	data  *keyspace
+	units *throughput
+}
+
+// sourceOf returns the source of a request.
+func (s *Server) sourceOf(r *request) (*source, error) {
+	t, err := s.usable(r.table)
+	if err != nil {
+		return nil, err
+	}
+	if r.index == "" {
+		return &source{schema: &t.schema, table: t, data: &t.data, units: &t.units}, nil
+	}
+	ix, err := t.indexNamed(r.index)
+	if err != nil {
+		return nil, err
+	}
+	if r.consistent {
+		return nil, invalid("Consistent reads are not supported on global secondary indexes")
+	}
+	if r.selects == "ALL_ATTRIBUTES" && ix.projection != "ALL" {
+		return nil, invalid("One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s "+
+			"because its projection type is not ALL", ix.name)
+	}
+	return &source{schema: &ix.schema, table: t, index: ix, data: &ix.data, units: &ix.units}, nil
+}
+
+// keyNames returns the names of all keys that identify an item of the source.
+func (src *source) keyNames() (names []string) {
+	for _, attrs := range [][]keyAttr{src.attrs(), src.table.attrs()} {
+		for _, k := range attrs {
+			if !slices.Contains(names, k.name) {
+				names = append(names, k.name)
+			}
+		}
+	}
+	return names
+}
+
+// startOf returns the place of a start key.
+func (src *source) startOf(start value.Item) (primary, error) {
+	names := src.keyNames()
+	if len(start) != len(names) {
+		return primary{}, invalid("The provided starting key is invalid")
+	}
+	for _, attrs := range [][]keyAttr{src.attrs(), src.table.attrs()} {
+		for _, k := range attrs {
+			if v := start.Get(k.name); v == nil || v.Kind != k.kind || v.Text == "" {
+				return primary{}, invalid("The provided starting key is invalid")
+			}
+		}
+	}
+	if src.index == nil {
+		return src.table.primaryOf(start), nil
+	}
+	v := src.index.view(src.table, start, nil)
+	return primary{key: v.hash, hash: hashOf(v.hash), at: v.position}, nil
+}
+
+// keyOf returns the keys of a record, as they continue a query.
+func (src *source) keyOf(r *record) (value.Item, error) {
+	it, err := value.ParseItem(r.data)
+	if err != nil {
+		return nil, err
+	}
+	var key value.Item
+	for _, name := range src.keyNames() {
+		key = key.Set(name, *it.Get(name))
+	}
+	return key, nil
+}
+
+// bounds returns the indexes of the entries of a collection that a key range contains.
+func bounds(c *collection, r *expr.KeyRange) (from, to int) {
+	from, to = 0, len(c.entries)
+	if r.Prefix != nil {
+		low := r.Prefix.Text
+		from = c.lower(low)
+		n, _ := slices.BinarySearchFunc(c.entries[from:], low, func(e entry, p string) int {
+			if strings.HasPrefix(e.sort, p) {
+				return -1
+			}
+			return 1
+		})
+		return from, from + n
+	}
+	if r.Low != nil {
+		low := r.Low.SortKey()
+		if from = c.lower(low); r.LowOpen {
+			from = c.upper(low)
+		}
+	}
+	if r.High != nil {
+		high := r.High.SortKey()
+		if to = c.upper(high); r.HighOpen {
+			to = c.lower(high)
+		}
+	}
+	return from, max(from, to)
+}
+
+// lower returns the index of the first entry whose sort key is not below the given one.
+func (c *collection) lower(sort string) int {
+	i, _ := slices.BinarySearchFunc(c.entries, sort, func(e entry, s string) int { return strings.Compare(e.sort, s) })
+	return i
+}
+
+// upper returns the index of the first entry whose sort key is above the given one.
+func (c *collection) upper(sort string) int {
+	i, _ := slices.BinarySearchFunc(c.entries, sort, func(e entry, s string) int {
+		if e.sort <= s {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// page is a page of a query or a scan, before filters.
+type page struct {
+	records []*record
+	bytes   int
+	limit   int // of the number of records
+	more    bool
+}
+
+func newPage(r *request) *page {
+	p := &page{limit: r.limit}
+	if p.limit == 0 {
+		p.limit = math.MaxInt
+	}
+	return p
+}
+
+// add adds a record, and reports whether the page has room for more.
+func (p *page) add(r *record) bool {
+	if len(p.records) > 0 && p.bytes+r.size > maxPage {
+		p.more = true
+		return false
+	}
+	p.records = append(p.records, r)
+	p.bytes += r.size
+	p.more = len(p.records) >= p.limit
+	return !p.more
+}

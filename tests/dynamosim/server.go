@@ -1,0 +1,199 @@
+package dynamosim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-faster/jx"
+	"github.com/varvedb/varve/tests/dynamosim/capacity"
+)
+
+// Options are the settings of a server. All are optional.
+type Options struct {
+	// Now returns the time. If nil, it is the real one.
+	Now func() time.Time
+	// Latency returns the time that the next request takes at least. If nil, it is 0.
+	Latency func() time.Duration
+	// Limits are the limits of throughput. If nil, nothing is throttled.
+	Limits *capacity.Limits
+	// TableDelay is how long a table is created, changed or deleted.
+	TableDelay time.Duration
+}
+
+// Server is the stand-in. It is an http.Handler.
+type Server struct {
+	options Options
+	serial  atomic.Int64
+	counts  counts
+
+	mu     sync.RWMutex
+	tables map[string]*table
+}
+
+// New returns a server without tables.
+func New(o Options) *Server {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Server{options: o, tables: map[string]*table{}}
+}
+
+// operation answers a request with a JSON text.
+type operation func(s *Server, body []byte, out *jx.Writer) error
+
+// onItems is an operation on items.
+func onItems(do func(s *Server, r *request, out *jx.Writer) error) operation {
+	return func(s *Server, body []byte, out *jx.Writer) error {
+		r, err := decodeRequest(body)
+		if err != nil {
+			return err
+		}
+		return do(s, r, out)
+	}
+}
+
+// onTables is an operation on tables. Such operations are rare.
+func onTables[In any](do func(s *Server, in *In) (any, error)) operation {
+	return func(s *Server, body []byte, out *jx.Writer) error {
+		var in In
+		if err := json.Unmarshal(body, &in); err != nil {
+			return err
+		}
+		answer, err := do(s, &in)
+		if err != nil || answer == nil {
+			return err
+		}
+		text, err := json.Marshal(answer)
+		out.Raw(text)
+		return err
+	}
+}
+
+var operations = map[string]operation{
+	"PutItem":        onItems((*Server).putItem),
+	"UpdateItem":     onItems((*Server).updateItem),
+	"DeleteItem":     onItems((*Server).deleteItem),
+	"GetItem":        onItems((*Server).getItem),
+	"Query":          onItems((*Server).query),
+	"Scan":           onItems((*Server).scan),
+	"BatchGetItem":   onItems((*Server).batchGetItem),
+	"BatchWriteItem": onItems((*Server).batchWriteItem),
+
+	"CreateTable":               onTables((*Server).createTable),
+	"UpdateTable":               onTables((*Server).updateTable),
+	"DeleteTable":               onTables((*Server).deleteTable),
+	"DescribeTable":             onTables((*Server).describeTable),
+	"ListTables":                onTables((*Server).listTables),
+	"TagResource":               onTables((*Server).tagResource),
+	"UntagResource":             onTables((*Server).untagResource),
+	"ListTagsOfResource":        onTables((*Server).listTags),
+	"UpdateTimeToLive":          onTables((*Server).updateTTL),
+	"DescribeTimeToLive":        onTables((*Server).describeTTL),
+	"UpdateContinuousBackups":   onTables((*Server).updateBackups),
+	"DescribeContinuousBackups": onTables((*Server).describeBackups),
+	"DescribeLimits":            onTables((*Server).describeLimits),
+}
+
+// buffers holds the bodies of requests and answers between requests.
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+type buffer struct {
+	body []byte
+	out  jx.Writer
+}
+
+// ServeHTTP implements http.Handler. A GET returns the usage.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		s.serveUsage(w)
+		return
+	}
+	begin := s.options.Now()
+	b := buffers.Get().(*buffer) // the pool holds nothing else
+	defer buffers.Put(b)
+	var err error
+	if b.body, err = readBody(r, b.body[:0]); err != nil {
+		return // the client is gone
+	}
+	b.out.Buf = b.out.Buf[:0]
+	status := http.StatusOK
+	_, name, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if err := s.perform(name, b.body, &b.out); err != nil {
+		b.out.Buf = b.out.Buf[:0]
+		f := asFailure(err)
+		status = f.append(&b.out)
+		s.counts.addFailure(f)
+	}
+	s.counts.requests.Add(1)
+	if s.options.Latency != nil && wait(r.Context(), s.options.Latency()-s.options.Now().Sub(begin)) != nil {
+		return
+	}
+	h := w.Header()
+	h["Content-Type"] = contentType
+	h["X-Amzn-Requestid"] = []string{strconv.FormatInt(s.serial.Add(1), 10)}
+	h["X-Amz-Crc32"] = []string{strconv.FormatUint(uint64(crc32.ChecksumIEEE(b.out.Buf)), 10)}
+	h["Content-Length"] = []string{strconv.Itoa(len(b.out.Buf))}
+	w.WriteHeader(status)
+	_, _ = w.Write(b.out.Buf) // the client may be gone
+}
+
+var contentType = []string{"application/x-amz-json-1.0"}
+
+// perform carries out an operation.
+func (s *Server) perform(name string, body []byte, out *jx.Writer) error {
+	do := operations[name]
+	if do == nil {
+		return &failure{kind: serviceErrors + "UnknownOperationException"}
+	}
+	if err := do(s, body, out); err != nil {
+		return err
+	}
+	if len(out.Buf) == 0 {
+		out.RawStr("{}")
+	}
+	return nil
+}
+
+// readBody appends the body of a request.
+func readBody(r *http.Request, b []byte) ([]byte, error) {
+	if n := r.ContentLength; n > int64(cap(b)) {
+		b = make([]byte, 0, n)
+	}
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+}
+
+// wait waits for a duration, or until the client is gone.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

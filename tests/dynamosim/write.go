@@ -1,0 +1,223 @@
+package dynamosim
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/varvedb/varve/tests/dynamosim/capacity"
+	"github.com/varvedb/varve/tests/dynamosim/expr"
+	"github.com/varvedb/varve/tests/dynamosim/value"
+)
+
+// write is a put, an update or a deletion of one item.
+type write struct {
+	table     *table
+	at        primary
+	key       value.Item
+	condition expr.Condition
+	showItem  bool         // in the error of a failed condition
+	needsOld  bool         // whether the answer needs the item before
+	put       value.Item   // of a put
+	update    *expr.Update // of an update
+	deletes   bool
+}
+
+// written is the result of a write.
+type written struct {
+	oldItem, newItem value.Item // if needed; nil if missing
+	units            float64    // of the table
+	indexUnits       []float64  // of each index
+}
+
+// writeUnits returns the units of a write of a size.
+func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
+
+// apply makes a write, at a time.
+func (w *write) apply(now time.Time) (res written, err error) {
+	t := w.table
+	if err := t.units.admit(now, capacity.Write, w.at.hash); err != nil {
+		return res, err
+	}
+	s := t.data.shardOf(w.at.hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stored := s.find(w.at.key, w.at.at)
+	if stored != nil && (w.condition != nil || w.update != nil || w.needsOld) {
+		if res.oldItem, err = value.ParseItem(stored.data); err != nil {
+			return res, err
+		}
+	}
+	oldSize := 0
+	if stored != nil {
+		oldSize = stored.size
+	}
+	if w.condition != nil && !w.condition.Holds(res.oldItem) {
+		t.units.consume(now, capacity.Write, w.at.hash, writeUnits(oldSize))
+		return res, w.refusal(stored)
+	}
+	if res.newItem, err = w.next(res.oldItem); err != nil {
+		return res, err
+	}
+	fresh, err := t.recordOf(res.newItem)
+	if err != nil {
+		return res, err
+	}
+	if res.indexUnits, err = t.admitIndexes(now, stored, fresh); err != nil {
+		return res, err
+	}
+	if fresh == nil {
+		s.remove(w.at.key, w.at.at)
+		res.units = writeUnits(oldSize)
+	} else {
+		s.put(w.at.key, w.at.hash, w.at.at, fresh)
+		res.units = writeUnits(max(oldSize, fresh.size))
+	}
+	t.count(stored, fresh)
+	t.writeIndexes(now, stored, fresh, res.indexUnits)
+	t.units.consume(now, capacity.Write, w.at.hash, res.units)
+	return res, nil
+}
+
+// refusal returns the error of a failed condition.
+func (w *write) refusal(stored *record) error {
+	if stored == nil || !w.showItem {
+		return conditionFailed(nil)
+	}
+	return conditionFailed(stored.data)
+}
+
+// next returns the item after the write, or nil.
+func (w *write) next(old value.Item) (value.Item, error) {
+	switch {
+	case w.deletes:
+		return nil, nil
+	case w.put != nil:
+		return w.put, nil
+	}
+	if old == nil {
+		old = w.key
+	}
+	if w.update == nil {
+		return old.Clone(), nil
+	}
+	it, err := w.update.Apply(old)
+	if err != nil {
+		return nil, err
+	}
+	return it, w.table.checkIndexKeys(it)
+}
+
+// recordOf returns the record of an item, with its views. A nil item has none.
+func (t *table) recordOf(it value.Item) (*record, error) {
+	if it == nil {
+		return nil, nil
+	}
+	r := &record{size: it.Size()}
+	if r.size > maxItem {
+		return nil, invalid("Item size has exceeded the maximum allowed size")
+	}
+	r.data = it.JSON()
+	if len(t.indexes) > 0 {
+		r.views = make([]view, len(t.indexes))
+		for i, ix := range t.indexes {
+			r.views[i] = ix.view(t, it, r)
+		}
+	}
+	return r, nil
+}
+
+// count counts the items and bytes of a table.
+func (t *table) count(old, fresh *record) {
+	if old != nil {
+		t.items.Add(-1)
+		t.bytes.Add(int64(-old.size))
+	}
+	if fresh != nil {
+		t.items.Add(1)
+		t.bytes.Add(int64(fresh.size))
+	}
+}
+
+// viewsOf returns the views of a record in an index, before and after.
+func viewsOf(i int, old, fresh *record) (before, after view) {
+	if old != nil {
+		before = old.views[i]
+	}
+	if fresh != nil {
+		after = fresh.views[i]
+	}
+	return before, after
+}
+
+// isMoved reports whether a changed item has another place in an index.
+func isMoved(before, after *view) bool {
+	return before.record != nil && after.record != nil && (before.hash != after.hash || before.position != after.position)
+}
+
+// indexUnits returns the write units of an index. A moved item is deleted and put. An item whose
+// projected attributes stay the same costs nothing.
+func indexUnits(before, after *view) float64 {
+	switch {
+	case before.record == nil && after.record == nil:
+		return 0
+	case before.record == nil:
+		return writeUnits(after.record.size)
+	case after.record == nil:
+		return writeUnits(before.record.size)
+	case isMoved(before, after):
+		return writeUnits(before.record.size) + writeUnits(after.record.size)
+	case bytes.Equal(before.record.data, after.record.data):
+		return 0
+	default:
+		return writeUnits(max(before.record.size, after.record.size))
+	}
+}
+
+// admitIndexes returns the units of each index. A throttled index throttles the write.
+func (t *table) admitIndexes(now time.Time, old, fresh *record) ([]float64, error) {
+	if len(t.indexes) == 0 {
+		return nil, nil
+	}
+	units := make([]float64, len(t.indexes))
+	for i, ix := range t.indexes {
+		before, after := viewsOf(i, old, fresh)
+		if units[i] = indexUnits(&before, &after); units[i] == 0 {
+			continue
+		}
+		if err := ix.units.admit(now, capacity.Write, ix.hashOfWrite(&before, &after)); err != nil {
+			return nil, err
+		}
+	}
+	return units, nil
+}
+
+// hashOfWrite returns the hash of the partition key that a write of an index changes.
+func (*index) hashOfWrite(before, after *view) uint64 {
+	if after.record != nil {
+		return hashOf(after.hash)
+	}
+	return hashOf(before.hash)
+}
+
+// writeIndexes writes an item to the indexes.
+func (t *table) writeIndexes(now time.Time, old, fresh *record, units []float64) {
+	for i, ix := range t.indexes {
+		before, after := viewsOf(i, old, fresh)
+		if before.record != nil && (after.record == nil || isMoved(&before, &after)) {
+			s := ix.data.shardOf(hashOf(before.hash))
+			s.mu.Lock()
+			s.remove(before.hash, before.position)
+			s.mu.Unlock()
+		}
+		if after.record != nil {
+			hash := hashOf(after.hash)
+			s := ix.data.shardOf(hash)
+			s.mu.Lock()
+			s.put(after.hash, hash, after.position, after.record)
+			s.mu.Unlock()
+		}
+		if units[i] > 0 {
+			ix.units.consume(now, capacity.Write, ix.hashOfWrite(&before, &after), units[i])
+		}
+	}
+}
