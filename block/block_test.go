@@ -1,0 +1,115 @@
+package block_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/store/local/chunk"
+)
+
+var series = varve.Series{Tenant: "default", Stream: "weather", Device: "d1"}
+
+// mixed returns n readings with numbers of several scales, texts, missing fields and own ids.
+func mixed(t *testing.T, n int) []varve.Reading {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var list []varve.Reading
+	for i := range n {
+		r := varve.Reading{Series: series, Time: time.Unix(1_700_000_000+int64(i/2), 0).UTC(), Arrived: time.Unix(1_700_100_000, 0).UTC()}
+		r.Fields = []varve.Field{{Name: "plain", Value: varve.NumberValue(decimal.FromScaled(int64(i), -1))}}
+		if rng.IntN(2) == 0 {
+			r.Fields = append(r.Fields, varve.Field{Name: "some", Value: varve.NumberValue(decimal.FromScaled(rng.Int64N(1000)*10, -rng.IntN(4)))})
+		}
+		if rng.IntN(3) == 0 {
+			r.Fields = append(r.Fields, varve.Field{Name: "text", Value: varve.StringValue(fmt.Sprint("t", i))})
+		}
+		if rng.IntN(4) == 0 {
+			id, err := varve.ParseID(fmt.Sprint("own-", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.ID = id
+		}
+		if v := r.Normalize(); v.Outcome != 0 {
+			t.Fatal(v)
+		}
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b varve.Reading) int { return a.Position().Compare(b.Position()) })
+	return list
+}
+
+// blockOf returns the block of readings.
+func blockOf(t *testing.T, list []varve.Reading) *block.Block {
+	t.Helper()
+	var b chunk.Builder
+	for i := range list {
+		b.Add(&list[i], !list[i].HasOwnID())
+	}
+	c := new(chunk.Chunk)
+	if err := c.Decode(series, b.AppendTo(nil)); err != nil {
+		t.Fatal(err)
+	}
+	return &c.Block
+}
+
+// TestBlock_HoldsReadings checks that a block returns its readings, and that the ids computed from
+// columns equal the ids of the readings.
+func TestBlock_HoldsReadings(t *testing.T) {
+	list := mixed(t, 300)
+	b := blockOf(t, list)
+	var forms block.Forms
+	forms.Reset(b)
+	if b.Len() != len(list) {
+		t.Fatalf("%d readings, want %d", b.Len(), len(list))
+	}
+	var r varve.Reading
+	for i := range list {
+		if b.Fill(i, &r); !r.Equal(&list[i]) {
+			t.Errorf("reading %d is %v %v, want %v %v", i, &r, r.Fields, &list[i], list[i].Fields)
+		}
+		if id := forms.ID(i); id != list[i].ID {
+			t.Errorf("the id of reading %d is %s, want %s", i, id, list[i].ID)
+		}
+	}
+}
+
+// TestPart_CutsInBothOrders checks the rows, ids and ends of parts of a block.
+func TestPart_CutsInBothOrders(t *testing.T) {
+	list := mixed(t, 50)
+	b := blockOf(t, list)
+	var forms block.Forms
+	forms.Reset(b)
+	for _, desc := range []bool{false, true} {
+		whole := block.Part{Block: b, From: 5, To: 45, Desc: desc}
+		want := slices.Clone(list[5:45])
+		if desc {
+			slices.Reverse(want)
+		}
+		for _, n := range []int{0, 1, 17, 40} {
+			first, rest := whole.Cut(n)
+			at := 0
+			for _, p := range []block.Part{first, rest} {
+				ids := forms.IDs(&p, 0, p.Len())
+				for k := range p.Len() {
+					if ids[k] != want[at].ID || p.Times[p.Row(k)] != want[at].Time.UnixNano() {
+						t.Errorf("desc %t, cut %d: reading %d is %s, want %s", desc, n, at, ids[k], want[at].ID)
+					}
+					at++
+				}
+				if n := p.Len(); n > 0 && (p.FirstTime() != want[at-n].Time.UnixNano() || p.LastTime() != want[at-1].Time.UnixNano()) {
+					t.Errorf("desc %t: the part begins at %d and ends at %d", desc, p.FirstTime(), p.LastTime())
+				}
+			}
+			if at != len(want) {
+				t.Errorf("desc %t, cut %d: %d readings, want %d", desc, n, at, len(want))
+			}
+		}
+	}
+}
