@@ -93,6 +93,15 @@ func countAlerts(tb testing.TB, e *engine.Engine) (n int) {
 	}
 }
 
+// TestBusyRule_RaisesEachAlert checks a bulk upload, which goes to many tables, under a rule that
+// raises an alert at every 17th reading.
+func TestBusyRule_RaisesEachAlert(t *testing.T) {
+	_, _, raised := upload(t, true)
+	if want := (bulkReadings + busyEach - 1) / busyEach; raised != want {
+		t.Errorf("%d alerts, want %d", raised, want)
+	}
+}
+
 // BenchmarkBusyRule prints how much longer a bulk upload takes under a rule that raises an alert
 // at every 17th reading.
 func BenchmarkBusyRule(b *testing.B) {
