@@ -88,7 +88,7 @@ func (r *Reading) Normalize() Verdict {
 }
 
 // NormalizeValues sorts the fields by name and converts times to UTC. A missing id stays zero:
-// it stands for the content id, which only a store needs.
+// it means the content id, which only a store needs.
 //
 // It returns a rejecting verdict if the reading cannot be stored, otherwise the zero Verdict.
 // The router compares the time with the clock; NormalizeValues does not.

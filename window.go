@@ -17,7 +17,7 @@ func AllTime() Window {
 	return Window{From: time.Unix(0, 0).UTC(), To: time.Unix(0, MaxTime).UTC()}
 }
 
-// Contains reports whether t lies in the window.
+// Contains reports whether t is in the window.
 func (w Window) Contains(t time.Time) bool { return !t.Before(w.From) && t.Before(w.To) }
 
 // Overlaps reports whether two windows share an instant. An empty window overlaps none.

@@ -30,7 +30,7 @@ var kinds = map[string]kind{
 	"first": firstValue, "last": lastValue, "stddev": deviation,
 }
 
-// FunctionNames lists all functions. pNN stands for any percentile from p0 to p100.
+// FunctionNames lists all functions. pNN means any percentile from p0 to p100.
 const FunctionNames = "count, numbers, sum, mean, min, max, first, last, stddev, pNN"
 
 // maxFunctions is the most functions of a query.

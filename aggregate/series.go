@@ -143,7 +143,7 @@ func (s *series) nameOf(field string) string {
 	return strings.Clone(field)
 }
 
-// addRollup adds the roll-up of an hour or a day, which must lie in one bucket.
+// addRollup adds the roll-up of an hour or a day, which must be in one bucket.
 func (s *series) addRollup(r *rollup.Rollup) error {
 	s.next = 0
 	if sec := r.Start.Unix(); s.current == nil || !s.current.Contains(sec) {

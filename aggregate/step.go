@@ -36,7 +36,7 @@ type Step struct {
 // Bucket is a half-open range of event time, in unix seconds.
 type Bucket struct{ Start, End int64 }
 
-// Contains reports whether a unix time lies in the bucket.
+// Contains reports whether a unix time is in the bucket.
 func (b Bucket) Contains(sec int64) bool { return b.Start <= sec && sec < b.End }
 
 // ParseStep parses a duration as in 5m or 1h30m, or a calendar step as in 1d, 1w, 1mo or 1y.
@@ -115,7 +115,7 @@ type boundaries struct {
 // at returns the bucket of a unix time on day or month n of the calendar.
 //
 // If clocks are put back over midnight, the calendar returns to the day before. The time then
-// lies in a later bucket.
+// is in a later bucket.
 func (b boundaries) at(n, sec int64) Bucket {
 	n = floor(n-b.origin, b.unit) + b.origin
 	found := Bucket{b.firstInstant(n), b.firstInstant(n + b.unit)}

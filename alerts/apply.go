@@ -22,7 +22,7 @@ type stepWriter struct {
 	recorded *timeline
 }
 
-// apply carries out a plan. New episodes that overlap no other are written concurrently.
+// apply executes a plan. New episodes that overlap no other are written concurrently.
 func (w *stepWriter) apply(ctx context.Context, p plan) error {
 	var separate, rest []episode
 	for _, e := range p.write {

@@ -14,7 +14,7 @@ import (
 // maxChanges is the number of episodes that one atomic write changes at most.
 const maxChanges = 2000
 
-// atomicWriter applies plans to a registry that carries out many writes as one. Each
+// atomicWriter applies plans to a registry that executes many writes as one. Each
 // episode is written together with its alert, and with all others up to maxChanges.
 type atomicWriter struct {
 	*subject
@@ -23,7 +23,7 @@ type atomicWriter struct {
 	contested map[varve.Position]bool
 }
 
-// apply carries out a plan.
+// apply executes a plan.
 func (w *atomicWriter) apply(ctx context.Context, p plan) error {
 	current, err := w.readAlerts(ctx, p)
 	if err != nil {
@@ -38,7 +38,7 @@ func (w *atomicWriter) apply(ctx context.Context, p plan) error {
 	return w.commit(ctx, append(w.upserts(current, p.write), w.removals(current, p.remove)...))
 }
 
-// applyParts carries out a plan in several writes, in the order of stepWriter.apply. An
+// applyParts executes a plan in several writes, in the order of stepWriter.apply. An
 // episode that replaces others is published after they are removed. Otherwise a failure
 // in between would leave them, and a retry would find no difference.
 func (w *atomicWriter) applyParts(ctx context.Context, current storedAlerts, p plan) error {

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// atomicStore is a store with one process that carries out several writes as one. If one
+// atomicStore is a store with one process that executes several writes as one. If one
 // fails, all fail.
 type atomicStore struct {
 	*registrytest.Items

@@ -37,7 +37,7 @@ func (e *episode) resolvedAt() time.Time {
 	return instant(*e.end)
 }
 
-// covers reports whether a position lies in the episode.
+// covers reports whether a position is in the episode.
 func (e *episode) covers(p varve.Position) bool {
 	return e.start.Compare(p) <= 0 && (e.end == nil || p.Compare(*e.end) < 0)
 }

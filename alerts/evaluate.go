@@ -26,7 +26,7 @@ type history struct {
 	stored map[varve.Position]bool
 }
 
-// isInside reports whether a position lies in an episode that begins before it and is,
+// isInside reports whether a position is in an episode that begins before it and is,
 // or was, recorded.
 func (h *history) isInside(p varve.Position) bool {
 	return h.recorded.isInside(p) || h.earlier.isInside(p)

@@ -10,7 +10,7 @@ import (
 
 // newestSamples remembers the newest sample of each subject. If all samples of a write are
 // newer, they are the only ones from the first of them on, and are not read back. Only the
-// samples of writes that are observed later may lie among them, and those are late then.
+// samples of writes that are observed later may be among them, and those are late then.
 //
 // This holds if no other process writes. newestSamples is safe for concurrent use. The caller
 // of apply holds the lock of the series.

@@ -30,7 +30,7 @@ func planOf(found *findings, known *history, contested map[varve.Position]bool) 
 // are deleted stays, unless one of three holds:
 //
 //   - it covers lo, and has become too short;
-//   - it lies in a wanted episode that begins earlier;
+//   - it is in a wanted episode that begins earlier;
 //   - its first reading is stored, and begins no episode.
 func unwanted(found *findings, known *history) (gone []episode) {
 	wanted := sortedTimeline(found.wanted)

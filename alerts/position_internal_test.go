@@ -22,7 +22,7 @@ func TestPositionText_HasHexTimeOfFixedWidth(t *testing.T) {
 	})
 }
 
-// FuzzParsePosition checks that every text that is accepted stands for one position.
+// FuzzParsePosition checks that every text that is accepted means one position.
 func FuzzParsePosition(f *testing.F) {
 	f.Add("18e921e6a64b4a00#86TY4Ydd4_I")
 	f.Add("0#")

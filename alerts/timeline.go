@@ -50,12 +50,12 @@ func (t *timeline) from(p varve.Position) int {
 	return sort.Search(len(t.episodes), func(i int) bool { return t.episodes[i].start.Compare(p) >= 0 })
 }
 
-// covering returns the latest episode that a position lies in; nil if it lies in none.
+// covering returns the latest episode that a position is in; nil if it is in none.
 func (t *timeline) covering(p varve.Position) *episode {
 	return t.latest(p, func(e *episode) bool { return e.covers(p) })
 }
 
-// isInside reports whether a position lies in an episode that begins before it.
+// isInside reports whether a position is in an episode that begins before it.
 func (t *timeline) isInside(p varve.Position) bool {
 	return t.latest(p, func(e *episode) bool { return e.covers(p) && e.start != p }) != nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // routes has a line for every route: a request that it answers with success,
-// and the type of the answer. {table} stands for a table of this month.
+// and the type of the answer. {table} means a table of this month.
 var routes = []struct {
 	pattern, path, body string
 	status              int

@@ -56,7 +56,7 @@ func lastSeenOf(it *store.Item) (time.Time, error) {
 }
 
 // StreamFilter selects the series whose last-seen times are recorded by stream:
-// devices by stream, where "" stands for all devices. If nil, it selects none.
+// devices by stream, where "" means all devices. If nil, it selects none.
 type StreamFilter map[string]map[string]struct{}
 
 // Add selects a device in a stream, or all devices if the name is empty.

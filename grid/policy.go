@@ -12,7 +12,7 @@ import (
 // Policy defines the ranges of the grid. Processes with equal policies compute equal tables.
 // After a change, old tables remain readable, because ranges are parsed from names.
 type Policy struct {
-	// Future is the furthest that an event time may lie after its arrival: 0 to MaxFuture.
+	// Future is the furthest that an event time may be after its arrival: 0 to MaxFuture.
 	Future time.Duration
 	// Recent is the number of weeks before an arrival month with a table each: 0 to 52. One week
 	// is added if that aligns the next range.
@@ -28,7 +28,7 @@ func DefaultPolicy() Policy {
 	return Policy{Future: 24 * time.Hour, Recent: 6, Doubling: 5 * 365 * 24 * time.Hour}
 }
 
-// MaxFuture is the furthest that an event time may lie after its arrival under any policy: 8
+// MaxFuture is the furthest that an event time may be after its arrival under any policy: 8
 // weeks.
 const MaxFuture = 8 * weekSeconds * time.Second
 

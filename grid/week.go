@@ -36,7 +36,7 @@ type Range struct {
 	Start, End int64
 }
 
-// Contains reports whether t lies in the range.
+// Contains reports whether t is in the range.
 func (r Range) Contains(t time.Time) bool {
 	sec := t.Unix()
 	return r.Start <= sec && sec < r.End

@@ -1,4 +1,4 @@
-// Package ingest carries out writes of readings for all doors: HTTP, and others later.
+// Package ingest executes writes of readings for all doors: HTTP, and others later.
 //
 //	door ──▶ Ingester.Begin(grant) ──▶ Session.Read(source) ──▶ tally, rejections
 //	             admit, charge           decode, charge, route, count

@@ -146,7 +146,7 @@ func dirtySlots(markers []dirtyMarker, within span) map[slot]bool {
 // to the range. A zero end is open.
 type Gap struct{ First, Last store.Key }
 
-// HasRollups reports whether roll-ups of any series may lie in the gap.
+// HasRollups reports whether roll-ups of any series may be in the gap.
 func (g Gap) HasRollups() bool {
 	return (g.First.IsZero() || g.First.PK < store.PrefixEnd(partitionPrefix)) && (g.Last.IsZero() || g.Last.PK >= partitionPrefix)
 }
@@ -162,7 +162,7 @@ func (g Gap) Series() (first, last string) {
 	return first, last
 }
 
-// days returns the days of event time whose roll-ups or markers may lie in the gap.
+// days returns the days of event time whose roll-ups or markers may be in the gap.
 func (g Gap) days(s varve.Series) (list []dayRange) {
 	pk := partitionOf(s)
 	if !g.First.IsZero() && g.First.PK > pk || !g.Last.IsZero() && g.Last.PK < pk {

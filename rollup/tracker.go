@@ -48,7 +48,7 @@ func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []v
 		now: now.Unix(), valid: now.Add(validityMargin).Unix(), until: math.MaxInt64,
 		first: dayOf(arrived.Unix()), last: dayOf(now.Add(dayOverlap).Unix()),
 	}
-	// A copy that arrived on a later day may lie in another table. It no longer counts there
+	// A copy that arrived on a later day may be in another table. It no longer counts there
 	// after this write.
 	q.last = max(q.first, q.last)
 	t.findUnmarked(&q, readings, verdicts)

@@ -33,7 +33,7 @@ type Policy struct {
 	// write. 0 means one hour.
 	Seal time.Duration
 	// MonthsAhead is the number of later arrival months whose tables are created in advance. 0
-	// means 1. Grid.Future is something else: the furthest that an event time may lie after its
+	// means 1. Grid.Future is something else: the furthest that an event time may be after its
 	// arrival.
 	MonthsAhead int
 	// Grace is the time for which a table stays retired, and can be restored, before it is dropped.

@@ -20,7 +20,7 @@ func TestRegister_WidensWindow(t *testing.T) {
 		{time.Second, time.Second},
 		{time.Millisecond, time.Second},
 		{40 * time.Second, 40 * time.Second},
-		{time.Minute, 2 * time.Minute}, // 40 s and 60 s: neither lies in the other
+		{time.Minute, 2 * time.Minute}, // 40 s and 60 s: neither is in the other
 		{time.Second, 2 * time.Minute},
 		{time.Hour, time.Hour},
 		{0, time.Hour},

@@ -181,7 +181,7 @@ func TestNew_RejectsOptions(t *testing.T) {
 	}
 }
 
-// TestSelection_FindsFiles checks that a folder stands for its files of readings, except excluded
+// TestSelection_FindsFiles checks that a folder selects its files of readings, except excluded
 // ones.
 func TestSelection_FindsFiles(t *testing.T) {
 	path := writeFile(t, "s1.csv.gz", "")

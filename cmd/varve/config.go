@@ -13,7 +13,7 @@ import (
 // defaultFile is read if it exists and no other file is named.
 const defaultFile = "varve.yaml"
 
-// settingFlags are flags that stand for settings.
+// settingFlags are the flags for settings.
 var settingFlags = []settingFlag{
 	{"listen", "server.listen", "`address` and port to listen on"},
 	storeFlag, dataFlag,
@@ -39,7 +39,7 @@ type configFlags struct {
 
 func (f *configFlags) add(cmd *cobra.Command) { f.addSome(cmd, settingFlags...) }
 
-// addSome adds some of the flags that stand for settings.
+// addSome adds some of the flags for settings.
 func (f *configFlags) addSome(cmd *cobra.Command, some ...settingFlag) {
 	f.flags = cmd.Flags()
 	f.flags.StringVarP(&f.file, "config", "c", "", "configuration `file` (VARVE_CONFIG; default "+defaultFile+", if it exists)")

@@ -4,7 +4,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// planLine is the action of a plan on one table. For people it may stand for several
+// planLine is the action of a plan on one table. For people it may be several
 // empty tables with one reason.
 type planLine struct {
 	action, name, reason string

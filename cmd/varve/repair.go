@@ -21,7 +21,7 @@ type repairFlags struct {
 	dynamoRepair
 }
 
-// repairer carries out varve repair.
+// repairer executes varve repair.
 type repairer struct{ *app }
 
 func repairCommand(a *app) *cobra.Command {

@@ -24,7 +24,7 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// service carries out varve serve.
+// service executes varve serve.
 type service struct{ *app }
 
 func serveCommand(a *app) *cobra.Command {

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// verifier carries out varve verify.
+// verifier executes varve verify.
 type verifier struct{ *app }
 
 func verifyCommand(a *app) *cobra.Command {

@@ -124,7 +124,7 @@ var rules = []Rule{
 // An exported Run is exempt: it is the usual name for a loop or a suite.
 var bare = set("take", "look", "keep", "mark", "note", "settle", "first", "run", "step", "ask")
 
-// private lists, by folder, names that stand for a term of the glossary. They are
+// private lists, by folder, names used for a term of the glossary. They are
 // not allowed for functions, methods, types and fields. A list holds for the folders
 // below, too, unless those have an entry.
 var private = map[string]map[string]bool{

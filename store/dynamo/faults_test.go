@@ -25,7 +25,7 @@ import (
 )
 
 // faulty is a transport that fails every fifth request, once it is on. A request is throttled,
-// fails, is cut off before its arrival, or is cut off after it was carried out.
+// fails, is cut off before its arrival, or is cut off after it was executed.
 type faulty struct {
 	next http.RoundTripper
 	on   atomic.Bool

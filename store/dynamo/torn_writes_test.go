@@ -25,7 +25,7 @@ const (
 )
 
 // TestWrite_NeverTearsReadings lets 64 writers write at one timestamp, and cuts each request
-// in turn, before or after it is carried out. Every read sees whole readings, and each
+// in turn, before or after it is executed. Every read sees whole readings, and each
 // acknowledged one is stored once.
 func TestWrite_NeverTearsReadings(t *testing.T) {
 	t.Parallel()

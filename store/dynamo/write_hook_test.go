@@ -30,7 +30,7 @@ type cutTime int
 const (
 	never cutTime = iota
 	early         // before it arrives
-	late          // after it was carried out
+	late          // after it was executed
 )
 
 func (w *writeHook) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -52,7 +52,7 @@ func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	return list
 }
 
-// expectAll writes readings and compares their verdicts. In want, # stands for the index.
+// expectAll writes readings and compares their verdicts. In want, # means the index.
 func expectAll(t *testing.T, s *Store, where string, list []varve.Reading, want string) {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: repeatTable, Readings: list}})[0]

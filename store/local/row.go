@@ -158,7 +158,7 @@ func (b *bodyReader) take(n uint64) []byte {
 
 func (b *bodyReader) text() string { return string(b.take(b.uvarint())) }
 
-// id decodes the id. The zero ID stands for the content id.
+// id decodes the id. The zero ID means the content id.
 func (b *bodyReader) id() varve.ID {
 	switch b.byte() {
 	case idDerived:

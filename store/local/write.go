@@ -232,7 +232,7 @@ func (e *entry) settled() bool {
 const holdReadings = 512
 
 // insert puts the rest of the readings into tails and journal, a few in each hold
-// of the lock. Frames become durable in order, so the last commit stands for all.
+// of the lock. Frames become durable in order, so the last commit covers all.
 // It is not done if the answer of the chunks for a reading is out of date.
 func (w *writer) insert() (done bool, err error) {
 	for len(w.rest) > 0 {

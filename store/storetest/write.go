@@ -46,7 +46,7 @@ func testSameTimestamp(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", want...)
 }
 
-// testContentIDs checks that the zero id stands for the content id.
+// testContentIDs checks that the zero id means the content id.
 func testContentIDs(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	x, y := reading("a", start, "22.4"), reading("a", start, "22.6")

@@ -114,7 +114,7 @@ func (w *leaseWatch) proxy(t *testing.T, who int, to string) string {
 			return // the server was killed meanwhile
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		// The request is carried out even if the server is killed.
+		// The request is executed even if the server is killed.
 		r = r.WithContext(context.WithoutCancel(r.Context()))
 		it, ok := parseLease(body)
 		if !ok {

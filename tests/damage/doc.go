@@ -7,5 +7,5 @@
 //	read     every reading and item is unchanged, or refused as damaged
 //	verify   reports every changed table of Pebble and all refused data, and changes nothing
 //	repair   plans without changes, then leaves a store that verifies
-//	read     missing data lies in a range of the plan, or in the journal's torn end
+//	read     missing data is in a range of the plan, or in the journal's torn end
 package damage

@@ -148,7 +148,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var contentType = []string{"application/x-amz-json-1.0"}
 
-// perform carries out an operation.
+// perform executes an operation.
 func (s *Server) perform(name string, body []byte, out *jx.Writer) error {
 	do := operations[name]
 	if do == nil {

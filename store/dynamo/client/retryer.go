@@ -40,7 +40,7 @@ func backoff(attempt int, _ error) (time.Duration, error) {
 }
 
 // cutRetryer also retries after an answer that was cut short, unlike the SDK. Every request
-// may be carried out twice: reads change nothing, and writes have conditions or repeat
+// may be executed twice: reads change nothing, and writes have conditions or repeat
 // the same values.
 type cutRetryer struct{ aws.RetryerV2 }
 
