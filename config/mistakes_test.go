@@ -90,6 +90,8 @@ func TestMistakes(t *testing.T) {
 		{"a value for a class", "classes: {a: 30d}\n", "varve.yaml:1: classes.a: unknown setting: varve config print lists them\nvarve.yaml:1: classes.a.retention: is missing"},
 		{"several on one line", "classes: {d: {}, b: {}, a: {}, c: {}}\n", "varve.yaml:1: classes.a.retention: is missing\nvarve.yaml:1: classes.b.retention: is missing\n" +
 			"varve.yaml:1: classes.c.retention: is missing\nvarve.yaml:1: classes.d.retention: is missing"},
+		{"profiles on an address that other machines reach", "server: {debug_listen: \"0.0.0.0:6060\"}\n",
+			`varve.yaml:1: server.debug_listen: "0.0.0.0:6060" is not a loopback address, and profiles take no API key: use 127.0.0.1:6060`},
 		{"a setting on one line", "log.level: debug\n", "varve.yaml:1: log.level: write each part of it on a line of its own, below the one before"},
 		{"a slash for a point", "log/level: debug\n", "varve.yaml:1: log/level: unknown setting: did you mean log.level?"},
 		{"a setting twice", "log:\n  level: info\n  format: json\n  level: debug\n", "varve.yaml:4: log.level: is set twice, first on line 2"},

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,9 @@ func readBoth(t *testing.T, texts ...string) (read int) {
 		size := b.size
 		ok := quick.plain.into(&b, r, &quick, []byte(text))
 		got, bytes := r.Clone(), b.size-size
+		if quick.plain.sorted() && !slices.IsSortedFunc(r.Fields, varve.CompareFields) {
+			t.Fatalf("%s: the fields of a known shape are not sorted: %s", text, show(&got))
+		}
 		if !ok {
 			if len(b.fields) != fields || b.size != size || r.Device != "" || !r.ID.IsZero() || len(r.Fields) > 0 {
 				t.Fatalf("%s: plain gave up, and left %s", text, show(&got))
@@ -45,6 +49,9 @@ func readBoth(t *testing.T, texts ...string) (read int) {
 	}
 	return read
 }
+
+// sorted reports whether the last object has a shape without a repeated name.
+func (p *plain) sorted() bool { return len(p.shapes[p.last].order) > 0 }
 
 func addEmpty(b *Batch, o *object) *varve.Reading {
 	r := b.add(1)

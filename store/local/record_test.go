@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/klauspost/compress/s2"
@@ -30,14 +31,20 @@ func TestUnpack_RestoresRecords(t *testing.T) {
 	}
 }
 
-// TestUnpack_RefusesOthers checks that a payload without a known form is refused, also if it
-// claims a huge size.
+// TestUnpack_RefusesOthers checks that a payload without a known form is refused. A payload that
+// claims a huge size is refused before memory is allocated.
 func TestUnpack_RefusesOthers(t *testing.T) {
 	whole := append([]byte{packedVersion}, s2.Encode(nil, make([]byte, 5000))...)
 	huge := []byte{packedVersion, 0xff, 0xff, 0xff, 0xff, 0x0f, 0}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	for _, payload := range [][]byte{nil, {0}, {3, 1}, {packedVersion}, whole[:len(whole)-1], huge} {
 		if data, err := unpack(payload); !errors.Is(err, errRow) {
 			t.Errorf("%x: %d bytes, %v", payload[:min(len(payload), 8)], len(data), err)
 		}
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
+		t.Errorf("%d bytes were allocated", used)
 	}
 }
