@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// DefaultGap is the gap of a rule without one if no readings exist by which to
-	// measure it. It suits daily readings.
+	// DefaultGap applies to a rule that sets no gap, if too few readings exist to measure
+	// one. It suits daily readings.
 	DefaultGap = 10 * 24 * time.Hour
 	// gapIntervals is the number of median intervals in a measured gap.
 	gapIntervals = 10

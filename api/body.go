@@ -115,7 +115,9 @@ func openZstd(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
 	}}, nil
 }
 
-// packed returns the error of a body that does not match its Content-Encoding.
+// packed translates an error of decompression. A body that ends too early becomes
+// io.ErrUnexpectedEOF, and an error of the network stays as it is. All others mean that the body
+// does not match its Content-Encoding.
 func packed(name string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return io.ErrUnexpectedEOF

@@ -122,7 +122,7 @@ func (w *twins) ingest(rng *rand.Rand, n int) {
 	}
 }
 
-// randomPath returns a query of any window, order, limit and fields.
+// randomPath returns the path of a query with a random window, order, limit and fields.
 func (w *twins) randomPath(rng *rand.Rand, format string) string {
 	params := []string{"format", format}
 	if rng.IntN(2) == 0 {

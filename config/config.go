@@ -107,7 +107,7 @@ type Tables struct {
 	Future      time.Duration
 	RecentWeeks int
 	Doubling    time.Duration
-	MonthsAhead int // the number of later arrival months whose tables exist
+	MonthsAhead int // arrival months after the current one whose tables are created in advance
 }
 
 // Retention configures the end of tables.

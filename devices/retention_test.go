@@ -13,7 +13,8 @@ import (
 const day = 24 * time.Hour
 
 // TestRetention_FollowsChangesWithinTTL checks that a changed or removed retention takes effect
-// within ten seconds. A tenant without overrides costs a read every ten seconds.
+// within ten seconds, and that many lookups for a tenant without overrides cost one read in
+// ten seconds.
 func TestRetention_FollowsChangesWithinTTL(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	expect := func(want time.Duration) {

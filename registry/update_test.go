@@ -42,8 +42,8 @@ func TestUpdate_CountsConcurrentChanges(t *testing.T) {
 	}
 }
 
-// TestUpdate_RepeatsChange adds, changes or deletes the item by another write while an update
-// computes. The change is recomputed from the item that is stored then.
+// TestUpdate_RepeatsChange checks that an update computes its change again if another write
+// adds, changes or deletes the item meanwhile.
 func TestUpdate_RepeatsChange(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -30,7 +30,7 @@ func (c OperatorCalls) Apply(ctx context.Context) (wire.PlanBody, error) {
 	return getJSON[wire.PlanBody](ctx, c.connection, request{method: http.MethodPost, path: "/v1/tables/apply"})
 }
 
-// Restore takes back the retirement of a table, and puts the table on hold.
+// Restore cancels the retirement of a table, and puts the table on hold.
 func (c OperatorCalls) Restore(ctx context.Context, table string) (wire.TableInfo, error) {
 	return getJSON[wire.TableInfo](ctx, c.connection, request{method: http.MethodPost, path: "/v1/tables/" + url.PathEscape(table) + "/restore"})
 }

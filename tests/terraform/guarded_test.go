@@ -91,7 +91,7 @@ func routerAlone(t *testing.T, s *stack, through *door) (url string) {
 	return url
 }
 
-// readerAlone checks that a reader reads, and writes nothing.
+// readerAlone checks that a service with the reader policy can read and cannot write.
 func readerAlone(t *testing.T, s *stack, through *door) (url string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -47,7 +47,7 @@ func indexOf(ix store.Index) Index {
 	}
 }
 
-// checkSchema fails if a table does not have the keys of a registry.
+// checkSchema fails if a table does not have the key schema of a registry.
 func checkSchema(d *types.TableDescription) error {
 	keysOf := func(keys []types.KeySchemaElement) string {
 		var names []string

@@ -17,8 +17,8 @@ type streamIn struct {
 	tenant, stream string
 }
 
-// knownRows remembers stream rows, so that most writes need no request for them. Unlike a
-// cache, it counts them by table, and never needs an old row refreshed.
+// knownRows remembers stream rows, so that most writes need no request for them. It counts the
+// rows of each table. A remembered row never needs a refresh.
 type knownRows struct {
 	mu   sync.RWMutex
 	rows map[streamIn]*row.Stream

@@ -115,8 +115,8 @@ func (sc *scanner) next(ctx context.Context) ([]varve.Reading, error) {
 // isDone reports whether all readings were returned.
 func (sc *scanner) isDone() bool { return sc.ended && len(sc.held) == 0 }
 
-// readPage reads a page of rows, and returns the edge: a millisecond that no reading of a
-// further row precedes, in the order of the range.
+// readPage reads a page of rows, and returns the edge in milliseconds. In the order of the
+// range, all readings of later rows follow the edge or are at it.
 func (sc *scanner) readPage(ctx context.Context) (edge int64, err error) {
 	var out *dynamodb.QueryOutput
 	err = sc.rd.tables.RetryNotFound(ctx, sc.r.Table, "Query", func() (err error) {

@@ -36,7 +36,7 @@ type growth struct {
 	pending []peak  // that will raise the throughput
 }
 
-// peak is the throughput of a minute.
+// peak is the mean throughput of a busy minute, in units per second.
 type peak struct {
 	end  time.Time
 	rate float64
