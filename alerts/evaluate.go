@@ -145,7 +145,7 @@ func (v *evaluator) addForward(one *sample) bool {
 			at := one.at
 			v.closeEpisode(&at, false)
 		}
-		// A sample inside an episode is not part of the record yet, so the evaluation goes on.
+		// A sample inside an episode is not part of the record yet, so the evaluation continues.
 		return !after || v.isInside(one.at)
 	}
 	if after && v.current == nil && !v.isInside(one.at) {
