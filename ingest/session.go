@@ -143,6 +143,7 @@ func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader
 	s.batch.Reset()
 	readErr := reader.Read(&s.batch)
 	if s.batch.Len() > 0 {
+		s.batch.Sort()
 		if err := s.charge(); err != nil {
 			return false, err
 		}
@@ -177,8 +178,8 @@ func (s *Session) charge() error {
 
 // countVerdicts counts the verdicts of the batch, and reports its rejections.
 func (s *Session) countVerdicts(src *Source, index int64) {
-	for i := range s.batch.Verdicts {
-		v := &s.batch.Verdicts[i]
+	for i := range s.batch.Lines {
+		v := &s.batch.Verdicts[s.batch.Index(i)]
 		s.Tally.Count(*v)
 		if v.Outcome != varve.Rejected {
 			continue

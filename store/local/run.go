@@ -43,6 +43,32 @@ func (r *run) last() row {
 	return b[len(b)-1]
 }
 
+// lastTime returns the last event time, or noTime.
+func (r *run) lastTime() int64 {
+	if r.n == 0 {
+		return noTime
+	}
+	return r.last().time
+}
+
+// append adds rows after the last row.
+func (r *run) append(rows []row) {
+	r.n += len(rows)
+	for len(rows) > 0 {
+		b := len(r.blocks) - 1
+		if b < 0 || len(r.blocks[b]) >= blockRows {
+			r.blocks = append(r.blocks, nil)
+			b++
+		}
+		if b > 0 && r.blocks[b] == nil {
+			r.blocks[b] = make([]row, 0, blockRows)
+		}
+		n := min(len(rows), blockRows-len(r.blocks[b]))
+		r.blocks[b] = append(r.blocks[b], rows[:n]...)
+		rows = rows[n:]
+	}
+}
+
 // idOf returns the id of a row whose body is in data.
 func idOf(data []byte, w row) varve.ID {
 	b := bodyReader{data: data[w.at:]}

@@ -125,21 +125,42 @@ func newHead(parity int) *head {
 // tailBytes is the approximate size of a tail without its rows.
 const tailBytes = 300
 
-// add inserts a reading into a run of a tail.
-func (h *head) add(t *tail, at spot, w row, body []byte) {
+// append adds readings after all others of a tail. Bodies are their bodies, one after another.
+func (h *head) append(t *tail, rows []newRow, shape uint32, bodies []byte) {
 	run := &t.runs[h.parity]
-	bytes := int64(rowBytes + len(body))
-	if run.n == 0 {
+	h.count(t, len(rows), len(bodies))
+	begin := uint32(len(run.data)) - rows[0].from
+	run.data = append(run.data, bodies...)
+	for len(rows) > 0 {
+		var some [64]row
+		n := min(len(rows), len(some))
+		for i := range n {
+			some[i] = row{time: rows[i].time, hash: rows[i].hash, at: begin + rows[i].from, shape: shape}
+		}
+		run.append(some[:n])
+		rows = rows[n:]
+	}
+}
+
+// insert adds a reading at a spot of a tail.
+func (h *head) insert(t *tail, at spot, w newRow, shape uint32, body []byte) {
+	run := &t.runs[h.parity]
+	h.count(t, 1, len(body))
+	run.insert(at, row{time: w.time, hash: w.hash, at: uint32(len(run.data)), shape: shape})
+	run.data = append(run.data, body...)
+}
+
+// count counts n readings with their bodies, which are about to be added to a tail.
+func (h *head) count(t *tail, n, body int) {
+	bytes := int64(n*rowBytes + body)
+	if t.runs[h.parity].n == 0 {
 		h.tails = append(h.tails, t)
 		bytes += tailBytes
 	}
-	w.at = uint32(len(run.data))
-	run.data = append(run.data, body...)
-	run.insert(at, w)
-	h.readings++
+	h.readings += int64(n)
 	h.bytes += bytes
 	count := &t.table.heads[h.parity]
-	count.readings++
+	count.readings += int64(n)
 	count.bytes += bytes
 }
 
