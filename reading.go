@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/internal/printable"
 	"github.com/varvedb/varve/internal/quote"
 )
@@ -107,7 +108,7 @@ func (r *Reading) NormalizeValues() Verdict {
 			return v
 		}
 	}
-	if size := r.Size(); size > MaxReadingBytes {
+	if size := r.sizeUpTo(MaxReadingBytes); size > MaxReadingBytes {
 		return Reject(CodeTooLarge, "the reading has %d bytes, the limit is %d", size, MaxReadingBytes)
 	}
 	r.Time, r.Arrived = r.Time.UTC(), r.Arrived.UTC().Truncate(time.Millisecond)
@@ -163,6 +164,30 @@ func (r *Reading) Size() int {
 		size += len(r.Fields[i].Name) + r.Fields[i].Value.size()
 	}
 	return size
+}
+
+// maxNumberBytes is the maximum size of a value that is not a text.
+const maxNumberBytes = 1 + decimal.MaxDigits
+
+// sizeUpTo returns Size, or an upper bound of it if that is at most the limit. A bound is several
+// times faster, because it does not count digits.
+func (r *Reading) sizeUpTo(limit int) int {
+	bound := r.ID.size()
+	for i := range r.Fields {
+		bound += len(r.Fields[i].Name) + len(r.Fields[i].Value.text) + maxNumberBytes
+	}
+	if bound <= limit {
+		return bound
+	}
+	return r.Size()
+}
+
+// SizeAbove returns Size, or 0 if the reading has at most that many bytes.
+func (r *Reading) SizeAbove(limit int) int {
+	if size := r.sizeUpTo(limit); size > limit {
+		return size
+	}
+	return 0
 }
 
 // Alive reports whether the reading happened or arrived after the cutoff of its

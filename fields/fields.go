@@ -82,18 +82,24 @@ func (r *Registry) Admit(ctx context.Context, readings []varve.Reading, verdicts
 	var n *names
 	var like []varve.Field // of the reading before, with its shape
 	var shape uint64
+	var known bool             // the fields of the reading before were known
 	var added map[*names][]int // readings with names to be recorded
 	for i := range readings {
 		if verdicts[i].Outcome != 0 {
 			continue
 		}
-		if n == nil || n.series != readings[i].Series {
+		same := n != nil && n.series == readings[i].Series
+		if !same {
 			n = r.cache.get(readings[i].Series)
 		}
 		if !alike(like, readings[i].Fields) {
-			like, shape = readings[i].Fields, shapeOf(readings[i].Fields)
+			like, shape, same = readings[i].Fields, shapeOf(readings[i].Fields), false
+		}
+		if same && known {
+			continue
 		}
 		v, record := r.admit(ctx, n, readings[i].Fields, shape)
+		known = v.Outcome == 0 && !record
 		if verdicts[i] = v; record {
 			if added == nil {
 				added = map[*names][]int{}

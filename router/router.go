@@ -176,7 +176,7 @@ func (q *Request) Arrived() time.Time { return q.arrived }
 func weigh(readings []varve.Reading) int {
 	n := 0
 	for i := range readings {
-		n += max(1, readings[i].Size()/unit)
+		n += max(1, readings[i].SizeAbove(unit)/unit)
 	}
 	return n
 }

@@ -189,7 +189,7 @@ func (s *Store) replayReading(t *tail, shape []string, at int64, body []byte, ar
 	if err := readBody(body, t.table.base(), shape, &r, arena); err != nil {
 		return err
 	}
-	place, found := t.runs[s.active.parity].find(varve.Position{Time: at, ID: r.ID})
+	place, found := t.runs[s.active.parity].find(&s.active.bodies, varve.Position{Time: at, ID: r.ID})
 	if !found && s.flushedLost {
 		err := s.afterDamage(func() (err error) {
 			found, err = s.inChunks(t, &r)

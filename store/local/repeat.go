@@ -32,7 +32,7 @@ func (t *tail) at(h *head, at spot) *view {
 	r := &t.runs[h.parity]
 	return &view{
 		series: t.series, base: t.table.base(), shapes: h.shapes,
-		rows: []row{r.blocks[at.block][at.i]}, data: r.data,
+		rows: []row{r.blocks[at.block][at.i]}, bodies: h.bodies,
 	}
 }
 

@@ -13,14 +13,13 @@ import (
 type run struct {
 	blocks [][]row // no block is empty
 	n      int     // rows in all blocks
-	data   []byte  // the bodies; append-only
 }
 
 // row is one reading of a run.
 type row struct {
 	time  int64
 	hash  uint64 // hash of the id, or of its text
-	at    uint32 // offset of the body
+	at    uint32 // offset of the body in the memtable's bodies
 	shape uint32 // index of its field names in the memtable's shapes
 }
 
@@ -69,32 +68,33 @@ func (r *run) append(rows []row) {
 	}
 }
 
-// idOf returns the id of a row whose body is in data.
-func idOf(data []byte, w row) varve.ID {
-	b := bodyReader{data: data[w.at:]}
-	if id := b.id(); !id.IsZero() {
-		return id
+// id returns the id of a row.
+func (b *bodies) id(w row) varve.ID {
+	body := b.from(w.at)
+	if body[0] == idDerived {
+		return varve.HashID(w.hash)
 	}
-	return varve.HashID(w.hash)
+	r := bodyReader{data: body}
+	return r.id()
 }
 
 // compare orders a row and a position. The zero ID is first.
-func (r *run) compare(w row, p varve.Position) int {
+func (b *bodies) compare(w row, p varve.Position) int {
 	if w.time != p.Time {
 		return cmp.Compare(w.time, p.Time)
 	}
-	return idOf(r.data, w).Compare(p.ID)
+	return b.id(w).Compare(p.ID)
 }
 
 // seek returns the spot of the first row at or after a position.
-func (r *run) seek(p varve.Position) spot {
+func (r *run) seek(data *bodies, p varve.Position) spot {
 	if r.n == 0 || r.last().time < p.Time {
 		return r.end() // the most common case
 	}
 	// The last block that begins before the position, or the first block.
-	b := max(sort.Search(len(r.blocks), func(i int) bool { return r.compare(r.blocks[i][0], p) >= 0 })-1, 0)
+	b := max(sort.Search(len(r.blocks), func(i int) bool { return data.compare(r.blocks[i][0], p) >= 0 })-1, 0)
 	block := r.blocks[b]
-	i := sort.Search(len(block), func(i int) bool { return r.compare(block[i], p) >= 0 })
+	i := sort.Search(len(block), func(i int) bool { return data.compare(block[i], p) >= 0 })
 	if i == len(block) {
 		return spot{b + 1, 0}
 	}
@@ -102,9 +102,9 @@ func (r *run) seek(p varve.Position) spot {
 }
 
 // find returns the spot of a position, and whether a row exists there.
-func (r *run) find(p varve.Position) (spot, bool) {
-	at := r.seek(p)
-	return at, at != r.end() && r.compare(r.blocks[at.block][at.i], p) == 0
+func (r *run) find(data *bodies, p varve.Position) (spot, bool) {
+	at := r.seek(data, p)
+	return at, at != r.end() && data.compare(r.blocks[at.block][at.i], p) == 0
 }
 
 // insert adds a row at a spot of find.

@@ -114,6 +114,7 @@ type head struct {
 	tails    []*tail
 	readings int64
 	bytes    int64
+	bodies   bodies // of all rows
 	shapes   [][]string
 	shapeIDs map[string]uint32
 }
@@ -129,25 +130,33 @@ const tailBytes = 300
 func (h *head) append(t *tail, rows []newRow, shape uint32, bodies []byte) {
 	run := &t.runs[h.parity]
 	h.count(t, len(rows), len(bodies))
-	begin := uint32(len(run.data)) - rows[0].from
-	run.data = append(run.data, bodies...)
 	for len(rows) > 0 {
 		var some [64]row
-		n := min(len(rows), len(some))
+		n := h.fitting(rows[:min(len(rows), len(some))])
+		size := rows[n-1].to - rows[0].from
+		begin := h.bodies.append(bodies[:size]) - rows[0].from
 		for i := range n {
 			some[i] = row{time: rows[i].time, hash: rows[i].hash, at: begin + rows[i].from, shape: shape}
 		}
 		run.append(some[:n])
-		rows = rows[n:]
+		rows, bodies = rows[n:], bodies[size:]
 	}
+}
+
+// fitting returns the number of rows whose bodies fit into the current page, and at least 1.
+func (h *head) fitting(rows []newRow) int {
+	n, room := len(rows), h.bodies.room()
+	for n > 1 && int(rows[n-1].to-rows[0].from) > room {
+		n--
+	}
+	return n
 }
 
 // insert adds a reading at a spot of a tail.
 func (h *head) insert(t *tail, at spot, w newRow, shape uint32, body []byte) {
 	run := &t.runs[h.parity]
 	h.count(t, 1, len(body))
-	run.insert(at, row{time: w.time, hash: w.hash, at: uint32(len(run.data)), shape: shape})
-	run.data = append(run.data, body...)
+	run.insert(at, row{time: w.time, hash: w.hash, at: h.bodies.append(body), shape: shape})
 }
 
 // count counts n readings with their bodies, which are about to be added to a tail.
@@ -214,20 +223,20 @@ type view struct {
 	base   int64
 	shapes [][]string
 	rows   []row
-	data   []byte
+	bodies bodies
 }
 
 func (v *view) Len() int            { return len(v.rows) }
 func (v *view) Time(i int) int64    { return v.rows[i].time }
-func (v *view) ID(i int) varve.ID   { return idOf(v.data, v.rows[i]) }
-func (v *view) Derived(i int) bool  { return v.data[v.rows[i].at] == idDerived }
-func (v *view) Arrived(i int) int64 { return bodyArrived(v.data[v.rows[i].at:], v.base) }
+func (v *view) ID(i int) varve.ID   { return v.bodies.id(v.rows[i]) }
+func (v *view) Derived(i int) bool  { return v.bodies.from(v.rows[i].at)[0] == idDerived }
+func (v *view) Arrived(i int) int64 { return bodyArrived(v.bodies.from(v.rows[i].at), v.base) }
 
 func (v *view) Fill(i int, r *varve.Reading, arena *chunk.Arena) error {
 	w := v.rows[i]
 	r.Series = v.series
 	r.Time = time.Unix(0, w.time).UTC()
-	err := readFields(v.data[w.at:], v.base, v.shapes[w.shape], r, arena)
+	err := readFields(v.bodies.from(w.at), v.base, v.shapes[w.shape], r, arena)
 	if err == nil && r.ID.IsZero() {
 		r.ID = varve.HashID(w.hash)
 	}

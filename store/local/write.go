@@ -329,7 +329,7 @@ func (w *writer) insertOne(g *group, i int) (waits bool) {
 		if h == nil {
 			continue
 		}
-		at, found := g.tail.runs[h.parity].find(p)
+		at, found := g.tail.runs[h.parity].find(&h.bodies, p)
 		if found {
 			v.Outcome = varve.Duplicate
 			if row.ownID {
