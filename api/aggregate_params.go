@@ -60,7 +60,7 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	}
 	if q.format, err = format(r, asked); q.format == wire.ColumnJSON {
 		if asked.Get("format") != "" {
-			return q, varve.InvalidParam("query.format", "aggregates are rows: use %s", wire.BodyFormatNames())
+			return q, varve.InvalidParam("query.format", "aggregates are rows: use json, ndjson or csv")
 		}
 		q.format = wire.JSON
 	}

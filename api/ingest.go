@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -60,7 +61,7 @@ func (h *ingestHandler) addRoutes(o *operations) {
 			"A reading whose id is stored with other values is rejected as a conflict, and the stored ones stay. " +
 			"200 if none was rejected, 207 if some were, 422 if all were, 503 if all were and may be stored later.",
 		Parameters: append([]*huma.Param{pathParam("stream", "the stream")},
-			append(queryParams("format", "json, ndjson or csv; default by Content-Type"), queryParams(
+			append(queryParams("format", wire.BodyFormatNames()+"; default by Content-Type"), queryParams(
 				"precision", "unit of numeric times: s, ms, us or ns; default ms",
 				"timezone", "of times without a zone, as in Europe/Berlin; default UTC",
 				"device", "of readings that name none",
@@ -71,13 +72,23 @@ func (h *ingestHandler) addRoutes(o *operations) {
 				"types", "CSV: kinds of columns, as in serial:string,ok:boolean",
 				"delimiter", "CSV: between columns; default a comma, tab for tabs",
 			)...)...),
-		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-			"application/json":     {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())},
-			"application/x-ndjson": {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())},
-			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}},
-		}},
-		Responses: o.responses(reflect.TypeFor[wire.WriteAnswer](), "200", "207", "422", "503"),
+		RequestBody: &huma.RequestBody{Required: true, Content: bodyContents(o.schema(reflect.TypeFor[wire.SubmittedReading]()))},
+		Responses:   o.responses(reflect.TypeFor[wire.WriteAnswer](), "200", "207", "422", "503"),
 	})
+}
+
+// bodyContents describes the bodies of a write, by media type.
+func bodyContents(reading *huma.Schema) map[string]*huma.MediaType {
+	all := map[string]*huma.MediaType{}
+	for _, f := range wire.BodyFormats() {
+		schema := &huma.Schema{Type: huma.TypeString}
+		if f == wire.JSON || f == wire.NDJSON {
+			schema = reading
+		}
+		media, _, _ := strings.Cut(f.MediaType(), ";")
+		all[media] = &huma.MediaType{Schema: schema}
+	}
+	return all
 }
 
 // postReadings serves POST /v1/streams/{stream}/readings.

@@ -183,16 +183,8 @@ func format(r *http.Request, q url.Values) (wire.Format, error) {
 		return f, nil
 	}
 	for _, part := range strings.Split(r.Header.Get("Accept"), ",") {
-		media, _, _ := strings.Cut(part, ";")
-		switch strings.TrimSpace(media) {
-		case "text/csv":
-			return wire.CSV, nil
-		case "application/vnd.varve.columns+json":
-			return wire.ColumnJSON, nil
-		case "application/x-ndjson", "application/ndjson", "application/jsonl":
-			return wire.NDJSON, nil
-		case "application/json":
-			return wire.JSON, nil
+		if f, ok := wire.AnswerFormatOf(part); ok {
+			return f, nil
 		}
 	}
 	return wire.JSON, nil
@@ -207,13 +199,13 @@ func bodyFormat(r *http.Request, q url.Values) (wire.Format, error) {
 		case !ok:
 			return 0, varve.InvalidParam("query.format", "%s is unknown: use %s", quote.Text(q.Get("format")), wire.BodyFormatNames())
 		case unaskedType(r) && byBrowser(r.Header):
-			return 0, unsupported("Content-Type", "%q from a browser is refused: use application/json, application/x-ndjson or text/csv", media)
+			return 0, unsupported("Content-Type", "%q from a browser is refused: use %s", media, wire.BodyMediaTypes())
 		}
 		return f, nil
 	}
 	f, ok := wire.FormatOf(media)
 	if !ok || unaskedType(r) {
-		return 0, unsupported("Content-Type", "%q is not a form of readings: use application/json, application/x-ndjson or text/csv", media)
+		return 0, unsupported("Content-Type", "%q is not a form of readings: use %s", media, wire.BodyMediaTypes())
 	}
 	return f, nil
 }

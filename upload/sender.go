@@ -72,12 +72,9 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 	return f.upload.checkpoint.finish(f.source, n, f.settings)
 }
 
-// body returns the request body of a piece. Pieces of JSON files are NDJSON.
+// body returns the request body of a piece.
 func (f *fileSender) body(p *wire.Piece) (client.Body, error) {
-	b := client.Body{Data: p.Data, Format: f.source.format, Params: f.params}
-	if b.Format == wire.JSON {
-		b.Format = wire.NDJSON
-	}
+	b := client.Body{Data: p.Data, Format: f.source.format.PieceFormat(), Params: f.params}
 	c := f.upload.encoding
 	if c == "" {
 		return b, nil

@@ -54,7 +54,7 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	}
 	fl.StringVar(&f.stream, "stream", "", "the `stream` of all files (default: the name of each file's folder)")
 	fl.StringVar(&f.device, "device", "", "the `device` of readings without one (default: the name of each file)")
-	fl.StringVar(&f.format, "format", "", "csv, ndjson or json (default: by each file's name)")
+	fl.StringVar(&f.format, "format", "", wire.BodyFormatNames()+" (default: by each file's name)")
 	param("precision", "unit of numeric times: s, ms, us or ns (default ms)")
 	param("timezone", "time zone of times without one, as in Europe/Berlin (default UTC)")
 	param("time-column", "CSV: `column` with the time (default time, else timestamp)")
@@ -69,7 +69,11 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	fl.IntVar(&f.parallel, "parallel", 4, "number of batches that are sent at a time")
 	fl.IntVar(&f.batch, "batch", wire.BatchReadings, "number of readings in a batch")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
-	a.words(cmd, "format", "csv", "ndjson", "json")
+	var names []string
+	for _, format := range wire.BodyFormats() {
+		names = append(names, format.Name())
+	}
+	a.words(cmd, "format", names...)
 	a.words(cmd, "precision", "s", "ms", "us", "ns")
 	a.words(cmd, "compress", "none", "gzip", "zstd")
 }
