@@ -70,7 +70,8 @@ func (m *Monitor) observeTenant(ctx context.Context, now time.Time, tenant strin
 	return nil
 }
 
-// group returns the indexes of the stored readings of each series that has rules.
+// group returns the indexes of the stored readings of each series that has rules. It replaces
+// their zero ids by content ids.
 func (s *ruleSet) group(readings []varve.Reading, verdicts []varve.Verdict) map[varve.Series][]int {
 	groups := map[varve.Series][]int{}
 	for from := 0; from < len(readings); {
@@ -82,6 +83,9 @@ func (s *ruleSet) group(readings []varve.Reading, verdicts []varve.Verdict) map[
 			index := slices.Grow(groups[series], to-from)
 			for i := from; i < to; i++ {
 				if verdicts[i].HasStored() {
+					if r := &readings[i]; r.ID.IsZero() {
+						r.ID = r.ContentID()
+					}
 					index = append(index, i)
 				}
 			}

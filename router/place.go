@@ -94,7 +94,7 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	return g, true
 }
 
-// applyResults copies the verdicts of a write, and the ids that the store set. If retry is set, it
+// applyResults copies the verdicts of a write. If retry is set, it
 // returns the batches whose table is missing.
 func (p *placer) applyResults(batches []store.Batch, results []store.Result, readings []varve.Reading, verdicts []varve.Verdict, retry bool) (missing []store.Batch) {
 	for i, res := range results {
@@ -102,7 +102,6 @@ func (p *placer) applyResults(batches []store.Batch, results []store.Result, rea
 		case res.Err == nil:
 			for j, at := range p.find(batches[i].Table).index {
 				verdicts[at] = res.Verdicts[j]
-				readings[at].ID = batches[i].Readings[j].ID
 			}
 		case retry && errors.Is(res.Err, store.ErrNoTable):
 			missing = append(missing, batches[i])

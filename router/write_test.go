@@ -96,39 +96,6 @@ func TestWrite_KeepsEarlierVerdicts(t *testing.T) {
 	}
 }
 
-// TestWatch_ReceivesIDs checks that readings have their ids after a write, to one table or to
-// several ones, and also if a table was missing.
-func TestWatch_ReceivesIDs(t *testing.T) {
-	for _, days := range []int{0, 40} {
-		var seen []varve.ID
-		w := newWorld(func(o *router.Options) {
-			o.Watch = func(_ context.Context, _ time.Time, readings []varve.Reading, _ []varve.Verdict) error {
-				for i := range readings {
-					seen = append(seen, readings[i].ID)
-				}
-				return nil
-			}
-		})
-		q, err := w.Admit()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var readings []varve.Reading
-		for i := range 6 {
-			readings = append(readings, reading("weather", noon.AddDate(0, 0, -days*(i%3)), int64(i)))
-		}
-		if err := q.Write(t.Context(), readings, make([]varve.Verdict, len(readings))); err != nil {
-			t.Fatal(err)
-		}
-		q.Done()
-		for i := range readings {
-			if want := readings[i].ContentID(); len(seen) != len(readings) || seen[i] != want || readings[i].ID != want {
-				t.Errorf("%d days: reading %d has the id %q, and %q were watched; want %q", days, i, readings[i].ID, seen, want)
-			}
-		}
-	}
-}
-
 // TestWatch_ReceivesTimeOfWrite checks the time for a request that takes long after its arrival.
 func TestWatch_ReceivesTimeOfWrite(t *testing.T) {
 	var told []time.Time

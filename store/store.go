@@ -43,7 +43,8 @@ type Store interface {
 // Batch holds the readings of one write for one table.
 type Batch struct {
 	Table grid.Table
-	// Readings are normalized, in any order. Write replaces zero ids by content ids.
+	// Readings are normalized, in any order. The zero id means the content id, and Write may
+	// replace it.
 	Readings []varve.Reading
 	// Layout returns the layout of a series. If nil, the zero Layout applies.
 	Layout func(varve.Series) Layout

@@ -1,5 +1,7 @@
 package local
 
+import "github.com/varvedb/varve"
+
 // bodies is an append-only sequence of bytes in pages. Bytes that were appended never move, so
 // a copy of a bodies value can be read without the lock.
 type bodies struct {
@@ -31,6 +33,12 @@ func (b *bodies) append(body []byte) uint32 {
 
 // from returns the bytes from an offset to the end of its page.
 func (b *bodies) from(at uint32) []byte { return b.pages[at>>pageBits][at&(1<<pageBits-1):] }
+
+// id returns the id of a body. The zero id means the content id.
+func (b *bodies) id(at uint32) varve.ID {
+	r := bodyReader{data: b.from(at)}
+	return r.id()
+}
 
 // room returns the number of bytes that append can add to the last page.
 func (b *bodies) room() int {

@@ -51,6 +51,7 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 	g.asked, g.cleared = true, g.tail.cleared // or the write fails
 	for i := g.done; i < len(g.rows); i++ {
 		if !g.tail.known || g.rows[i].time <= g.tail.edge {
+			setID(&g.readings[i])
 			late = append(late, &g.lookups[i])
 		}
 	}

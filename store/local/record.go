@@ -189,8 +189,9 @@ func (s *Store) replayReading(t *tail, shape []string, at int64, body []byte, ar
 	if err := readBody(body, t.table.base(), shape, &r, arena); err != nil {
 		return err
 	}
-	place, found := t.runs[s.active.parity].find(&s.active.bodies, varve.Position{Time: at, ID: r.ID})
+	place, found := t.runs[s.active.parity].findReading(&s.active.content, &r)
 	if !found && s.flushedLost {
+		setID(&r)
 		err := s.afterDamage(func() (err error) {
 			found, err = s.inChunks(t, &r)
 			return err
@@ -200,7 +201,7 @@ func (s *Store) replayReading(t *tail, shape []string, at int64, body []byte, ar
 		} // a copy of damaged data is harmless
 	}
 	if !found {
-		s.active.insert(t, place, newRow{time: at, hash: hashOf(r.ID)}, s.active.shape(r.Fields, 0), body)
+		s.active.insert(t, place, newRow{time: at}, s.active.shape(r.Fields, 0), body)
 	}
 	return nil
 }

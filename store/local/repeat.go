@@ -26,16 +26,6 @@ func (l *lookup) lookInto(c *chunk.Chunk) {
 	}
 }
 
-// at returns the row at a spot of a memtable. It can be read without the lock, which the caller
-// holds.
-func (t *tail) at(h *head, at spot) *view {
-	r := &t.runs[h.parity]
-	return &view{
-		series: t.series, base: t.table.base(), shapes: h.shapes,
-		rows: []row{r.blocks[at.block][at.i]}, bodies: h.bodies,
-	}
-}
-
 // compareMet sets the verdicts on readings with own ids that tails had already.
 func (w *writer) compareMet() error {
 	var arena chunk.Arena

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 
@@ -18,14 +17,13 @@ type run struct {
 // row is one reading of a run.
 type row struct {
 	time  int64
-	hash  uint64 // hash of the id, or of its text
 	at    uint32 // offset of the body in the memtable's bodies
 	shape uint32 // index of its field names in the memtable's shapes
 }
 
 const (
 	// rowBytes is the size of a row without its body.
-	rowBytes = 24
+	rowBytes = 16
 	// blockRows is the maximum number of rows in a block.
 	blockRows = 512
 )
@@ -68,33 +66,15 @@ func (r *run) append(rows []row) {
 	}
 }
 
-// id returns the id of a row.
-func (b *bodies) id(w row) varve.ID {
-	body := b.from(w.at)
-	if body[0] == idDerived {
-		return varve.HashID(w.hash)
-	}
-	r := bodyReader{data: body}
-	return r.id()
-}
-
-// compare orders a row and a position. The zero ID is first.
-func (b *bodies) compare(w row, p varve.Position) int {
-	if w.time != p.Time {
-		return cmp.Compare(w.time, p.Time)
-	}
-	return b.id(w).Compare(p.ID)
-}
-
 // seek returns the spot of the first row at or after a position.
-func (r *run) seek(data *bodies, p varve.Position) spot {
+func (r *run) seek(c *content, p varve.Position) spot {
 	if r.n == 0 || r.last().time < p.Time {
 		return r.end() // the most common case
 	}
 	// The last block that begins before the position, or the first block.
-	b := max(sort.Search(len(r.blocks), func(i int) bool { return data.compare(r.blocks[i][0], p) >= 0 })-1, 0)
+	b := max(sort.Search(len(r.blocks), func(i int) bool { return c.compare(r.blocks[i][0], p) >= 0 })-1, 0)
 	block := r.blocks[b]
-	i := sort.Search(len(block), func(i int) bool { return data.compare(block[i], p) >= 0 })
+	i := sort.Search(len(block), func(i int) bool { return c.compare(block[i], p) >= 0 })
 	if i == len(block) {
 		return spot{b + 1, 0}
 	}
@@ -102,10 +82,33 @@ func (r *run) seek(data *bodies, p varve.Position) spot {
 }
 
 // find returns the spot of a position, and whether a row exists there.
-func (r *run) find(data *bodies, p varve.Position) (spot, bool) {
-	at := r.seek(data, p)
-	return at, at != r.end() && data.compare(r.blocks[at.block][at.i], p) == 0
+func (r *run) find(c *content, p varve.Position) (spot, bool) {
+	at := r.seek(c, p)
+	return at, at != r.end() && c.compare(r.at(at), p) == 0
 }
+
+// findReading is like find for the position of a reading. It computes the content id only if
+// there is a row with its event time.
+func (r *run) findReading(c *content, reading *varve.Reading) (spot, bool) {
+	p := varve.Position{Time: reading.Time.UnixNano()}
+	at := r.seek(c, p)
+	if at == r.end() || r.at(at).time != p.Time {
+		return at, false
+	}
+	setID(reading)
+	p.ID = reading.ID
+	return r.find(c, p)
+}
+
+// setID replaces a zero id by the content id.
+func setID(r *varve.Reading) {
+	if r.ID.IsZero() {
+		r.ID = r.ContentID()
+	}
+}
+
+// at returns the row at a spot.
+func (r *run) at(at spot) row { return r.blocks[at.block][at.i] }
 
 // insert adds a row at a spot of find.
 func (r *run) insert(at spot, w row) {

@@ -3,10 +3,8 @@ package local
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/store/local/chunk"
 )
 
 // tail is the series buffer: the readings of one series in one table that are not in chunks.
@@ -114,8 +112,7 @@ type head struct {
 	tails    []*tail
 	readings int64
 	bytes    int64
-	bodies   bodies // of all rows
-	shapes   [][]string
+	content
 	shapeIDs map[string]uint32
 }
 
@@ -136,7 +133,7 @@ func (h *head) append(t *tail, rows []newRow, shape uint32, bodies []byte) {
 		size := rows[n-1].to - rows[0].from
 		begin := h.bodies.append(bodies[:size]) - rows[0].from
 		for i := range n {
-			some[i] = row{time: rows[i].time, hash: rows[i].hash, at: begin + rows[i].from, shape: shape}
+			some[i] = row{time: rows[i].time, at: begin + rows[i].from, shape: shape}
 		}
 		run.append(some[:n])
 		rows, bodies = rows[n:], bodies[size:]
@@ -156,7 +153,7 @@ func (h *head) fitting(rows []newRow) int {
 func (h *head) insert(t *tail, at spot, w newRow, shape uint32, body []byte) {
 	run := &t.runs[h.parity]
 	h.count(t, 1, len(body))
-	run.insert(at, row{time: w.time, hash: w.hash, at: h.bodies.append(body), shape: shape})
+	run.insert(at, row{time: w.time, at: h.bodies.append(body), shape: shape})
 }
 
 // count counts n readings with their bodies, which are about to be added to a tail.
@@ -207,38 +204,4 @@ func hasShape(fields []varve.Field, shape []string) bool {
 		}
 	}
 	return true
-}
-
-// hashOf returns the hash that a row stores for an id.
-func hashOf(id varve.ID) uint64 {
-	if hash, ok := id.Hash(); ok {
-		return hash
-	}
-	return hashText(id.String())
-}
-
-// view is a copy of rows that can be read without the lock.
-type view struct {
-	series varve.Series
-	base   int64
-	shapes [][]string
-	rows   []row
-	bodies bodies
-}
-
-func (v *view) Len() int            { return len(v.rows) }
-func (v *view) Time(i int) int64    { return v.rows[i].time }
-func (v *view) ID(i int) varve.ID   { return v.bodies.id(v.rows[i]) }
-func (v *view) Derived(i int) bool  { return v.bodies.from(v.rows[i].at)[0] == idDerived }
-func (v *view) Arrived(i int) int64 { return bodyArrived(v.bodies.from(v.rows[i].at), v.base) }
-
-func (v *view) Fill(i int, r *varve.Reading, arena *chunk.Arena) error {
-	w := v.rows[i]
-	r.Series = v.series
-	r.Time = time.Unix(0, w.time).UTC()
-	err := readFields(v.bodies.from(w.at), v.base, v.shapes[w.shape], r, arena)
-	if err == nil && r.ID.IsZero() {
-		r.ID = varve.HashID(w.hash)
-	}
-	return err
 }

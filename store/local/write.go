@@ -84,7 +84,6 @@ type writer struct {
 // newRow is a reading of a write, encoded for a series buffer.
 type newRow struct {
 	time  int64
-	hash  uint64 // hash of the id, or of its text
 	from  uint32 // offset of its body in writer.bodies
 	to    uint32
 	ownID bool // its id differs from its content id
@@ -149,7 +148,7 @@ func (w *writer) addGroup(t *table, readings []varve.Reading, verdicts []varve.V
 		at := r.Time.UnixNano()
 		first = min(first, at)
 		w.rows = append(w.rows, newRow{
-			time: at, hash: hashOf(r.ID), from: uint32(from), to: uint32(len(w.bodies)), ownID: w.bodies[from] != idDerived,
+			time: at, from: uint32(from), to: uint32(len(w.bodies)), ownID: w.bodies[from] != idDerived,
 		})
 	}
 	w.groups = append(w.groups, group{table: t, readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first})
@@ -319,27 +318,26 @@ func (w *writer) insertGroup(g *group, end int) (waits bool) {
 // insertOne inserts a reading that is not after all others, and sets its verdict. It reports
 // whether the tail had the reading already.
 func (w *writer) insertOne(g *group, i int) (waits bool) {
-	s, row, v := w.s, &g.rows[i], &g.verdicts[i]
+	s, fresh, v := w.s, &g.rows[i], &g.verdicts[i]
 	if g.lookups != nil && g.lookups[i].inChunk.Outcome != 0 {
 		*v = g.lookups[i].inChunk
 		return false
 	}
-	p := g.readings[i].Position()
 	for _, h := range []*head{s.frozen, s.active} {
 		if h == nil {
 			continue
 		}
-		at, found := g.tail.runs[h.parity].find(&h.bodies, p)
+		at, found := g.tail.runs[h.parity].findReading(&h.content, &g.readings[i])
 		if found {
 			v.Outcome = varve.Duplicate
-			if row.ownID {
-				w.met = append(w.met, meeting{&g.readings[i], v, g.tail.at(h, at)})
+			if fresh.ownID {
+				w.met = append(w.met, meeting{&g.readings[i], v, h.viewOf(g.tail, []row{g.tail.runs[h.parity].at(at)})})
 			}
 			return true
 		}
 		if h == s.active {
-			body := w.bodies[row.from:row.to]
-			h.insert(g.tail, at, *row, g.shape, body)
+			body := w.bodies[fresh.from:fresh.to]
+			h.insert(g.tail, at, *fresh, g.shape, body)
 			w.record.add(g.tail, g.rows[i:i+1], h.shapes, g.shape, body)
 		}
 	}
