@@ -1,4 +1,4 @@
-// Package alerts evaluates the rules of tenants, and stores the alerts of stored readings.
+// Package alerts evaluates the alert rules of tenants on stored readings, and stores the alerts.
 //
 //	write ── Observe ──┬─ devices: last seen
 //	                   └─ evaluation: samples + records ── evaluate ── plan ── apply
@@ -7,7 +7,7 @@
 //
 // The main types are:
 //
-//   - Monitor is the entry to everything.
+//   - Monitor is the entry point of the package.
 //   - Rule is a condition with a severity. Its kind, in a file rule_<kind>.go, checks,
 //     describes and evaluates it.
 //   - episode is a sequence of readings for which a condition holds. It has a record in
@@ -23,6 +23,6 @@
 // the stored readings. An alert that was resolved by hand stays resolved. An id that was
 // returned once stays valid.
 //
-// If the registry fails, readings under a rule are rejected as unavailable. When they are
-// resent, they are duplicates, and the evaluation is completed.
+// If the registry fails, readings to which a rule applies are rejected as unavailable. When they
+// are resent, they are duplicates, and the evaluation is completed.
 package alerts

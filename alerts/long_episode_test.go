@@ -9,12 +9,13 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
-// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
-// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
+// since, opened and resolved, in seconds after noon. An open alert has no third part. If a
+// reading did not resolve the alert, the third part is "hand", "deleted" or "changed". "gap"
+// marks a resolution by gap, and "L" a late alert. See summary.
 
-// TestLongEpisode_IsNotReadToItsEnds extends, ends and cuts a long episode. Each reading reads only
-// a part of it.
+// TestLongEpisode_IsNotReadToItsEnds extends, ends and splits a long episode. Each write reads
+// only a part of the episode.
 func TestLongEpisode_IsNotReadToItsEnds(t *testing.T) {
 	const n = 20_000
 	w := newWorld(t)

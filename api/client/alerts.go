@@ -80,8 +80,8 @@ func (c AlertCalls) ResolveAlert(ctx context.Context, id string) (wire.AlertBody
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodPost, path: alertPath(id) + "/resolve"})
 }
 
-// ResolveAlerts resolves a page of the selected alerts by hand. Repeat it with Cursor set to Next
-// of the answer, until Next is empty.
+// ResolveAlerts resolves a page of the selected alerts by hand. Repeat the call with the Next of
+// the answer as choice.Cursor, until Next is empty.
 func (c AlertCalls) ResolveAlerts(ctx context.Context, choice wire.AlertChoice) (wire.ResolvedAlerts, error) {
 	return getJSON[wire.ResolvedAlerts](ctx, c.connection, sendJSON(http.MethodPost, "/v1/alerts/resolve", choice))
 }
