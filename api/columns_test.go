@@ -19,8 +19,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// rowsOnly hides all methods except those of store.Reader, so that pages have rows and no
-// columns.
+// rowsOnly exposes only the methods of store.Reader, so that pages have rows and no columns.
 type rowsOnly struct{ store.Reader }
 
 // twins are two servers over one embedded store: one reads columns, the other rows.

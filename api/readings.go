@@ -101,7 +101,7 @@ func (a *answer) release() {
 const (
 	flushAt = 64 << 10
 	piece   = 128 << 10
-	maxKept = 2 << 20 // largest buffer that is kept for another answer
+	maxKept = 2 << 20 // largest buffer that is reused for another answer
 )
 
 // send writes the answer page by page.
