@@ -34,7 +34,7 @@ func TestRequestRate(t *testing.T) {
 		t.Errorf("after that they have to wait %s and %s", first, second)
 	}
 	n := 0
-	for range 30 { // through several looks into the registry
+	for range 30 { // the key is reread several times
 		w.clock.advance(time.Second)
 		for ask() == 0 {
 			n++
