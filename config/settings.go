@@ -56,7 +56,7 @@ func size(key, doc string, at func(*Config) *Size) setting {
 	}}
 }
 
-// positive rejects 0, which would mean the default.
+// positive returns a setting that rejects 0, which would mean the default.
 func positive(s setting) setting {
 	set := s.set
 	s.set = func(c *Config, text string) error {
@@ -73,7 +73,7 @@ func positive(s setting) setting {
 	return s
 }
 
-// most rejects a whole number above a bound.
+// most returns a setting that rejects whole numbers above a bound.
 func most(bound int, s setting) setting {
 	set := s.set
 	s.set = func(c *Config, text string) error {
@@ -255,7 +255,7 @@ func classRetention(key, name string) setting {
 				err = fmt.Errorf("a class cannot keep readings for %s", s)
 			}
 			if err != nil {
-				d = 365 * 24 * time.Hour // a mistake is reported; the default prevents further ones
+				d = 365 * 24 * time.Hour // the mistake is reported; the default prevents further mistakes
 			}
 			c.Classes[name] = Class{Retention: d}
 			return err
