@@ -23,7 +23,7 @@ func overridesKey(tenant string) store.Key {
 }
 
 // Retention returns the upper limit of the retention of a device's readings. It is
-// retention.Forever if the device has no override, and at most ten seconds old.
+// retention.Forever if the device has no override. The result may be up to ten seconds old.
 func (r *Registry) Retention(ctx context.Context, tenant, device string) (time.Duration, error) {
 	if has, err := r.hasOverrides(ctx, tenant); err != nil || !has {
 		return retention.Forever, err
@@ -51,7 +51,7 @@ func (r *Registry) hasOverrides(ctx context.Context, tenant string) (bool, error
 	})
 }
 
-// forgetOverride removes the copies of a device's retention.
+// forgetOverride removes the cached copies of a device's retention.
 func (r *Registry) forgetOverride(id deviceID) {
 	r.overrides.Forget(id)
 	r.overriding.Forget(id.tenant)
@@ -72,7 +72,7 @@ func (r *Registry) checkRetention(ctx context.Context, d *Device, finder StreamF
 		return fmt.Errorf("read the streams of device %s: %w", d.Device, err)
 	}
 	if len(streams) == 0 {
-		streams = []string{""} // without a name: in the default class
+		streams = []string{""} // no stream exists, so the default class applies
 	}
 	for _, stream := range streams {
 		if err := r.checkClass(d.Retention, stream); err != nil {
