@@ -28,8 +28,8 @@ func (e *Engine) tablesInUse(report func(markers int, took time.Duration, err er
 	}
 }
 
-// aggregate runs the aggregator, unless it runs already, here or in another process. It
-// processes markers from earlier even if roll-ups are off now.
+// aggregate runs the aggregator, unless it runs already, here or in another process. It processes
+// earlier markers even if roll-ups are off now.
 func (e *Engine) aggregate(ctx context.Context, report func(markers int, took time.Duration, err error)) {
 	if !e.aggregating.TryLock() {
 		return
