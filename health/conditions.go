@@ -10,7 +10,7 @@ import (
 // Name identifies a condition.
 type Name string
 
-// The conditions. A new one is a constant here and a line in kinds.
+// The conditions. A new condition needs a constant here and a line in kinds.
 const (
 	RotationFailing  Name = "rotation_failing"  // a step of the last rotation failed
 	DiskLow          Name = "disk_low"          // the disk has less free space than required
@@ -69,9 +69,9 @@ type Condition struct {
 
 // Options configures Conditions. Nil fields have useful defaults.
 type Options struct {
-	Now func() time.Time // If nil, time.Now.
-	// Changed is called when a condition is set or cleared, not when only its
-	// message changes. Calls are made one at a time. It must not call Conditions.
+	Now func() time.Time // if nil, time.Now
+	// Changed is called when a condition is set or cleared, not when only its message changes.
+	// Calls are made one at a time. Changed must not call methods of the Conditions.
 	Changed func(c Condition, holds bool)
 }
 
