@@ -19,8 +19,8 @@ type process struct {
 	world *world
 	ahead time.Duration
 	k     *lease.Manager
-	l     *lease.Lease // if it has ever been acquired
-	busy  bool         // during a call
+	l     *lease.Lease // the lease that it acquired last, or nil
+	busy  bool         // true during a call
 }
 
 // world is all processes over one store. During a call of one process, between its read and its
