@@ -13,7 +13,7 @@ var formats = map[string]wire.Format{
 	".csv": wire.CSV, ".ndjson": wire.NDJSON, ".jsonl": wire.NDJSON, ".json": wire.JSON,
 }
 
-// parseFormat reads the name of a format.
+// parseFormat parses the name of a format.
 func parseFormat(name string) (wire.Format, error) {
 	f, ok := formats["."+name]
 	if !ok {
@@ -22,7 +22,7 @@ func parseFormat(name string) (wire.Format, error) {
 	return f, nil
 }
 
-// formatOf returns the format and the compression that a file's name states.
+// formatOf returns the format and the compression of a file, by its name.
 func formatOf(path string) (f wire.Format, c compression, ok bool) {
 	name, c := splitCompression(strings.ToLower(path))
 	f, ok = formats[filepath.Ext(name)]

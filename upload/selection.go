@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/internal/fileerr"
 )
 
-// Selection states how files become sources.
+// Selection sets the streams, devices and formats of sources.
 type Selection struct {
 	Stream  string    // of all files; if empty, the name of each file's folder
 	Device  string    // of readings without a device; if empty, the name of each file
