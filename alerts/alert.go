@@ -104,8 +104,8 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 }
 
 // updated returns the alert with its new state, as readings determine it. Remarks, severity and a
-// final resolution of the old alert stay. If that was replaced or withdrawn, only its remarks
-// stay.
+// final resolution of the old alert stay. If the old alert was replaced or withdrawn, only its
+// remarks stay.
 func (a *Alert) updated(now Alert) Alert {
 	s := a.remarks()
 	s.merge(now.remarks())

@@ -156,7 +156,7 @@ func begun(shown string) []string {
 //
 //   - The alerts are the same as if the readings had arrived in the order of event time.
 //   - No alert that opened after the resolution is resolved by hand.
-//   - Every alert that was resolved by hand stays resolved, also if its episode is split.
+//   - Every alert that was resolved by hand stays resolved, even if its episode is split.
 func TestShuffledArrivals_KeepResolutionByHand(t *testing.T) {
 	const moment = 20 // seconds from noon
 	rapid.Check(t, func(rt *rapid.T) {

@@ -120,7 +120,7 @@ func TestAlertIDs_StayValid(t *testing.T) {
 }
 
 // TestLate_IsEqualInAnyOrder sends readings in several orders, in writes of any size, with
-// duplicates. The alerts are late or not in all orders alike.
+// duplicates. Whether an alert is late does not depend on the order.
 func TestLate_IsEqualInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var all []varve.Reading

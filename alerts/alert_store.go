@@ -162,7 +162,7 @@ func (s *alertStore) change(ctx context.Context, tenant, id string, edit func(*A
 }
 
 // put writes an alert with the next version, if a condition on the stored item holds. It reports
-// whether it did.
+// whether the condition held.
 func (s *alertStore) put(ctx context.Context, a *Alert, version varve.Value, cond store.Cond) (bool, error) {
 	err := s.items.Put(ctx, a.item(registry.Int(version)+1), cond)
 	if errors.Is(err, store.ErrCondition) {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// maxChanges is the number of episodes that one atomic write changes at most.
+// maxChanges is the maximum number of episodes that one atomic write changes.
 const maxChanges = 2000
 
 // atomicWriter applies plans to a registry that executes many writes as one. One write has up to
@@ -85,7 +85,7 @@ func (w *atomicWriter) upserts(current storedAlerts, episodes []episode) []store
 	return changes
 }
 
-// removals returns the writes that delete episodes and withdraw their alerts.
+// removals returns the writes that delete the records of episodes and withdraw their alerts.
 func (w *atomicWriter) removals(current storedAlerts, episodes []episode) (changes []store.Change) {
 	for i := range episodes {
 		e := &episodes[i]

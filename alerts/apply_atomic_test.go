@@ -57,7 +57,7 @@ func (s *atomicStore) Apply(ctx context.Context, changes []store.Change) error {
 	return s.DeleteAll(ctx, gone)
 }
 
-// atomically gives a world a store that writes many items as one.
+// atomically is an option that gives a world an atomicStore.
 func atomically(o *alerts.Options) { o.Items = &atomicStore{Items: o.Items.(*registrytest.Items)} }
 
 // twoProcesses returns a world and the processes that write to it. By chance these are two

@@ -178,9 +178,9 @@ func (s *sweep) checkDevice(ctx context.Context, d *devices.Device, state device
 }
 
 // refresh rereads the last-seen time of a device that seems silent, because lists may lag.
-// Last-seen records of a stream are complete only since the rule exists. If the time is older,
-// refresh reads the last arrival from the tables, once. For a device that was registered after
-// the rule, the records are complete.
+// Last-seen records of a stream are complete only since the rule was added. If the last-seen time
+// is older, refresh reads the last arrival from the tables, once. For a device that was
+// registered after the rule, the records are complete.
 func (s *sweep) refresh(ctx context.Context, d *devices.Device, state *deviceState) error {
 	r := s.rule
 	if s.seemsSilent(d, state) && r.Device == "" {
@@ -220,8 +220,8 @@ func (s *sweep) evaluate(ctx context.Context, d *devices.Device, seen lastSeen) 
 		subject: subjectOf(s.rule, varve.Series{Tenant: s.rule.Tenant, Stream: s.rule.Stream, Device: d.Device}),
 		stores:  s.stores,
 	}
-	// These are the last episode and the one before it, which an interrupted sweep may have left
-	// open.
+	// Two episodes are read: the last one, and the one before it, which an interrupted sweep may
+	// have left open.
 	recorded, err := s.records.load(ctx, &c.subject, keyRange{order: varve.Descending, limit: 2})
 	if err != nil {
 		return false, false, err

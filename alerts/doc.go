@@ -15,9 +15,9 @@
 //   - Alert is the published state of an episode.
 //   - Source returns the stored readings.
 //
-// An evaluation has three steps. The functions evaluate and clockKind.evaluate compute the
-// wanted episodes; planOf compares them with the records; both are pure. A stepWriter or an
-// atomicWriter then applies the plan.
+// An evaluation has three steps. The functions evaluate and clockKind.evaluate compute the wanted
+// episodes; planOf compares them with the records. All three are pure functions. A stepWriter or
+// an atomicWriter then applies the plan.
 //
 // The alerts of a value rule are the same in any order of arrival, since they follow from
 // the stored readings. An alert that was resolved by hand stays resolved. An id that was

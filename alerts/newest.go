@@ -9,9 +9,9 @@ import (
 )
 
 // newestSamples remembers the newest sample of each subject. If all samples of a write are newer
-// than it, the store has no other samples after the first of them. So they are not read from the
-// store. A concurrent write may have stored samples between them. Those are evaluated when that
-// write is observed.
+// than the remembered one, the store has no other samples after the first of them. So an
+// evaluation uses them without a read. A concurrent write may have stored samples between them.
+// Those are evaluated when that write is observed.
 //
 // This requires that no other process writes. newestSamples is safe for concurrent use. The
 // caller of apply holds the lock of the series.

@@ -28,9 +28,9 @@ func (m *Monitor) Observe(ctx context.Context, now time.Time, readings []varve.R
 	return nil
 }
 
-// firstTenant returns the tenant of the first readings, and the number of readings before another
-// tenant's. Rejected readings may lack a tenant, so they count for any. The tenant is empty if
-// all readings are rejected.
+// firstTenant returns the tenant of the first readings, and the number of readings before the
+// first one of another tenant. Rejected readings may lack a tenant, so they are counted with any
+// tenant. The tenant is empty if all readings are rejected.
 func firstTenant(readings []varve.Reading, verdicts []varve.Verdict) (tenant string, n int) {
 	for ; n < len(readings); n++ {
 		of := readings[n].Tenant

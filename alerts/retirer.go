@@ -46,7 +46,7 @@ func (t *retirer) resolveAll(ctx context.Context) error {
 }
 
 // begin resolves the open alerts of a rule that was deleted or changed just now, up to a limit.
-// It reports a failure to failed and does not return it. The rule is no longer in force then, and
+// It calls failed for a failure, and does not return it: the rule is no longer in force, and
 // ResolveRetired retries.
 func (t *retirer) begin(ctx context.Context, r *Rule) error {
 	if r.retired == "" {

@@ -59,8 +59,8 @@ type Rule struct {
 	Tenant string
 	ID     string // chosen by the client, or computed from the content
 	Kind   Kind
-	// Stream and Device select the readings. At least one is set, except in a deadman
-	// rule: without both, that one applies to every active device.
+	// Stream and Device select the readings. At least one is set, except in a deadman rule. A
+	// deadman rule without both applies to every active device.
 	Stream, Device string
 	Field          string
 	Comparison     Comparison

@@ -18,8 +18,8 @@ type readingKind interface {
 // was last seen.
 type clockKind interface {
 	ruleKind
-	// evaluate returns the wanted episodes of a device that the recorded ones lack. It also
-	// reports whether a recorded episode about the current silence is open. It is a pure
+	// evaluate returns the wanted episodes of a device that differ from the recorded ones. It
+	// also reports whether a recorded episode about the current silence is open. It is a pure
 	// function.
 	evaluate(r *Rule, seen lastSeen, now time.Time, recorded []episode) (wanted []episode, open bool)
 }

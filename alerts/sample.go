@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// lateFrom is the least delay between event time and arrival with which a reading is late.
+// lateFrom is the minimum delay between the event time and the arrival of a late reading.
 const lateFrom = time.Hour
 
 // sample is the part of a reading that matters to a rule.

@@ -83,8 +83,7 @@ func (t *timeline) latest(p varve.Position, meets func(*episode) bool) *episode 
 	return nil
 }
 
-// overlapping returns the episodes that overlap another one, without an episode of the same
-// start.
+// overlapping returns the episodes that overlap e, except an episode with the same start.
 func (t *timeline) overlapping(e *episode) (all []*episode) {
 	i := t.from(e.start)
 	for j := i; j > 0; j-- {
