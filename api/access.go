@@ -15,7 +15,7 @@ import (
 type access uint8
 
 const (
-	operator access = iota // admin keys of varve.DefaultTenant; the access of routes that accesses lacks
+	operator access = iota // admin keys of varve.DefaultTenant; also required by routes that accesses lacks
 	watcher                // keys of varve.DefaultTenant that may read
 	admin                  // admin keys
 	reader                 // keys that may read

@@ -194,8 +194,8 @@ func TestUnlistedRoute(t *testing.T) {
 	}
 }
 
-// TestWithoutRoute checks that an unknown path requires a key, too, with any method. Open paths
-// need no key only in their exact spelling.
+// TestWithoutRoute checks that an unknown path requires a key, too, with any method. Only the
+// exact open paths need no key.
 func TestWithoutRoute(t *testing.T) {
 	l := newLocked(t)
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} {
@@ -276,8 +276,8 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestTablesOfTenants checks that answers do not reveal to one tenant, by the shared tables, when
-// another tenant has readings.
+// TestTablesOfTenants checks that answers from shared tables do not reveal when another tenant
+// has readings.
 func TestTablesOfTenants(t *testing.T) {
 	l := newLocked(t)
 	theirs := l.keys["other rw"]

@@ -67,7 +67,7 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	return q, err
 }
 
-// localWindowOf reads the window of a query. The year, month, day or hour of during is in local
+// localWindowOf parses the window of a query. The year, month, day or hour of during is in local
 // time.
 func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.Window, error) {
 	w, err := windowOf(asked, now)

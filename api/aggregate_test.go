@@ -27,7 +27,7 @@ func writeExample(s *server) {
 	)
 }
 
-// TestAggregate_AnswersInAllFormats compares whole answers.
+// TestAggregate_AnswersInAllFormats compares whole answers in each format.
 func TestAggregate_AnswersInAllFormats(t *testing.T) {
 	s := newServer(t, nil)
 	writeExample(s)

@@ -50,7 +50,7 @@ func lines(n int) string {
 
 var ndjson = []string{"Content-Type", "application/x-ndjson"}
 
-// TestPackedBodies checks that gzip and zstd are decompressed, also if compressed bodies are
+// TestPackedBodies checks that gzip and zstd are decompressed, even if compressed bodies are
 // concatenated. Other or broken encodings are refused with the reason.
 func TestPackedBodies(t *testing.T) {
 	s := newServer(t, nil)

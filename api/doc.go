@@ -8,7 +8,7 @@
 //
 //   - Server is the handler of all routes.
 //   - Each resource has a handler, such as tablesHandler, with the parts that the resource uses.
-//   - Options holds the parts that the server serves, and Limits bounds its requests.
+//   - Options holds the parts that the server uses, and Limits bounds its requests.
 //   - Events holds callbacks for failures, verdicts and changes of keys.
 //
 // The routes that transfer readings are written by hand, with package wire. The others, and the

@@ -56,8 +56,8 @@ func (g *guard) ownHost(host string) bool {
 }
 
 // unaskedType reports whether a page of any site can send the content type without a preflight
-// request. No such type is a format of readings. The default type of curl is excepted, if no
-// browser sent the request.
+// request. No such type is a format of readings. For the default type of curl, it returns true
+// only if a browser sent the request.
 func unaskedType(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {

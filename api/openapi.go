@@ -204,7 +204,7 @@ func queryParams(namesAndDocs ...string) []*huma.Param {
 	return params
 }
 
-// deviceParams returns the parameters of the path of a device in a stream.
+// deviceParams returns the path parameters of a device in a stream.
 func deviceParams() []*huma.Param {
 	return []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
 }

@@ -73,7 +73,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestAnswer checks every member of an answer, also of an empty one.
+// TestAnswer checks every member of an answer with readings, and of an empty one.
 func TestAnswer(t *testing.T) {
 	s := hours(t, 1)
 	r := s.get(readPath)

@@ -69,7 +69,7 @@ func (h *readingsHandler) getReadings(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer writes the answer to one query while it is read.
+// answer writes the answer to one query while the readings are read.
 type answer struct {
 	h      *readingsHandler
 	w      http.ResponseWriter
@@ -218,7 +218,7 @@ func inQuery(err error) error {
 }
 
 // columns sets the columns of an answer: the requested fields, or else all fields of its
-// readings. To find all fields, it reads the answer once more.
+// readings. To find all fields, it reads the whole answer first.
 func (a *answer) columns() error {
 	if len(a.q.Fields) > 0 {
 		return nil

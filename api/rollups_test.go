@@ -82,8 +82,8 @@ func TestRollupsRefuse(t *testing.T) {
 	off.send(http.MethodPost, rollupsPath, "").problem(http.StatusConflict, "", "rollups.enabled")
 }
 
-// TestRollupPages checks that pages of any size together are the whole list, also through the
-// client.
+// TestRollupPages checks that pages of any size together are the whole list. It reads them over
+// HTTP and with the client.
 func TestRollupPages(t *testing.T) {
 	s := newServer(t, nil)
 	for i := range 40 {

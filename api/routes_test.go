@@ -310,8 +310,8 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestReadyz_ShowsConditions checks that each condition is shown with its message and the time
-// since when it holds, and as a metric. A condition that refuses readings makes the answer 503.
+// TestReadyz_ShowsConditions checks that each condition is shown with its message and the time at
+// which it was set, and as a metric. A condition that refuses readings makes the answer 503.
 func TestReadyz_ShowsConditions(t *testing.T) {
 	s := newServer(t, nil)
 	readiness := func() (status int, r wire.Readiness) {

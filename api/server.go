@@ -23,7 +23,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options hold the parts that the server serves. All are required except Rollups, Aggregator,
+// Options holds the parts that the server uses. All are required except Rollups, Aggregator,
 // Keys, KeysRequired, Conditions, Version, Verify, Limits, Hosts and Events.
 type Options struct {
 	Router     *router.Router

@@ -19,7 +19,8 @@ import (
 // Verifier reads all stored data and reports damage. It changes nothing.
 type Verifier func(ctx context.Context, v Verification) error
 
-// Verification holds the arguments of a [Verifier], which calls its functions from one goroutine.
+// Verification holds the arguments of a [Verifier]. The verifier calls the functions from one
+// goroutine.
 type Verification struct {
 	// Rate is the maximum number of bytes or read units per second. If 0, the verifier chooses.
 	Rate int64

@@ -69,8 +69,8 @@ func (c AlertCalls) alerts(ctx context.Context, r request, state string) (wire.A
 	return getJSON[wire.AlertList](ctx, c.connection, r)
 }
 
-// Alert returns an alert. If late readings replaced the alert by another, it returns
-// that one. It fails with varve.NotFound.
+// Alert returns an alert. If late readings have replaced the alert, it returns the new one. It
+// fails with varve.NotFound.
 func (c AlertCalls) Alert(ctx context.Context, id string) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodGet, path: alertPath(id)})
 }
