@@ -69,8 +69,8 @@ func (r *Registry) Check(ctx context.Context, text string) (*Grant, error) {
 	return &e.grant, nil
 }
 
-// refusal returns the error for an invalid key. It is the same for known and unknown
-// ids, also while reads of unknown ids are refused.
+// refusal returns the error for an invalid key. It is the same for known and unknown ids, even
+// while reads of unknown ids are refused.
 func (r *Registry) refusal(now time.Time) error {
 	if r.guesses.TokensAt(now) >= 1 {
 		return ErrNone

@@ -68,8 +68,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestEnds checks that a key ends at its exact expiry, also if it is cached. A revoked key ends at
-// once in this process, and within ten seconds in others.
+// TestEnds checks that a key ends at its exact expiry, even if it is cached. A revoked key ends
+// at once in this process, and within ten seconds in others.
 func TestEnds(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
