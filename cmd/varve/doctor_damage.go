@@ -28,8 +28,8 @@ const (
 	sayQuickGood     = "nothing was found in journal, catalog, footers and indexes: varve verify reads all blocks"
 )
 
-// examineDamage checks a data folder for damage. If a server has the folder open, it reads only
-// the damage that is recorded, and does not disturb the server.
+// examineDamage checks a data folder for damage. If a server has the folder open, examineDamage
+// reads only the damage that is recorded, and does not disturb the server.
 func examineDamage(ctx context.Context, dir string, all bool) []dynamo.Finding {
 	f, err := local.Examine(dir)
 	if err != nil && !errors.Is(err, store.ErrDamaged) || !f.There || f.New {

@@ -97,8 +97,8 @@ func (s served) revoke(ctx context.Context, id string) (wire.KeyInfo, error) {
 
 func (s served) close() error { return nil }
 
-// kept manages the keys in a store that this process opened. Access to the store is access to all
-// keys.
+// kept manages the keys in a store that this process opened. A user who can open the store can
+// manage all keys.
 type kept struct {
 	store    store.Store
 	registry *apikeys.Registry

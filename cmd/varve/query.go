@@ -101,7 +101,7 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 // beginning stores the beginning of an answer.
 type beginning struct {
 	text []byte
-	rows int // lines; CSV and JSON have one line without readings
+	rows int // number of lines; CSV and JSON without readings have one line
 }
 
 func (b *beginning) Write(p []byte) (int, error) {
@@ -174,7 +174,7 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	if n == 0 {
 		return a.sayNone(cmd, c, q)
 	}
-	from := "" // only operators see the tables
+	from := "" // only keys of tenant default see the tables
 	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
 		from = " from " + count(tables, "table")
 	}

@@ -89,7 +89,7 @@ func examineDynamo(ctx context.Context, c *config.Config, all bool) ([]dynamo.Fi
 	return findings, nil
 }
 
-// expiredBy returns a function that reports whether all readings that a table can have had have
+// expiredBy returns a function that reports whether all readings that a table can contain have
 // expired.
 func expiredBy(p *retention.Policy) func(grid.Table) bool {
 	return func(t grid.Table) bool {
