@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// file adds the file's layer.
+// file adds the layer of the file.
 func (l *loader) file(src Source) {
 	if src.File == "" {
 		return

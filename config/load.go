@@ -40,7 +40,7 @@ type Loaded struct {
 // EnvPrefix begins the names of variables: VARVE_SERVER_LISTEN sets server.listen.
 const EnvPrefix = "VARVE_"
 
-// others are variables with this prefix that configure something else.
+// others are variables with EnvPrefix that do not set a key.
 var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_TIMEOUT", "VARVE_KEY", "VARVE_KEY_FILE", "VARVE_CA_FILE"}
 
 // sep separates the parts of keys while layers are merged; stream names may have dots in them. It
@@ -146,7 +146,8 @@ func (l *loader) decode() *Loaded {
 	return loaded
 }
 
-// unset adds classes and streams that are named without any setting.
+// unset adds streams that are named without any setting. For a class without a setting, it
+// records a mistake.
 func (l *loader) unset(loaded *Loaded) {
 	for path, place := range l.places {
 		parts := strings.Split(path, sep)
