@@ -19,7 +19,7 @@ type Options struct {
 	Items store.Items
 	Now   func() time.Time
 	// Retention is the retention of new entries. 0 means DefaultRetention, and retention.Forever
-	// means no limit. Older entries expire as they were written.
+	// means no limit. The expiry of older entries does not change.
 	Retention time.Duration
 }
 
