@@ -48,8 +48,8 @@ func TestTouch_RegistersAtFirstReading(t *testing.T) {
 	})
 }
 
-// TestTouch_RecordsArrivalPerMinute checks that the last-seen time follows arrivals, not event
-// times. Duplicates count, rejected readings do not. A minute costs one write.
+// TestTouch_RecordsArrivalPerMinute checks that the last-seen time depends on arrivals, not on
+// event times. Duplicates count, rejected readings do not. A minute costs one write.
 func TestTouch_RecordsArrivalPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

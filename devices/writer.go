@@ -61,8 +61,8 @@ func (r *Registry) writePending() bool {
 	return g.Wait() == nil // write failures were reported above
 }
 
-// write writes a last-seen time, usually in one request. A device that is not
-// registered is registered.
+// write writes a last-seen time, usually in one request. If the device is not registered, write
+// registers it.
 func (r *Registry) write(ctx context.Context, id recordID, at time.Time) error {
 	it := id.item(at)
 	err := r.opts.Items.Put(ctx, it, store.IfLess(attrLastSeen, registry.TimeValue(at)))
