@@ -5,9 +5,10 @@
 // series with many fields are in the registry as well, in one item for each series. Each process
 // reads the item once, and writes it when names are added.
 //
-// The bound is exact while one process runs. Names that are not in the registry are forgotten
-// when a process ends, or when its cache is full: at most 64 for each series. If several
-// processes share tables, each of them may admit a last name, so that the bound is exceeded.
+// The bound is exact while only one process runs. Names that are not in the registry are
+// forgotten when a process ends, or when its cache is full: at most 64 for each series. If
+// several processes share tables, each of them may admit a last name, so that the bound is
+// exceeded.
 //
 // If the registry fails, readings with new fields are rejected as unavailable.
 package fields
