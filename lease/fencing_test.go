@@ -70,7 +70,7 @@ func (w *world) interrupt() {
 	}
 }
 
-// act lets time pass, or lets a process act that is not in a call.
+// act lets time pass, or lets a process that is not in a call do something.
 func (w *world) act() {
 	p := rapid.SampledFrom(w.procs).Draw(w.T, "process")
 	if rapid.IntRange(0, 3).Draw(w.T, "time passes") == 0 {
