@@ -87,8 +87,8 @@ func New(items store.Items, now func() time.Time) *Registry {
 	}
 }
 
-// RecoverFrom makes the registry recover streams without an item from tables. Function classOf
-// returns the class of a table prefix. RecoverFrom must be called before other methods.
+// RecoverFrom makes the registry recover streams without an item from tables. The function
+// classOf returns the class of a table prefix. RecoverFrom must be called before other methods.
 func (r *Registry) RecoverFrom(s store.Surveyor, classOf func(prefix string) (class string, ok bool)) {
 	r.surveyor, r.classOf = s, classOf
 }

@@ -60,8 +60,8 @@ func wantClasses(t *testing.T, r *streams.Registry, tenant, stream string, fresh
 	}
 }
 
-// TestGet_ReturnsAllClasses moves a stream. All registries must return its old and new classes,
-// sorted.
+// TestGet_ReturnsAllClasses moves a stream between classes. All registries must return its old
+// and new classes, sorted.
 func TestGet_ReturnsAllClasses(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	r := streams.New(items, c.Now)
