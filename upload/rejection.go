@@ -64,7 +64,7 @@ func (f *RejectFile) Write(r *Rejection) {
 	}
 }
 
-// Close closes the file. It fails if a rejection is missing in it.
+// Close closes the file. It fails if a rejection could not be written.
 func (f *RejectFile) Close() error {
 	if f == nil {
 		return nil
