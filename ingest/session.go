@@ -99,8 +99,8 @@ func (s *Session) Close() {
 	sessions.Put(s)
 }
 
-// Body returns a body that gives up the session's turn while it waits for the sender. So a slow
-// upload does not delay others.
+// Body returns a body that gives up the session's router.Turn while it waits for the sender. So a
+// slow upload does not delay others.
 func (s *Session) Body(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	return yielding{body, ctx, s.turn}
 }
@@ -197,7 +197,7 @@ func (s *Session) countVerdicts(src *Source, index int64) {
 	s.in.opts.Judged(&s.batch)
 }
 
-// yielding is a body that gives up the turn of a session while it waits for the sender.
+// yielding is a body that gives up the router.Turn of a session while it waits for the sender.
 type yielding struct {
 	io.ReadCloser
 	ctx  context.Context
