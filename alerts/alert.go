@@ -53,7 +53,7 @@ type Alert struct {
 	Rule           string // id of the rule
 	Severity       Severity
 	Message        string      // the condition
-	Value          varve.Value // of the reading that opened it; zero for a deadman rule
+	Value          varve.Value // value of the reading that opened the alert; zero for a deadman rule
 	Since          time.Time   // when the condition began to hold
 	OpenedAt       time.Time   // when the condition had held long enough
 	ResolvedAt     time.Time   // zero if the alert is open
@@ -64,7 +64,7 @@ type Alert struct {
 	Acknowledged Acknowledgement
 	MutedUntil   time.Time // zero if the alert is not muted
 
-	generation string    // of its rule; "" in items from before generations existed
+	generation string    // generation of the rule; "" in items from before generations existed
 	moved      time.Time // when the alert was replaced or withdrawn; zero if it was not
 	extent     extent    // set if moved is set
 }

@@ -11,9 +11,10 @@ import (
 )
 
 // The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
-// since, opened and resolved, in seconds after noon. An open alert has no third part. If a
-// reading did not resolve the alert, the third part is "hand", "deleted" or "changed". "gap"
-// marks a resolution by gap, and "L" a late alert. See summary.
+// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
+// alert was resolved by hand, or because its rule was deleted or changed, the third part is
+// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
+// summary.
 
 // named returns a reading with an id that the client chose.
 func named(second int, v int64) varve.Reading {

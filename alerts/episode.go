@@ -9,18 +9,18 @@ import (
 // episode is a sequence of readings of a series for which a rule's condition holds long enough.
 // It is the subject of one alert.
 type episode struct {
-	start  varve.Position  // of its first reading
-	opened varve.Position  // of the first reading at which it has held long enough
-	end    *varve.Position // the first position after it; if nil, it is open
+	start  varve.Position  // position of its first reading
+	opened varve.Position  // position of the first reading at which the condition has held long enough
+	end    *varve.Position // the first position after the episode; if nil, the episode is open
 	byGap  bool            // a gap ended it: end is just after the gap
 
 	read bool // start was found in a reading, not in a record
 
 	// The rest is stored in the record.
-	version   varve.Value // of the record; zero if it is not recorded
+	version   varve.Value // version of the record; zero if the episode is not recorded
 	published bool        // the alert has been written as the record describes it
-	opening   opening     // of the reading at opened
-	remarks   remarks     // of the alerts that it replaces, wholly or partly
+	opening   opening     // data of the reading at opened
+	remarks   remarks     // remarks on the alerts that it replaces, wholly or partly
 }
 
 // endByGap returns the end of an episode that a gap ended, given the time of its last reading.

@@ -164,7 +164,7 @@ func (v *evaluator) addForward(one *sample) bool {
 	return true
 }
 
-// extend adds a sample for which the condition holds to the current episode.
+// extend adds a sample to the current episode. The condition must hold for the sample.
 func (v *evaluator) extend(one *sample) {
 	if v.current == nil {
 		v.next = episode{start: one.at, read: true}

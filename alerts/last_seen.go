@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// lastSeen is the time at which a device was last seen. The true time is at or later, by at most
+// lastSeen is the time at which a device was last seen. The true time is between at and at plus
 // late.
 type lastSeen struct {
 	at   time.Time // zero if the device was never seen

@@ -18,7 +18,7 @@ type subject struct {
 	// The rest is computed from rule and series.
 	ruleName     string
 	devicePK     string // the partition of the device
-	recordPrefix string // of the sort keys of the records
+	recordPrefix string // prefix of the sort keys of the records
 }
 
 // subjectOf returns the subject of a rule and a series, with its message.

@@ -81,7 +81,7 @@ type Rule struct {
 	generation string
 	deletedAt  time.Time // set while the alerts of a deleted rule are being resolved
 	retired    string    // the retirements, as text
-	version    int64     // of the item
+	version    int64     // version of the item
 }
 
 // name returns a name that no other rule of the tenant has or had.
