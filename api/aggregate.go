@@ -32,7 +32,7 @@ type aggregateHandler struct {
 	*responder
 	engine  *aggregate.Engine
 	devices *devices.Registry
-	memory  *semaphore.Weighted // in values
+	memory  *semaphore.Weighted // memory for aggregates, counted in values
 	stall   time.Duration       // time limit for a client that reads nothing
 	now     func() time.Time
 }

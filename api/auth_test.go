@@ -120,8 +120,8 @@ func TestHostsWithKeys(t *testing.T) {
 	l.request(l.api, "POST", writePath, "varve.example.com", good(noon), append(head, "Origin", "http://evil.test")...).problem(http.StatusForbidden, "", "another site")
 }
 
-// TestKeysOfTenants checks that an admin lists, creates and revokes the keys of its own tenant
-// only, and an operator the keys of all.
+// TestKeysOfTenants checks that an admin lists, creates and revokes only the keys of its own
+// tenant. An operator manages the keys of all tenants.
 func TestKeysOfTenants(t *testing.T) {
 	l := newLocked(t)
 	json := []string{"Content-Type", "application/json"}

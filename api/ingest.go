@@ -18,8 +18,8 @@ import (
 const (
 	// maxRejects is the maximum number of rejections in an answer.
 	maxRejects = 10_000
-	// maxRejectBytes is the size of rejections above which an answer omits the stored values
-	// of conflicts.
+	// maxRejectBytes is the total size of the rejections in an answer, above which it omits the
+	// stored values of conflicts.
 	maxRejectBytes = 2 << 20
 )
 

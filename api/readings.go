@@ -77,7 +77,7 @@ type answer struct {
 	q      query.Query
 	asked  url.Values
 	format wire.Format
-	table  wire.Table      // also used for JSON, by its Writer
+	table  wire.Table      // writes the readings in all formats except columns
 	set    *wire.ColumnSet // only in the format columns
 	begun  bool
 	sent   bool // a part of the answer has been sent

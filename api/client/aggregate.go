@@ -22,7 +22,7 @@ type AggregateQuery struct {
 	Functions        []string
 	Fields           []string // if empty, all fields
 	From, To, During string
-	Timezone         string // of the buckets, as in Europe/Berlin; "" means UTC
+	Timezone         string // time zone of the buckets, as in Europe/Berlin; "" means UTC
 	Fill             string // none, null, previous or linear
 	Source           string // readings or rollups
 	Merge            bool   // buckets over all devices, not of each device

@@ -8,8 +8,9 @@
 //   - Query selects readings, and Answer describes the result of a query.
 //   - List selects a page of a list, and Pages iterates over the whole list.
 //
-// Failures are errors of the server's kind; use varve.FailureOf to distinguish them. Calls that
-// fail because the server is too busy are retried; resending readings is harmless.
+// A failed call returns an error with the server's kind of failure; use varve.FailureOf to get
+// the kind. Calls that fail because the server is too busy are retried. Resending readings is
+// harmless.
 package client
 
 import (
@@ -65,7 +66,7 @@ type connection struct {
 // Option configures a client.
 type Option func(*connection)
 
-// WithHTTPClient sets the HTTP client.
+// WithHTTPClient sets the HTTP client that sends the requests.
 func WithHTTPClient(h *http.Client) Option { return func(c *connection) { c.http = h } }
 
 // WithRetries sets the number of retries of a call. A call is retried if it could not
