@@ -28,7 +28,7 @@ const (
 	attrRevoked  = "revoked"
 	attrRequests = "requests" // per second
 	attrReadings = "readings"
-	attrSince    = "since" // of the item KEYS ON
+	attrSince    = "since" // attribute of the item KEYS ON
 )
 
 // listEndedFor is the time for which a key is listed after its end.

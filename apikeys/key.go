@@ -15,7 +15,7 @@ import (
 type Key struct {
 	ID      string
 	Tenant  string
-	Name    string // for people
+	Name    string // description for people
 	Scopes  Scopes
 	Rate    Rate
 	Created time.Time

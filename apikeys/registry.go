@@ -29,7 +29,7 @@ type Registry struct {
 	guesses *rate.Limiter
 
 	mu      sync.RWMutex
-	known   map[string]*entry    // by id
+	known   map[string]*entry    // cached keys by id
 	unknown map[string]time.Time // missing ids, and the time of their lookup
 	changes uint64               // number of changes of keys by this process
 }
