@@ -56,7 +56,7 @@ type Publisher struct {
 	opts Options
 
 	mu                 sync.Mutex
-	readings, rejected int            // since the last publication
+	readings, rejected int            // counts since the last publication
 	seen               rotator.Health // health at the last publication
 }
 
