@@ -51,7 +51,7 @@ func (a keyCommands) create() *cobra.Command {
 		}
 		return err
 	})
-	cmd.PreRunE = func(*cobra.Command, []string) (err error) { // before anything is opened or created
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) { // checked before anything is opened or created
 		if d.Expires, err = readExpires(expires, now()); err != nil {
 			return err
 		}

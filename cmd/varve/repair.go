@@ -142,7 +142,7 @@ func (a repairer) applyRepair(ctx context.Context, c *config.Config) (losses []l
 	return losses, recounted, err
 }
 
-// showRepair shows findings.
+// showRepair prints the findings of a repair.
 func (a repairer) showRepair(list []wire.Damage, losses string) error {
 	g := listing{header: []string{"place", "problem", losses}, empty: "Nothing to repair."}
 	for _, d := range list {

@@ -80,7 +80,7 @@ func (a service) serve(ctx context.Context, c *config.Config) (err error) {
 	failed := make(chan error, 1)
 	go func() { failed <- serve(srv, listener) }()
 	e, err := a.openUntil(ctx, c, log, conditions)
-	if ctx.Err() != nil && err != nil { // interrupted
+	if ctx.Err() != nil && err != nil { // the service was stopped while it opened the store
 		return srv.Close()
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // storeKind describes one kind of store, with all functions that differ between kinds. A new kind
 // requires an element in storeKinds, and its name in config.StoreKinds.
 type storeKind struct {
-	name string // as in store.kind
+	name string // value of store.kind
 	// open opens the store. It calls fatal if the store can never continue.
 	open func(ctx context.Context, o storeOptions) (store.Store, error)
 	// place names the store for users. greeting names it in the line "data" that serve prints.
