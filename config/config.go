@@ -65,7 +65,8 @@ func (s Server) Loopback() bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// URL returns the address of a server that listens on an address, for programs on this machine.
+// URL returns the URL by which programs on this machine reach a server that listens on an
+// address.
 func (s Server) URL(address string) string {
 	scheme := "http://"
 	if s.TLSCert != "" {

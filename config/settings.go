@@ -18,7 +18,7 @@ import (
 
 // setting is a single setting with its key, its description and its text form.
 type setting struct {
-	key string // as in server.listen
+	key string // such as server.listen
 	doc string
 	get func(*Config) string
 	set func(*Config, string) error
