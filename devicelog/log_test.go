@@ -45,8 +45,8 @@ func (w *world) messages(l devicelog.Query) string {
 	}
 }
 
-// TestList_ServesSevenPatterns checks that the access patterns of a log of device states work in
-// pages of any length.
+// TestList_ServesSevenPatterns checks that the seven access patterns of a log of device states
+// work with pages of any length.
 func TestList_ServesSevenPatterns(t *testing.T) {
 	w := newWorld(t)
 	at := func(day, hour int) time.Time { return time.Date(2020, 4, day, hour, 0, 0, 0, time.UTC) }
