@@ -15,8 +15,8 @@ import (
 type lastSeen struct {
 	mu         sync.RWMutex
 	minute     int64                  // the current minute, counted from 1970
-	touched    map[string]touched     // by tenant; all of these records exist
-	pending    map[recordID]time.Time // to be written
+	touched    map[string]touched     // keyed by tenant; all of these records exist
+	pending    map[recordID]time.Time // records to be written, with their times
 	registered registered
 	wake       chan struct{}
 }

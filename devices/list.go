@@ -15,8 +15,8 @@ func (r *Registry) Get(ctx context.Context, tenant, device string) (Device, erro
 	return r.GetIn(ctx, tenant, device, "")
 }
 
-// GetIn returns a device with its last-seen time in a stream, or in any stream if
-// the name is empty. It fails with NotFound.
+// GetIn returns a device with its last-seen time in a stream, or in any stream if stream is
+// empty. It fails with NotFound.
 func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (Device, error) {
 	if err := varve.ValidateDevice(device); err != nil {
 		return Device{}, varve.InvalidParam("device", "%s", err)
@@ -49,8 +49,7 @@ func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (De
 	return d, err
 }
 
-// Refresh reads the last-seen time of a device in a stream, or in any stream if the
-// name is empty.
+// Refresh reads the last-seen time of a device in a stream, or in any stream if stream is empty.
 func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error {
 	items, err := r.opts.Items.Get(ctx, []store.Key{lastSeenKey(d.Tenant, d.Device, stream)}, true)
 	if err != nil {

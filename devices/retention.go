@@ -13,10 +13,9 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// Most deployments have no device with a retention of its own, and none of their
-// queries should need another request. So a tenant that ever had such a device is
-// marked by an item, written before the device. Queries read the devices of these
-// tenants only.
+// In most deployments, no device has a retention of its own, and queries should not need an
+// additional request. So if a tenant has or had such a device, an item marks the tenant. The item
+// is written before the device. Only queries of these tenants read the device.
 
 func overridesKey(tenant string) store.Key {
 	return store.Key{PK: registry.TenantPK(tenant), SK: "DEVICE_RETENTION"}

@@ -111,7 +111,7 @@ func TestRetention_ChangesDuringRead(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		prefix        string // of the sort key that is read
+		prefix        string // prefix of the sort key that is read
 		keep          time.Duration
 		before, after time.Duration
 	}{
