@@ -26,8 +26,8 @@ type cache struct {
 
 type part struct {
 	mu          sync.Mutex
-	young, aged map[uint64]*names // by the hash of the series
-	bytes       int               // of young
+	young, aged map[uint64]*names // keyed by the hash of the series
+	bytes       int               // size of young
 }
 
 // get returns the names of a series, which are empty at first.

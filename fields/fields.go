@@ -69,7 +69,7 @@ type names struct {
 	shape    uint64   // shape of the last reading, whose names are all in hashes
 	loaded   bool     // the item was read, or is missing
 	recorded int      // the number of hashes in the item
-	version  int64    // of the item; 0 means that it is missing
+	version  int64    // version of the item; 0 means that the item is missing
 
 	room    atomic.Int64 // the capacity of hashes
 	counted int64        // the part of room that the cache has counted; guarded by the mutex of the cache
