@@ -63,7 +63,7 @@ func (n Name) About() string {
 // Condition is a condition that holds.
 type Condition struct {
 	Name    Name
-	Since   time.Time // when it was set first
+	Since   time.Time // when the condition was set
 	Message string    // for the operator: the fault and its remedy
 }
 
