@@ -23,8 +23,8 @@ type process struct {
 	busy  bool         // true during a call
 }
 
-// world is all processes over one store. During a call of one process, between its read and its
-// write, others act and time passes.
+// world holds all processes over one store. In a call of one process, other processes may act and
+// time may pass between the read and the write.
 type world struct {
 	*rapid.T
 	clock *clock

@@ -295,7 +295,7 @@ func TestLease_ReturnsStoreErrors(t *testing.T) {
 	want(t, "b, after the store's end", err, store.ErrClosed)
 }
 
-// TestAcquire_IgnoresMalformedItem acquires a lease whose item has no usable attributes.
+// TestAcquire_IgnoresMalformedItem acquires a lease that has another holder and an end in 1970.
 func TestAcquire_IgnoresMalformedItem(t *testing.T) {
 	items, a, _ := two(newClock())
 	it := store.Item{Key: store.Key{PK: "LEASE", SK: "job"}, Attrs: map[string]varve.Value{
