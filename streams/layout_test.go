@@ -25,7 +25,7 @@ func TestRegister_WidensWindow(t *testing.T) {
 		{time.Hour, time.Hour},
 		{0, time.Hour},
 	} {
-		r := streams.New(items, c.Now) // as after a restart with another configuration
+		r := streams.New(items, c.Now) // like a restart with another configuration
 		st, err := r.Register(t.Context(), "acme", "weather", "default", step.noted)
 		if err != nil || st.Window != step.want {
 			t.Errorf("noted %s: %s, %v, want %s", step.noted, st.Window, err, step.want)
