@@ -14,9 +14,9 @@ import (
 
 // Selection sets the streams, devices and formats of sources.
 type Selection struct {
-	Stream  string    // of all files; if empty, the name of each file's folder
-	Device  string    // of readings without a device; if empty, the name of each file
-	Format  string    // csv, ndjson or json; if empty, by each file's name
+	Stream  string    // stream of all files; if empty, the name of each file's folder
+	Device  string    // device of readings without one; if empty, the name of each file
+	Format  string    // csv, ndjson or json; if empty, each file's name decides
 	Stdin   io.Reader // read for the argument -
 	Exclude []string  // files that are skipped in folders
 }

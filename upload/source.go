@@ -21,7 +21,7 @@ type Source struct {
 	stdin       io.Reader // if set, the source is standard input
 	format      wire.Format
 	compression compression
-	device      string // of readings without a device
+	device      string // device of readings without one
 	deviceGiven bool   // the user named the device
 	size        int64  // 0 if unknown
 	mtime       int64  // in nanoseconds
@@ -87,7 +87,7 @@ func (s *Source) sizeOnDisk(plain int64) int64 {
 
 // file is an open source.
 type file struct {
-	io.Reader           // of the plain text
+	io.Reader           // reader of the plain text
 	raw       io.Reader // the file itself, if it is not compressed
 	closers   []func() error
 }

@@ -26,7 +26,7 @@ type Options struct {
 	Params      url.Values // the parameters of each write, as in the API, without the device
 	Parallel    int        // pieces that are sent at a time; 0 means 1
 	Batch       int        // readings in a piece; 0 means wire.BatchReadings
-	Compression string     // of pieces: none, gzip or zstd; empty means none
+	Compression string     // compression of pieces: none, gzip or zstd; empty means none
 	Checkpoint  string     // the file that records the progress; if empty, progress is not recorded
 	Events      Events
 }
