@@ -110,7 +110,7 @@ type Source struct {
 	Format   wire.Format
 	Body     io.Reader // from Session.Body, or in memory
 	Defaults wire.Defaults
-	Columns  wire.Columns // of CSV
+	Columns  wire.Columns // columns of CSV
 	Large    bool         // the body is known to be larger than SmallBody
 	// Rejected is called for each rejected reading. It may be nil. The index counts the readings
 	// of the source, the line is 0 if the format has no lines, and the verdict is valid during
