@@ -10,7 +10,7 @@ const maxSeenDelay = time.Minute
 type deviceState struct {
 	seen    lastSeen
 	open    bool // an alert is open about the silence that began at seen
-	recheck bool // the next sweep must evaluate the device, because an episode has or may have changed
+	recheck bool // the next sweep must evaluate the device, because an episode has changed or may have changed
 	// tablesRead reports whether the last arrival was read from the tables, or whether
 	// last-seen records make the read unnecessary. lastArrival is the result of the read;
 	// zero if the tables had no reading.
