@@ -171,7 +171,7 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// checkDebugAddress accepts loopback addresses only, because profiles take no API key.
+// checkDebugAddress accepts loopback addresses only, because profiles require no API key.
 func checkDebugAddress(s string) error {
 	if s == "" {
 		return nil
