@@ -18,8 +18,8 @@ import (
 const (
 	// maxRejects is the maximum number of rejections in an answer.
 	maxRejects = 10_000
-	// maxRejectBytes is the total size of the rejections in an answer, above which it omits the
-	// stored values of conflicts.
+	// maxRejectBytes limits the total size of rejections with stored values. Beyond it, an answer
+	// omits the stored values of conflicts.
 	maxRejectBytes = 2 << 20
 )
 
