@@ -34,8 +34,8 @@ func (f *accessFlags) given() bool {
 	return f.key != "" || f.keyFile != "" || os.Getenv("VARVE_KEY") != "" || os.Getenv("VARVE_KEY_FILE") != ""
 }
 
-// options returns the client's options from the flags, or else from the environment. Either flag
-// for the key overrides both variables for it.
+// options returns the client's options from the flags, or else from the environment. If a flag
+// for the key is set, the variables for the key are ignored.
 func (f *accessFlags) options() (options []client.Option, err error) {
 	key, file := f.key, f.keyFile
 	if key == "" && file == "" {
