@@ -9,15 +9,15 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// AlertList selects alerts of a device, or of a severity across devices. The newest comes
+// AlertList selects alerts of one device, or of a severity across devices. The newest alert is
 // first.
 type AlertList struct {
 	Tenant   string
 	Device   string     // "" means all devices
-	Severity Severity   // across devices; "" means any
+	Severity Severity   // only if Device is empty; "" means any
 	State    AlertState // "" means any
 	Rule     string     // "" means any
-	Limit    int        // of a page; 0 means registry.DefaultLimit
+	Limit    int        // maximum of a page; 0 means registry.DefaultLimit
 	Cursor   string
 }
 
@@ -74,7 +74,7 @@ func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[A
 	return page, nil
 }
 
-// match returns the filter for items of the list; nil if it includes all.
+// match returns the filter for items of the list; nil if the list includes all items of its span.
 func (l *AlertList) match() func(*store.Item) bool {
 	if l.Device == "" && l.State == "" && l.Rule == "" {
 		return nil

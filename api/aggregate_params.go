@@ -23,7 +23,7 @@ type aggregateQuery struct {
 	zone   *time.Location
 }
 
-// aggregateOf parses the parameters that both routes have.
+// aggregateOf parses the parameters that both routes have in common.
 func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQuery, err error) {
 	q.Tenant, q.Stream = tenantOf(r.Context()), r.PathValue("stream")
 	if err := varve.ValidateName("stream", q.Stream); err != nil {
@@ -67,7 +67,8 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	return q, err
 }
 
-// localWindowOf reads the window of a query. The year, month, day or hour of during is local.
+// localWindowOf parses the window of a query. The year, month, day or hour of during is in local
+// time.
 func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.Window, error) {
 	w, err := windowOf(asked, now)
 	if err != nil || asked.Get("during") == "" || zone == time.UTC {

@@ -19,8 +19,8 @@ import (
 const (
 	// maxRejects is the maximum number of rejections in an answer.
 	maxRejects = 10_000
-	// maxRejectBytes is the size of rejections above which an answer omits the stored values
-	// of conflicts.
+	// maxRejectBytes limits the total size of rejections with stored values. Beyond it, an answer
+	// omits the stored values of conflicts.
 	maxRejectBytes = 2 << 20
 )
 
@@ -28,7 +28,7 @@ const (
 type rejections struct {
 	text   []byte // JSON, without the brackets
 	listed int
-	out    []byte // memory of the answer
+	out    []byte // buffer of the answer
 }
 
 var rejectionLists = sync.Pool{New: func() any { return new(rejections) }}
@@ -45,7 +45,7 @@ type ingestHandler struct {
 	limits   Limits
 }
 
-// newIngestHandler returns the handler of writes, and counts their verdicts.
+// newIngestHandler returns the handler of writes, which counts their verdicts in m.
 func newIngestHandler(a *responder, m *metrics, o *Options) *ingestHandler {
 	return &ingestHandler{responder: a, limits: o.Limits, ingester: ingest.New(ingest.Options{
 		Router: o.Router, Budget: wire.NewBudget(batchMemory), Now: o.Now,
@@ -111,7 +111,8 @@ func (h *ingestHandler) postReadings(w http.ResponseWriter, r *http.Request) {
 	list.answer(w, session)
 }
 
-// readBody stores the readings of the body. An error is about the whole body.
+// readBody stores the readings of the body. An error concerns the body as a whole, not one
+// reading.
 func (h *ingestHandler) readBody(w http.ResponseWriter, r *http.Request, session *ingest.Session, list *rejections) error {
 	defaults, err := defaultsOf(r)
 	if err != nil {
@@ -131,14 +132,14 @@ func (h *ingestHandler) readBody(w http.ResponseWriter, r *http.Request, session
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // the parsed readings stand, even if the rest fails
+	defer func() { _ = body.Close() }() // stored readings are unaffected by an error here
 	return session.Read(r.Context(), &ingest.Source{
 		Format: format, Body: body, Defaults: defaults, Columns: columns,
 		Large: r.ContentLength > ingest.SmallBody, Rejected: list.add,
 	})
 }
 
-// add adds a rejection to the answer, which lists a limited number.
+// add adds a rejection to the answer, up to maxRejects.
 func (l *rejections) add(index int64, line int, v *varve.Verdict) {
 	if l.listed == maxRejects {
 		return

@@ -52,8 +52,8 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 	return f, nil
 }
 
-// moment reads a time in a query: a time in a form of readings, the word now, or a distance
-// from now, as in -24h.
+// moment parses a time in a query: a time as in readings, the word now, or a distance from now,
+// as in -24h.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
 	text := q.Get(name)
 	if strings.HasPrefix(text, " ") {
@@ -74,7 +74,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 		}
 		return now.Add(d), nil
 	}
-	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // likewise the + of a zone
+	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // an unescaped + of a time zone is a blank, too
 	if v.Outcome == varve.Rejected {
 		if t, v = f.Parse(text); v.Outcome == varve.Rejected {
 			return def, varve.InvalidParam("query."+name, "%s", v.Message)
@@ -95,7 +95,7 @@ func seriesOf(r *http.Request, device string) (varve.Series, error) {
 	return series, nil
 }
 
-// windowOf reads the window of a query: from and to, or during.
+// windowOf parses the window of a query: from and to, or during.
 func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 	if text := q.Get("during"); text != "" {
 		if q.Get("from") != "" || q.Get("to") != "" {

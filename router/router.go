@@ -72,8 +72,7 @@ type Options struct {
 	// Readings that are not rejected were stored before now. A conflict comes with the reading
 	// that was stored first. Watch may reject readings for now, although they are stored: a
 	// retry gets the same verdict. The zero id of a reading means its content id. Watch must not
-	// retain the slices. It returns an error only if
-	// the context ended. If nil, it is not called.
+	// retain the slices. It returns an error only if the context ended. If nil, it is not called.
 	Watch  func(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
 	Events Events
 }

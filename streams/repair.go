@@ -66,8 +66,8 @@ func (s *Stream) merge(found *store.Survey, classOf func(prefix string) (string,
 	s.Shards = shards
 }
 
-// Apply applies repairs. If one fails, the others continue. Other attributes of a stream
-// remain.
+// Apply applies repairs. If one fails, the others are still applied. Other attributes of a stream
+// do not change.
 func (r *Registry) Apply(ctx context.Context, plan []Repair) error {
 	var errs []error
 	for _, p := range plan {

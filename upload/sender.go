@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// maxRetries limits how often readings are resent after a temporary rejection.
+// maxRetries is the maximum number of times that readings are resent after a temporary rejection.
 const maxRetries = 6
 
 // fileSender sends the pieces of one file. Its method send may be called

@@ -58,7 +58,7 @@ func (q *Query) values() url.Values {
 	return v
 }
 
-// Answer describes an answer after its readings were read.
+// Answer describes the answer to a query after its readings were read.
 type Answer struct {
 	Next     string // the cursor of the next page; "" after the last
 	Coverage query.Coverage
@@ -73,7 +73,7 @@ func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) ite
 			yield(nil, err)
 			return
 		}
-		// The end of the answer has been checked before this can matter.
+		// The error does not matter: a complete answer has been read to its end by then.
 		defer func() { _ = resp.Body.Close() }()
 		in := wire.NewAnswerReader(resp.Body, varve.Series{Tenant: varve.DefaultTenant, Stream: q.Stream, Device: q.Device})
 		var b wire.Batch
@@ -130,7 +130,7 @@ func (c ReadingCalls) Explain(ctx context.Context, q Query) (wire.Explained, err
 // Latest is the latest reading of one device.
 type Latest struct {
 	Device   string
-	Reading  *varve.Reading // nil if all have expired
+	Reading  *varve.Reading // nil if the device has no live reading
 	Coverage query.Coverage
 }
 

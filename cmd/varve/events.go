@@ -115,7 +115,7 @@ func rounded(d time.Duration) time.Duration {
 	return d
 }
 
-// quiet returns a logger of broken connections, at the level debug.
+// quiet returns a logger for an HTTP server. It logs errors of connections at the level debug.
 func quiet(log zerolog.Logger) *stdlog.Logger {
 	return stdlog.New(logWriter{log}, "", 0)
 }

@@ -145,8 +145,8 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 	return err
 }
 
-// announceStream prints the stream of files that are named without a folder. Users
-// may not expect the name of the working folder, and writing cannot be undone.
+// announceStream prints the stream of files that are named without a folder. It is the name of
+// the working folder, which users may not expect, and writing cannot be undone.
 func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	for i := range sources {
 		if s := &sources[i]; f.stream == "" && filepath.Dir(s.Path) == "." {
@@ -156,7 +156,7 @@ func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	}
 }
 
-// ingestError words an error of an upload for the command line.
+// ingestError replaces API parameters in an error of an upload with flags.
 func ingestError(err error) error {
 	var inFile *upload.FileError
 	if !errors.As(err, &inFile) {

@@ -101,7 +101,7 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 // beginning stores the beginning of an answer.
 type beginning struct {
 	text []byte
-	rows int // lines; CSV and JSON have one line without readings
+	rows int // number of lines; CSV and JSON without readings have one line
 }
 
 func (b *beginning) Write(p []byte) (int, error) {
@@ -112,7 +112,7 @@ func (b *beginning) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// empty reports whether the answer has no readings, in whatever form.
+// empty reports whether the answer has no readings, in any format.
 func (b *beginning) empty() bool {
 	if bytes.HasPrefix(b.text, []byte(`{"readings":[`)) {
 		return bytes.HasPrefix(b.text, []byte(`{"readings":[]`))
@@ -132,7 +132,7 @@ func (a queryCommands) needStream(cmd *cobra.Command, c *client.Client, stream s
 	return fmt.Errorf("stream %s: not found: varve streams lists all streams", stream)
 }
 
-// saySkipped names damaged rows that were left out.
+// saySkipped prints the damaged rows that were left out.
 func (a queryCommands) saySkipped(c *query.Coverage) {
 	for i := range c.Damaged {
 		d := &c.Damaged[i]
@@ -174,7 +174,7 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	if n == 0 {
 		return a.sayNone(cmd, c, q)
 	}
-	from := "" // tenants do not see it
+	from := "" // only keys of tenant default see the tables
 	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
 		from = " from " + count(tables, "table")
 	}
@@ -191,7 +191,7 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	return nil
 }
 
-// sayNone reports an empty window, or a misspelt stream.
+// sayNone prints that the window is empty. It fails if the stream does not exist.
 func (a queryCommands) sayNone(cmd *cobra.Command, c *client.Client, q client.Query) error {
 	if err := a.needStream(cmd, c, q.Stream); err != nil {
 		return err
