@@ -169,6 +169,7 @@ func TestResolveAlerts_ResolvesChoicePageByPage(t *testing.T) {
 		{"of a device", alerts.AlertChoice{Device: "d1"}, []string{"a d0", "a d2", "b d0", "b d2"}},
 		{"of a severity", alerts.AlertChoice{Severity: alerts.Info}, []string{"a d0", "a d1", "a d2"}},
 		{"of a rule and a device", alerts.AlertChoice{Rule: "b", Device: "d2"}, []string{"a d0", "a d1", "a d2", "b d0", "b d1"}},
+		{"of a device and a severity", alerts.AlertChoice{Device: "d1", Severity: alerts.Info}, []string{"a d0", "a d1", "a d2", "b d0", "b d2"}},
 		{"all", alerts.AlertChoice{All: true}, nil},
 	} {
 		w, ctx := newWorld(t), t.Context()
