@@ -17,18 +17,19 @@ const (
 	monday     = 4 // days from 1970-01-01 to the first Monday
 )
 
-// maxStep limits steps, so that their buckets have times that can be formatted.
+// maxStep limits the length of steps, so that the start and end of every bucket can be formatted
+// as times.
 const maxStep = 100 * 365 * 24 * time.Hour
 
 // Step divides event time into buckets.
 //
-// A step of a fixed length counts from 1970 in UTC. In another time zone, it counts from each
-// local midnight, and the last bucket of a day ends at the next midnight. Days, weeks, months
-// and years are calendar steps: their buckets begin at local midnight.
+// Buckets of a fixed length are counted from 1970 in UTC. In another time zone, they are counted
+// from each local midnight, and the last bucket of a day ends at the next midnight. Days, weeks,
+// months and years are calendar steps: their buckets begin at local midnight.
 type Step struct {
 	seconds int64 // length of a fixed step, else 0
 	days    int64 // number of days of a calendar step, else 0
-	origin  int64 // day from which days count
+	origin  int64 // first day from which groups of days are counted
 	months  int64 // number of months of a calendar step, else 0
 	zone    *time.Location
 }
@@ -106,16 +107,16 @@ func (s Step) BucketAt(sec int64) Bucket {
 	}
 }
 
-// boundaries are the first instants of every unit-th day or month, counted from an origin.
+// boundaries are the first instants of groups of unit days or months, counted from an origin.
 type boundaries struct {
 	firstInstant func(n int64) int64
 	unit, origin int64
 }
 
-// at returns the bucket of a unix time on day or month n of the calendar.
+// at returns the bucket of a unix time that is on day or month n of the calendar.
 //
-// If clocks are put back over midnight, the calendar returns to the day before. The time then
-// is in a later bucket.
+// If clocks are put back past midnight, a part of the previous date occurs a second time. Such a
+// time is then in a later bucket than its date.
 func (b boundaries) at(n, sec int64) Bucket {
 	n = floor(n-b.origin, b.unit) + b.origin
 	found := Bucket{b.firstInstant(n), b.firstInstant(n + b.unit)}
@@ -139,8 +140,8 @@ func (s Step) startOfMonth(n int64) int64 {
 	return s.startOfDay(first.Unix() / daySeconds)
 }
 
-// startOfDay returns the first instant of a day in the time zone, counted from 1970-01-01. For
-// a day that the zone skipped, it is the first instant of the next day.
+// startOfDay returns the first instant of a day in the time zone. The day is counted from
+// 1970-01-01. For a day that the zone skipped, it returns the first instant of the next day.
 func (s Step) startOfDay(day int64) int64 {
 	if s.zone == time.UTC {
 		return day * daySeconds
@@ -150,7 +151,8 @@ func (s Step) startOfDay(day int64) int64 {
 
 // FirstInstant returns the first instant at which clocks in a zone show the time of wall.
 //
-// The zone of wall must be UTC. If clocks skip the time, the instant is the end of the gap.
+// The zone of wall must be UTC. If the clocks skip that time, the result is the end of the
+// skipped hour.
 func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	y, m, d := wall.Date()
 	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
@@ -164,7 +166,7 @@ func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	case begin.IsZero():
 		return t
 	}
-	// It may occur twice: before and after clocks are put back.
+	// The time may occur twice: before and after clocks are put back.
 	_, before := begin.Add(-time.Second).Zone()
 	if earlier := t.Add(time.Duration(offset-before) * time.Second); earlier.Before(t) && earlier.Before(begin) {
 		return earlier
@@ -172,7 +174,7 @@ func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	return t
 }
 
-// floor returns the largest multiple of unit that is not above n.
+// floor returns the largest multiple of unit that is at most n.
 func floor(n, unit int64) int64 {
 	rest := n % unit
 	if rest < 0 {
