@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Key names the count of one rule in one file.
+// Key selects the count of one rule in one file.
 type Key struct {
 	File string
 	Rule string
 }
 
-// Table holds how many findings are allowed for each file and rule.
+// Table has the number of allowed findings for each file and rule.
 type Table map[Key]int
 
 // Count returns the table of the findings.
@@ -68,7 +68,8 @@ func (t Table) Totals() map[string]int {
 	return sums
 }
 
-// Compare returns the keys whose count in found is above and below the allowed one.
+// Compare returns the keys whose counts in found are above the counts of t, and the keys whose
+// counts are below.
 func (t Table) Compare(found Table) (rises, falls []Key) {
 	for _, k := range found.keys() {
 		if found[k] > t[k] {
@@ -83,9 +84,8 @@ func (t Table) Compare(found Table) (rises, falls []Key) {
 	return rises, falls
 }
 
-// Lower returns the table that allows no more than was found. Counts that rose
-// keep their old limit. A file that is new to the table may have counts that
-// other files lost, so a renamed file keeps its counts.
+// Lower returns a table with the lower of both counts for each key. A file that is new to the
+// table may have counts that other files lost, so a renamed file keeps its counts.
 func (t Table) Lower(found Table) Table {
 	next, room, known := Table{}, map[string]int{}, map[string]bool{}
 	for k, n := range t {
