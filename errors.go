@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Failure is the kind of an [Error]. It determines the reaction of a caller.
+// Failure is the kind of an [Error]. Callers choose their reaction by it.
 type Failure uint8
 
 // The kinds of failure. An error without a kind is a fault of Varve or of its store.
