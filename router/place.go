@@ -8,11 +8,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// placer groups the readings of a write by table. All writes of a request share its buffers.
+// placer groups the readings of a write by table. Its buffers are reused by all writes of a
+// request.
 type placer struct {
 	groups []group
 	copies []varve.Reading
-	last   int // the group of the previous reading
+	last   int // index of the group of the previous reading
 	stream string
 	prefix string
 }
@@ -85,7 +86,7 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	}
 	p.last = len(p.groups)
 	if p.last < cap(p.groups) {
-		p.groups = p.groups[:p.last+1] // reuses the memory of its index
+		p.groups = p.groups[:p.last+1] // the slice still has the memory of this group's index
 	} else {
 		p.groups = append(p.groups, group{})
 	}
@@ -94,8 +95,8 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	return g, true
 }
 
-// applyResults copies the verdicts of a write, and the ids that the store set. If retry is set, it
-// returns the batches whose table is missing.
+// applyResults copies the verdicts of a write, and the ids that the store set. If retry is true,
+// it returns the batches whose table is missing, instead of rejecting their readings.
 func (p *placer) applyResults(batches []store.Batch, results []store.Result, readings []varve.Reading, verdicts []varve.Verdict, retry bool) (missing []store.Batch) {
 	for i, res := range results {
 		switch {
@@ -113,7 +114,7 @@ func (p *placer) applyResults(batches []store.Batch, results []store.Result, rea
 	return missing
 }
 
-// reject sets the verdict of all readings of a table.
+// reject rejects all readings of a table.
 func (p *placer) reject(t grid.Table, verdicts []varve.Verdict, err error) {
 	v := rejectFor(err)
 	for _, at := range p.find(t).index {
