@@ -68,8 +68,8 @@ func (t Table) Totals() map[string]int {
 	return sums
 }
 
-// Compare returns the keys whose counts in found are above the counts of t, and the keys whose
-// counts are below.
+// Compare compares the counts in found with the allowed counts. It returns the keys with higher
+// counts and the keys with lower counts.
 func (t Table) Compare(found Table) (rises, falls []Key) {
 	for _, k := range found.keys() {
 		if found[k] > t[k] {
