@@ -1,5 +1,6 @@
-# Alarms on Varve's metrics (namespace Varve, from its logs, with
-# metrics.cloudwatch on) and on DynamoDB's metrics, their topic, and a dashboard.
+# Alarms on Varve's metrics and on DynamoDB's metrics, an SNS topic for them, and a dashboard.
+# Varve's metrics are in the namespace Varve. CloudWatch takes them from Varve's logs if
+# metrics.cloudwatch is on.
 
 data "aws_region" "current" {}
 
@@ -11,7 +12,7 @@ locals {
 
   throttles = ["ReadThrottleEvents", "WriteThrottleEvents"]
   indexes   = ["", "gsi1", "gsi2"]
-  # DynamoDB counts system errors by operation.
+  # DynamoDB counts system errors separately for each operation.
   operations = ["BatchGetItem", "DeleteItem", "PutItem", "Query"]
   region_alarms = var.watch_region ? {
     throttling    = { metric = "ThrottledRequests", text = "DynamoDB throttles requests to tables of this account in the region." }
