@@ -102,8 +102,8 @@ func texts(dev, text string) (list []varve.Reading) {
 	return list
 }
 
-// testConflictsOfValues checks values of all kinds. A reading that is sent again with an equal
-// value must be a duplicate, and with another value a conflict.
+// testConflictsOfValues checks values of all kinds. A reading that is resent with an equal value
+// must be a duplicate, and with another value a conflict.
 func testConflictsOfValues(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	values := slices.Concat(awkwardNumbers(), []varve.Value{
