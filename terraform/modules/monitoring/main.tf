@@ -16,7 +16,7 @@ locals {
   operations = ["BatchGetItem", "DeleteItem", "PutItem", "Query"]
   region_alarms = var.watch_region ? {
     throttling    = { metric = "ThrottledRequests", text = "DynamoDB throttles requests to tables of this account in the region." }
-    system-errors = { metric = "SystemErrors", text = "DynamoDB answers requests to tables of this account in the region with system errors." }
+    system-errors = { metric = "SystemErrors", text = "DynamoDB answers some requests to tables of this account in the region with system errors." }
   } : {}
 }
 
@@ -38,7 +38,7 @@ resource "aws_sns_topic_subscription" "email" {
 
 resource "aws_cloudwatch_metric_alarm" "rotation_heartbeat" {
   alarm_name          = "${var.name}-rotation-heartbeat"
-  alarm_description   = "No rotation has succeeded for three periods: tables of the next month are not created, and old ones stay. Search the log of varve serve for rotation failed."
+  alarm_description   = "No rotation has succeeded for three periods: tables of the next month are not created, and expired tables are not dropped. Search the log of varve serve for rotation failed."
   namespace           = local.varve
   metric_name         = "RotationSuccess"
   dimensions          = local.dimension
@@ -111,7 +111,7 @@ resource "aws_cloudwatch_metric_alarm" "rejected_share" {
 
 resource "aws_cloudwatch_metric_alarm" "rollup_backlog" {
   alarm_name          = "${var.name}-rollup-backlog"
-  alarm_description   = "Roll-ups are counted more slowly than readings arrive. Answers stay exact and become slower."
+  alarm_description   = "Dirty hours are recounted more slowly than readings arrive. Roll-ups stay exact, but reads of them become slower."
   namespace           = local.varve
   metric_name         = "RollupBacklog"
   dimensions          = local.dimension
