@@ -67,13 +67,13 @@ func (n names) has(name string) bool {
 	return ok
 }
 
-// add adds a declaration of a package.
+// add adds the forms of a declaration of a package.
 func (n names) add(pkg string, parts ...string) {
 	name := strings.Join(parts, ".")
 	n[name], n[pkg+"."+name] = struct{}{}, struct{}{}
 }
 
-// declaredNames returns the names of the production files.
+// declaredNames returns the names that production files declare.
 func declaredNames(t *testing.T) names {
 	t.Helper()
 	all := names{}

@@ -115,8 +115,8 @@ func TestValidate_FollowsRuleForAnyText(t *testing.T) {
 	})
 }
 
-// TestSeries_IsOrderedAndNamed checks that distinct series have distinct strings, and are
-// ordered by tenant, stream and device.
+// TestSeries_IsOrderedAndNamed checks that different series have different strings, and that
+// series are ordered by tenant, stream and device.
 func TestSeries_IsOrderedAndNamed(t *testing.T) {
 	name, device := rapid.StringMatching(`[ab][.-]?b?`), rapid.StringMatching(`[ab/]{1,3}`)
 	gen := rapid.Custom(func(t *rapid.T) varve.Series {

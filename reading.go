@@ -13,8 +13,8 @@ import (
 // Limits of a reading.
 const (
 	MaxFields       = 256       // fields in a reading
-	MaxReadingBytes = 64 << 10  // id, field names and values of a reading
-	MaxTime         = 1<<63 - 1 // exclusive limit of event times: nanoseconds since 1970, in the year 2262
+	MaxReadingBytes = 64 << 10  //  bytes of the id, the field names and the values of a reading
+	MaxTime         = 1<<63 - 1 //  every event time is below it; in nanoseconds since 1970, it is in the year 2262
 )
 
 // Series identifies the readings of one device in one stream of one tenant. It is the unit of
@@ -41,11 +41,11 @@ func (s Series) Compare(t Series) int {
 type Reading struct {
 	Series
 
-	// Time is the event time: UTC, in nanoseconds, from 1970 on.
+	// Time is the event time in UTC, to the nanosecond. It is not before 1970.
 	Time time.Time
 	// ID separates readings of one series and event time.
 	ID ID
-	// Arrived is the time at which Varve received the reading: UTC, in milliseconds.
+	// Arrived is the time at which Varve received the reading, in UTC, to the millisecond.
 	Arrived time.Time
 	// Fields holds the values, sorted by name. Each name occurs once.
 	Fields []Field

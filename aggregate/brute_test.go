@@ -45,7 +45,7 @@ func rat(text string) *big.Rat {
 type oracleStep struct {
 	text    string
 	seconds int64
-	group   func(y, m, day int64) int64 // day counts from 1970-01-01
+	group   func(y, m, day int64) int64 //  calendar group of a date; day is counted from 1970-01-01
 }
 
 func each(n int64) func(y, m, day int64) int64 {
@@ -93,7 +93,7 @@ func (s *oracleStep) startAt(sec int64, z *time.Location) int64 {
 // oracleCell holds the values of one field in one bucket.
 type oracleCell struct {
 	all     int
-	numbers []*big.Rat // by position, then device
+	numbers []*big.Rat //  ordered by position, then by device
 	texts   []string
 }
 
@@ -154,7 +154,8 @@ func (c *oracleCell) sum(power int) *big.Rat {
 	return s
 }
 
-// result returns the value of a function, or nil. A stddev is returned as its square.
+// result returns the value of a function, or nil if it has none. For stddev, it returns the
+// square of the value.
 func (c *oracleCell) result(function string) *big.Rat {
 	n := len(c.numbers)
 	switch {
@@ -218,7 +219,7 @@ func agree(function, text string, want *big.Rat) bool {
 	}
 }
 
-// widen returns the bounds of the numbers that round to x at 20 digits.
+// widen returns the limits between which a number rounds to x at 20 digits.
 func widen(x *big.Rat) (low, high *big.Rat) {
 	half := new(big.Rat).Mul(new(big.Rat).Abs(x), rat("0.5e-19"))
 	return new(big.Rat).Sub(x, half), new(big.Rat).Add(x, half)

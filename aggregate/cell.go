@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// Value is the result of a function. The zero Value means that the function has none.
+// Value is the result of a function. The zero Value means that the function has no result.
 type Value struct {
 	number varve.Number
 	long   *decimal.Sum // if set, the value, which may have more digits than a Number can hold
@@ -49,15 +49,15 @@ func (v Value) sum() *decimal.Sum {
 
 // cell accumulates the values of one field in one bucket.
 type cell struct {
-	name         string // of the field
-	count        int64  // values of any kind
+	name         string //  name of the field
+	count        int64  //  number of values of any kind
 	numbers      int64
 	total        decimal.Sum
 	squares      decimal.Sum
 	low, high    varve.Number
 	start, end   varve.Position // positions of the first and last number
 	first, last  varve.Number
-	sample       []varve.Number // all numbers
+	sample       []varve.Number //  all numbers, if the query needs percentiles
 	sampleSorted bool
 }
 
@@ -110,14 +110,14 @@ func (c *cell) widen(count int64, b bounds, n needs) {
 	c.numbers += count
 }
 
-// addRollup adds the numbers of a roll-up.
+// addRollup adds the numbers that a roll-up sums up.
 func (c *cell) addRollup(f *rollup.Field, n needs) {
 	c.count += f.Count
 	c.total.AddSum(&f.Sum)
 	c.widen(f.Count, bounds{f.Min, f.Max, f.First.At, f.Last.At, f.First.Value, f.Last.Value}, n)
 }
 
-// value returns the result of a function.
+// value returns the result of a function for the values added so far.
 func (c *cell) value(f Function) Value {
 	switch {
 	case f.kind == countAll:

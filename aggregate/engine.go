@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// Options hold the dependencies of aggregates. Only Readings is required.
+// Options configure an Engine. Only Readings is required.
 type Options struct {
 	Readings *query.Engine
 	Rollups  *rollup.Reader // if nil, roll-ups are off
@@ -33,8 +33,8 @@ func New(o Options) *Engine {
 
 // Answer is the result of a query.
 type Answer struct {
-	Rows     []Row          // by device, then by bucket; with Top, the highest device first
-	Coverage query.Coverage // of all devices; empty for roll-ups
+	Rows     []Row          //  ordered by device, then by bucket; with Top, the highest device is first
+	Coverage query.Coverage //  coverage of all devices; empty if the source is roll-ups
 	Values   int            // approximate number of values, at most MaxValues
 }
 
@@ -138,7 +138,7 @@ func (r *run) insertRanked(d ranked) {
 	}
 }
 
-// addReadings adds the live readings of a series.
+// addReadings adds all readings of a series that are not expired.
 func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error {
 	rows, err := r.opts.Readings.Open(ctx, query.Query{
 		Series: of, Window: r.q.Window, Fields: r.q.Fields, Consistent: r.q.Consistent, SkipDamaged: r.q.SkipDamaged,

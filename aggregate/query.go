@@ -33,7 +33,7 @@ const (
 	FillLinear               // their values are interpolated between the buckets around them
 )
 
-// ParseFill parses "none", "null", "previous" or "linear". The default for "" omits buckets.
+// ParseFill parses "none", "null", "previous" or "linear". The default for "" is "none".
 func ParseFill(text string) (Fill, error) {
 	if text == "" {
 		return NoFill, nil
@@ -73,10 +73,10 @@ func ParseSource(text string) (Source, error) {
 	return 0, fmt.Errorf("%s is unknown: use readings or rollups", quote.Text(text))
 }
 
-// Top selects the devices with the highest values over the whole window. The zero Top selects
-// all devices.
+// Top selects the devices with the highest values over the whole window. The zero Top does not
+// limit the devices.
 type Top struct {
-	Devices  int // 0 means all
+	Devices  int //  number of devices; 0 means all
 	Function Function
 	Field    string
 }
@@ -93,8 +93,8 @@ type Query struct {
 	Merge          bool // if true, one row per bucket for all devices together, instead of one per device
 	Top            Top
 	Source         Source
-	Consistent     bool // includes every acknowledged reading
-	SkipDamaged    bool // omits damaged rows and lists them in the coverage
+	Consistent     bool //  if true, includes every acknowledged reading
+	SkipDamaged    bool //  if true, omits damaged rows and lists them in the coverage
 }
 
 // Validate checks everything in the query that can be checked without a store.
@@ -160,7 +160,7 @@ func (q *Query) validateRollups() error {
 	return nil
 }
 
-// Row is one bucket of one device, or of all devices of the query.
+// Row has the results for one bucket of one device, or of all devices if the query merges them.
 type Row struct {
 	Device   string // "" if the query merges devices
 	Start    int64  // the start of the bucket in unix seconds

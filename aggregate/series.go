@@ -182,7 +182,7 @@ func (s *series) closeBucket() {
 	s.current = nil
 }
 
-// finish returns the rows in the order of their buckets. Nothing may be added after it.
+// finish returns the rows in the order of their buckets. The series must not be used afterwards.
 func (s *series) finish(device string) ([]Row, error) {
 	if s.open != nil {
 		s.current = nil

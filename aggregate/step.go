@@ -14,7 +14,7 @@ const (
 	daySeconds = int64(24 * time.Hour / time.Second)
 	weekDays   = 7
 	yearMonths = 12
-	monday     = 4 // days from 1970-01-01 to the first Monday
+	monday     = 4 //  number of the day of the first Monday, counted from 1970-01-01
 )
 
 // maxStep limits the length of steps, so that the start and end of every bucket can be formatted
@@ -86,10 +86,10 @@ func ParseStep(text string, zone *time.Location) (Step, error) {
 	return s, nil
 }
 
-// IsZero reports whether the step is missing.
+// IsZero reports whether the step is not set.
 func (s Step) IsZero() bool { return s.seconds == 0 && s.days == 0 && s.months == 0 }
 
-// BucketAt returns the bucket of a unix time.
+// BucketAt returns the bucket that contains a unix time.
 func (s Step) BucketAt(sec int64) Bucket {
 	switch {
 	case s.seconds > 0 && s.zone == time.UTC:
@@ -127,14 +127,16 @@ func (b boundaries) at(n, sec int64) Bucket {
 	return found
 }
 
-// localDay returns the day of a unix time in the time zone, counted from 1970-01-01.
+// localDay returns the number of the day of a unix time in the time zone, counted from
+// 1970-01-01.
 func (s Step) localDay(sec int64) int64 {
 	t := time.Unix(sec, 0).In(s.zone)
 	_, offset := t.Zone()
 	return floor(sec+int64(offset), daySeconds) / daySeconds
 }
 
-// startOfMonth returns the first instant of a month in the time zone, counted from year 0.
+// startOfMonth returns the first instant of month n in the time zone, counted from January of
+// year 0.
 func (s Step) startOfMonth(n int64) int64 {
 	first := time.Date(0, time.January+time.Month(n), 1, 0, 0, 0, 0, time.UTC)
 	return s.startOfDay(first.Unix() / daySeconds)
@@ -159,9 +161,9 @@ func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	begin, end := t.ZoneBounds()
 	_, offset := t.Zone()
 	switch local := t.Unix() + int64(offset); {
-	case local < wall.Unix(): // skipped, and t precedes the gap
+	case local < wall.Unix(): //  the clocks skip the time, and t is before the gap
 		return end
-	case local > wall.Unix(): // skipped, and t follows the gap
+	case local > wall.Unix(): //  the clocks skip the time, and t is after the gap
 		return begin
 	case begin.IsZero():
 		return t

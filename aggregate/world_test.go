@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TB is the common part of testing.TB and rapid.T.
+// TB has the methods that testing.TB and rapid.T share.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)

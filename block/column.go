@@ -38,8 +38,8 @@ func (c *Column) HasAny(p *Part) bool {
 	return false
 }
 
-// slot returns the kind of reading i's value and its index in its group. The kind is 0 if the
-// reading lacks the field.
+// slot returns the kind of the value in reading i, and the index of the value in its group. The
+// kind is 0 if the reading lacks the field.
 func (c *Column) slot(i int) (varve.Kind, int) {
 	kind := c.Kind
 	if len(c.Kinds) > 0 {

@@ -2,7 +2,7 @@ package block
 
 import "github.com/varvedb/varve"
 
-// Forms computes the ids of a block's readings. The zero Forms is ready for Reset.
+// Forms computes the ids of a block's readings. Call Reset before the first use.
 type Forms struct {
 	block *Block
 	names [][]byte // canonical form of each column's name
@@ -57,7 +57,7 @@ func (f *Forms) IDs(p *Part, from, to int) []varve.ID {
 	return ids
 }
 
-// appendForm appends the canonical form of reading i.
+// appendForm appends the canonical form of the fields of reading i.
 func (f *Forms) appendForm(dst []byte, i int) []byte {
 	for j := range f.block.Columns {
 		c := &f.block.Columns[j]

@@ -76,7 +76,7 @@ func (d *Sum) Interpolate(o *Sum, part, whole int64) Sum {
 	a.Mul(a, big.NewInt(whole-part))
 	a.Add(a, b.Mul(b, big.NewInt(part)))
 	weighted := Sum{big: a, exp: exp, begun: true}
-	weighted.trimZeros() // the result must not depend on the notation of d and o
+	weighted.trimZeros() //  so that the result does not depend on the scale of d and o
 	return weighted.Mean(whole)
 }
 
@@ -98,7 +98,7 @@ func (d *Sum) trimZeros() {
 // The arguments are the sum of the numbers and the sum of their squares. The result is rounded
 // once, to 20 significant digits.
 func Deviation(sum, squares *Sum, count int64) Sum {
-	// The variance is (count·squares - sum²) / count², exactly.
+	// The variance is exactly (count·squares - sum²) / count².
 	total, exp := sum.parts()
 	square := Sum{big: total.Mul(total, total), exp: 2 * exp, begun: true}
 	s, t, exp := alignParts(squares, &square)

@@ -14,7 +14,7 @@ type Sum struct {
 	big   *big.Int // may be nil for 0
 	small int64    // part that is not yet in big, so that most sums need no big.Int
 	exp   int      // the value is (big + small) × 10^exp
-	begun bool     // exp is set
+	begun bool     //  whether exp has been set
 }
 
 // meanDigits is the number of significant digits of a mean. A mean has more if the sum has more

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Errors of [Parse].
+// Errors that [Parse] returns.
 var (
 	ErrSyntax    = errors.New("not a decimal number")
 	ErrPrecision = errors.New("more than 38 significant digits")

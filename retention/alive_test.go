@@ -17,7 +17,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func TestAlive_UntilLaterOfEventAndArrival(t *testing.T) {
 	tests := []struct {
 		reason         string
-		event, arrived time.Duration // before now
+		event, arrived time.Duration //  time before now
 		keep           time.Duration
 		want           bool
 	}{
@@ -57,7 +57,8 @@ func TestAlive_ForeverNeverExpires(t *testing.T) {
 	}
 }
 
-// TestAlive_EndsAtAdd checks that a reading lives exactly until the time that Add returns.
+// TestAlive_EndsAtAdd checks that a reading is alive until the time that Add returns, and not
+// afterwards.
 func TestAlive_EndsAtAdd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := func(name string) time.Time {

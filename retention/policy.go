@@ -23,7 +23,7 @@ import (
 // Forever is the retention of readings that never expire.
 const Forever = timefmt.Forever
 
-// DefaultClass is the class of streams without a configured class.
+// DefaultClass is the class of all streams for which no class is configured.
 const DefaultClass = "default"
 
 // MinRetention and MaxRetention limit a retention. A shorter one is a mistake. A longer one must
@@ -33,7 +33,7 @@ const (
 	MaxRetention = 100 * 365 * 24 * time.Hour
 )
 
-// Class is a set of streams that share tables and their retention.
+// Class is a set of streams that share tables and have the same maximum retention.
 type Class struct {
 	Name      string        // its letters and digits are part of the table prefix
 	Retention time.Duration // at least MinRetention, or Forever

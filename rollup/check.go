@@ -17,7 +17,7 @@ type Difference struct {
 	Series  varve.Series
 	Period  Period
 	Start   time.Time // start of the hour or day
-	Arrived time.Time // the arrival day
+	Arrived time.Time //  arrival day
 	Field   string    // empty if the difference does not belong to one field
 	Problem string
 }
@@ -95,7 +95,7 @@ func (c *checker) addDifference(p Period, n, arrival int64, field, format string
 	c.differences = append(c.differences, Difference{c.series, p, p.start(n), Daily.start(arrival), field, fmt.Sprintf(format, args...)})
 }
 
-// dirtyHours returns the dirty hours of the day.
+// dirtyHours returns the hours of the day that are dirty.
 func (c *checker) dirtyHours(ctx context.Context) (map[int64]bool, error) {
 	markers, err := c.markers(ctx, c.series, daySpan(c.day))
 	hours := map[int64]bool{}

@@ -165,7 +165,7 @@ func (g Gap) Series() (first, last string) {
 	return first, last
 }
 
-// days returns the days of event time whose roll-ups or markers may be in the gap.
+// days returns the days for which roll-ups or markers of the series may be in the gap.
 func (g Gap) days(s varve.Series) (list []dayRange) {
 	pk := partitionOf(s)
 	if !g.First.IsZero() && g.First.PK > pk || !g.Last.IsZero() && g.Last.PK < pk {

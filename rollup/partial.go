@@ -41,7 +41,7 @@ type Point struct {
 	Value varve.Number
 }
 
-// Time returns the event time of the reading.
+// Time returns the event time of the point's reading.
 func (p *Point) Time() time.Time { return time.Unix(0, p.At.Time).UTC() }
 
 func (f *Field) add(n varve.Number, at Point) {
@@ -243,7 +243,7 @@ func (p *Partial) parseFields(it *store.Item, only fieldSet) error {
 
 // columns parses the columns of a line. It records the first error.
 type columns struct {
-	line string // the columns that are not parsed yet
+	line string //  columns that are not parsed yet
 	err  error
 }
 

@@ -227,7 +227,7 @@ func TestTally_CountsEachFieldOnce(t *testing.T) {
 	})
 }
 
-// cancellingSource cancels a context after some readings.
+// cancellingSource is a source that cancels a context after some readings.
 type cancellingSource struct {
 	after  int
 	cancel context.CancelFunc

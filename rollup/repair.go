@@ -221,7 +221,7 @@ func intersection(a, b varve.Window) varve.Window {
 	return a
 }
 
-// union sorts windows and joins adjacent ones.
+// union sorts windows, and joins windows that overlap or touch.
 func union(list []varve.Window) (joined []varve.Window) {
 	slices.SortFunc(list, func(a, b varve.Window) int { return a.From.Compare(b.From) })
 	for _, w := range list {

@@ -10,8 +10,8 @@ import (
 // counted reading that was dropped.
 type Resent uint8
 
-// The settings. With IgnoreResent, no reading ever counts twice. With CountResent, no reading
-// is ever missing.
+// The settings. With IgnoreResent, no reading ever counts twice, but some may be missing. With
+// CountResent, no reading is ever missing, but some may count twice.
 const (
 	IgnoreResent Resent = iota
 	CountResent

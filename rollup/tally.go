@@ -117,7 +117,7 @@ func (t *tally) findField(name string) (int, bool) {
 	return i, ok
 }
 
-// result returns the sum. Nothing may be added after the call.
+// result returns the sum. The tally must not be used afterwards.
 func (t *tally) result() *Partial {
 	byName := func(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(t.sum.Fields, byName) {
@@ -135,7 +135,7 @@ type readingList []countedReading
 type countedReading struct {
 	arrived int64 // unix nanoseconds
 	digest  uint64
-	unclear bool // it may be a copy of a reading that was counted before
+	unclear bool //  whether it may be a copy of a reading that was counted before
 }
 
 func (l *readingList) add(r *varve.Reading, digest uint64) {

@@ -21,7 +21,7 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// TB is the common part of testing.TB and rapid.T.
+// TB has the methods that testing.TB and rapid.T share.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -268,7 +268,7 @@ func whole(n varve.Number) string {
 	return plain(&d)
 }
 
-// read returns all roll-ups of a device, read page by page.
+// read returns all roll-ups of a device. It reads them in pages of limit.
 func (w *world) read(device string, p rollup.Period, limit int) (all []rollup.Rollup) {
 	r := rollup.NewReader(w.store, w.source(w.now), w.resent)
 	q := rollup.Query{

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Kind is the effect of an action. Actions are applied in the order of their kinds.
+// Kind is the kind of an action. Actions are applied in the order of their kinds.
 type Kind uint8
 
 // The kinds of actions.
@@ -40,11 +40,11 @@ func (k Kind) String() string {
 	}
 }
 
-// Action is one step of a plan.
+// Action is one action of a plan, on one table.
 type Action struct {
 	Kind     Kind
 	Table    grid.Table
-	Tier     store.Tier // of Create and Tune
+	Tier     store.Tier //  for Create and Tune, the tier of the table
 	Retired  time.Time  // time at which the table was retired; only for Drop
 	Reason   string
 	Readings int64

@@ -20,10 +20,10 @@ const (
 	minAge = 7 * 24 * time.Hour
 )
 
-// MaxMonthsAhead is the maximum of Policy.MonthsAhead.
+// MaxMonthsAhead is the largest allowed value of Policy.MonthsAhead.
 const MaxMonthsAhead = 12
 
-// Policy defines the schedule of tables.
+// Policy defines which tables are created, and when they are sealed, retired and dropped.
 type Policy struct {
 	Grid      grid.Policy
 	Retention *retention.Policy

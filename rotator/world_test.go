@@ -105,7 +105,7 @@ func (w *world) read(stream, device string) ([]varve.Reading, query.Coverage) {
 	}
 }
 
-// tables lists all tables of the policy's classes.
+// tables returns all tables of the policy's classes.
 func (w *world) tables() []store.Info {
 	w.t.Helper()
 	infos, err := w.rotator.Tables(w.t.Context())

@@ -21,11 +21,11 @@ type placer struct {
 // group holds the readings of one table.
 type group struct {
 	table grid.Table
-	index []int // indexes of its readings in the slice of the caller
+	index []int //  indexes of its readings in the slice that the caller passed
 }
 
-// placeReadings returns the readings without a verdict as one batch per table. It rejects
-// readings for which the grid has no table.
+// placeReadings returns the readings without a verdict, as one batch per table. It rejects
+// readings whose event time is in no table of the grid.
 func (p *placer) placeReadings(q *Request, readings []varve.Reading, verdicts []varve.Verdict) []store.Batch {
 	for i := range p.groups {
 		p.groups[i].index = p.groups[i].index[:0]

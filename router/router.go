@@ -97,7 +97,7 @@ type Tracker interface {
 
 // Events holds callbacks. A nil callback is skipped.
 type Events struct {
-	// TableCreated is called after a missing table was created for a reading.
+	// TableCreated is called after the router has created a missing table.
 	TableCreated func(t grid.Table, took time.Duration)
 	// Failed is called if readings were rejected with a retryable code because a step failed.
 	Failed func(step string, err error)
@@ -106,11 +106,12 @@ type Events struct {
 const (
 	defaultMaxRequests = 4096
 	defaultMaxReadings = 65_536
-	// unit is the size up to which a reading counts as one.
+	// unit is the largest size of a reading that counts as one. A larger reading counts as
+	// several.
 	unit = 1 << 10
 	// smallWrite is the maximum weight of a small write.
 	smallWrite = 256
-	// busyRetry is the delay after which a client may retry a refused request.
+	// busyRetry is the time after which a client may repeat a refused request.
 	busyRetry = time.Second
 )
 
@@ -174,7 +175,7 @@ func (q *Request) Done() { q.r.requests.Release(1) }
 // Arrived returns the arrival of the request.
 func (q *Request) Arrived() time.Time { return q.arrived }
 
-// weigh returns the weight of a write, in readings.
+// weigh returns the number of readings as which a write counts.
 func weigh(readings []varve.Reading) int {
 	n := 0
 	for i := range readings {

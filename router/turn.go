@@ -14,7 +14,7 @@ type Turn struct {
 	held  bool        // whether the turn has a place for a large request
 }
 
-// Turn returns a new turn of the request. Begin starts it.
+// Turn returns a new turn for the request. Call Begin to start it.
 func (q *Request) Turn() *Turn { return &Turn{lanes: q.r.lanes} }
 
 // Begin waits until the request may compute. It fails if ctx ends. Before a request waits for

@@ -184,7 +184,7 @@ func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []
 // ensure creates a table. Concurrent callers share one creation.
 func (r *Router) ensure(ctx context.Context, t grid.Table) error {
 	done := r.creating.DoChan(t.Name(), func() (any, error) {
-		// The creation must not end with the context of the first caller.
+		// The creation must not be canceled when the context of the first caller ends.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 		defer cancel()
 		begin := time.Now()

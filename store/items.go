@@ -38,7 +38,7 @@ type Item struct {
 	Attrs      map[string]varve.Value
 }
 
-// Index selects an order of the items.
+// Index selects the primary or a secondary index of the registry.
 type Index uint8
 
 // The indexes.
@@ -48,7 +48,7 @@ const (
 	GSI2
 )
 
-// In returns the key of the item in an index.
+// In returns the key of the item in the given index.
 func (it *Item) In(ix Index) Key {
 	switch ix {
 	case GSI1:
@@ -148,7 +148,7 @@ type ItemPage struct {
 // Items is the registry. It holds small items, each with a key and optional keys in two secondary
 // indexes. Reads and conditions treat an expired item as absent.
 type Items interface {
-	// Get returns the existing items of the given keys, in any order.
+	// Get returns the items with the given keys that exist, in any order.
 	Get(ctx context.Context, keys []Key, consistent bool) ([]Item, error)
 	// Put writes a whole item, durably. If a condition does not hold, it fails with ErrCondition.
 	Put(ctx context.Context, it Item, conds ...Cond) error
@@ -201,7 +201,7 @@ func PrefixEnd(prefix string) string {
 
 // Change is one of several writes of a transaction, with conditions on the stored item.
 type Change struct {
-	Item   Item // the whole new item
+	Item   Item //  the whole new item
 	Delete bool // if true, the item with this key is removed
 	Conds  []Cond
 }

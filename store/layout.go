@@ -43,7 +43,7 @@ type Surveyor interface {
 	// Survey returns the layout of a stream in all tables of this deployment. The result may be
 	// up to a minute old.
 	Survey(ctx context.Context, tenant, stream string) (Survey, error)
-	// SurveyAll returns the current layout of all streams, ordered by tenant and name.
+	// SurveyAll returns the current layouts of all streams, ordered by tenant and name.
 	SurveyAll(ctx context.Context) ([]Survey, error)
 }
 

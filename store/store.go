@@ -156,6 +156,6 @@ type Reader interface {
 	// Latest returns the latest reading after the cutoff, as By.Later defines it, or false if
 	// none exists. It fails with ErrNoTable if the table is missing.
 	Latest(ctx context.Context, l Latest) (varve.Reading, bool, Cost, error)
-	// Estimate returns the approximate cost of reading a range to its end, without reading it.
+	// Estimate returns the approximate cost of reading a whole range, without reading it.
 	Estimate(ctx context.Context, r Range) (Cost, error)
 }

@@ -62,7 +62,7 @@ func (s Status) String() string {
 type Info struct {
 	grid.Table
 	Status  Status
-	Retired time.Time // the time at which it was retired; zero if it is not
+	Retired time.Time //  time of its retirement; zero if it is not retired
 	Owned   bool      // the table has the owner tag of this deployment, so its readings may be read
 	Lost    time.Time // time since which readings are lost, because another program deleted the table; otherwise zero
 
@@ -83,7 +83,7 @@ type Filter struct {
 	Window varve.Window
 	// Details sets the fields of Info that are marked (detail).
 	Details bool
-	// SkipEmpty permits the catalog to omit tables that are known to be empty.
+	// SkipEmpty permits the catalog to omit tables that it knows to be empty.
 	SkipEmpty bool
 	// Fresh makes sure that the list includes tables that another process has just created.
 	Fresh bool
@@ -130,7 +130,8 @@ type Creator interface {
 type Lifecycle interface {
 	// Tune sets the table's tier.
 	Tune(ctx context.Context, t grid.Table, tier Tier) error
-	// Retire marks the table as due for deletion. It stays readable. Retire fails with a
+	// Retire marks the table as due for deletion. The table remains readable. Retire fails with a
+	// HoldError if the table is on hold.
 	// HoldError if the table is on hold.
 	Retire(ctx context.Context, t grid.Table, at time.Time) error
 	// Restore cancels the retirement of a table.

@@ -18,7 +18,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// MaxDepth is the maximum nesting of objects and arrays.
+// MaxDepth is the largest number of nested objects and arrays.
 const MaxDepth = 16
 
 // Format returns the canonical form of a JSON object or array.

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// recent is the time after a small write during which bulk work rests.
+// recent is how long after a small write bulk work still rests.
 const recent = time.Second
 
 const (

@@ -65,14 +65,14 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-// TestPace_RestsAsLongAsItComputed checks the lengths of rests. The clock stands still, except
-// where the test moves it.
+// TestPace_RestsAsLongAsItComputed checks the lengths of rests. The clock does not advance by
+// itself; only the test moves it.
 func TestPace_RestsAsLongAsItComputed(t *testing.T) {
 	cases := []struct {
 		reason   string
 		small    bool
-		computed []time.Duration // before each call of Rest
-		rest     time.Duration   // of all calls
+		computed []time.Duration //  times of computing before each call of Rest
+		rest     time.Duration   //  sum of all rests
 	}{
 		{"no small writes", false, []time.Duration{time.Second}, 0},
 		{"less than a slice", true, []time.Duration{900 * time.Microsecond}, 0},

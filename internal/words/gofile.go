@@ -46,8 +46,8 @@ func checkGo(name string, text []byte) ([]Finding, error) {
 
 func (g *goFile) line(p token.Pos) int { return g.set.Position(p).Line }
 
-// declarations returns the doc comments of declarations. The value is true if
-// the declared identifier is exported.
+// declarations returns the doc comments of declarations. The value for a comment is true if the
+// declared identifier is exported.
 func (g *goFile) declarations() map[*ast.CommentGroup]bool {
 	docs := map[*ast.CommentGroup]bool{}
 	add := func(c *ast.CommentGroup, names ...*ast.Ident) {

@@ -10,7 +10,7 @@ const (
 	LongFirst    = "long-first"
 )
 
-// Limits on the length of sentences, in words.
+// Limits on the number of words in a sentence.
 const (
 	MaxSentence = 30
 	MaxFirst    = 20

@@ -18,7 +18,7 @@ type Key struct {
 // Table has the number of allowed findings for each file and rule.
 type Table map[Key]int
 
-// Count returns the table of the findings.
+// Count counts findings by file and rule.
 func Count(all []Finding) Table {
 	t := Table{}
 	for _, f := range all {
@@ -59,7 +59,7 @@ func (t Table) Format() []byte {
 	return b.Bytes()
 }
 
-// Totals returns the sum of the counts of each rule.
+// Totals returns the sum of the counts for each rule.
 func (t Table) Totals() map[string]int {
 	sums := map[string]int{}
 	for k, n := range t {

@@ -37,7 +37,7 @@ func (b *blocks) add(text string, line int) {
 // close ends the open block.
 func (b *blocks) close() { b.open = false }
 
-// single adds a line as a block of its own.
+// single adds a line as a separate block.
 func (b *blocks) single(text string, line int) {
 	b.close()
 	b.add(text, line)

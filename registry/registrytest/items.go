@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// ErrDisk is the error of requests that FailOn fails.
+// ErrDisk is the error with which FailOn fails requests.
 var ErrDisk = errors.New("the disk is full")
 
 // Items is an in-memory store that counts requests. Tests may use its fields only while no

@@ -18,9 +18,10 @@ import (
 type ConnectOptions struct {
 	// Region is the AWS region. If empty, it is the region of the environment.
 	Region string
-	// Endpoint is the URL of an emulator. If empty, requests go to AWS.
+	// Endpoint is the URL of an emulator. If empty, requests are sent to AWS.
 	Endpoint string
-	// Attempts limits the attempts of each request. 0 means the limit of NewRetryer.
+	// Attempts is the largest number of attempts for each request. 0 means the limit of
+	// NewRetryer.
 	Attempts int
 }
 

@@ -78,7 +78,7 @@ func TestWrite_SurvivesFaults(t *testing.T) {
 	link := &faulty{next: http.DefaultTransport, rng: rand.New(rand.NewPCG(1, 2))}
 	client := dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = &http.Client{Transport: link}
-		// With few retries, some requests fail permanently.
+		// With only two attempts, some requests fail permanently.
 		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
 			so.MaxAttempts = 2
 			so.MaxBackoff = time.Millisecond

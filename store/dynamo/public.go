@@ -20,7 +20,7 @@ type (
 	// Usage is the use of a store.
 	Usage = client.Usage
 
-	// Template states how time tables are created and tuned.
+	// Template defines how time tables are created and tuned.
 	Template = template.Template
 	// Settings are the settings of one table.
 	Settings = template.Settings

@@ -152,7 +152,7 @@ func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error
 	return span, nil
 }
 
-// beyond reports whether a position comes after Range.After, in the order of the range.
+// beyond reports whether a position is after Range.After, in the order of the range.
 func beyond(p varve.Position, r store.Range) bool {
 	switch {
 	case r.After == nil:

@@ -18,7 +18,7 @@ func testVerdicts(t *testing.T, e *env) {
 	if got := e.write(t, weekTable(), a, b, a); got != "ssd" {
 		t.Fatalf("first write: %s, want ssd", got)
 	}
-	// A later retry includes another reading.
+	// A later retry also has a new reading.
 	c := reading("a", start.Add(time.Minute), "3")
 	retry := []varve.Reading{arrived(b, start.Add(time.Hour)), c, arrived(a, start.Add(time.Hour))}
 	if got := e.write(t, weekTable(), retry...); got != "dsd" {

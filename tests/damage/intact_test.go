@@ -82,7 +82,7 @@ type segment struct {
 	items    map[store.Key]int64
 }
 
-// Sizes in a segment file: see package journal.
+// Sizes of the headers in a segment file: see package journal.
 const (
 	segmentHeader = 44
 	frameHeader   = 25

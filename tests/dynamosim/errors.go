@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/tests/dynamosim/value"
 )
 
-// Prefixes of the types of errors.
+// Prefixes of error types.
 const (
 	ownErrors     = "com.amazonaws.dynamodb.v20120810#"
 	serviceErrors = "com.amazon.coral.service#"

@@ -50,7 +50,7 @@ func (p position) compare(q position) int {
 	return strings.Compare(p.tie, q.tie)
 }
 
-// record is a stored item. It never changes.
+// record is a stored item. It is immutable.
 type record struct {
 	data  []byte // JSON
 	size  int    // size in bytes, as Amazon bills it

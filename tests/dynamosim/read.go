@@ -109,7 +109,7 @@ type source struct {
 	units *throughput
 }
 
-// sourceOf returns the source of a request.
+// sourceOf returns the table or the index from which a request reads.
 func (s *Server) sourceOf(r *request) (*source, error) {
 	t, err := s.usable(r.table)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"time"
 )
 
-// writeCertificate writes a self-signed certificate for 127.0.0.1 and its key into a folder.
+// writeCertificate writes a self-signed certificate for 127.0.0.1 and its private key into a
+// folder.
 func writeCertificate(t *testing.T, dir string, serial int64) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

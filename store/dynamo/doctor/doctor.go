@@ -33,7 +33,7 @@ type Finding struct {
 	Check string `json:"check"`
 	State State  `json:"state"`
 	Found string `json:"found"`
-	// Remedy is the action to take if the state is Wrong.
+	// Remedy is the action by which an operator can correct a Wrong state.
 	Remedy string `json:"remedy,omitempty"`
 }
 

@@ -24,8 +24,8 @@ const maxSkew = 30 * time.Second
 
 const applyAgain = "run terraform apply; or delete the registry if it is empty, and varve serve creates it"
 
-// checkRegistry checks that the table of the registry can be read. It takes the time of DynamoDB
-// from the answer and checks the clock. It returns false if the registry cannot be read.
+// checkRegistry checks that the table of the registry can be read. It compares the clock with the
+// time in DynamoDB's answer. It returns false if the registry cannot be read.
 func (e *examiner) checkRegistry(ctx context.Context) bool {
 	name := e.Client.Registry()
 	out, err := e.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})

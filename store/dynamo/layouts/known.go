@@ -17,8 +17,9 @@ type streamIn struct {
 	tenant, stream string
 }
 
-// knownRows remembers stream rows, so that most writes need no request for them. It counts the
-// rows of each table. A remembered row never needs a refresh.
+// knownRows remembers stream rows, so that most writes need no request for them. It also counts
+// the stream rows of each table. A remembered row is always valid, because stream rows only
+// become wider.
 type knownRows struct {
 	mu   sync.RWMutex
 	rows map[streamIn]*row.Stream

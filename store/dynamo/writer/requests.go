@@ -28,8 +28,8 @@ func (w *Writer) insert(ctx context.Context, g *group, at row.Address, entries [
 		return result{}, err
 	}
 	r.TTL = row.Expiry(entries, g.layout.DeleteAfter)
-	// A row records its size if blind updates may be sent to it, or if it is so large that
-	// writers must agree on whether it is closed.
+	// The size is recorded if blind updates may follow. It is also recorded if the row is at
+	// least half full, so that all writers agree on when it is closed.
 	it := r.Item(at, closedBytes, g.existing)
 	epoch := w.closed.epoch()
 	var out *dynamodb.PutItemOutput
