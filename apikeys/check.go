@@ -175,8 +175,8 @@ func (r *Registry) changed(s *stored) {
 	r.remember(s, r.now())
 }
 
-// newLimit returns a limiter that admits the events of one second at once. If the rate has no
-// bound, it returns nil.
+// newLimit returns a limiter whose burst is the number of events that are allowed per second, and at
+// least 1. If perSecond is 0, there is no limit, and newLimit returns nil.
 func newLimit(perSecond float64) *rate.Limiter {
 	if perSecond == 0 {
 		return nil

@@ -115,9 +115,10 @@ func (e *Entry) repeat(stored *Entry) varve.Verdict {
 	return store.Repeat(reading(e), reading(stored))
 }
 
-// An entry is two items of its device: one is sorted by time among all entries, the other by time
-// among the entries of its state. The first is also in the index of its operator, and both are in
-// indexes of its supervisor, sorted by time.
+// An entry is stored as two items in the partition of its device. The keys of the first items sort
+// all entries of the device by time. The keys of the second items sort the entries of one state by
+// time. If an entry has an Operator, its first item is also in the index of that operator. If it
+// has EscalatedTo, both items are in indexes of that supervisor. Indexes are sorted by time.
 
 const (
 	logPrefix      = "LOG#"

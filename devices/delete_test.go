@@ -20,7 +20,7 @@ type gated struct {
 	store.Items
 	gate  chan struct{} // if nil, calls do not wait
 	calls atomic.Int32
-	dies  int32 // if not 0, this call and all later ones fail
+	dies  int32 // number of the first call that fails, from 1; later calls also fail; 0 means none
 }
 
 func (g *gated) pass() error {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Repair is a change after which a stream's item covers all of its readings in tables.
+// Repair is a change to the registry item of a stream. After it, the classes, the row window and
+// the shards of the item are sufficient to find all readings of the stream in the tables.
 type Repair struct {
 	Tenant  string         `json:"tenant"`
 	Name    string         `json:"stream"`

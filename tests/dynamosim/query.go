@@ -227,7 +227,7 @@ func scanShard(s *shard, start *primary, first, last uint64, p *page) (full bool
 	return false
 }
 
-// answer appends the answer to a query or a scan.
+// answer writes the response to a query or a scan to out.
 func (src *source) answer(r *request, p *page, l listing, units float64, out *jx.Writer) error {
 	count := 0
 	a := newAnswer(out)

@@ -239,7 +239,8 @@ func newPage(r *request) *page {
 	return p
 }
 
-// add adds a record. It returns whether the page has room for more records.
+// add adds a record, unless the page would become too large. It reports whether the page has room
+// for more records.
 func (p *page) add(r *record) bool {
 	if len(p.records) > 0 && p.bytes+r.size > maxPage {
 		p.more = true
