@@ -46,7 +46,7 @@ func (m *merge) next(ctx context.Context) ([]varve.Reading, error) {
 		out = append(out, m.pop(shard))
 		for i, sc := range m.shards {
 			if len(m.heads[i]) == 0 && !sc.isDone() {
-				return out, nil //  the next reading of this shard may be before the other heads
+				return out, nil // the next reading of this shard may be before the other heads
 			}
 		}
 	}
