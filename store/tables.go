@@ -132,7 +132,6 @@ type Lifecycle interface {
 	Tune(ctx context.Context, t grid.Table, tier Tier) error
 	// Retire marks the table as due for deletion. The table remains readable. Retire fails with a
 	// HoldError if the table is on hold.
-	// HoldError if the table is on hold.
 	Retire(ctx context.Context, t grid.Table, at time.Time) error
 	// Restore cancels the retirement of a table.
 	Restore(ctx context.Context, t grid.Table) error
