@@ -123,8 +123,8 @@ func openSlowReader(t *testing.T, s *varvetest.Server, format string) (status st
 }
 
 // shrinkBuffers gives a connection a small receive buffer and small segments. The kernel also
-// chooses the server's send buffer by the size of segments. With larger buffers, they would hold
-// a whole answer, and the server would not have to wait.
+// chooses the server's send buffer by the size of segments. Larger buffers would hold a whole
+// answer, so that the server would not have to wait.
 func shrinkBuffers(_, _ string, raw syscall.RawConn) error {
 	var set error
 	err := raw.Control(func(fd uintptr) {

@@ -15,7 +15,7 @@ type merge struct {
 	heads  [][]varve.Reading // readings of each shard that were read but not returned
 }
 
-// openMerge returns a merge over a range, or nil if the range is empty.
+// openMerge returns a merge of all shards of a range, or nil if the range is empty.
 func (rd *Reader) openMerge(r store.Range) *merge {
 	m := &merge{}
 	for shard := range max(r.Layout.Shards, 1) {
