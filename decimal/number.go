@@ -81,8 +81,8 @@ func (n Number) Parts() (neg bool, hi, lo uint64, exp int) {
 // IsZero reports whether n is 0, at any scale.
 func (n Number) IsZero() bool { return n.hi == 0 && n.lo == 0 }
 
-// Canonical returns the number without trailing zeros: 42.0 becomes 42. Canonical numbers are ==
-// if and only if they are equal.
+// Canonical returns the number without trailing zeros: 42.0 becomes 42. Two canonical numbers are
+// == if and only if they have the same value.
 func (n Number) Canonical() Number {
 	if n.IsZero() {
 		return Number{}
