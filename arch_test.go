@@ -17,7 +17,7 @@ const module = "github.com/varvedb/varve"
 // the outside modules that it may import. A package imports only packages above it in this list.
 var layout = []struct {
 	dir    string
-	own    string //  imports from this module; "." is the root package
+	own    string // imports from this module; "." is the root package
 	others string
 }{
 	{"decimal", "", ""},
@@ -168,7 +168,7 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 		return
 	}
 	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
-		return //  packages of the standard library are always allowed
+		return // packages of the standard library are always allowed
 	}
 	for _, o := range others {
 		if path == o || strings.HasPrefix(path, o+"/") {

@@ -75,8 +75,8 @@ func fileUses(t *testing.T, dir string) map[string]map[string]string {
 		}
 		files = append(files, f)
 	}
-	// Every import is replaced by an empty package. Names declared in this package are resolved
-	// all the same.
+	// Every import is replaced by an empty package. Names that this package declares are still
+	// resolved.
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: emptyImporter{}, Error: func(error) {}}
 	pkg, _ := conf.Check(module+"/"+dir, set, files, info) // errors are expected: imported names are missing

@@ -17,7 +17,6 @@ import (
 // The id is either the text that a client chose, or a 64-bit hash of the reading's fields. A hash
 // is written in 11 characters that sort in the order of the hashes. IDs are comparable with ==.
 // The zero ID means that no id is set.
-// ==. The zero ID means that no id is set.
 type ID struct {
 	text string
 	hash uint64

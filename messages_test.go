@@ -64,7 +64,7 @@ func (c *collector) add(e ast.Expr) {
 	case *ast.BinaryExpr:
 		c.add(e.X)
 		c.add(e.Y)
-	case *ast.CallExpr: //  such as fmt.Sprintf
+	case *ast.CallExpr: // such as fmt.Sprintf
 		if nameOf(e.Fun) == "Sprintf" {
 			c.add(e.Args[0])
 		}

@@ -58,8 +58,8 @@ func BoolValue(b bool) Value {
 	return v
 }
 
-// CanonicalJSON returns a value for text that [JSONValue] returned earlier, such as stored text.
-// It does not validate the text.
+// CanonicalJSON returns a value for canonical text. The text must be the Text of a value that
+// [JSONValue] returned, for example as it was stored. CanonicalJSON does not validate it.
 func CanonicalJSON(text string) Value { return Value{kind: KindJSON, text: text} }
 
 // Kind returns the type of the value.

@@ -42,11 +42,11 @@ const (
 	CodeDeviceInvalid Code = "device_invalid"  // the name of the device is invalid
 	CodeIDInvalid     Code = "id_invalid"      // the id that the client sent is invalid
 	CodeFieldInvalid  Code = "field_invalid"   // a field's name or value is invalid
-	CodeTooLarge      Code = "too_large"       //  the reading has more than MaxReadingBytes
+	CodeTooLarge      Code = "too_large"       // the reading has more than MaxReadingBytes
 	CodeTooManyFields Code = "too_many_fields" // the series would have more distinct fields than allowed
-	CodeMalformed     Code = "malformed"       //  the text is not a reading
+	CodeMalformed     Code = "malformed"       // the text is not a reading
 	CodeConflict      Code = "conflict"        // the same identity is stored with other values
-	CodeUnavailable   Code = "unavailable"     //  temporary: the client can retry
+	CodeUnavailable   Code = "unavailable"     // temporary: the client can retry
 	CodeDamaged       Code = "damaged"         // its row is damaged, or damaged data may contain a duplicate of it
 )
 
@@ -56,8 +56,8 @@ func (c Code) Retryable() bool { return c == CodeUnavailable }
 // Verdict is the result for one submitted reading.
 type Verdict struct {
 	Outcome Outcome
-	Code    Code   //  reason of a rejection
-	Message string //  human-readable reason of a rejection
+	Code    Code   // reason of a rejection
+	Message string // human-readable reason of a rejection
 	// Stored has the fields that are stored under the same identity, as a JSON object. It is set
 	// only for a conflict, and only if the object has at most 1 KiB.
 	Stored string

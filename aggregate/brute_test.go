@@ -45,7 +45,7 @@ func rat(text string) *big.Rat {
 type oracleStep struct {
 	text    string
 	seconds int64
-	group   func(y, m, day int64) int64 //  calendar group of a date; day is counted from 1970-01-01
+	group   func(y, m, day int64) int64 // calendar group of a date; day is counted from 1970-01-01
 }
 
 func each(n int64) func(y, m, day int64) int64 {
@@ -93,7 +93,7 @@ func (s *oracleStep) startAt(sec int64, z *time.Location) int64 {
 // oracleCell holds the values of one field in one bucket.
 type oracleCell struct {
 	all     int
-	numbers []*big.Rat //  ordered by position, then by device
+	numbers []*big.Rat // ordered by position, then by device
 	texts   []string
 }
 

@@ -49,15 +49,15 @@ func (v Value) sum() *decimal.Sum {
 
 // cell accumulates the values of one field in one bucket.
 type cell struct {
-	name         string //  name of the field
-	count        int64  //  number of values of any kind
+	name         string // name of the field
+	count        int64  // number of values of any kind
 	numbers      int64
 	total        decimal.Sum
 	squares      decimal.Sum
 	low, high    varve.Number
 	start, end   varve.Position // positions of the first and last number
 	first, last  varve.Number
-	sample       []varve.Number //  all numbers, if the query needs percentiles
+	sample       []varve.Number // all numbers, if the query needs percentiles
 	sampleSorted bool
 }
 

@@ -76,7 +76,7 @@ func ParseSource(text string) (Source, error) {
 // Top selects the devices with the highest values over the whole window. The zero Top does not
 // limit the devices.
 type Top struct {
-	Devices  int //  number of devices; 0 means all
+	Devices  int // number of devices; 0 means all
 	Function Function
 	Field    string
 }
@@ -93,8 +93,8 @@ type Query struct {
 	Merge          bool // if true, one row per bucket for all devices together, instead of one per device
 	Top            Top
 	Source         Source
-	Consistent     bool //  if true, includes every acknowledged reading
-	SkipDamaged    bool //  if true, omits damaged rows and lists them in the coverage
+	Consistent     bool // if true, includes every acknowledged reading
+	SkipDamaged    bool // if true, omits damaged rows and lists them in the coverage
 }
 
 // Validate checks everything in the query that can be checked without a store.

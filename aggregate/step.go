@@ -14,7 +14,7 @@ const (
 	daySeconds = int64(24 * time.Hour / time.Second)
 	weekDays   = 7
 	yearMonths = 12
-	monday     = 4 //  number of the day of the first Monday, counted from 1970-01-01
+	monday     = 4 // number of the day of the first Monday, counted from 1970-01-01
 )
 
 // maxStep limits the length of steps, so that the start and end of every bucket can be formatted
@@ -161,9 +161,9 @@ func FirstInstant(wall time.Time, zone *time.Location) time.Time {
 	begin, end := t.ZoneBounds()
 	_, offset := t.Zone()
 	switch local := t.Unix() + int64(offset); {
-	case local < wall.Unix(): //  the clocks skip the time, and t is before the gap
+	case local < wall.Unix(): // the clocks skip the time, and t is before the gap
 		return end
-	case local > wall.Unix(): //  the clocks skip the time, and t is after the gap
+	case local > wall.Unix(): // the clocks skip the time, and t is after the gap
 		return begin
 	case begin.IsZero():
 		return t

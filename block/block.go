@@ -9,8 +9,8 @@ import (
 // Block holds readings of one series, in the order of their positions.
 type Block struct {
 	Series  varve.Series
-	Times   []int64    //  event times in nanoseconds since 1970
-	Arrived []int64    //  arrivals in milliseconds since 1970
+	Times   []int64    // event times in nanoseconds since 1970
+	Arrived []int64    // arrivals in milliseconds since 1970
 	IDs     []varve.ID // empty if every id is the content id; a zero element is a content id
 	Columns []Column   // sorted by name
 }
@@ -53,7 +53,7 @@ func (b *Block) Fill(i int, r *varve.Reading) {
 // Part is a range of a block's readings, in ascending or descending order.
 type Part struct {
 	*Block
-	From, To int  //  the part has the readings From to To-1
+	From, To int  // the part has the readings From to To-1
 	Desc     bool // if true, the readings are in the order from To-1 down to From
 }
 

@@ -13,7 +13,7 @@ type Column struct {
 	Slots []int32    // for each reading, the index of its value in the group, or -1; if empty, the indexes are equal
 
 	Plain bool           // if true, every reading has a number, and all numbers have the exponent Least
-	Exps  []int64        // exponents of scaled numbers, with which they are written
+	Exps  []int64        // exponents with which the scaled numbers are written
 	Coefs []int64        // coefficients of scaled numbers, all scaled to the exponent Least
 	Least int64          // the smallest of Exps
 	Most  int64          // the largest of Exps

@@ -67,8 +67,8 @@ func TestSquares_AreExact(t *testing.T) {
 	})
 }
 
-// TestDeviation_RoundsOnce checks that the exact deviation is within half a unit of the last
-// digit. It compares squares with the exact variance.
+// TestDeviation_RoundsOnce checks that a deviation differs from the exact one by at most half a
+// unit of its last digit. It compares squares with the exact variance.
 func TestDeviation_RoundsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := texts.Draw(t, "numbers")

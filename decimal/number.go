@@ -11,8 +11,8 @@ import (
 // the same readings. Source: Amazon DynamoDB developer guide, "Supported data types", Number.
 const (
 	MaxDigits   = 38   // significant decimal digits
-	MaxExponent = 125  //  largest power of ten of the first digit: numbers are below 1e126
-	MinExponent = -130 //  smallest power of ten of the first digit: numbers other than 0 are at least 1e-130
+	MaxExponent = 125  // largest power of ten of the first digit: numbers are below 1e126
+	MinExponent = -130 // smallest power of ten of the first digit: numbers other than 0 are at least 1e-130
 )
 
 // Number is an exact decimal number of at most 38 significant digits: coefficient × 10^exponent.
@@ -20,7 +20,7 @@ const (
 // It keeps the scale with which it is written, so 42.0 stays 42.0. [Number.Equal] and the
 // identity of readings ignore the scale. The zero value is 0. Numbers can be copied.
 type Number struct {
-	hi, lo uint64 //  128-bit coefficient, which is below 10^38 and so below 2^127
+	hi, lo uint64 // 128-bit coefficient, which is below 10^38 and so below 2^127
 	exp    int16
 	neg    bool
 }
@@ -81,8 +81,8 @@ func (n Number) Parts() (neg bool, hi, lo uint64, exp int) {
 // IsZero reports whether n is 0, at any scale.
 func (n Number) IsZero() bool { return n.hi == 0 && n.lo == 0 }
 
-// Canonical returns the number without trailing zeros: 42.0 becomes 42. Canonical numbers are ==
-// if and only if they are equal.
+// Canonical returns the number without trailing zeros: 42.0 becomes 42. Two canonical numbers are
+// == if and only if they have the same value.
 func (n Number) Canonical() Number {
 	if n.IsZero() {
 		return Number{}

@@ -11,10 +11,10 @@ import (
 // Sum is the exact sum of numbers, with any number of digits. The zero value is 0. A Sum must
 // not be copied after Add.
 type Sum struct {
-	big   *big.Int // may be nil for 0
+	big   *big.Int // nil means 0
 	small int64    // part that is not yet in big, so that most sums need no big.Int
 	exp   int      // the value is (big + small) × 10^exp
-	begun bool     //  whether exp has been set
+	begun bool     // whether exp has been set
 }
 
 // meanDigits is the number of significant digits of a mean. A mean has more if the sum has more

@@ -12,7 +12,7 @@ import (
 // Page is a part of a list.
 type Page[T any] struct {
 	Items []T
-	Next  string //  cursor of the next page; "" if this is the last page
+	Next  string // cursor of the next page; "" if this is the last page
 }
 
 const cursorVersion = 1

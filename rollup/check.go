@@ -17,7 +17,7 @@ type Difference struct {
 	Series  varve.Series
 	Period  Period
 	Start   time.Time // start of the hour or day
-	Arrived time.Time //  arrival day
+	Arrived time.Time // arrival day
 	Field   string    // empty if the difference does not belong to one field
 	Problem string
 }

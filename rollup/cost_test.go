@@ -86,7 +86,7 @@ func (d *onDynamo) report(at time.Time) {
 // fixed cost of aggregator runs.
 func TestCost_OnDynamoDB(t *testing.T) {
 	d := newOnDynamo(t, time.Date(2026, 11, 20, 0, 0, 30, 0, time.UTC))
-	for i := range 2 { //  creates tables and registers streams before the measurement
+	for i := range 2 { // creates tables and registers streams before the measurement
 		d.report(d.clock.Add(-48*time.Hour + time.Duration(i)*time.Second))
 	}
 	d.clock = d.clock.Add(3 * time.Hour)

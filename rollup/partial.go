@@ -243,7 +243,7 @@ func (p *Partial) parseFields(it *store.Item, only fieldSet) error {
 
 // columns parses the columns of a line. It records the first error.
 type columns struct {
-	line string //  columns that are not parsed yet
+	line string // columns that are not parsed yet
 	err  error
 }
 

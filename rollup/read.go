@@ -238,7 +238,7 @@ func (b *pageBuilder) addStored(ctx context.Context) error {
 		return b.addExcept(b.stored, 1, isDirty)
 	}
 	b.hourly = partialSet{}
-	hours := map[slot]bool{} // of dirty days
+	hours := map[slot]bool{} // all hours of days that have dirty hours
 	for at := range b.dirty {
 		for h := range b.hours {
 			hours[slot{hour: at.hour/b.hours*b.hours + h}] = true

@@ -135,7 +135,7 @@ type readingList []countedReading
 type countedReading struct {
 	arrived int64 // unix nanoseconds
 	digest  uint64
-	unclear bool //  whether it may be a copy of a reading that was counted before
+	unclear bool // whether it may be a copy of a reading that was counted before
 }
 
 func (l *readingList) add(r *varve.Reading, digest uint64) {

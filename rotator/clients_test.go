@@ -94,7 +94,7 @@ func (l *life) acknowledged(r *varve.Reading, duplicate bool) {
 		l.sent[l.rng.IntN(len(l.sent))] = r.Clone()
 	}
 	if duplicate {
-		return //  the stored reading has not changed
+		return // the stored reading has not changed
 	}
 	last := r.Arrived
 	if r.Time.After(last) {

@@ -40,11 +40,11 @@ func (k Kind) String() string {
 	}
 }
 
-// Action is one action of a plan, on one table.
+// Action is a change of one table that a plan makes.
 type Action struct {
 	Kind     Kind
 	Table    grid.Table
-	Tier     store.Tier //  for Create and Tune, the tier of the table
+	Tier     store.Tier // for Create and Tune, the tier of the table
 	Retired  time.Time  // time at which the table was retired; only for Drop
 	Reason   string
 	Readings int64
@@ -96,7 +96,7 @@ func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 	return b.plan
 }
 
-// builder builds a plan.
+// builder collects the actions of a plan.
 type builder struct {
 	Policy
 	plan     Plan
@@ -221,7 +221,7 @@ func (b *builder) planDrop(in *store.Info) {
 	}
 }
 
-// limitDrops removes drops above the limit. It keeps the drops of the tables that were retired
+// limitDrops removes the drops above the limit. The tables that were retired first are dropped
 // first.
 func (b *builder) limitDrops() {
 	drops := 0

@@ -56,7 +56,7 @@ func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 		gate := make(chan struct{})
 		w.store.set(&w.store.write, func(grid.Table) error { <-gate; return nil })
 		var wg sync.WaitGroup
-		for i := range int64(3) { //  the first is being written, the others wait
+		for i := range int64(3) { // the first is being written, the others wait
 			wg.Go(func() {
 				for _, v := range w.send(t, bulk(1000*i)...) {
 					if v.Outcome != varve.Stored {
@@ -112,7 +112,7 @@ func TestRouter_WeighsReadingsBySize(t *testing.T) {
 		for i := range int64(3) {
 			wg.Go(func() {
 				list := []varve.Reading{}
-				for j := range 20 * (i + 1) { //  each reading counts as 60
+				for j := range 20 * (i + 1) { // each reading counts as 60
 					r := reading("weather", noon, 100*i+j)
 					r.Fields = append(r.Fields, varve.Field{Name: "z", Value: varve.StringValue(strings.Repeat("z", 60<<10))})
 					list = append(list, r)

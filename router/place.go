@@ -21,7 +21,7 @@ type placer struct {
 // group holds the readings of one table.
 type group struct {
 	table grid.Table
-	index []int //  indexes of its readings in the slice that the caller passed
+	index []int // indexes of its readings in the slice that the caller passed
 }
 
 // placeReadings returns the readings without a verdict, as one batch per table. It rejects

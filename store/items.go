@@ -201,7 +201,7 @@ func PrefixEnd(prefix string) string {
 
 // Change is one of several writes of a transaction, with conditions on the stored item.
 type Change struct {
-	Item   Item //  the whole new item
+	Item   Item // the whole new item
 	Delete bool // if true, the item with this key is removed
 	Conds  []Cond
 }

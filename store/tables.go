@@ -62,7 +62,7 @@ func (s Status) String() string {
 type Info struct {
 	grid.Table
 	Status  Status
-	Retired time.Time //  time of its retirement; zero if it is not retired
+	Retired time.Time // time of its retirement; zero if it is not retired
 	Owned   bool      // the table has the owner tag of this deployment, so its readings may be read
 	Lost    time.Time // time since which readings are lost, because another program deleted the table; otherwise zero
 
@@ -131,7 +131,6 @@ type Lifecycle interface {
 	// Tune sets the table's tier.
 	Tune(ctx context.Context, t grid.Table, tier Tier) error
 	// Retire marks the table as due for deletion. The table remains readable. Retire fails with a
-	// HoldError if the table is on hold.
 	// HoldError if the table is on hold.
 	Retire(ctx context.Context, t grid.Table, at time.Time) error
 	// Restore cancels the retirement of a table.

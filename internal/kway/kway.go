@@ -1,4 +1,7 @@
 // Package kway selects the next value in a merge of sorted sources.
+//
+// A merge has only a few sources, such as the tables of a query or the shards of a device. For
+// these, comparing the first value of each source is faster than a heap.
 package kway
 
 // Least returns the index of the source with the smallest first value, or -1 if all sources are

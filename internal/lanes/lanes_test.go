@@ -71,8 +71,8 @@ func TestPace_RestsAsLongAsItComputed(t *testing.T) {
 	cases := []struct {
 		reason   string
 		small    bool
-		computed []time.Duration //  times of computing before each call of Rest
-		rest     time.Duration   //  sum of all rests
+		computed []time.Duration // times of computing before each call of Rest
+		rest     time.Duration   // sum of all rests
 	}{
 		{"no small writes", false, []time.Duration{time.Second}, 0},
 		{"less than a slice", true, []time.Duration{900 * time.Microsecond}, 0},

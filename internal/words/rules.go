@@ -120,8 +120,8 @@ var rules = []Rule{
 	{Name: LongFirst, Reason: "a first sentence has at most 20 words", Remedy: "identifier, verb, noun; the rest follows"},
 }
 
-// bare lists verbs that are not allowed as names of functions and methods without an object. An
-// exported Run is allowed, because it is the usual name of a loop or a suite.
+// bare lists verbs that are not allowed alone as names of functions and methods. An exported Run
+// is allowed, because it is the usual name of a loop or a suite.
 var bare = set("take", "look", "keep", "mark", "note", "settle", "first", "run", "step", "ask")
 
 // private lists, by folder, private words for things that have a term in the glossary. They are

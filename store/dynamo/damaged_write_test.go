@@ -14,7 +14,8 @@ import (
 )
 
 // TestWrite_RejectsReadingsOfDamagedRow writes a reading into a damaged row. The reading must be
-// rejected with the table and the key of the row. Other readings of the request must be stored.
+// rejected, and its verdict must name the table and the key of the row. Other readings of the
+// request must be stored.
 func TestWrite_RejectsReadingsOfDamagedRow(t *testing.T) {
 	t.Parallel()
 	for _, em := range both() {

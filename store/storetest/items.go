@@ -166,7 +166,7 @@ func testItemsIndexes(t *testing.T, e *env) {
 	for i := range 10 {
 		it := item("DEVICE#"+fmt.Sprint(i), "#METADATA", nil)
 		if i%2 == 0 {
-			it.GSI1 = store.Key{PK: "STATUS#active", SK: fmt.Sprint("same", i/4)} //  several items share a sort key
+			it.GSI1 = store.Key{PK: "STATUS#active", SK: fmt.Sprint("same", i/4)} // several items share a sort key
 		}
 		it.GSI2 = store.Key{PK: "ALL", SK: fmt.Sprint(9 - i)}
 		must(t, e.Put(ctx, it))

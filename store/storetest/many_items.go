@@ -32,7 +32,7 @@ func testItemsMany(t *testing.T, e *env) {
 	}
 	last := item("p", "059", map[string]varve.Value{"v": varve.IntValue(-1)})
 	last.Expires = start.Add(time.Hour)
-	must(t, e.PutAll(ctx, append(list, last))) //  if two items have one key, the last one remains
+	must(t, e.PutAll(ctx, append(list, last))) // if two items have one key, the last one remains
 	got := e.query(t, store.ItemQuery{PK: "p", Consistent: true})
 	if len(got) != 60 {
 		t.Fatalf("%d items, want 60", len(got))

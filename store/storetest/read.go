@@ -29,7 +29,7 @@ func testValues(t *testing.T, e *env) {
 	}
 	var want []varve.Reading
 	add := func(fields ...varve.Field) {
-		want = append(want, with("a", start.Add(time.Duration(len(want))), fields...)) //  the readings are a nanosecond apart
+		want = append(want, with("a", start.Add(time.Duration(len(want))), fields...)) // the readings are a nanosecond apart
 	}
 	for _, n := range numbers {
 		add(varve.Field{Name: "n", Value: number(n)})

@@ -34,7 +34,7 @@ type sent struct {
 	reading varve.Reading
 	acked   bool
 	first   time.Time // earliest possible arrival
-	last    time.Time //  latest possible arrival; set when the reading is acknowledged
+	last    time.Time // latest possible arrival; set when the reading is acknowledged
 }
 
 // world knows what the writers have sent. Its clock moves only between two lives of the server

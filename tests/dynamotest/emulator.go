@@ -95,7 +95,7 @@ func (e Emulator) fetch() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // the folder is empty by now, or of no use
+	defer func() { _ = os.RemoveAll(tmp) }() // the folder is empty by now, or its contents are not needed
 	for _, line := range [][]string{{"npm", "pack", "--silent", e.Package}, {"sh", "-c", "tar xzf *.tgz && rm *.tgz && chmod -R u+rwX package"}} {
 		cmd := exec.Command(line[0], line[1:]...) //nolint:noctx // npm has its own time limits
 		cmd.Dir = tmp
@@ -121,7 +121,7 @@ func buildStandIn(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // the folder is empty by now, or of no use
+	defer func() { _ = os.RemoveAll(tmp) }() // the folder is empty by now, or its contents are not needed
 	binary := filepath.Join(tmp, "dynamosim")
 	cmd := exec.Command("go", "build", "-o", binary, "github.com/varvedb/varve/tests/dynamosim/cmd") //nolint:noctx // the build ends on its own
 	if text, err := cmd.CombinedOutput(); err != nil {

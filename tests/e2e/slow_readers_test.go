@@ -123,8 +123,8 @@ func openSlowReader(t *testing.T, s *varvetest.Server, format string) (status st
 }
 
 // shrinkBuffers gives a connection a small receive buffer and small segments. The kernel also
-// chooses the server's send buffer by the size of segments. With larger buffers, they would hold
-// a whole answer, and the server would not have to wait.
+// chooses the server's send buffer by the size of segments. Larger buffers would hold a whole
+// answer, so that the server would not have to wait.
 func shrinkBuffers(_, _ string, raw syscall.RawConn) error {
 	var set error
 	err := raw.Control(func(fd uintptr) {
@@ -145,7 +145,7 @@ func peekStatus(conn *net.TCPConn) (status string, err error) {
 	head, n, failed := make([]byte, len("HTTP/1.1 200")), 0, error(nil)
 	err = raw.Read(func(fd uintptr) bool {
 		n, _, failed = syscall.Recvfrom(int(fd), head, syscall.MSG_PEEK)
-		return failed != syscall.EAGAIN //nolint:errorlint //  Recvfrom returns the bare error of the system call
+		return failed != syscall.EAGAIN //nolint:errorlint // Recvfrom returns the bare error of the system call
 	})
 	if err != nil {
 		return "", err
@@ -163,7 +163,7 @@ func residentMemory(t *testing.T, pid int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = f.Close() }() //  the file is only read
+	defer func() { _ = f.Close() }() // the file is only read
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var kib int64
 		if _, err := fmt.Sscanf(lines.Text(), "VmRSS: %d kB", &kib); err == nil {

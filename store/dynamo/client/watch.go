@@ -30,8 +30,8 @@ type watcher struct {
 	conditions *health.Conditions
 
 	mu      sync.Mutex
-	last    time.Time //  end of the last request, whether it was answered or not
-	failing time.Time //  time since which requests fail; zero if the last request was answered
+	last    time.Time // end of the last request, whether it was answered or not
+	failing time.Time // time since which requests fail; zero if the last request was answered
 }
 
 // watched returns a client whose requests are observed by the watcher.

@@ -63,7 +63,7 @@ func (e *examiner) attempts(ctx context.Context) []attempt {
 			_, err := e.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: registry, Item: key, ConditionExpression: exists})
 			return err
 		}},
-		{"BatchWriteItem", name, "router", func() error { //  the request deletes a missing item
+		{"BatchWriteItem", name, "router", func() error { // the request deletes a missing item
 			_, err := e.Client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{
 				name: {{DeleteRequest: &types.DeleteRequest{Key: key}}},
 			}})

@@ -18,8 +18,8 @@ import (
 )
 
 // maxSkew is the largest accepted difference between this machine's clock and DynamoDB's.
-// DynamoDB refuses requests if the difference is five minutes. A smaller difference makes
-// arrivals and expiry wrong.
+// DynamoDB refuses requests if the difference exceeds five minutes. Even a smaller difference
+// makes arrivals and expiry wrong.
 const maxSkew = 30 * time.Second
 
 const applyAgain = "run terraform apply; or delete the registry if it is empty, and varve serve creates it"

@@ -15,7 +15,7 @@ type merge struct {
 	heads  [][]varve.Reading // readings of each shard that were read but not returned
 }
 
-// openMerge returns a merge over a range, or nil if the range is empty.
+// openMerge returns a merge of all shards of a range, or nil if the range is empty.
 func (rd *Reader) openMerge(r store.Range) *merge {
 	m := &merge{}
 	for shard := range max(r.Layout.Shards, 1) {
@@ -46,7 +46,7 @@ func (m *merge) next(ctx context.Context) ([]varve.Reading, error) {
 		out = append(out, m.pop(shard))
 		for i, sc := range m.shards {
 			if len(m.heads[i]) == 0 && !sc.isDone() {
-				return out, nil //  the next reading of this shard may be before the other heads
+				return out, nil // the next reading of this shard may be before the other heads
 			}
 		}
 	}

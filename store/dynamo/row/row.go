@@ -29,10 +29,10 @@ import (
 // Row is the contents of a row, or readings to be added to a row.
 type Row struct {
 	Keys  map[string]bool      // keys of the readings
-	Maps  map[string]attr.Item //  for each attribute that is a map, its members by key
+	Maps  map[string]attr.Item // for each attribute that is a map, its members by key
 	Bytes int                  // size of the row; of readings to be added, the size that they add
 	Sized bool                 // whether the row has an attribute with its size
-	TTL   int64                //  earliest time of deletion, in seconds since 1970; 0 means never
+	TTL   int64                // earliest time of deletion, in seconds since 1970; 0 means never
 	Whole bool                 // whether Maps has all members of the stored row
 }
 

@@ -96,7 +96,7 @@ func (c *Catalog) WithPrefixes(ctx context.Context, prefixes []string) ([]Listed
 
 // selection selects the tables of a list.
 type selection struct {
-	prefixes []string //  sorted
+	prefixes []string // sorted
 	any      bool     // if true, also all tables with a record
 }
 

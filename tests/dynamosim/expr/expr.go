@@ -10,7 +10,6 @@
 // Sources: Amazon DynamoDB developer guide, "Condition and filter expressions, operators, and
 // functions", "Update expressions" and "Projection expressions". Only some of the reserved words
 // are rejected.
-// are refused.
 package expr
 
 import (

@@ -82,7 +82,7 @@ func isCanonicalInteger(text string) bool {
 	return len(text) > 0 && len(text) <= 18 && text[0] >= '1' && text[0] <= '9' && isDigits(text)
 }
 
-// checked returns the text of a number. It fails if the number is out of the limits.
+// checked returns the text of a number. It fails if the number exceeds the limits.
 func (d decimal) checked() (string, error) {
 	switch {
 	case len(d.digits) > maxDigits:
@@ -112,8 +112,8 @@ func (d decimal) text() string {
 	}
 }
 
-// numberSize returns the size of a number in bytes: one byte for two digits, one more byte, and
-// one for a minus sign.
+// numberSize returns the size of a number in bytes. It is one byte for each pair of digits, plus
+// one byte, plus one for a minus sign.
 func numberSize(text string) int {
 	d, _ := parseDecimal(text)
 	if d.digits == "" {
