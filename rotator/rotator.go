@@ -31,6 +31,11 @@ type Options struct {
 	// TablesInUse, if not nil, is called before tables are dropped. The function that it returns
 	// reports why a retired table must not be dropped, or "" if it may be dropped.
 	TablesInUse func(context.Context) (func(t grid.Table, retired time.Time) string, error)
+	// Expirer, if not nil, deletes expired readings once a day if the policy allows drops.
+	Expirer store.Expirer
+	// ExpireGrace is a minimum for the time between the expiry of a reading and its deletion by
+	// the Expirer. Policy.Grace is another one.
+	ExpireGrace time.Duration
 	Events      Events
 }
 
@@ -41,6 +46,9 @@ type Events struct {
 	Applied func(a Action, took time.Duration, err error)
 	// Finished is called after each run.
 	Finished func(p *Plan, took time.Duration, err error)
+	// Expired is called after expired readings of a table were deleted, or after their deletion
+	// failed.
+	Expired func(t grid.Table, readings int64, took time.Duration, err error)
 }
 
 // Rotator plans and applies rotations. It is safe for concurrent use. Only one process of the
@@ -50,6 +58,7 @@ type Rotator struct {
 	lease lease.Manager
 
 	running sync.Mutex // held during a run
+	expired time.Time  // when expired readings were deleted last; guarded by running
 	mu      sync.Mutex
 	health  Health
 }
@@ -72,6 +81,9 @@ func New(o Options) *Rotator {
 	}
 	if o.Events.Finished == nil {
 		o.Events.Finished = func(*Plan, time.Duration, error) {}
+	}
+	if o.Events.Expired == nil {
+		o.Events.Expired = func(grid.Table, int64, time.Duration, error) {}
 	}
 	return &Rotator{opts: o, lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL}}
 }
@@ -144,7 +156,7 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 		return p, unsure
 	}
 	d, err = r.apply(ctx, &p, l.Check)
-	return p, errors.Join(unsure, err)
+	return p, errors.Join(unsure, err, r.deleteExpired(ctx, l.Check))
 }
 
 // done has the number of tables that a run created and dropped.

@@ -54,6 +54,13 @@ func engineEvents(log zerolog.Logger) engine.Events {
 				ev.Str("action", a.Kind.String()).Str("table", a.Table.Name()).Str("reason", a.Reason).
 					Int64("readings", a.Readings).Int64("bytes", a.Bytes).Stringer("took", rounded(took)).Msg("rotation step applied")
 			},
+			Expired: func(t grid.Table, readings int64, took time.Duration, err error) {
+				ev := log.Info()
+				if err != nil {
+					ev = log.Error().Err(err)
+				}
+				ev.Str("table", t.Name()).Int64("readings", readings).Stringer("took", rounded(took)).Msg("expired readings deleted")
+			},
 			Finished: func(p *rotator.Plan, took time.Duration, err error) {
 				if errors.Is(err, lease.ErrHeld) {
 					log.Debug().Err(err).Msg("rotation skipped, another run holds the lease")
