@@ -13,6 +13,8 @@ type Batch struct {
 	Verdicts []varve.Verdict // zero for a reading that is valid so far
 	Lines    []int           // number of the first line of each reading, from 1; 0 in JSON
 
+	texts  []byte        // the texts of the readings, if the format keeps them
+	ends   []int         // of each text in texts
 	fields []varve.Field // memory of all fields
 	names  interner
 	size   int // bytes of memory
@@ -43,6 +45,29 @@ func (b *Batch) Reset() {
 	clear(b.Readings)
 	clear(b.fields)
 	b.Readings, b.Verdicts, b.Lines, b.fields = b.Readings[:0], b.Verdicts[:0], b.Lines[:0], b.fields[:0]
+	b.texts, b.ends = b.texts[:0], b.ends[:0]
+}
+
+// keepText records the text of the last reading.
+func (b *Batch) keepText(text []byte) {
+	b.size += len(text)
+	for len(b.ends) < len(b.Readings)-1 {
+		b.ends = append(b.ends, len(b.texts)) // an earlier reading without a text
+	}
+	b.texts = append(b.texts, text...)
+	b.ends = append(b.ends, len(b.texts))
+}
+
+// Text returns the text of a reading, if its format keeps texts.
+func (b *Batch) Text(i int) []byte {
+	if i >= len(b.ends) {
+		return nil
+	}
+	from := 0
+	if i > 0 {
+		from = b.ends[i-1]
+	}
+	return b.texts[from:b.ends[i]]
 }
 
 // add appends an empty reading and returns it.
