@@ -24,7 +24,7 @@ import (
 )
 
 // Options hold the parts that the server serves. All but Rollups, Keys, KeysRequired,
-// Conditions, Limits, Hosts and Events are required.
+// Conditions, Limits, Hosts, Events and Influx are required.
 type Options struct {
 	Router     *router.Router
 	Query      *query.Engine
@@ -55,6 +55,7 @@ type Options struct {
 	// the addresses of this machine are always accepted.
 	Hosts  []string
 	Events Events
+	Influx Influx
 }
 
 // Limits bounds the duration, size and number of requests. Zero fields have defaults.
