@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/grid"
@@ -310,7 +311,7 @@ func checkTags(list string) error {
 // checkDeviceTags rejects an empty list, too.
 func checkDeviceTags(list string) error {
 	if strings.TrimSpace(list) == "" {
-		return fmt.Errorf("empty: name the tag that holds the device")
+		return errors.New("required: name the tag that holds the device")
 	}
 	return checkTags(list)
 }

@@ -18,7 +18,8 @@ type Body struct {
 	Params   url.Values // as of POST /v1/streams/{stream}/readings
 }
 
-// Write writes a body of readings. Stored readings and duplicates of the answer are
+// Write writes a body of readings. Without a stream, the body must be line protocol, in which each
+// line names its stream. Stored readings and duplicates of the answer are
 // durable. An error refuses the body as a whole; readings before the fault may have
 // been stored, and resending them is harmless.
 func (c ReadingCalls) Write(ctx context.Context, stream string, b Body) (wire.WriteAnswer, error) {
@@ -26,8 +27,12 @@ func (c ReadingCalls) Write(ctx context.Context, stream string, b Body) (wire.Wr
 	if b.Encoding != "" {
 		header.Set("Content-Encoding", b.Encoding)
 	}
+	path := "/v1/streams/" + url.PathEscape(stream) + "/readings"
+	if stream == "" {
+		path = "/v1/readings"
+	}
 	return getJSON[wire.WriteAnswer](ctx, c.connection, request{
-		method: http.MethodPost, path: "/v1/streams/" + url.PathEscape(stream) + "/readings",
+		method: http.MethodPost, path: path,
 		query: b.Params, header: header,
 		body:   func() (io.Reader, error) { return bytes.NewReader(b.Data), nil },
 		accept: []int{http.StatusMultiStatus, http.StatusUnprocessableEntity},

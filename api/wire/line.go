@@ -25,7 +25,7 @@ var lineEntry = entry{
 	onlyBodies: true,
 }
 
-// LineAuto is the precision of a line protocol whose numbers tell their unit by their magnitude.
+// LineAuto is the precision of line protocol whose times have a unit by their magnitude.
 const LineAuto Precision = -1
 
 // lineReader parses the line protocol of InfluxDB:
@@ -266,8 +266,8 @@ func malformedPoint(format string, args ...any) varve.Verdict {
 	return varve.Reject(varve.CodeMalformed, "not a point of line protocol: "+format, args...)
 }
 
-// newPointCutter returns a cutter of a file of line protocol. It parses the points, because only
-// that tells whether a point spans lines.
+// newPointCutter returns a cutter of a file of line protocol. It parses the points, because a
+// point may span lines.
 func newPointCutter(w *window) *lineCutter {
 	var b Batch
 	l := new(lineReader)

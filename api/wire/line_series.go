@@ -75,7 +75,7 @@ func (c *seriesCache) find(point []byte) (*lineSeries, int, varve.Verdict) {
 	for {
 		i := bytes.IndexByte(point[end:], ' ')
 		if i < 0 {
-			_, v := c.parse(point) // a more precise reason, if there is one
+			_, v := c.parse(point) // may find a more precise reason
 			if v.Outcome == 0 {
 				v = malformedPoint("the line has no fields")
 			}
@@ -159,7 +159,7 @@ func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
 	if c.stream != "" {
 		s.stream = c.stream
 	} else if err := varve.ValidateName("stream", measurement); err != nil {
-		s.verdict = varve.Reject(varve.CodeStreamInvalid, "the measurement is no name of a stream: %s", err)
+		s.verdict = varve.Reject(varve.CodeStreamInvalid, "the measurement cannot be a stream: %s", err)
 		return s
 	}
 	device := -1
