@@ -82,13 +82,29 @@ func cut(text string) (key, value string, ok bool) {
 	return text, "", false
 }
 
-// load reads the configuration. All mistakes are written out, one a line.
+// load reads the configuration. All mistakes and warnings are written out, one a line.
 func (f *configFlags) load(a *app) (*config.Loaded, error) {
+	loaded, err := f.loadChecked(a)
+	if loaded != nil {
+		for _, w := range loaded.Warnings {
+			fmt.Fprintln(a.err, "warning:", w)
+		}
+	}
+	return loaded, err
+}
+
+// read reads the configuration. The error may be config.Mistakes.
+func (f *configFlags) read() (*config.Loaded, error) {
 	src, err := f.source()
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := config.Load(src)
+	return config.Load(src)
+}
+
+// loadChecked reads the configuration. All mistakes are written out, one a line.
+func (f *configFlags) loadChecked(a *app) (*config.Loaded, error) {
+	loaded, err := f.read()
 	var mistakes config.Mistakes
 	if errors.As(err, &mistakes) {
 		for _, m := range mistakes {
