@@ -34,7 +34,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 		},
 		&rollupsHandler{responder: a, reader: o.Rollups, aggregator: o.Aggregator, now: o.Now},
 		&verifyHandler{responder: a, verify: o.Verify, limits: o.Limits, draining: draining},
-		&tablesHandler{responder: a, rotator: o.Rotator, lifecycle: o.Lifecycle, now: o.Now},
+		&tablesHandler{responder: a, rotator: o.Rotator, lifecycle: o.Lifecycle, account: o.Account, now: o.Now},
 		&streamsHandler{responder: a, registry: o.Streams, rotator: o.Rotator},
 		&keysHandler{responder: a, registry: o.Keys, events: o.Events, now: o.Now},
 		&devicesHandler{responder: a, registry: o.Devices, query: o.Query},

@@ -5,6 +5,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 	"net/http"
 	"slices"
@@ -175,6 +176,7 @@ func TestDescribedParameters(t *testing.T) {
 		"status": "active", "during": "2026-11", "severity": "critical", "state": "open", "damaged": "skip", "rate": "1",
 		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
 		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max",
+		"plan": (&rotator.Plan{}).Digest(),
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }

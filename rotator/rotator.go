@@ -119,7 +119,11 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 //
 // Run fails with lease.ErrHeld if another run is in progress. If that is in another process,
 // Run observes the tables all the same.
-func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
+func (r *Rotator) Run(ctx context.Context) (Plan, error) { return r.RunPlan(ctx, "") }
+
+// RunPlan is like Run, but fails with ErrOtherPlan and changes nothing if the plan does not have a
+// digest. The digest "" accepts any plan.
+func (r *Rotator) RunPlan(ctx context.Context, digest string) (p Plan, err error) {
 	begin := time.Now()
 	var d done
 	defer func() {
@@ -141,6 +145,9 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 	p, unsure := r.Plan(ctx, time.Time{})
 	if p.Now.IsZero() { // no plan was made
 		return p, unsure
+	}
+	if err := p.check(digest); err != nil {
+		return p, err
 	}
 	d, err = r.apply(ctx, &p, l.Check)
 	return p, errors.Join(unsure, err)
@@ -176,6 +183,9 @@ func (r *Rotator) recordRun(p *Plan, d done, err error) {
 	if !p.Now.IsZero() { // it made a plan
 		h.update(p, d)
 		h.LastRun = r.opts.Now()
+	}
+	if errors.Is(err, ErrOtherPlan) {
+		return // not a failure: nothing was tried
 	}
 	if err != nil {
 		h.LastError = err.Error()

@@ -127,6 +127,9 @@ type PlanBody struct {
 	Tables  int           `json:"tables"`
 	Ready   int           `json:"ready" doc:"number of existing tables of the next month"`
 	Needed  int           `json:"needed" doc:"number of required tables of the next month"`
+	// Digest identifies the actions.
+	Digest   string   `json:"digest" doc:"identifies the actions: send it as plan to POST /v1/tables/apply"`
+	Warnings []string `json:"warnings" doc:"limits of the account that will be met within a year"`
 }
 
 // StreamInfo describes a stream.

@@ -92,6 +92,7 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	srv.RegisterOnShutdown(served.Drain)
 	handler.set(served)
 	warnOfClear(c, log)
+	warnOfQuota(ctx, c, log)
 	keysOn, err := e.Keys.On(ctx)
 	a.greet(c, listener.Addr(), keysOn || err != nil)
 	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("service started")
@@ -193,7 +194,7 @@ func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged f
 	return api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts,
 		Rollups: e.Rollups, Aggregator: e.Aggregator, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
-		Version: versionText(), Verify: verifierOf(e, c, kind), Metrics: reg, Hosts: c.Server.HostList(),
+		Version: versionText(), Verify: verifierOf(e, c, kind), Metrics: reg, Hosts: c.Server.HostList(), Account: accountOf(c, e.Store),
 		Limits: api.Limits{
 			Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall,
 			Reads: c.Limits.Reads, ReadsAtWork: kind.reads,

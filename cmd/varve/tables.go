@@ -74,7 +74,7 @@ func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 
 // plan returns the command plan or apply: both show a plan.
 func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
-	var at string
+	var at, digest string
 	var all bool
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
@@ -85,31 +85,36 @@ func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
 			}
 			var plan wire.PlanBody
 			if apply {
-				plan, err = c.Apply(cmd.Context())
+				plan, err = c.ApplyPlan(cmd.Context(), digest)
 			} else {
 				plan, err = c.Plan(cmd.Context(), at)
 			}
 			if err != nil {
 				return err
 			}
-			return a.showPlan(&plan, apply, all)
+			return a.showPlan(&plan, planView{applied: apply, all: all, now: at == ""})
 		},
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "a line for each table, also for empty ones (always so in json and csv)")
-	if !apply {
+	if apply {
+		cmd.Flags().StringVar(&digest, "plan", "", "only if the plan still has this `digest`, which varve tables plan prints")
+	} else {
 		cmd.Flags().StringVar(&at, "at", "", "plan for this `time`, with the tables as they are now: RFC 3339, a date, or relative as in +30d")
 	}
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-func (a tableCommands) showPlan(p *wire.PlanBody, applied, all bool) error {
-	none := "Nothing to do."
-	if applied {
-		none = "Nothing to do."
-	}
-	g := listing{header: []string{"action", "table", "readings", "bytes", "reason"}, empty: none}
+// planView selects the output of a plan.
+type planView struct {
+	applied bool // the plan was applied
+	all     bool // a line for each table
+	now     bool // the plan is for now, so it can be applied
+}
+
+func (a tableCommands) showPlan(p *wire.PlanBody, v planView) error {
+	g := listing{header: []string{"action", "table", "readings", "bytes", "reason"}, empty: "Nothing to do."}
 	lines := planLines(p)
-	if a.output == "table" && !all {
+	if a.output == "table" && !v.all {
 		lines = together(lines)
 	}
 	for _, l := range lines {
@@ -118,20 +123,24 @@ func (a tableCommands) showPlan(p *wire.PlanBody, applied, all bool) error {
 	if err := a.show(&g, p); err != nil || a.output != "table" {
 		return err
 	}
-	did := "Nothing was changed: varve tables apply carries this out."
-	if applied {
-		did = "Done."
-	}
-	if len(p.Actions) == 0 {
-		did = ""
-	} else {
-		did = "\n" + did
+	did := ""
+	switch {
+	case len(p.Actions) == 0:
+	case v.applied:
+		did = "\nDone."
+	case v.now:
+		did = "\nNothing was changed: varve tables apply --plan " + p.Digest + " carries this out, and refuses any other plan."
+	default:
+		did = "\nNothing was changed: varve tables apply carries this out."
 	}
 	ready := p.Ready
-	if applied {
+	if v.applied {
 		ready = p.Needed
 	}
 	_, err := fmt.Fprintf(a.out, "%s\n%d of the %d tables of the next month exist.\n", did, ready, p.Needed)
+	for _, w := range p.Warnings {
+		fmt.Fprintln(a.out, "Warning:", w)
+	}
 	return err
 }
 
