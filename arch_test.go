@@ -68,7 +68,7 @@ var layout = []struct {
 	{"fields", ". store", "github.com/cespare/xxhash/v2"},
 	{"apikeys", ". registry store decimal", "golang.org/x/sync golang.org/x/time"},
 	{"router", ". grid retention store streams internal/lanes", "golang.org/x/sync"},
-	{"query", ". block grid retention store streams", "golang.org/x/sync"},
+	{"query", ". block grid retention store streams timefmt", "golang.org/x/sync"},
 	{"rollup", ". grid store lease decimal", "github.com/cespare/xxhash/v2 golang.org/x/sync"},
 	{"aggregate", ". decimal internal/quote query rollup timefmt", ""},
 	{"rotator", ". grid retention store lease timefmt", "github.com/robfig/cron/v3"},

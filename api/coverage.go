@@ -15,18 +15,30 @@ import (
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
 // coverage returns the coverage as JSON, or nil if the request may not see it. Without
-// the right to see tables, the coverage has damaged rows only.
+// the right to see tables, the coverage has damaged rows and expired readings only.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
-		if len(c.Damaged) == 0 {
+		expiry := ownExpiry(c.Expiry)
+		if len(c.Damaged) == 0 && expiry == nil {
 			return nil, nil
 		}
-		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged}
+		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged, Expiry: expiry}
 		for i := range c.Damaged {
 			c.Damaged[i].Table = ""
 		}
 	}
 	return wire.MarshalJSON(listed(c))
+}
+
+// ownExpiry returns the expiry of a tenant's own readings, without tables. If none was left out, it
+// returns nil.
+func ownExpiry(x *query.Expiry) *query.Expiry {
+	if x == nil || x.Readings == 0 {
+		return nil
+	}
+	own := *x
+	own.Tables = 0
+	return &own
 }
 
 // shortCoverage returns a coverage that fits into a trailer.

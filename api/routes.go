@@ -27,6 +27,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 			responder: a, query: o.Query, conditions: o.Conditions, reads: s.reads,
 			stall: o.Limits.Stall, now: o.Now,
 		},
+		&whyHandler{responder: a, query: o.Query, streams: o.Streams, devices: o.Devices, rotator: o.Rotator, reads: s.reads, now: o.Now},
 		&latestHandler{responder: a, query: o.Query},
 		&aggregateHandler{
 			responder: a, devices: o.Devices, stall: o.Limits.Stall, now: o.Now, memory: semaphore.NewWeighted(aggregateMemory),

@@ -41,6 +41,7 @@ func (h *tablesHandler) addRoutes(o *operations) {
 		"Removes the mark for deletion and puts the table on hold, so that the rotator neither retires nor drops it. Expired readings stay excluded from queries."), h.restoreTable)
 	huma.Register(o.api, op("hold-table", http.MethodPut, "/v1/tables/{name}/hold", "Prevent a table from being dropped",
 		"For as long as it is on hold, it is neither retired nor dropped."), h.holdTable)
+	h.addCalendar(o)
 	huma.Register(o.api, op("release-table", http.MethodDelete, "/v1/tables/{name}/hold", "Lift a table's hold", ""), h.releaseTable)
 }
 

@@ -152,6 +152,7 @@ type Explained struct {
 	Tables   []ExplainedTable `json:"tables" doc:"in the order in which the query reads them"`
 	Requests int              `json:"requests" doc:"requests to the store, if the query is read to its end"`
 	Units    float64          `json:"units" doc:"read units; on the embedded store, chunks"`
+	Expiry   *query.Expiry    `json:"expiry,omitempty" doc:"the part of the window whose readings have expired; absent if none"`
 }
 
 // ExplainedTable describes one table of an Explained.

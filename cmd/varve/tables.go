@@ -17,6 +17,7 @@ func tablesCommand(a *app) *cobra.Command {
 	return group("tables", "List and manage the tables",
 		c.list(),
 		c.plan("plan", "Print what the rotator would do now, with reasons", false),
+		c.calendar(),
 		c.plan("apply", "Run the rotator now, and print what it did", true),
 		c.change("restore NAME", "Take back that a table was retired, and put it on hold",
 			"restored, and on hold so that the rotator leaves it alone: lift that with varve tables release", 1),
@@ -74,11 +75,19 @@ func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 
 // plan returns the command plan or apply: both show a plan.
 func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
-	var at, digest string
-	var all bool
+	var at, digest, file string
+	var all, simulate bool
+	years := 5
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if simulate || file != "" {
+				p, err := policyOf(a.app, file)
+				if err != nil {
+					return err
+				}
+				return a.simulate(cmd, years, p)
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
@@ -99,7 +108,12 @@ func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
 	if apply {
 		cmd.Flags().StringVar(&digest, "plan", "", "only if the plan still has this `digest`, which varve tables plan prints")
 	} else {
+		cmd.Flags().BoolVar(&simulate, "simulate", false, "forecast the tables month by month, as varve tables calendar does")
+		cmd.Flags().StringVarP(&file, "config", "c", "", "simulate the policy of this configuration `file` instead")
+		yearsFlag(cmd, &years)
 		cmd.Flags().StringVar(&at, "at", "", "plan for this `time`, with the tables as they are now: RFC 3339, a date, or relative as in +30d")
+		cmd.MarkFlagsMutuallyExclusive("at", "simulate")
+		cmd.MarkFlagsMutuallyExclusive("at", "config")
 	}
 	return a.remote(cmd, "table", "json", "csv")
 }
