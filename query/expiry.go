@@ -66,3 +66,20 @@ func (x *Expiry) reported(readings int, hasReadings bool) *Expiry {
 	c.Readings = readings
 	return &c
 }
+
+// Merge returns the expiry of two answers: the part in which the readings of both have expired. Either
+// may be nil.
+func (x *Expiry) Merge(y *Expiry) *Expiry {
+	switch {
+	case x == nil:
+		return y
+	case y == nil:
+		return x
+	}
+	c := *x
+	if y.To.Before(x.To) {
+		c = *y
+	}
+	c.Tables, c.Readings = max(x.Tables, y.Tables), x.Readings+y.Readings
+	return &c
+}

@@ -77,6 +77,20 @@ func TestCoverage_CountsExpiredTables(t *testing.T) {
 	}
 }
 
+// TestExpiry_Merge merges the expiries of two devices. The readings of both must have expired before
+// the end.
+func TestExpiry_Merge(t *testing.T) {
+	short := &query.Expiry{To: start.Add(-time.Hour), Retention: "1h", Tables: 1, Readings: 3}
+	long := &query.Expiry{To: start.Add(-day), Retention: "1d", Tables: 2, Readings: 4}
+	want := query.Expiry{To: start.Add(-day), Retention: "1d", Tables: 2, Readings: 7}
+	if a, b := short.Merge(long), long.Merge(short); *a != want || *b != want {
+		t.Errorf("merged to %+v and %+v, want %+v", a, b, want)
+	}
+	if a, b := short.Merge(nil), (*query.Expiry)(nil).Merge(short); a != short || b != short {
+		t.Errorf("merged with nothing to %+v and %+v", a, b)
+	}
+}
+
 // TestTrace_FindsEveryCopy stores a reading in two months and classes, and another one a
 // millisecond later. The trace must have all copies with their tables, alive or not.
 func TestTrace_FindsEveryCopy(t *testing.T) {
