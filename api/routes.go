@@ -33,6 +33,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 			responder: a, query: o.Query, conditions: o.Conditions, reads: s.reads,
 			stall: o.Limits.Stall, now: o.Now,
 		},
+		&whyHandler{responder: a, query: o.Query, streams: o.Streams, devices: o.Devices, rotator: o.Rotator, reads: s.reads, now: o.Now},
 		&latestHandler{responder: a, query: o.Query},
 		&aggregateHandler{
 			responder: a, devices: o.Devices, stall: o.Limits.Stall, now: o.Now, memory: semaphore.NewWeighted(aggregateMemory),
@@ -40,7 +41,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 		},
 		&rollupsHandler{responder: a, reader: o.Rollups, aggregator: o.Aggregator, now: o.Now},
 		&verifyHandler{responder: a, verify: o.Verify, limits: o.Limits, draining: draining},
-		&tablesHandler{responder: a, rotator: o.Rotator, lifecycle: o.Lifecycle, now: o.Now},
+		&tablesHandler{responder: a, rotator: o.Rotator, lifecycle: o.Lifecycle, account: o.Account, now: o.Now},
 		&streamsHandler{responder: a, registry: o.Streams, rotator: o.Rotator},
 		&keysHandler{responder: a, registry: o.Keys, events: o.Events, now: o.Now},
 		&devicesHandler{responder: a, registry: o.Devices, query: o.Query},

@@ -5,6 +5,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 	"net/http"
 	"slices"
@@ -42,6 +43,8 @@ var routes = []struct {
 	{"PUT /v1/streams/{stream}/devices/{device}/shards", "/v1/streams/weather/devices/a/shards", `{"shards":4}`, 200, "application/json"},
 	{"GET /v1/tables", "/v1/tables", "", 200, "application/json"},
 	{"POST /v1/verify", "/v1/verify", "", 200, "application/x-ndjson"},
+	{"GET /v1/tables/calendar", "/v1/tables/calendar?years=1", "", 200, "application/json"},
+	{"POST /v1/tables/calendar", "/v1/tables/calendar?years=1", policyBody, 200, "application/json"},
 	{"GET /v1/tables/plan", "/v1/tables/plan", "", 200, "application/json"},
 	{"POST /v1/tables/apply", "/v1/tables/apply", "", 200, "application/json"},
 	{"PUT /v1/tables/{name}/hold", "/v1/tables/{table}/hold", `{"reason":"audit"}`, 200, "application/json"},
@@ -51,6 +54,7 @@ var routes = []struct {
 	{"PUT /v1/devices/{device}", "/v1/devices/d1", `{"name":"Warehouse Temp A"}`, 200, "application/json"},
 	{"GET /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
 	{"DELETE /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
+	{"GET /v1/devices/{device}/why", "/v1/devices/d1/why?time=2026-11-18T12:00:00Z", "", 200, "application/json"},
 	{"POST /v1/devices/{device}/logs", "/v1/devices/d1/logs", `{"time":"2026-11-18T12:00:00Z","state":"WARNING"}`, 200, "application/json"},
 	{"GET /v1/devices/{device}/logs", "/v1/devices/d1/logs", "", 200, "application/json"},
 	{"GET /v1/operators/{operator}/logs", "/v1/operators/Liz/logs", "", 200, "application/json"},
@@ -184,7 +188,8 @@ func TestDescribedParameters(t *testing.T) {
 		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d", "period": "daily",
 		"status": "active", "during": "2026-11", "severity": "critical", "state": "open", "damaged": "skip", "rate": "1",
 		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
-		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max",
+		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "years": "1",
+		"plan": (&rotator.Plan{}).Digest(), "time": "2026-11-18T12:00:00Z", "stream": "weather",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }
@@ -205,10 +210,14 @@ func TestDescribedParameters(t *testing.T) {
 				values["format"] = "line"
 			case strings.HasSuffix(base, "/readings?") && method == "post":
 				body = good(noon)
+			case strings.HasSuffix(base, "/calendar?") && method == "post":
+				body = policyBody
 			case method == "put":
 				body = `{"reason":"audit"}`
 			case strings.HasSuffix(base, "weather/latest?"):
 				base += "device=d1&"
+			case strings.HasSuffix(base, "/why?"):
+				base += "time=now&"
 			case strings.HasSuffix(base, "/aggregate?"):
 				base += "step=1d&"
 			case strings.HasSuffix(base, "/rollups?") && method == "get":
