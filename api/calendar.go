@@ -18,6 +18,7 @@ import (
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rollup"
 	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/router"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/timefmt"
 )
@@ -128,16 +129,24 @@ func (h *tablesHandler) forecast(ctx context.Context, years int, p rotator.Polic
 	}
 	now := h.now().UTC()
 	present := h.rotator.Policy()
-	daily := calendar.Reassign(calendar.DailyLoad(present.Retention, now, infos), p.Retention)
+	daily := calendar.Reassign(calendar.DailyLoad(present, expireGrace(account), now, infos), p.Retention)
 	o := calendar.Options{
 		Policy: p, Now: now, Until: now.AddDate(years, 0, 0), Tables: slices.DeleteFunc(infos, isGone), Daily: daily,
-		Quota: account.TableQuota, Others: others,
+		Quota: account.TableQuota, Others: others, ExpireGrace: expireGrace(account),
 	}
 	f, err := calendar.Simulate(ctx, o)
 	if err != nil {
 		return wire.CalendarBody{}, err
 	}
 	return calendarBody(&o, &f, account), nil
+}
+
+// expireGrace returns the minimum time between the expiry of a reading and its deletion.
+func expireGrace(a Account) time.Duration {
+	if a.Rollups {
+		return router.ExpireGrace
+	}
+	return 0
 }
 
 // isGone reports whether another program deleted a table.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/retention"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 )
 
@@ -14,18 +15,22 @@ const leastSpan = time.Hour
 // DailyLoad measures the load of a day per class. It uses the tables of this arrival month and of
 // the month before. The measurement begins when the first of these tables was created, or with the
 // earlier month.
-func DailyLoad(p *retention.Policy, now time.Time, tables []store.Info) map[string]Load {
+//
+// If the store deletes expired readings, a shorter retention limits the measurement, too. The
+// grace is Options.ExpireGrace.
+func DailyLoad(p rotator.Policy, grace time.Duration, now time.Time, tables []store.Info) map[string]Load {
 	month := grid.MonthOf(now)
 	sums, begins := map[string]Load{}, map[string]time.Time{}
 	for i := range tables {
 		in := &tables[i]
-		class, ok := p.ClassOfPrefix(in.Prefix)
+		class, ok := p.Retention.ClassOfPrefix(in.Prefix)
 		if !ok || in.Month != month && in.Month != month-1 {
 			continue
 		}
 		begin := (month - 1).Start()
-		if in.Created.After(begin) {
-			begin = in.Created
+		begin = later(begin, in.Created)
+		if p.Drop && class.Retention != retention.Forever {
+			begin = later(begin, deletedUntil(&p, grace, class.Retention, now))
 		}
 		if first, ok := begins[class.Name]; !ok || begin.Before(first) {
 			begins[class.Name] = begin

@@ -30,6 +30,9 @@ type Options struct {
 	Daily      map[string]Load // the load of a day, by class
 	Quota      int             // the maximum number of tables of the account; 0 means no limit
 	Others     int             // tables of the account that the rotator does not manage
+	// ExpireGrace is a minimum for the time between the expiry of a reading and its deletion by
+	// the store. Policy.Grace is another one. The store deletes readings if Policy.Drop is set.
+	ExpireGrace time.Duration
 	// EndAtQuota ends the simulation when the quota is exceeded.
 	EndAtQuota bool
 }
@@ -61,10 +64,15 @@ func Simulate(ctx context.Context, o Options) (Forecast, error) {
 	o.Policy, o.Now, o.Until = o.Policy.WithDefaults(), o.Now.UTC(), o.Until.UTC()
 	s := &simulation{
 		Options: o, at: map[grid.Table]int{}, due: map[grid.Table]time.Time{}, load: map[grid.Table]Load{},
-		tables: make([]store.Info, 0, len(o.Tables)),
+		arrivals: map[grid.Table][]arrival{},
+		tables:   make([]store.Info, 0, len(o.Tables)),
 	}
 	for i := range o.Tables {
-		s.insert(&o.Tables[i])
+		in := &o.Tables[i]
+		s.insert(in)
+		if begin, end := later(in.Created, in.Month.Start()), earlierOf(o.Now, in.Month.End()); begin.Before(end) {
+			s.arrivals[in.Table] = []arrival{{begin, end, s.load[in.Table]}}
+		}
 	}
 	for now := o.Now; now.Before(o.Until); {
 		if err := ctx.Err(); err != nil {
@@ -76,6 +84,7 @@ func Simulate(ctx context.Context, o Options) (Forecast, error) {
 		}
 		next := s.next(now)
 		s.arrive(now, next)
+		s.expire(next)
 		now = next
 	}
 	return s.forecast, nil
@@ -89,6 +98,7 @@ type simulation struct {
 	at       map[grid.Table]int       // indexes of tables
 	due      map[grid.Table]time.Time // when a table is retired or dropped next
 	load     map[grid.Table]Load
+	arrivals map[grid.Table][]arrival
 	opened   []store.Info // reused
 	stored   Load
 	forecast Forecast
@@ -129,6 +139,7 @@ func (s *simulation) remove(t grid.Table) {
 	delete(s.at, t)
 	delete(s.due, t)
 	delete(s.load, t)
+	delete(s.arrivals, t)
 }
 
 // rotate runs the rotator once.
@@ -241,7 +252,7 @@ func (s *simulation) arrive(from, to time.Time) {
 		if _, exists := s.at[t]; !exists {
 			continue // the class is not configured
 		}
+		s.arrivals[t] = append(s.arrivals[t], arrival{from, to, l})
 		s.load[t], s.stored, m.Arrived = s.load[t].plus(l), s.stored.plus(l), m.Arrived.plus(l)
 	}
-	m.Stored = s.stored
 }

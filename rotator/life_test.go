@@ -58,6 +58,7 @@ type life struct {
 	sent      []varve.Reading          // some of the sent readings, which may be resent
 	slow      []slowRequest
 	away      time.Time // the rotator does not run until this time
+	ran       time.Time // the last run
 	bound     int
 	budget    int // calls of the store until the process is killed; -1 means that it is not killed
 	done      tally
@@ -179,10 +180,13 @@ func (l *life) rotate() bool {
 		return false
 	}
 	p := l.policy.Plan(l.clock, infos)
-	if len(p.Actions) == 0 {
-		return false
+	if len(p.Actions) == 0 && l.clock.Sub(l.ran) < 20*time.Hour {
+		return false // nothing to do, and no expired readings to delete
 	}
-	l.runs++
+	l.ran = l.clock
+	if len(p.Actions) > 0 {
+		l.runs++
+	}
 	if l.rng.IntN(3) == 0 {
 		l.budget = l.rng.IntN(len(p.Actions) + 4)
 	}
