@@ -136,7 +136,7 @@ func rootCommand(s *std) *cobra.Command {
 	q := queryCommands{a}
 	root.AddCommand(serveCommand(a), ingestCommand(a), q.query(), q.latest(), q.rollups(), q.aggregate(), streamsCommand(a),
 		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
-	root.AddCommand(verifyCommand(a), repairCommand(a))
+	root.AddCommand(verifyCommand(a), repairCommand(a), manCommand(a))
 	root.SetVersionTemplate("varve {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{flagError(cmd, err)}
