@@ -95,6 +95,7 @@ var layout = []struct {
 	{"tests/access", "", ""},
 	{"tests/crash", "", ""},
 	{"tests/damage", "", ""},
+	{"tests/dist", "", ""},
 	{"tests/e2e", "", ""},
 	{"tests/terraform", "", ""},
 	{"tests/terraform/provider", "", ""},
