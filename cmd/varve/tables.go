@@ -46,8 +46,9 @@ func (a tableCommands) list() *cobra.Command {
 
 func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 	g := listing{
-		header: []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
-		empty:  fmt.Sprintf("%d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
+		header:   []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
+		optional: []string{"why", "name", "class", "retires"},
+		empty:    fmt.Sprintf("%d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
 	}
 	hidden, readings, bytes := 0, int64(0), int64(0)
 	for _, t := range list.Tables {
@@ -107,7 +108,7 @@ func (a tableCommands) showPlan(p *wire.PlanBody, applied, all bool) error {
 	if applied {
 		none = "Nothing to do."
 	}
-	g := listing{header: []string{"action", "table", "readings", "bytes", "reason"}, empty: none}
+	g := listing{header: []string{"action", "table", "readings", "bytes", "reason"}, optional: []string{"bytes", "readings"}, empty: none}
 	lines := planLines(p)
 	if a.output == "table" && !all {
 		lines = together(lines)

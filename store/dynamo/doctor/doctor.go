@@ -6,8 +6,8 @@
 //	account    permissions, quotas, clock
 //
 // Examine runs all checks, and returns one Finding per check. It changes nothing, and needs
-// no table besides the registry. A check that fails does not end the others, except for a
-// missing registry.
+// no table besides the registry. A check that fails does not end the others. Before the first
+// start, the registry is missing: only the number of tables is checked then.
 package doctor
 
 import (
@@ -33,7 +33,7 @@ type Finding struct {
 	Check string `json:"check"`
 	State State  `json:"state"`
 	Found string `json:"found"`
-	// Remedy is the action to take if the state is Wrong.
+	// Remedy is the action to take if the state is Wrong. Otherwise, it is advice.
 	Remedy string `json:"remedy,omitempty"`
 }
 
