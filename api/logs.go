@@ -19,6 +19,7 @@ import (
 // logsHandler serves the logs of devices.
 type logsHandler struct {
 	*responder
+	*directory
 	log *devicelog.Log
 	now func() time.Time
 }
@@ -139,11 +140,29 @@ func (h *logsHandler) logPage(ctx context.Context, in *LogWindow, l devicelog.Qu
 	if err != nil {
 		return nil, h.problem(inPlace(err, "query", "device", "operator", "supervisor"))
 	}
+	if len(page.Items) == 0 && page.Next == "" && l.Device != "" {
+		if err := h.checkLogs(ctx, l.Tenant, l.Device); err != nil {
+			return nil, h.problem(err)
+		}
+	}
 	body := wire.LogList{Logs: make([]wire.LogBody, len(page.Items)), Next: page.Next}
 	for i := range page.Items {
 		body.Logs[i] = logBody(&page.Items[i])
 	}
 	return &reply[wire.LogList]{body}, nil
+}
+
+// checkLogs fails with NotFound if a device is not registered and has no entries.
+func (h *logsHandler) checkLogs(ctx context.Context, tenant, device string) error {
+	missing := h.checkDevice(ctx, tenant, device)
+	if varve.FailureOf(missing) != varve.NotFound {
+		return missing
+	}
+	page, err := h.log.List(ctx, devicelog.Query{Tenant: tenant, Device: device, Window: varve.AllTime(), Limit: 1})
+	if err != nil || len(page.Items) > 0 {
+		return err
+	}
+	return missing
 }
 
 // window returns the requested window.

@@ -24,6 +24,7 @@ var readParams = []string{"from", "to", "during", "order", "limit", "fields", "c
 // readingsHandler serves reads of readings.
 type readingsHandler struct {
 	*responder
+	*directory
 	query      *query.Engine
 	conditions *health.Conditions
 	reads      *reads
@@ -81,6 +82,8 @@ type answer struct {
 	set    *wire.ColumnSet // of the format columns
 	begun  bool
 	sent   bool // some of it
+	found  bool // a reading
+	absent missingFields
 	n      int
 	out    []byte
 }
@@ -121,6 +124,7 @@ func (a *answer) send() error {
 		return a.explain()
 	}
 	a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
+	a.absent = newMissingFields(a.q.Fields)
 	if a.format == wire.CSV {
 		if err := a.columns(); err != nil {
 			return err
@@ -163,7 +167,11 @@ func (a *answer) page(rows *query.Rows) (more bool, err error) {
 		if !a.begun {
 			a.begin()
 		}
-		more = part.Len() > 0
+		if more = part.Len() > 0; more {
+			a.found = true
+			a.absent.addColumns(part.Columns)
+			a.absent.addReadings(part.Readings)
+		}
 		err = a.add(&part)
 		rows.Release()
 		return err
@@ -275,7 +283,7 @@ func (a *answer) begin() {
 		a.out = a.table.AppendHeader(a.out)
 		fallthrough
 	default:
-		h.Set("Trailer", "Varve-Next, Varve-Coverage")
+		h.Set("Trailer", "Varve-Next, Varve-Coverage, "+notesTrailer)
 	}
 }
 
@@ -294,6 +302,12 @@ func (a *answer) flush() error {
 
 // end sends the rest of the answer and the cursor.
 func (a *answer) end(rows *query.Rows) error {
+	if !a.found {
+		if err := a.h.checkSeries(a.r.Context(), a.q.Series); err != nil {
+			return err
+		}
+		a.absent = nil
+	}
 	next := ""
 	if at, more := rows.More(); more {
 		c := query.Cursor{Window: a.q.Window, After: at}
@@ -308,6 +322,7 @@ func (a *answer) end(rows *query.Rows) error {
 		if cover != nil {
 			a.w.Header().Set("Varve-Coverage", string(cover))
 		}
+		setNotes(a.w.Header(), a.absent.notes())
 		return err
 	}
 	cover, err := coverage(a.r, rows.Coverage())
@@ -328,7 +343,7 @@ func (a *answer) end(rows *query.Rows) error {
 	if cover != nil {
 		a.out = append(append(a.out, `,"coverage":`...), cover...)
 	}
-	a.out = append(a.out, '}', '\n')
+	a.out = append(wire.AppendNotes(a.out, a.absent.notes()), '}', '\n')
 	if !a.sent {
 		a.w.Header().Set("Content-Length", strconv.Itoa(len(a.out)))
 	}
@@ -341,6 +356,9 @@ func (a *answer) explain() error {
 	}
 	x, err := a.h.query.Explain(a.r.Context(), a.q)
 	if err != nil {
+		return err
+	}
+	if err := a.h.checkSeries(a.r.Context(), a.q.Series); err != nil {
 		return err
 	}
 	body := wire.Explained{Tables: []wire.ExplainedTable{}, Requests: x.Cost.Requests, Units: x.Cost.Units}

@@ -49,7 +49,7 @@ func TestRollups(t *testing.T) {
 	if len(day.Rollups) != 1 || day.Rollups[0].Readings != 3 || len(day.Rollups[0].Fields) != 1 || string(day.Rollups[0].Fields["t"].Sum) != "67.6" || day.Next != "" {
 		t.Errorf("%+v", day)
 	}
-	if none := s.get("/v1/streams/weather/devices/nobody/rollups?period=daily"); none.body != "{\"rollups\":[]}\n" {
+	if none := s.get(with(rollupsPath, "period", "daily", "during", "1999")); none.body != "{\"rollups\":[]}\n" {
 		t.Errorf("%q", none.body)
 	}
 	if r := s.send(http.MethodPost, rollupsPath, ""); r.body != "{\"hours\":0,\"left\":0}\n" {

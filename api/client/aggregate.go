@@ -26,6 +26,7 @@ type AggregateQuery struct {
 	Fill             string // none, null, previous or linear
 	Source           string // readings or rollups
 	Merge            bool   // buckets over all devices, not of each device
+	Limit            int    // of buckets; 0 means all
 	Top              int    // only the devices with the highest values; 0 means all
 	TopBy, TopField  string // the function and the field that rank devices
 	Consistent       bool
@@ -42,6 +43,9 @@ func (q *AggregateQuery) values() url.Values {
 		if value != "" {
 			v.Set(name, value)
 		}
+	}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
 	}
 	if q.Top > 0 {
 		v.Set("top", strconv.Itoa(q.Top))

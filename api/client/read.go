@@ -62,6 +62,7 @@ func (q *Query) values() url.Values {
 type Answer struct {
 	Next     string // the cursor of the next page; "" after the last
 	Coverage query.Coverage
+	Notes    []wire.Note // requested fields that no reading has
 }
 
 // Readings yields the readings of a query in order, while they arrive. A reading is valid until the
@@ -103,6 +104,11 @@ func (c ReadingCalls) Readings(ctx context.Context, q Query, answer *Answer) ite
 
 func (a *Answer) fill(resp *http.Response) error {
 	a.Next = resp.Trailer.Get("Varve-Next")
+	if text := resp.Trailer.Get("Varve-Notes"); text != "" {
+		if err := json.Unmarshal([]byte(text), &a.Notes); err != nil {
+			return fmt.Errorf("the answer's notes: %w", err)
+		}
+	}
 	if text := resp.Trailer.Get("Varve-Coverage"); text != "" {
 		if err := json.Unmarshal([]byte(text), &a.Coverage); err != nil {
 			return fmt.Errorf("the answer's coverage: %w", err)
@@ -125,42 +131,4 @@ func (c ReadingCalls) Explain(ctx context.Context, q Query) (wire.Explained, err
 	v := q.values()
 	v.Set("explain", "true")
 	return getJSON[wire.Explained](ctx, c.connection, request{method: http.MethodGet, path: seriesPath(q.Stream, q.Device, "readings"), query: v})
-}
-
-// Latest is the latest reading of one device.
-type Latest struct {
-	Device   string
-	Reading  *varve.Reading // nil if all have expired
-	Coverage query.Coverage
-}
-
-// Latest returns the latest readings of devices of a stream, in the order of the devices.
-func (c ReadingCalls) Latest(ctx context.Context, stream string, by varve.By, devices ...string) ([]Latest, error) {
-	type answer struct {
-		Latest []struct {
-			Device   string          `json:"device"`
-			Reading  json.RawMessage `json:"reading"`
-			Coverage query.Coverage  `json:"coverage"`
-		} `json:"latest"`
-	}
-	a, err := getJSON[answer](ctx, c.connection, request{
-		method: http.MethodGet, path: "/v1/streams/" + url.PathEscape(stream) + "/latest",
-		query: url.Values{"device": devices, "by": {by.String()}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	var list []Latest
-	for _, l := range a.Latest {
-		one := Latest{Device: l.Device, Coverage: l.Coverage}
-		if string(l.Reading) != "null" {
-			r, err := wire.ParseAnswer(l.Reading, varve.Series{Tenant: varve.DefaultTenant, Stream: stream, Device: l.Device})
-			if err != nil {
-				return nil, err
-			}
-			one.Reading = &r
-		}
-		list = append(list, one)
-	}
-	return list, nil
 }

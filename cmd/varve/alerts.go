@@ -60,7 +60,7 @@ func (a alertCommands) list() *cobra.Command {
 func (a alertCommands) showAlerts(list []wire.AlertBody) error {
 	g := listing{
 		header: []string{"since", "severity", "device", "state", "message", "value", "opened", "resolved", "stream", "rule", "id"},
-		empty:  "No alerts: varve rules add creates rules that raise alerts.",
+		empty:  "No alerts: varve rules add creates rules that raise alerts.", explain: true,
 	}
 	for _, one := range list {
 		state := one.State

@@ -93,19 +93,27 @@ func readExpires(text string, now time.Time) (*time.Time, error) {
 }
 
 func (a keyCommands) list() *cobra.Command {
-	return a.command("list", "List the keys, including keys that ended in the last 90 days", takes(0, 0), nil, func(r keyring, cmd *cobra.Command, _ []string) error {
+	var limit int
+	cmd := a.command("list", "List the keys, including keys that ended in the last 90 days", takes(0, 0), nil, func(r keyring, cmd *cobra.Command, _ []string) error {
+		if limit < 0 {
+			return errNegativeLimit(limit)
+		}
 		list, err := r.list(cmd.Context())
 		if err != nil {
 			return err
 		}
+		more := false
+		list.Keys, more = limited(list.Keys, limit)
 		g := listing{header: []string{"id", "tenant", "scopes", "state", "created", "expires", "rate", "name"},
 			empty: "No keys: varve keys create --scope admin creates the first."}
 		for i := range list.Keys {
 			k := &list.Keys[i]
 			g.add(k.ID, k.Tenant, strings.Join(k.Scopes, ","), k.State, timeOrNever(&k.Created), timeOrNever(k.Expires), rateText(k), k.Name)
 		}
-		return a.show(&g, list)
+		return errors.Join(a.show(&g, list), a.sayCut(more))
 	})
+	limitFlag(cmd, &limit, "keys")
+	return cmd
 }
 
 func timeOrNever(t *time.Time) string {

@@ -125,7 +125,7 @@ func (a logCommands) list(use, short string, of func(*client.LogQuery, string)) 
 }
 
 func (a logCommands) showLogs(list []wire.LogBody) error {
-	g := listing{header: []string{"time", "device", "state", "message", "operator", "escalated to"}, empty: "No such entries."}
+	g := listing{header: []string{"time", "device", "state", "message", "operator", "escalated to"}, empty: "No such entries.", explain: true}
 	if a.output == "csv" {
 		g.header = append(g.header, "id", "attributes")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -37,7 +38,7 @@ func (a queryCommands) query() *cobra.Command {
 				return usageError{fmt.Errorf("--%w", err)}
 			}
 			if q.Limit < 0 {
-				return usageError{fmt.Errorf("--limit %d is negative: use a number, or 0 for all", q.Limit)}
+				return errNegativeLimit(q.Limit)
 			}
 			if explain && (a.output == "ndjson" || a.output == "columns") {
 				return usageError{fmt.Errorf("--explain has no output %s: use table, json or csv", a.output)}
@@ -53,9 +54,7 @@ func (a queryCommands) query() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h (default: the beginning)")
-	f.StringVar(&q.To, "to", "", "before this `time` (default: the end)")
-	f.StringVar(&q.During, "during", "", "instead of both, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14")
+	windowFlags(cmd, &q.From, &q.To, &q.During)
 	f.StringVar(&order, "order", "asc", "asc or desc")
 	f.IntVar(&q.Limit, "limit", 0, "limit of readings; 0 means all")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
@@ -83,8 +82,13 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 		return fmt.Errorf("the answer breaks off: %w", err)
 	}
 	if seen.empty() {
-		return a.needStream(cmd, c, q.Stream)
+		fmt.Fprintln(a.err, noReadings(&q))
 	}
+	notes, err := notesOf(resp, &seen)
+	if err != nil {
+		return err
+	}
+	a.sayNotes(notes)
 	if next := resp.Trailer.Get("Varve-Next"); next != "" {
 		a.sayMore(next)
 	}
@@ -101,15 +105,36 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 // beginning stores the beginning of an answer.
 type beginning struct {
 	text []byte
-	rows int // lines; CSV and JSON have one line without readings
+	last []byte // the end of the answer
+	rows int    // lines; CSV and JSON have one line without readings
 }
+
+// lastBytes is the length of the end of an answer that is kept. Notes are longer only if hundreds
+// of fields are misspelt.
+const lastBytes = 64 << 10
 
 func (b *beginning) Write(p []byte) (int, error) {
 	b.rows += bytes.Count(p, []byte{'\n'})
 	if most := 64 - len(b.text); most > 0 {
 		b.text = append(b.text, p[:min(most, len(p))]...)
 	}
+	b.last = append(b.last, p[max(0, len(p)-lastBytes):]...)
+	b.last = b.last[max(0, len(b.last)-lastBytes):]
 	return len(p), nil
+}
+
+// notesOf returns the notes on an answer: from its trailer, or the last member of its JSON.
+func notesOf(resp *http.Response, seen *beginning) (notes []wire.Note, err error) {
+	if text := resp.Trailer.Get("Varve-Notes"); text != "" {
+		return notes, json.Unmarshal([]byte(text), &notes)
+	}
+	const member = `,"notes":`
+	at := bytes.LastIndex(seen.last, []byte(member))
+	text, whole := bytes.CutSuffix(seen.last, []byte("}\n"))
+	if at < 0 || !whole || json.Unmarshal(text[at+len(member):], &notes) != nil {
+		return nil, nil // another text of the answer looks like the member
+	}
+	return notes, nil
 }
 
 // empty reports whether the answer has no readings, in whatever form.
@@ -118,18 +143,6 @@ func (b *beginning) empty() bool {
 		return bytes.HasPrefix(b.text, []byte(`{"readings":[]`))
 	}
 	return len(b.text) == 0 || bytes.HasPrefix(b.text, []byte(`{"time":[]`)) || bytes.HasPrefix(b.text, []byte("time,")) && b.rows <= 1
-}
-
-// needStream fails if the stream does not exist: its name may be misspelt.
-func (a queryCommands) needStream(cmd *cobra.Command, c *client.Client, stream string) error {
-	list, err := c.Streams(cmd.Context())
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(list.Streams, func(s wire.StreamInfo) bool { return s.Name == stream }) {
-		return nil
-	}
-	return fmt.Errorf("stream %s: not found: varve streams lists all streams", stream)
 }
 
 // saySkipped names damaged rows that were left out.
@@ -172,16 +185,15 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	}
 	a.saySkipped(&answer.Coverage)
 	if n == 0 {
-		return a.sayNone(cmd, c, q)
+		_, err := fmt.Fprintln(a.out, noReadings(&q))
+		return err
 	}
 	from := "" // tenants do not see it
 	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
 		from = " from " + count(tables, "table")
 	}
 	fmt.Fprintf(a.out, "\n%s%s\n", count(n, "reading"), from)
-	if len(missing) > 0 {
-		fmt.Fprintf(a.out, "None of them has a field %s.\n", strings.Join(missing, " or "))
-	}
+	a.sayMissing(missing)
 	if n := answer.Coverage.Conflicts; n > 0 {
 		fmt.Fprintf(a.out, "%s arrived again in a later month with other values, which are not shown.\n", count(n, "reading"))
 	}
@@ -191,13 +203,15 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	return nil
 }
 
-// sayNone reports an empty window, or a misspelt stream.
-func (a queryCommands) sayNone(cmd *cobra.Command, c *client.Client, q client.Query) error {
-	if err := a.needStream(cmd, c, q.Stream); err != nil {
-		return err
+func noReadings(q *client.Query) string {
+	return fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream)
+}
+
+// sayMissing names the requested fields that an answer lacks.
+func (a *app) sayMissing(fields []string) {
+	if len(fields) > 0 {
+		fmt.Fprintf(a.err, "None of them has a field %s.\n", strings.Join(fields, " or "))
 	}
-	_, err := fmt.Fprintf(a.out, "Device %s has no readings in stream %s in this window.\n", q.Device, q.Stream)
-	return err
 }
 
 func fieldsText(fields []varve.Field) string {
@@ -216,9 +230,6 @@ func (a queryCommands) explain(cmd *cobra.Command, c *client.Client, q client.Qu
 	g := listing{header: []string{"action", "from", "to", "written", "requests", "units", "why"}, empty: "No table has readings in this window."}
 	for _, t := range x.Tables {
 		g.add(t.Action, date(t.From), date(t.To), t.WriteMonth, fmt.Sprint(t.Requests), fmt.Sprint(t.Units), t.Why)
-	}
-	if err := a.needStream(cmd, c, q.Stream); err != nil {
-		return err
 	}
 	if err := a.show(&g, x); err != nil || a.output != "table" {
 		return err
