@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/filter"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/rollup"
 )
@@ -15,6 +16,7 @@ type CountQuery struct {
 	Tenant, Stream string
 	Devices        []string
 	Window         varve.Window
+	Where          filter.Filter // selects readings; not for roll-ups
 	Source         Source
 	Consistent     bool // includes every acknowledged reading
 	SkipDamaged    bool // omits damaged rows and lists them in the coverage
@@ -25,6 +27,9 @@ type Counts struct {
 	Devices  []DeviceCount // with at least one reading, in the order of their names
 	Readings int64
 	Coverage query.Coverage // of all devices; empty for roll-ups
+	// UnseenFields has the fields of Where that no reading had. It is empty if no reading was
+	// compared with Where.
+	UnseenFields []string
 }
 
 // DeviceCount is the number of readings of one device.
@@ -39,7 +44,7 @@ type DeviceCount struct {
 // readings of whole hours, also expired ones, and reads one roll-up per hour or day.
 func (e *Engine) Count(ctx context.Context, q CountQuery) (*Counts, error) {
 	c := counter{
-		run: run{Engine: e, q: &Query{Tenant: q.Tenant, Stream: q.Stream, Window: q.Window, Consistent: q.Consistent, SkipDamaged: q.SkipDamaged}},
+		run: run{Engine: e, q: &Query{Tenant: q.Tenant, Stream: q.Stream, Window: q.Window, Where: q.Where, Consistent: q.Consistent, SkipDamaged: q.SkipDamaged}},
 	}
 	if err := c.validate(&q); err != nil {
 		return nil, err
@@ -59,7 +64,7 @@ func (e *Engine) Count(ctx context.Context, q CountQuery) (*Counts, error) {
 			counts.Readings += n
 		}
 	}
-	counts.Coverage = c.coverage
+	counts.Coverage, counts.UnseenFields = c.coverage, c.unseen
 	return counts, nil
 }
 
@@ -85,7 +90,7 @@ func (c *counter) validate(q *CountQuery) error {
 // countReadings returns the number of live readings of a series.
 func (c *counter) countReadings(ctx context.Context, of varve.Series) (n int64, err error) {
 	rows, err := c.opts.Readings.Open(ctx, query.Query{
-		Series: of, Window: c.q.Window, Consistent: c.q.Consistent, SkipDamaged: c.q.SkipDamaged,
+		Series: of, Window: c.q.Window, Where: c.q.Where, Consistent: c.q.Consistent, SkipDamaged: c.q.SkipDamaged,
 	})
 	if err != nil {
 		return 0, err
@@ -95,7 +100,7 @@ func (c *counter) countReadings(ctx context.Context, of varve.Series) (n int64, 
 		err := c.opts.InTurn(ctx, func() error {
 			part, err := rows.NextPart(ctx)
 			n += int64(part.Len())
-			more = part.Len() > 0
+			more = !part.IsEnd()
 			return err
 		})
 		if err != nil {
@@ -103,6 +108,7 @@ func (c *counter) countReadings(ctx context.Context, of varve.Series) (n int64, 
 		}
 	}
 	c.cover(rows.Coverage())
+	c.addUnseen(rows)
 	return n, nil
 }
 

@@ -39,6 +39,7 @@ func (h *aggregateHandler) addRoutes(o *operations) {
 		"to", "before this time; default: the end",
 		"during", "instead of from and to, a year, month, day, hour or minute in timezone, as in 2024-12 or 2024-12-01",
 		"source", "readings: live readings; rollups: hourly roll-ups, also of expired readings, for whole hours; default readings",
+		"where", aboutWhere,
 		"limit", "at most so many buckets; default: all",
 		"format", "json, ndjson or csv; default by Accept",
 		"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
@@ -180,18 +181,19 @@ func (h *aggregateHandler) notes(r *http.Request, q *aggregateQuery, a *aggregat
 	}
 	switch {
 	case len(a.Rows) == 0 && r.PathValue("device") != "":
-		return nil, h.checkSeries(ctx, varve.Series{Tenant: q.Tenant, Stream: q.Stream, Device: r.PathValue("device")})
+		return fieldNotes("query.where", a.UnseenFields), h.checkSeries(ctx, varve.Series{Tenant: q.Tenant, Stream: q.Stream, Device: r.PathValue("device")})
 	case len(a.Rows) == 0:
 		if err := h.checkStream(ctx, q.Tenant, q.Stream); err != nil {
 			return nil, err
 		}
 		missing = nil
 	}
+	notes := append(missing.notes(), fieldNotes("query.where", a.UnseenFields)...)
 	if !r.URL.Query().Has("devices") || q.Top.Devices > 0 {
-		return missing.notes(), nil
+		return notes, nil
 	}
-	notes, err := h.noteDevices(ctx, "query.devices", q.Tenant, q.Stream, silent)
-	return append(notes, missing.notes()...), err
+	devices, err := h.noteDevices(ctx, "query.devices", q.Tenant, q.Stream, silent)
+	return append(devices, notes...), err
 }
 
 // compute returns an answer. The caller must release the memory of its values.

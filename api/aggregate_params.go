@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-var aggregateParams = []string{"step", "functions", "fill", "from", "to", "during", "fields", "source", "limit", "consistent", "damaged", "format", "precision", "timezone"}
+var aggregateParams = []string{"step", "functions", "fill", "from", "to", "during", "fields", "source", "where", "limit", "consistent", "damaged", "format", "precision", "timezone"}
 
 var aggregatesParams = append([]string{"devices", "status", "device_type", "group", "top", "top_by", "top_field"}, aggregateParams...)
 
@@ -53,6 +53,9 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 		return q, varve.InvalidParam("query.source", "%s", err)
 	}
 	if q.limit, err = integer(asked, "limit", 1, maxLimit); err != nil {
+		return q, err
+	}
+	if q.Where, err = filterOf(asked); err != nil {
 		return q, err
 	}
 	q.Fields = list(asked, "fields")

@@ -22,7 +22,7 @@ type countsHandler struct {
 	now    func() time.Time
 }
 
-var countsParams = []string{"devices", "status", "device_type", "from", "to", "during", "source", "consistent", "damaged", "precision", "timezone"}
+var countsParams = []string{"devices", "status", "device_type", "from", "to", "during", "source", "where", "consistent", "damaged", "precision", "timezone"}
 
 func (h *countsHandler) addRoutes(o *operations) {
 	o.raw(http.MethodGet, "/v1/streams/{stream}/counts", h.getCounts, &huma.Operation{
@@ -36,6 +36,7 @@ func (h *countsHandler) addRoutes(o *operations) {
 			"to", "before this time; default: the end",
 			"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01",
 			"source", "readings: live readings; rollups: hourly roll-ups, also of expired readings, for whole hours; default readings",
+			"where", aboutWhere,
 			"consistent", "true: see every reading acknowledged before",
 			"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request",
 			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
@@ -84,6 +85,7 @@ func (h *countsHandler) count(r *http.Request) (*wire.CountsBody, error) {
 			return nil, err
 		}
 	}
+	body.Notes = append(body.Notes, fieldNotes("query.where", counts.UnseenFields)...)
 	if q.Source != aggregate.FromRollups {
 		body.Coverage, err = coverage(r, counts.Coverage)
 	}
@@ -111,6 +113,9 @@ func countOf(r *http.Request, asked url.Values, now time.Time) (q aggregate.Coun
 	}
 	if q.Source, err = aggregate.ParseSource(asked.Get("source")); err != nil {
 		return q, varve.InvalidParam("query.source", "%s", err)
+	}
+	if q.Where, err = filterOf(asked); err != nil {
+		return q, err
 	}
 	if q.Consistent, err = boolean(asked, "consistent"); err != nil {
 		return q, err

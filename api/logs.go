@@ -24,6 +24,8 @@ type logsHandler struct {
 	now func() time.Time
 }
 
+const aboutStates = "With a prefix of states, a page may be short or empty and not the last."
+
 func (h *logsHandler) addRoutes(o *operations) {
 	const tag, logs = "logs", "/v1/devices/{device}/logs"
 	add := deviceOp(tag, "add-log", http.MethodPost, logs, "Write an entry of a device's log",
@@ -31,10 +33,10 @@ func (h *logsHandler) addRoutes(o *operations) {
 			"422 with the verdict conflict if the id is stored with other content: the answer has both, and the stored one stays.")
 	add.Responses = o.responses(reflect.TypeFor[wire.LogAnswer](), "200", "422")
 	huma.Register(o.api, add, h.postLog)
-	huma.Register(o.api, deviceOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of one", ""), h.listLogs)
+	huma.Register(o.api, deviceOp(tag, "list-logs", http.MethodGet, logs, "A device's log, over all states or of some", aboutStates), h.listLogs)
 	huma.Register(o.api, deviceOp(tag, "list-logs-of-operator", http.MethodGet, "/v1/operators/{operator}/logs", "The entries of an operator", ""), h.listOperatorLogs)
 	huma.Register(o.api, deviceOp(tag, "list-escalations", http.MethodGet, "/v1/supervisors/{supervisor}/escalations",
-		"The entries that were escalated to a supervisor, over all states or of one", ""), h.listEscalations)
+		"The entries that were escalated to a supervisor, over all states or of some", aboutStates), h.listEscalations)
 }
 
 // LogWindow holds the parameters of a list of entries. It is exported because huma ignores
@@ -54,7 +56,7 @@ type logPost struct {
 
 type deviceLogs struct {
 	Device string `path:"device" doc:"the device"`
-	State  string `query:"state" doc:"only this state; default: all"`
+	State  string `query:"state" doc:"only this state, or the states with a prefix, as in WARNING*; default: all"`
 	LogWindow
 }
 
@@ -65,7 +67,7 @@ type operatorLogs struct {
 
 type escalations struct {
 	Supervisor string `path:"supervisor" doc:"the supervisor"`
-	State      string `query:"state" doc:"only this state; default: all"`
+	State      string `query:"state" doc:"only this state, or the states with a prefix, as in WARNING*; default: all"`
 	LogWindow
 }
 

@@ -51,9 +51,12 @@ func (m *missingFields) addColumns(parts []block.Part) {
 }
 
 // notes returns a note for each field that is still missing.
-func (m missingFields) notes() (notes []wire.Note) {
-	for _, name := range m {
-		notes = append(notes, wire.Note{Param: "query.fields", Message: "field " + quote.Text(name) + ": not found in this answer: check its name"})
+func (m missingFields) notes() []wire.Note { return fieldNotes("query.fields", m) }
+
+// fieldNotes returns a note for each field of a parameter.
+func fieldNotes(param string, names []string) (notes []wire.Note) {
+	for _, name := range names {
+		notes = append(notes, wire.Note{Param: param, Message: "field " + quote.Text(name) + ": not found in this answer: check its name"})
 	}
 	return notes
 }

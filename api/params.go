@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/filter"
 	"github.com/varvedb/varve/internal/quote"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/timefmt"
@@ -124,7 +125,45 @@ func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 }
 
 // startText returns the start of a query as the client sent it. Cursors store it.
-func startText(q url.Values) string { return q.Get("from") + q.Get("during") }
+func startText(q url.Values) string {
+	return q.Get("from") + q.Get("during") + strings.Join(q["where"], "\x00")
+}
+
+// maxScan is the maximum number of readings that a query with where compares with it.
+const maxScan = 1_000_000
+
+const aboutWhere = "only readings whose fields have these values, as in temperature>30 and level=error. " +
+	"The operators are = != < <= > >=; and joins conditions. Numbers compare exactly. " +
+	"Quotes make a string of a number. A reading without the field does not match; repeat it for up to 16 conditions"
+
+// whereOf parses the filter of a query, and the number of readings to compare with it.
+func whereOf(q url.Values) (f filter.Filter, scan int, err error) {
+	if scan, err = integer(q, "scan_limit", 1, maxScan); err != nil {
+		return nil, 0, err
+	}
+	if f, err = filterOf(q); err != nil {
+		return nil, 0, err
+	}
+	if len(f) == 0 && scan > 0 {
+		return nil, 0, varve.InvalidParam("query.scan_limit", "requires where: add it, or omit scan_limit")
+	}
+	if len(f) > 0 && scan == 0 {
+		scan = maxScan
+	}
+	return f, scan, nil
+}
+
+// filterOf parses the filter of a query.
+func filterOf(q url.Values) (filter.Filter, error) {
+	if !q.Has("where") {
+		return nil, nil
+	}
+	f, err := filter.Parse(q["where"]...)
+	if err != nil {
+		return nil, varve.InvalidParam("query.where", "%s", err)
+	}
+	return f, nil
+}
 
 func boolean(q url.Values, name string) (bool, error) {
 	switch text := q.Get(name); text {

@@ -21,6 +21,7 @@ type AggregateQuery struct {
 	Step             string // a duration as in 5m, or 1d, 1w, 1mo, 1y
 	Functions        []string
 	Fields           []string // if empty, all fields
+	Where            string   // only readings whose fields have these values; not for roll-ups
 	From, To, During string
 	Timezone         string // of the buckets, as in Europe/Berlin; "" means UTC
 	Fill             string // none, null, previous or linear
@@ -36,7 +37,7 @@ type AggregateQuery struct {
 func (q *AggregateQuery) values() url.Values {
 	v := url.Values{}
 	for name, value := range map[string]string{
-		"step": q.Step, "functions": strings.Join(q.Functions, ","), "fields": strings.Join(q.Fields, ","), "from": q.From, "to": q.To, "during": q.During,
+		"step": q.Step, "functions": strings.Join(q.Functions, ","), "fields": strings.Join(q.Fields, ","), "where": q.Where, "from": q.From, "to": q.To, "during": q.During,
 		"timezone": q.Timezone, "fill": q.Fill, "source": q.Source, "devices": strings.Join(q.Devices, ","), "status": q.Status, "device_type": q.DeviceType,
 		"top_by": q.TopBy, "top_field": q.TopField,
 	} {

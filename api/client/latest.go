@@ -116,6 +116,7 @@ type CountQuery struct {
 	Devices            []string // if empty, all registered devices that the next fields select
 	Status, DeviceType string   // "" means any
 	From, To, During   string
+	Where              string // only readings whose fields have these values; not for roll-ups
 	Source             string // readings (also ""), or rollups, which also counts expired readings
 }
 
@@ -123,7 +124,7 @@ type CountQuery struct {
 func (c ReadingCalls) Counts(ctx context.Context, q CountQuery) (wire.CountsBody, error) {
 	r := request{method: http.MethodGet, path: streamPath(q.Stream) + "/counts", query: url.Values{}}
 	setParams(r.query, map[string]string{
-		"status": q.Status, "device_type": q.DeviceType, "from": q.From, "to": q.To, "during": q.During, "source": q.Source,
+		"status": q.Status, "device_type": q.DeviceType, "from": q.From, "to": q.To, "during": q.During, "source": q.Source, "where": q.Where,
 	})
 	if len(q.Devices) > 0 {
 		r.query["devices"] = slices.Clone(q.Devices)

@@ -60,9 +60,9 @@ func (a queryCommands) aggregate() *cobra.Command {
 	f.StringSliceVar(&q.Functions, "functions", []string{"mean", "min", "max"}, "these `functions`, separated by commas")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
 	limitFlag(cmd, &q.Limit, "buckets")
-	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h (default: the beginning)")
-	f.StringVar(&q.To, "to", "", "before this `time` (default: the end)")
-	f.StringVar(&q.During, "during", "", "instead of both, a year, month, day, hour or minute in --timezone, as in 2024-12")
+	whereFlag(cmd, &q.Where)
+	windowFlags(cmd, &q.From, &q.To, &q.During)
+	f.Lookup("during").Usage = "instead of both, a year, month, day, hour or minute in --timezone, as in 2024-12"
 	f.StringVar(&q.Timezone, "timezone", "", "time `zone` of the buckets, as in Europe/Berlin (default: UTC)")
 	f.StringVar(&q.Fill, "fill", "none", "buckets without readings: none, null, previous or linear")
 	f.StringVar(&q.Source, "source", "readings", "readings, or rollups, which also include expired readings")

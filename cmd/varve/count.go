@@ -54,6 +54,7 @@ func (a queryCommands) count() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	whereFlag(cmd, &q.Where)
 	windowFlags(cmd, &q.From, &q.To, &q.During)
 	filterFlags(cmd, &q.Status, &q.DeviceType)
 	f.StringVar(&q.Source, "source", "readings", "readings, or rollups, which also include expired readings")
@@ -68,6 +69,11 @@ func windowFlags(cmd *cobra.Command, from, to, during *string) {
 	f.StringVar(from, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h (default: the beginning)")
 	f.StringVar(to, "to", "", "before this `time` (default: the end)")
 	f.StringVar(during, "during", "", "instead of both, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14")
+}
+
+// whereFlag adds the flag of a filter on values.
+func whereFlag(cmd *cobra.Command, where *string) {
+	cmd.Flags().StringVar(where, "where", "", "only readings whose fields have these `values`, as in 'temperature>30 and level=error'")
 }
 
 // filterFlags adds the flags that select registered devices.

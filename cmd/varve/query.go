@@ -30,7 +30,8 @@ func (a queryCommands) query() *cobra.Command {
 		Use: "query STREAM DEVICE", Short: "Print the readings of a device in a window",
 		Example: "  varve query weather sensor_01 --from -24h\n" +
 			"  varve query weather sensor_01 --from 2026-04-01 --to 2026-05-01 --fields temperature -o csv\n" +
-			"  varve query weather sensor_01 --during 2026-04 --order desc --limit 10",
+			"  varve query weather sensor_01 --during 2026-04 --order desc --limit 10\n" +
+			"  varve query weather sensor_01 --where 'temperature>30 and level=error'",
 		Args: takes(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			q.Stream, q.Device = args[0], args[1]
@@ -54,6 +55,7 @@ func (a queryCommands) query() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	whereFlag(cmd, &q.Where)
 	windowFlags(cmd, &q.From, &q.To, &q.During)
 	f.StringVar(&order, "order", "asc", "asc or desc")
 	f.IntVar(&q.Limit, "limit", 0, "limit of readings; 0 means all")
@@ -184,6 +186,7 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 		return err
 	}
 	a.saySkipped(&answer.Coverage)
+	a.sayNotes(slices.DeleteFunc(answer.Notes, func(n wire.Note) bool { return n.Param == "query.fields" })) // see missing
 	if n == 0 {
 		_, err := fmt.Fprintln(a.out, noReadings(&q))
 		return err
@@ -204,6 +207,9 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 }
 
 func noReadings(q *client.Query) string {
+	if q.Where != "" {
+		return fmt.Sprintf("No reading of device %s in stream %s matches in this window.", q.Device, q.Stream)
+	}
 	return fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream)
 }
 

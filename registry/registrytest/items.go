@@ -24,6 +24,7 @@ type Items struct {
 	Batches    []int              // lengths of the batches of PutAbsent
 	Gets       int                // calls of Get
 	Queries    int                // calls of Query
+	Returned   int                // items that Query returned
 	Unreadable error              // if set, the error of queries
 	Lagging    func([]store.Item) // if set, changes the results of reads that are not consistent
 
@@ -83,7 +84,11 @@ func (s *Items) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, e
 	if err != nil {
 		return store.ItemPage{}, err
 	}
-	return s.Store.Query(ctx, q)
+	page, err := s.Store.Query(ctx, q)
+	s.mu.Lock()
+	s.Returned += len(page.Items)
+	s.mu.Unlock()
+	return page, err
 }
 
 // Put implements store.Items.
