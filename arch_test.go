@@ -77,7 +77,7 @@ var layout = []struct {
 	{"alerts", ". devices store lease timefmt internal/param internal/quote registry", "golang.org/x/sync"},
 	{"engine", ". grid fields alerts devicelog devices health apikeys query retention rollup rotator router store lease streams", "github.com/robfig/cron/v3"},
 	{"config", ". grid fields devicelog router retention rollup rotator store timefmt", "github.com/knadh/koanf go.yaml.in/yaml/v3"},
-	{"api/wire", ". aggregate block query rollup decimal internal/quote", "github.com/go-faster/jx"},
+	{"api/wire", ". aggregate block query rollup decimal internal/quote timefmt", "github.com/go-faster/jx"},
 	{"api/client", ". api/wire query timefmt", ""},
 	{"upload", ". api/client api/wire internal/fileerr", "github.com/klauspost/compress golang.org/x/sync"},
 	{"ingest", ". api/wire apikeys router", ""},

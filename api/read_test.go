@@ -260,3 +260,31 @@ func TestReadFails(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 }
+
+// TestTimes_AcceptZeroAndLeapSeconds checks that the number 0 and the second 60 are times of
+// readings, of windows and of log entries.
+func TestTimes_AcceptZeroAndLeapSeconds(t *testing.T) {
+	s := newServer(t, nil)
+	s.write(`{"device":"d1","time":0,"fields":{"v":1}}`, `{"device":"d1","time":"2016-12-31T23:59:60Z","fields":{"v":2}}`)
+	csv := "time,v\n0,3\n2016-12-31 23:59:60.5,4\n"
+	if r := s.send(http.MethodPost, with(writePath, "device", "d1"), csv, "Content-Type", "text/csv"); !strings.Contains(r.body, `"stored":2`) {
+		t.Fatal(r.body)
+	}
+	for _, tt := range []struct{ from, to, want string }{
+		{"0", "2016-12-31T23:59:60Z", "1970-01-01T00:00:00Z 1970-01-01T00:00:00Z"},
+		{"2016-12-31T23:59:60Z", "", "2017-01-01T00:00:00Z 2017-01-01T00:00:00.5Z"},
+	} {
+		var got []string
+		for _, one := range decode[wire.ReadingsBody](s.get(with(readPath, "from", tt.from, "to", tt.to))).Readings {
+			got = append(got, one.Time)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("from %s: %v, want %s", tt.from, got, tt.want)
+		}
+	}
+	for _, text := range []string{"0", `"2016-12-31T23:59:60Z"`} {
+		if r := s.send(http.MethodPost, "/v1/devices/d1/logs", `{"time":`+text+`,"state":"OK"}`, "Content-Type", "application/json"); r.status != http.StatusOK {
+			t.Errorf("a log entry at %s: %s", text, r.body)
+		}
+	}
+}

@@ -34,8 +34,7 @@ func (h *rollupsHandler) addRoutes(o *operations) {
 		"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12 or 2024-12-01",
 		"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
 		"timezone", "of from and to without a zone; default UTC")
-	period := queryParams("period", "hourly or daily, in UTC")
-	period[0].Required = true
+	period := queryParams("period", "hourly or daily, in UTC; default hourly")
 	o.raw(http.MethodGet, "/v1/streams/{stream}/devices/{device}/rollups", h.getRollups, &huma.Operation{
 		OperationID: "read-rollups", Summary: "Count, sum, min, max, mean, first and last of a device's numbers, by hour or day", Tags: []string{"rollups"},
 		Description: "Exact at any time: covers all distinct readings acknowledged before, including readings that expired since. " +
@@ -102,8 +101,11 @@ func (h *rollupsHandler) rollupsOf(r *http.Request, asked url.Values) (q rollup.
 	if q.Series, q.Window, err = h.counted(r, asked); err != nil {
 		return q, err
 	}
-	if q.Period, err = rollup.ParsePeriod(asked.Get("period")); err != nil {
-		return q, varve.InvalidParam("query.period", "%s", err)
+	q.Period = rollup.Hourly
+	if asked.Has("period") {
+		if q.Period, err = rollup.ParsePeriod(asked.Get("period")); err != nil {
+			return q, varve.InvalidParam("query.period", "%s", err)
+		}
 	}
 	if asked.Has("limit") {
 		if q.Limit, err = integer(asked, "limit", 1, rollup.MaxLimit); err != nil {

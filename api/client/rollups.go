@@ -16,7 +16,7 @@ import (
 // RollupQuery selects roll-ups of one device. From and To are as in a Query.
 type RollupQuery struct {
 	Stream, Device string
-	Period         string // hourly or daily
+	Period         string // hourly (also ""), or daily
 	From, To       string
 	During         string // instead of From and To
 	Fields         []string
@@ -24,8 +24,8 @@ type RollupQuery struct {
 }
 
 func (q *RollupQuery) values() url.Values {
-	v := url.Values{"period": {q.Period}}
-	for name, value := range map[string]string{"from": q.From, "to": q.To, "during": q.During, "fields": strings.Join(q.Fields, ",")} {
+	v := url.Values{}
+	for name, value := range map[string]string{"period": q.Period, "from": q.From, "to": q.To, "during": q.During, "fields": strings.Join(q.Fields, ",")} {
 		if value != "" {
 			v.Set(name, value)
 		}

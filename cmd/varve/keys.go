@@ -85,7 +85,7 @@ func readExpires(text string, now time.Time) (*time.Time, error) {
 		return &at, nil
 	}
 	for _, form := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(form, text); err == nil {
+		if at, err := timefmt.ParseTime(form, text, time.UTC); err == nil {
 			return &at, nil
 		}
 	}
