@@ -181,6 +181,12 @@ func kindOf(name string) *huma.Schema {
 	case "top":
 		least, most := 1.0, float64(aggregate.MaxTop)
 		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
+	case "decimal":
+		return oneOf(".", ",")
+	case "bad_cells":
+		return oneOf("reject", "skip")
+	case "dst":
+		return oneOf("earlier", "later")
 	case "period":
 		return oneOf("hourly", "daily")
 	case "by":

@@ -15,7 +15,8 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter", "format"}
+var writeParams = []string{"precision", "timezone", "device", "columns", "time_column", "device_column", "id_column", "types", "delimiter", "format",
+	"name_column", "value_column", "device_columns", "null", "decimal", "bad_cells", "dst", "time", "fields"}
 
 // defaultsOf returns the values that the request sets for readings without their own.
 func defaultsOf(r *http.Request) (wire.Defaults, error) {
@@ -26,7 +27,10 @@ func defaultsOf(r *http.Request) (wire.Defaults, error) {
 	if r.URL.RawQuery == "" {
 		return d, nil
 	}
-	q := r.URL.Query()
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return d, varve.InvalidParam("query", "%s: write a semicolon as %%3B, as in delimiter=%%3B", err)
+	}
 	if err := known(q, writeParams...); err != nil {
 		return d, err
 	}
@@ -36,9 +40,32 @@ func defaultsOf(r *http.Request) (wire.Defaults, error) {
 			return d, varve.InvalidParam("query.device", "%s", err)
 		}
 	}
-	var err error
-	d.Time, err = timeFormat(q)
-	return d, err
+	if d.Time, err = timeFormat(q); err != nil {
+		return d, err
+	}
+	if d.Time.Choice, err = wire.ParseLocalChoice(q.Get("dst")); err != nil {
+		return d, varve.InvalidParam("query.dst", "%s", err)
+	}
+	switch text := q.Get("fields"); text {
+	case "", "nested":
+	case "flat":
+		d.Flat = true
+	default:
+		return d, varve.InvalidParam("query.fields", "%s is unknown: use nested or flat", quote.Text(text))
+	}
+	return d, nil
+}
+
+// arrivalIsTime reports whether readings without a time happened at their arrival.
+func arrivalIsTime(q url.Values) (bool, error) {
+	switch text := q.Get("time"); text {
+	case "", "required":
+		return false, nil
+	case "arrival":
+		return true, nil
+	default:
+		return false, varve.InvalidParam("query.time", "%s is unknown: use required or arrival", quote.Text(text))
+	}
 }
 
 func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
@@ -56,6 +83,7 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 // moment reads a time in a query: a time in a form of readings, the word now, or a distance
 // from now, as in -24h.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
+	f.Choice = wire.EarlierLocal
 	text := q.Get(name)
 	if strings.HasPrefix(text, " ") {
 		text = "+" + text[1:] // an unescaped + is a blank

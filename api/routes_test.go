@@ -177,6 +177,7 @@ func TestDescribedParameters(t *testing.T) {
 		"status": "active", "during": "2026-11", "severity": "critical", "state": "open", "damaged": "skip", "rate": "1",
 		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
 		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "silent_since": "-1h",
+		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "time": "arrival", "fields": "flat",
 		"where": "a>0", "scan_limit": "5&where=a=1",
 	}
 	doc := decode[struct {

@@ -70,7 +70,9 @@ type WriteAnswer struct {
 	Duplicates int64    `json:"duplicates"`
 	Rejected   int64    `json:"rejected"`
 	Rejects    []Reject `json:"rejects"`
-	Truncated  bool     `json:"truncated,omitempty" doc:"the list is incomplete"`
+	// SkippedCells is the number of cells that were omitted, because they are not values.
+	SkippedCells int64 `json:"skipped_cells,omitempty" doc:"with bad_cells=skip: cells of stored rows that were omitted"`
+	Truncated    bool  `json:"truncated,omitempty" doc:"the list is incomplete"`
 }
 
 // Reject is a reading that was rejected.

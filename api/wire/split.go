@@ -61,6 +61,19 @@ func (p *Piece) Where(i int) (index, line int64) {
 	return index, p.Line + int64(bytes.Count(p.Data[p.Begin:begin], []byte{'\n'}))
 }
 
+// AtLine returns the reading that contains a line of Data, counted from 1. It returns -1 if none
+// does.
+func (p *Piece) AtLine(line int64) int {
+	seen := int64(bytes.Count(p.Data[:p.Begin], []byte{'\n'}))
+	for i := range p.Ends {
+		from, to := p.span(i)
+		if seen += int64(bytes.Count(p.Data[from:to], []byte{'\n'})); line <= seen {
+			return i
+		}
+	}
+	return -1
+}
+
 // Only returns a piece with the selected readings. Their places in the file are kept.
 func (p *Piece) Only(which []int) Piece {
 	q := Piece{Data: bytes.Clone(p.Data[:p.Begin]), Begin: p.Begin, First: p.First, Line: p.Line}
@@ -85,6 +98,8 @@ type Splitter struct {
 	array    array
 	header   []byte // header of CSV with its newline; empty if the columns are named separately
 	names    []string
+	long     bool  // several rows are one reading
+	key      []int // of the columns that identify a reading in the long form
 	readings int64 // number so far
 	err      error // error after the last piece
 }
@@ -110,8 +125,9 @@ func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, 
 
 // beginCSV reads the header.
 func (s *Splitter) beginCSV(c Columns) error {
+	s.long = c.Name != ""
 	if len(c.Names) > 0 {
-		s.names = c.Names
+		s.names, s.key = c.Names, c.keyColumns(c.Names)
 		return nil
 	}
 	for {
@@ -133,6 +149,7 @@ func (s *Splitter) beginCSV(c Columns) error {
 		for _, cell := range s.rows.cells {
 			s.names = append(s.names, string(cell))
 		}
+		s.key = c.keyColumns(s.names)
 		w := s.rows.window
 		s.header = append(bytes.TrimRight(bytes.Clone(w.buf[w.from:w.from+n]), "\r\n"), '\n')
 		w.take(n)
@@ -265,7 +282,10 @@ func (s *Splitter) addLine(p *Piece) error {
 		}
 		return nil
 	}
-	if s.format == CSV {
+	switch {
+	case s.format == CSV && s.long:
+		n = s.rows.group(text, s.names, s.key)
+	case s.format == CSV:
 		n, _ = s.rows.row(text, len(s.names))
 	}
 	if !begun {

@@ -57,6 +57,7 @@ func (p Precision) String() string {
 type TimeFormat struct {
 	Precision Precision      // of numbers; 0 means Milliseconds
 	Location  *time.Location // of times without a zone; nil means UTC
+	Choice    LocalChoice    // of a local time that occurs twice or never
 }
 
 // firstNumeric is the earliest valid numeric time but 0: 10^8 seconds, 1973-03-03. Earlier numbers
@@ -164,6 +165,9 @@ func scale(n varve.Number, unit Precision) (int64, error) {
 // zoneless lists the layouts of a time without a zone.
 var zoneless = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
 
+// zoned is the layout of a time with a zone that is not in RFC 3339.
+const zoned = "2006-01-02 15:04:05Z07:00"
+
 func (f TimeFormat) parseText(text string) (time.Time, varve.Verdict) {
 	if fractionDigits(text) > 9 {
 		return time.Time{}, varve.Reject(varve.CodeTimeInvalid, "time %s is finer than a nanosecond", clip(text))
@@ -175,10 +179,17 @@ func (f TimeFormat) parseText(text string) (time.Time, varve.Verdict) {
 	if loc == nil {
 		loc = time.UTC
 	}
-	for _, form := range append(zoneless, "2006-01-02 15:04:05Z07:00") {
-		if t, err := timefmt.ParseTime(form, text, loc); err == nil {
+	for _, form := range append(zoneless, zoned) {
+		t, err := timefmt.ParseTime(form, text, loc)
+		if err != nil {
+			continue
+		}
+		if loc == time.UTC || form == zoned {
 			return inRange(t)
 		}
+		// The form has been read already.
+		wall, _ := timefmt.ParseTime(form, text, time.UTC)
+		return f.chooseLocal(text, wall, t)
 	}
 	return time.Time{}, varve.Reject(varve.CodeTimeInvalid,
 		"time %s cannot be read: send RFC 3339, as in 2026-04-20T14:00:00Z, or a number of milliseconds since 1970", clip(text))

@@ -94,11 +94,14 @@ func didYouMean(err error) error {
 	return err
 }
 
-var precisionHint = regexp.MustCompile(`(milliseconds or )?precision=(s|ms|us|ns)\b`)
+var (
+	precisionHint = regexp.MustCompile(`(milliseconds or )?precision=(s|ms|us|ns)\b`)
+	otherHint     = regexp.MustCompile(`\b(dst|fields)=(earlier|later|flat)\b`)
+)
 
 // flagHints replaces the parameters in the hints of a rejection by flags.
 func flagHints(message string) string {
-	return precisionHint.ReplaceAllString(message, "$1--precision $2")
+	return otherHint.ReplaceAllString(precisionHint.ReplaceAllString(message, "$1--precision $2"), "--$1 $2")
 }
 
 // timeHint states the forms of times on the command line.
