@@ -13,11 +13,11 @@ import (
 
 const module = "github.com/varvedb/varve"
 
-// layout lists the allowed imports of each package: packages of this module, and modules from
-// elsewhere. Imports point down: a package imports only packages above it in this list.
+// layout lists the packages of this module, and for each the other packages of this module and
+// the outside modules that it may import. A package imports only packages above it in this list.
 var layout = []struct {
 	dir    string
-	own    string // "." is the root package
+	own    string // imports from this module; "." is the root package
 	others string
 }{
 	{"decimal", "", ""},
@@ -169,7 +169,7 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 		return
 	}
 	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
-		return // the standard library
+		return // packages of the standard library are always allowed
 	}
 	for _, o := range others {
 		if path == o || strings.HasPrefix(path, o+"/") {
@@ -179,8 +179,8 @@ func checkImport(t *testing.T, dir, path string, own, others []string) {
 	t.Errorf("%s imports %s, which the layout does not let it", dir, path)
 }
 
-// TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import
-// these, and that besides them only the tests import the AWS SDK.
+// TestLayout_ConfinesDynamoParts checks that only store/dynamo and its sub-packages import the
+// sub-packages of store/dynamo. Outside of store/dynamo, only tests import the AWS SDK.
 func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	inside := func(dir string) bool { return dir == "store/dynamo" || strings.HasPrefix(dir, "store/dynamo/") }
 	for _, p := range layout {
@@ -227,7 +227,7 @@ func TestProgram_SplitsReceivers(t *testing.T) {
 	}
 }
 
-// TestPure checks that packages that only compute do not use the clock, the environment or files.
+// TestPure checks that packages that must be pure do not use the clock, the environment or files.
 func TestPure(t *testing.T) {
 	files := sources(t)
 	for _, dir := range []string{".", "grid", "retention", "store/local/chunk", "store/dynamo/attr", "store/dynamo/row", "store/dynamo/template"} {

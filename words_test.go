@@ -16,7 +16,7 @@ var (
 	forceWords  = flag.Bool("force", false, "with -update: raise counts too, as after a merge")
 )
 
-// wordsFile holds the allowed findings. The goal is an empty table.
+// wordsFile lists the findings that are allowed for now. The goal is an empty list.
 var wordsFile = filepath.Join("testdata", "words.txt")
 
 // TestWords_FollowStyle compares the language of the tree with docs/style.md. It fails if a

@@ -15,12 +15,12 @@ import (
 type access uint8
 
 const (
-	operator access = iota // admin keys of varve.DefaultTenant; routes that are not in the table, too
+	operator access = iota // admin keys of varve.DefaultTenant; also required by routes that accesses lacks
 	watcher                // keys of varve.DefaultTenant that may read
 	admin                  // admin keys
 	reader                 // keys that may read
 	writer                 // keys that may write
-	anyKey                 // valid ones
+	anyKey                 // all valid keys
 	anybody                // no key is needed
 )
 
@@ -136,10 +136,10 @@ func open(path string) bool { return path == "/healthz" || path == "/readyz" }
 
 type grantKey struct{}
 
-// noGrant is the grant of a request that was refused.
+// noGrant stands for a missing grant. It has no rights.
 var noGrant = &apikeys.Grant{}
 
-// grantOf returns the grant of a request. Without one, it has no rights.
+// grantOf returns the grant of a request. If the request has none, it returns noGrant.
 func grantOf(ctx context.Context) *apikeys.Grant {
 	if g, ok := ctx.Value(grantKey{}).(*apikeys.Grant); ok {
 		return g

@@ -16,11 +16,12 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// aggregatesAtWork is how many aggregates are computed at a time. Others wait.
+// aggregatesAtWork is the number of aggregates that are computed at a time. Others wait.
 const aggregatesAtWork = 8
 
-// aggregateMemory bounds the values of all aggregates. An aggregate has a share of
-// aggregate.MaxValues while it is computed, and of its values until its client has read them.
+// aggregateMemory bounds the values of all aggregates. An aggregate reserves aggregate.MaxValues
+// while it is computed. Until its client has read the answer, it reserves only the number of its
+// values.
 const aggregateMemory = aggregatesAtWork * aggregate.MaxValues
 
 // aggregateHandler serves functions of readings in buckets.
@@ -28,8 +29,8 @@ type aggregateHandler struct {
 	*responder
 	*directory
 	engine *aggregate.Engine
-	memory *semaphore.Weighted // in values
-	stall  time.Duration       // for a client that takes nothing
+	memory *semaphore.Weighted // memory for aggregates, counted in values
+	stall  time.Duration       // time limit for a client that reads nothing
 	now    func() time.Time
 }
 
@@ -119,7 +120,8 @@ func (h *aggregateHandler) getAggregateOfMany(w http.ResponseWriter, r *http.Req
 	}
 }
 
-// answer computes the whole answer before it sends any of it, so an error has its status.
+// answer computes the whole answer before it sends any of it, so that an error has a status of
+// its own.
 func (h *aggregateHandler) answer(w http.ResponseWriter, r *http.Request, q *aggregateQuery, withDevices bool) error {
 	a, err := h.compute(r.Context(), q.Query)
 	if err != nil {
@@ -210,12 +212,12 @@ func (h *aggregateHandler) compute(ctx context.Context, q aggregate.Query) (*agg
 	return a, nil
 }
 
-// write sends the answer in pieces.
+// write sends the answer in parts.
 func (h *aggregateHandler) write(w http.ResponseWriter, out *wire.AggregateWriter, a *aggregate.Answer, source aggregate.Source, cover []byte, notes []wire.Note) error {
 	text := out.AppendHead(nil)
 	for i := range a.Rows {
 		text = out.AppendRow(text, &a.Rows[i])
-		a.Rows[i] = aggregate.Row{} // its memory is free while the client reads
+		a.Rows[i] = aggregate.Row{} // frees the memory of the row while the client reads
 		if len(text) < flushAt {
 			continue
 		}

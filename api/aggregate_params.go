@@ -24,7 +24,7 @@ type aggregateQuery struct {
 	zone   *time.Location
 }
 
-// aggregateOf parses the parameters that both routes have.
+// aggregateOf parses the parameters that both routes have in common.
 func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQuery, err error) {
 	q.Tenant, q.Stream = tenantOf(r.Context()), r.PathValue("stream")
 	if err := varve.ValidateName("stream", q.Stream); err != nil {
@@ -67,14 +67,15 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	}
 	if q.format, err = format(r, asked); q.format == wire.ColumnJSON {
 		if asked.Get("format") != "" {
-			return q, varve.InvalidParam("query.format", "aggregates are rows: use %s", wire.BodyFormatNames())
+			return q, varve.InvalidParam("query.format", "aggregates are rows: use json, ndjson or csv")
 		}
 		q.format = wire.JSON
 	}
 	return q, err
 }
 
-// localWindowOf reads the window of a query. The year, month, day or hour of during is local.
+// localWindowOf parses the window of a query. The year, month, day or hour of during is in local
+// time.
 func localWindowOf(asked url.Values, now time.Time, zone *time.Location) (varve.Window, error) {
 	w, err := windowOf(asked, now)
 	if err != nil || asked.Get("during") == "" || zone == time.UTC {

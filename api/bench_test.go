@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// benched returns a handler on an embedded store.
+// benched returns a handler on an embedded store, for benchmarks.
 func benched(b *testing.B, tail int64) http.Handler {
 	b.Helper()
 	st, err := local.Open(local.Options{Dir: b.TempDir(), TailBytes: tail})
@@ -54,8 +54,7 @@ func postBenched(b *testing.B, h http.Handler, body *bytes.Buffer) {
 	}
 }
 
-// BenchmarkIngest takes a body of 5,000 readings in, durably, without a network
-// in between.
+// BenchmarkIngest writes bodies of 5,000 readings durably, without a network.
 func BenchmarkIngest(b *testing.B) {
 	h := benched(b, 0)
 	at := time.Now().Add(-24 * time.Hour).UnixMilli()
@@ -74,14 +73,14 @@ func BenchmarkIngest(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/reading")
 }
 
-// discard is a response that goes nowhere.
+// discard is a response writer that drops the response.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(int)             {}
 
-// BenchmarkDay reads a day of a device, 1,440 readings, out of chunks.
+// BenchmarkDay reads a day of a device, 1,440 readings, from chunks.
 func BenchmarkDay(b *testing.B) {
 	h := benched(b, 1<<20)
 	at := time.Now().Add(-25 * time.Hour).Truncate(time.Minute)

@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// seesTables reports whether a request may see the list of tables. Tenants share
-// tables, and their content would show a tenant when others have readings. So only
-// keys of the deployment's own tenant may.
+// seesTables reports whether a request may see the list of tables. Tenants share tables, so the
+// list would reveal to a tenant when others have readings. Only keys of varve.DefaultTenant may
+// see it.
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
-// coverage returns the coverage as JSON, or nil if the request may not see it. Without
-// the right to see tables, the coverage has damaged rows only.
+// coverage returns the coverage as JSON. If the request may not see tables, the coverage has only
+// damaged rows, without their tables; nil if none is damaged.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
 		if len(c.Damaged) == 0 {
@@ -29,7 +29,7 @@ func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	return wire.MarshalJSON(listed(c))
 }
 
-// shortCoverage returns a coverage that fits into a trailer.
+// shortCoverage returns the coverage as JSON that is short enough for a trailer.
 func shortCoverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	return coverage(r, shortened(c))
 }
@@ -57,7 +57,7 @@ func shortened(c query.Coverage) query.Coverage {
 	return c
 }
 
-// listed replaces missing lists by empty ones, so that clients find all four.
+// listed replaces nil lists with empty ones, so that clients find all four lists.
 func listed(c query.Coverage) query.Coverage {
 	for _, l := range []*[]string{&c.Read, &c.Expired, &c.Missing, &c.Failed} {
 		if *l == nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,8 +19,8 @@ import (
 const (
 	// maxRejects is the maximum number of rejections in an answer.
 	maxRejects = 10_000
-	// maxRejectBytes is the size of rejections above which an answer omits the stored values
-	// of conflicts.
+	// maxRejectBytes limits the total size of rejections with stored values. Beyond it, an answer
+	// omits the stored values of conflicts.
 	maxRejectBytes = 2 << 20
 )
 
@@ -27,7 +28,7 @@ const (
 type rejections struct {
 	text   []byte // JSON, without the brackets
 	listed int
-	out    []byte // memory of the answer
+	out    []byte // buffer of the answer
 }
 
 var rejectionLists = sync.Pool{New: func() any { return new(rejections) }}
@@ -44,7 +45,7 @@ type ingestHandler struct {
 	limits   Limits
 }
 
-// newIngestHandler returns the handler of writes, and counts their verdicts.
+// newIngestHandler returns the handler of writes, which counts their verdicts in m.
 func newIngestHandler(a *responder, m *metrics, o *Options) *ingestHandler {
 	return &ingestHandler{responder: a, limits: o.Limits, ingester: ingest.New(ingest.Options{
 		Router: o.Router, Budget: wire.NewBudget(batchMemory), Now: o.Now,
@@ -60,7 +61,7 @@ func (h *ingestHandler) addRoutes(o *operations) {
 			"A reading whose id is stored with other values is rejected as a conflict, and the stored ones stay. " +
 			"200 if none was rejected, 207 if some were, 422 if all were, 503 if all were and may be stored later.",
 		Parameters: append([]*huma.Param{pathParam("stream", "the stream")},
-			append(queryParams("format", "json, ndjson or csv; default by Content-Type"), queryParams(
+			append(queryParams("format", wire.BodyFormatNames()+"; default by Content-Type"), queryParams(
 				"precision", "unit of numeric times: s, ms, us or ns; default ms",
 				"timezone", "of times without a zone, as in Europe/Berlin; default UTC",
 				"device", "of readings that name none",
@@ -80,13 +81,23 @@ func (h *ingestHandler) addRoutes(o *operations) {
 				"time", "arrival: readings without a time happened at their arrival; default required",
 				"fields", "JSON: flat: all members but device, time, id and stream are fields; default nested",
 			)...)...),
-		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-			"application/json":     {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())},
-			"application/x-ndjson": {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())},
-			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}},
-		}},
-		Responses: o.responses(reflect.TypeFor[wire.WriteAnswer](), "200", "207", "422", "503"),
+		RequestBody: &huma.RequestBody{Required: true, Content: bodyContents(o.schema(reflect.TypeFor[wire.SubmittedReading]()))},
+		Responses:   o.responses(reflect.TypeFor[wire.WriteAnswer](), "200", "207", "422", "503"),
 	})
+}
+
+// bodyContents describes the bodies of a write, by media type.
+func bodyContents(reading *huma.Schema) map[string]*huma.MediaType {
+	all := map[string]*huma.MediaType{}
+	for _, f := range wire.BodyFormats() {
+		schema := &huma.Schema{Type: huma.TypeString}
+		if f == wire.JSON || f == wire.NDJSON {
+			schema = reading
+		}
+		media, _, _ := strings.Cut(f.MediaType(), ";")
+		all[media] = &huma.MediaType{Schema: schema}
+	}
+	return all
 }
 
 // postReadings serves POST /v1/streams/{stream}/readings.
@@ -109,7 +120,8 @@ func (h *ingestHandler) postReadings(w http.ResponseWriter, r *http.Request) {
 	list.answer(w, session)
 }
 
-// readBody stores the readings of the body. An error is about the whole body.
+// readBody stores the readings of the body. An error concerns the body as a whole, not one
+// reading.
 func (h *ingestHandler) readBody(w http.ResponseWriter, r *http.Request, session *ingest.Session, list *rejections) error {
 	defaults, err := defaultsOf(r)
 	if err != nil {
@@ -133,14 +145,14 @@ func (h *ingestHandler) readBody(w http.ResponseWriter, r *http.Request, session
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // the parsed readings stand, even if the rest fails
+	defer func() { _ = body.Close() }() // stored readings are unaffected by an error here
 	return session.Read(r.Context(), &ingest.Source{
 		Format: format, Body: body, Defaults: defaults, Columns: columns, ArrivalIsTime: arrival,
 		Large: r.ContentLength > ingest.SmallBody, Rejected: list.add,
 	})
 }
 
-// add adds a rejection to the answer, which lists a limited number.
+// add adds a rejection to the answer, up to maxRejects.
 func (l *rejections) add(index int64, line int, v *varve.Verdict) {
 	if l.listed == maxRejects {
 		return

@@ -71,7 +71,7 @@ type escalations struct {
 	LogWindow
 }
 
-// logReply is the answer to an entry.
+// logReply is the answer to a new log entry.
 type logReply struct {
 	Status int
 	Body   wire.LogAnswer
@@ -104,7 +104,7 @@ func logFrom(in *logPost) (l devicelog.Entry, err error) {
 	}
 	var v varve.Verdict
 	if l.Time, v = (wire.TimeFormat{}).Parse(text); v.Outcome == varve.Rejected {
-		said, _, _ := strings.Cut(v.Message, " or precision=") // entries have no precision
+		said, _, _ := strings.Cut(v.Message, " or precision=") // log entries have no parameter precision
 		return l, varve.InvalidParam("time", "%s", said)
 	}
 	if b.ID != "" {

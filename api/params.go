@@ -80,8 +80,8 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 	return f, nil
 }
 
-// moment reads a time in a query: a time in a form of readings, the word now, or a distance
-// from now, as in -24h.
+// moment parses a time in a query: a time as in readings, the word now, or a distance from now,
+// as in -24h.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
 	f.Choice = wire.EarlierLocal
 	text := q.Get(name)
@@ -103,7 +103,7 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 		}
 		return now.Add(d), nil
 	}
-	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // likewise the + of a zone
+	t, v := f.Parse(strings.ReplaceAll(text, " ", "+")) // an unescaped + of a time zone is a blank, too
 	if v.Outcome == varve.Rejected {
 		if t, v = f.Parse(text); v.Outcome == varve.Rejected {
 			return def, varve.InvalidParam("query."+name, "%s", v.Message)
@@ -124,7 +124,7 @@ func seriesOf(r *http.Request, device string) (varve.Series, error) {
 	return series, nil
 }
 
-// windowOf reads the window of a query: from and to, or during.
+// windowOf parses the window of a query: from and to, or during.
 func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 	if text := q.Get("during"); text != "" {
 		if q.Get("from") != "" || q.Get("to") != "" {
@@ -250,16 +250,8 @@ func format(r *http.Request, q url.Values) (wire.Format, error) {
 		return f, nil
 	}
 	for _, part := range strings.Split(r.Header.Get("Accept"), ",") {
-		media, _, _ := strings.Cut(part, ";")
-		switch strings.TrimSpace(media) {
-		case "text/csv":
-			return wire.CSV, nil
-		case "application/vnd.varve.columns+json":
-			return wire.ColumnJSON, nil
-		case "application/x-ndjson", "application/ndjson", "application/jsonl":
-			return wire.NDJSON, nil
-		case "application/json":
-			return wire.JSON, nil
+		if f, ok := wire.AnswerFormatOf(part); ok {
+			return f, nil
 		}
 	}
 	return wire.JSON, nil
@@ -274,13 +266,13 @@ func bodyFormat(r *http.Request, q url.Values) (wire.Format, error) {
 		case !ok:
 			return 0, varve.InvalidParam("query.format", "%s is unknown: use %s", quote.Text(q.Get("format")), wire.BodyFormatNames())
 		case unaskedType(r) && byBrowser(r.Header):
-			return 0, unsupported("Content-Type", "%q from a browser is refused: use application/json, application/x-ndjson or text/csv", media)
+			return 0, unsupported("Content-Type", "%q from a browser is refused: use %s", media, wire.BodyMediaTypes())
 		}
 		return f, nil
 	}
 	f, ok := wire.FormatOf(media)
 	if !ok || unaskedType(r) {
-		return 0, unsupported("Content-Type", "%q is not a form of readings: use application/json, application/x-ndjson or text/csv", media)
+		return 0, unsupported("Content-Type", "%q is not a form of readings: use %s", media, wire.BodyMediaTypes())
 	}
 	return f, nil
 }

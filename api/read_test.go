@@ -20,7 +20,7 @@ func valued(hours, v int) string {
 	return fmt.Sprintf(`{"device":"d1","time":"%s","fields":{"v":%d,"note":"n%d"}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v, v)
 }
 
-// hours returns a server with the readings 0 … n-1 of d1, each an hour older.
+// hours returns a server with the readings 0 … n-1 of d1, each an hour older than the one before.
 func hours(t *testing.T, n int) *server {
 	t.Helper()
 	s := newServer(t, nil)
@@ -71,7 +71,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestAnswer checks every member of an answer, also of an empty one.
+// TestAnswer checks every member of an answer with readings, and of an empty one.
 func TestAnswer(t *testing.T) {
 	s := hours(t, 1)
 	r := s.get(readPath)
@@ -91,12 +91,12 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestForms checks that JSON, NDJSON and CSV have the same readings. The parameter overrides
-// Accept.
+// TestForms checks that JSON, NDJSON and CSV have the same readings. The parameter format
+// overrides the header Accept.
 func TestForms(t *testing.T) {
 	s := hours(t, 2)
 	s.write(`{"device":"d1","time":"2026-11-18T11:30:00Z","id":"x","fields":{"w":"a,\"b\""}}`)
-	csv := "time,id,arrived,note,v,w\r\n" // by time: v 1, w, v 0
+	csv := "time,id,arrived,note,v,w\r\n" // rows in the order of time: v 1, w, v 0
 	rows := []struct{ accept, format, media, begins string }{
 		{"", "", "application/json", `{"readings":[`}, {"*/*", "", "application/json", `{`}, {"text/html, */*;q=0.1", "", "application/json", `{`},
 		{"application/x-ndjson", "", "application/x-ndjson", `{"time":"2026-11-18T11:00:00Z"`}, {"application/jsonl;q=0.9", "", "application/x-ndjson", `{"time"`},
@@ -126,7 +126,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// notes finds the field note of every reading, in any form.
+// notes matches the field note of every reading, in any format.
 var notes = regexp.MustCompile(`[",]n([0-9]+)[",]`)
 
 // TestPages checks that all pages together are the whole answer, each reading once, in every format
@@ -234,7 +234,7 @@ func TestReadFails(t *testing.T) {
 	if s.failures() != 1 {
 		t.Errorf("%d events", s.failures())
 	}
-	// One page was read, and is too short to be sent alone.
+	// One page is read before the failure, and is too short to be sent before the next one.
 	for _, form := range []string{"json", "ndjson", "csv"} {
 		r := s.get(with(readPath, "from", fmt.Sprint(old.Add(8*time.Millisecond).UnixMilli()), "format", form))
 		r.problem(http.StatusInternalServerError, "", "")

@@ -28,7 +28,7 @@ type readingsHandler struct {
 	query      *query.Engine
 	conditions *health.Conditions
 	reads      *reads
-	stall      time.Duration // for a client that reads nothing
+	stall      time.Duration // time limit for a client that reads nothing
 	now        func() time.Time
 }
 
@@ -68,12 +68,12 @@ func (h *readingsHandler) getReadings(w http.ResponseWriter, r *http.Request) {
 			h.failed(r, err)
 			panic(http.ErrAbortHandler)
 		}
-		w.Header().Del("Trailer") // of the abandoned answer
+		w.Header().Del("Trailer") // the header of the abandoned answer
 		h.fail(w, r, err)
 	}
 }
 
-// answer writes the answer to one query while it is read.
+// answer writes the answer to one query while the readings are read.
 type answer struct {
 	h      *readingsHandler
 	w      http.ResponseWriter
@@ -81,11 +81,11 @@ type answer struct {
 	q      query.Query
 	asked  url.Values
 	format wire.Format
-	table  wire.Table      // its Writer serves JSON, too
-	set    *wire.ColumnSet // of the format columns
+	table  wire.Table      // writes the readings in all formats except columns
+	set    *wire.ColumnSet // only in the format columns
 	begun  bool
-	sent   bool // some of it
-	found  bool // a reading
+	sent   bool // a part of the answer has been sent
+	found  bool // the answer has a reading
 	absent missingFields
 	n      int
 	out    []byte
@@ -102,11 +102,12 @@ func (a *answer) release() {
 	answers.Put(a)
 }
 
-// An answer is sent in pieces of flushAt. A client must read each piece within limits.stall.
+// An answer is collected up to flushAt bytes, and then sent in parts of at most piece bytes. A
+// client must read each part within limits.stall.
 const (
 	flushAt = 64 << 10
 	piece   = 128 << 10
-	maxKept = 2 << 20 // of a buffer, for the next answer
+	maxKept = 2 << 20 // largest buffer that is reused for another answer
 )
 
 // send writes the answer page by page.
@@ -133,8 +134,8 @@ func (a *answer) send() error {
 			return err
 		}
 	}
-	// Damage after the start of an answer can only cut it off. So while damage is
-	// known, the answer is read once before it is sent.
+	// If a damaged row is found after the answer has begun, the answer can only be cut off. So
+	// while damage is known, the answer is read completely before it is sent.
 	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV && a.format != wire.ColumnJSON {
 		if err := a.scan(func(*query.Part) {}); err != nil {
 			return err
@@ -159,8 +160,8 @@ func (a *answer) send() error {
 	return a.end(rows)
 }
 
-// page adds the next page to the answer, in turn. It retains nothing, because the
-// client may read slowly.
+// page adds the next page to the answer, once the limit of reads permits. It releases the memory
+// of the page, because the client may read slowly.
 func (a *answer) page(rows *query.Rows) (more bool, err error) {
 	err = a.h.reads.inTurn(a.r.Context(), func() error {
 		part, err := rows.NextPart(a.r.Context())
@@ -222,7 +223,7 @@ func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, e
 	return q, nil
 }
 
-// inQuery prefixes the parameter at fault with query.
+// inQuery adds the prefix "query." to the parameter of an error.
 func inQuery(err error) error {
 	if e := classify(err); e.Param != "" {
 		e.Param = "query." + e.Param
@@ -231,8 +232,8 @@ func inQuery(err error) error {
 	return err
 }
 
-// columns returns the columns of a CSV answer: the requested fields, or else all fields of its
-// readings. In the second case the answer is read twice.
+// columns sets the columns of an answer: the requested fields, or else all fields of its
+// readings. To find all fields, it reads the whole answer first.
 func (a *answer) columns() error {
 	if len(a.q.Fields) > 0 {
 		return nil
@@ -253,7 +254,7 @@ func (a *answer) columns() error {
 	return nil
 }
 
-// scan reads the whole answer before the answer begins.
+// scan reads the whole answer, before any of it is sent.
 func (a *answer) scan(do func(*query.Part)) error {
 	rows, err := a.h.query.Open(a.r.Context(), a.q)
 	if err != nil {
@@ -276,7 +277,7 @@ func (a *answer) scan(do func(*query.Part)) error {
 	return nil
 }
 
-// begin sends the head.
+// begin sets the headers, and adds the head of the body.
 func (a *answer) begin() {
 	a.begun = true
 	h := a.w.Header()
@@ -294,7 +295,7 @@ func (a *answer) begin() {
 	}
 }
 
-// flush sends the gathered lines.
+// flush sends the collected text.
 func (a *answer) flush() error {
 	a.sent = true
 	for part := range slices.Chunk(a.out, piece) {

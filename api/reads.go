@@ -42,8 +42,8 @@ func (r *reads) limit(a *responder, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// inTurn runs the part of a read that uses the store, as soon as the limit permits. A wait
-// for the client must not be part of it.
+// inTurn runs the part of a read that uses the store, as soon as the limit permits. The function
+// do must not wait for the client.
 func (r *reads) inTurn(ctx context.Context, do func() error) error {
 	if err := r.inStore.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestTooManyReads_Refused checks that too many reads in flight get 429 with a time to wait, on
-// every route that reads data, until one ends. Writes and operators' requests pass.
+// every route that reads data, until one ends. Writes and operators' requests are not limited.
 func TestTooManyReads_Refused(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 1 })
 	s.write(good(noon))
@@ -49,7 +49,7 @@ func TestTooManyReads_Refused(t *testing.T) {
 	}
 }
 
-// stuck is a connection whose client takes nothing.
+// stuck is a connection whose client reads nothing.
 type stuck struct {
 	*httptest.ResponseRecorder
 	begun *sync.WaitGroup
@@ -75,7 +75,7 @@ func TestSlowReaders_HoldLittleMemory(t *testing.T) {
 	if r := s.send("POST", writePath, body.String(), ndjson...); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}
-	s.get(readPath) // now it is known how large the readings are
+	s.get(readPath) // from now on, the server knows the size of the readings
 	before := heap()
 	var begun, ended sync.WaitGroup
 	gate := make(chan struct{})

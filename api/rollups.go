@@ -116,7 +116,7 @@ func (h *rollupsHandler) rollupsOf(r *http.Request, asked url.Values) (q rollup.
 	return q, nil
 }
 
-// counted returns the series and window that a request is about.
+// counted returns the series and the window of a request for roll-ups.
 func (h *rollupsHandler) counted(r *http.Request, asked url.Values) (series varve.Series, w varve.Window, err error) {
 	if h.reader == nil {
 		return series, w, varve.Errorf(varve.Conflict, "roll-ups are switched off here: set rollups.enabled to true")

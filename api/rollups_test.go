@@ -17,8 +17,8 @@ func numbered(device string, at time.Time, fields string) string {
 	return fmt.Sprintf(`{"device":%q,"time":%q,"fields":{%s}}`, device, at.Format(time.RFC3339Nano), fields)
 }
 
-// TestRollups checks exact numbers of the requested fields, by period. Periods without readings are
-// left out. A partly requested period is whole.
+// TestRollups checks exact numbers of the requested fields, by period. Periods without readings
+// are left out. A period that is partly in the window is returned as a whole.
 func TestRollups(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(
@@ -85,8 +85,8 @@ func TestRollupsRefuse(t *testing.T) {
 	off.send(http.MethodPost, rollupsPath, "").problem(http.StatusConflict, "", "rollups.enabled")
 }
 
-// TestRollupPages checks that pages of any size together are the whole list, also through the
-// client.
+// TestRollupPages checks that pages of any size together are the whole list. It reads them over
+// HTTP and with the client.
 func TestRollupPages(t *testing.T) {
 	s := newServer(t, nil)
 	for i := range 40 {
@@ -101,7 +101,7 @@ func TestRollupPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, limit := range []int{1, 7, 40} {
-		for _, wait := range []time.Duration{0, 3 * time.Hour} { // dirty, and at rest
+		for _, wait := range []time.Duration{0, 3 * time.Hour} { // before and after the recount of dirty hours
 			s.advance(wait)
 			if _, err := s.engine.Aggregator.Run(t.Context()); err != nil {
 				t.Fatal(err)

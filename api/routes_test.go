@@ -74,7 +74,7 @@ var routes = []struct {
 	{"GET /openapi-3.0.json", "/openapi-3.0.json", "", 200, "application/openapi+json"},
 	{"GET /openapi-3.0.yaml", "/openapi-3.0.yaml", "", 200, "application/openapi+yaml"},
 	{"GET /schemas/{schema}", "/schemas/TableList.json", "", 200, "application/json"},
-	// The last: with the first key, the others take one.
+	// This route must be the last one: once a key exists, all others require a key.
 	{"POST /v1/keys", "/v1/keys", `{"scopes":["admin"]}`, 200, "application/json"},
 }
 
@@ -119,8 +119,8 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
-// TestDescription checks that every operation in the document is a route, every route below /v1 is
-// described, and each parameter has a description.
+// TestDescription checks that every operation in the OpenAPI document is a route, every route
+// below /v1 is described, and each parameter has a description.
 func TestDescription(t *testing.T) {
 	s := newServer(t, nil)
 	type param struct {
@@ -249,8 +249,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestSecurityHeaders checks the headers against guessed content types, and against the
-// documentation in a frame of another page.
+// TestSecurityHeaders checks the headers that stop a browser from guessing content types, and
+// from showing the documentation in a frame of another page.
 func TestSecurityHeaders(t *testing.T) {
 	s := newServer(t, nil)
 	for _, path := range []string{"/docs", "/", "/healthz", "/metrics", "/openapi.json", readPath, "/v1/devices", "/nothing", "/v1/keys?x=1"} {
@@ -275,7 +275,7 @@ func TestMessages_AreNotEscapedForHTML(t *testing.T) {
 	}
 }
 
-// TestHealth checks that readiness follows the rotator, and that metrics count requests and
+// TestHealth checks that readiness depends on the rotator, and that metrics count requests and
 // readings.
 func TestHealth(t *testing.T) {
 	s := newServer(t, nil)
@@ -312,8 +312,8 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestReadyz_ShowsConditions checks that each condition is shown with its beginning and message,
-// and as a metric. A condition that refuses readings makes the answer 503.
+// TestReadyz_ShowsConditions checks that each condition is shown with its message and the time at
+// which it was set, and as a metric. A condition that refuses readings makes the answer 503.
 func TestReadyz_ShowsConditions(t *testing.T) {
 	s := newServer(t, nil)
 	readiness := func() (status int, r wire.Readiness) {

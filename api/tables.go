@@ -67,7 +67,7 @@ func tableInfo(p *rotator.Policy, in *store.Info, now time.Time) wire.TableInfo 
 	}
 }
 
-// atTime is the query of a plan.
+// atTime holds the query parameter of a plan.
 type atTime struct {
 	At string `query:"at" doc:"RFC 3339, a date, or relative to now as in +30d; default: now"`
 }
@@ -107,7 +107,7 @@ func planBody(p *rotator.Plan) wire.PlanBody {
 	return body
 }
 
-// byName is the path of one table.
+// byName holds the path parameter of the routes of one table.
 type byName struct {
 	Name string `path:"name" doc:"the table's whole name"`
 }
@@ -125,7 +125,7 @@ func (h *tablesHandler) table(name string) (grid.Table, error) {
 	return t, nil
 }
 
-// RestoredByHand is the hold of a table that was restored.
+// RestoredByHand is the reason of the hold on a restored table.
 const RestoredByHand = "restored by hand"
 
 func (h *tablesHandler) restoreTable(ctx context.Context, in *byName) (*reply[wire.TableInfo], error) {
@@ -133,8 +133,8 @@ func (h *tablesHandler) restoreTable(ctx context.Context, in *byName) (*reply[wi
 		if err := h.mustBeRetired(ctx, t); err != nil {
 			return err
 		}
-		// The hold comes first. Otherwise a run of the rotator in between could retire the table
-		// again.
+		// The hold is set before the table is restored. Otherwise the rotator could retire the
+		// table again in between.
 		if err := h.lifecycle.Hold(ctx, t, RestoredByHand); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (h *tablesHandler) restoreTable(ctx context.Context, in *byName) (*reply[wi
 	})
 }
 
-// mustBeRetired refuses tables that are not retired.
+// mustBeRetired fails if a table is not retired.
 func (h *tablesHandler) mustBeRetired(ctx context.Context, t grid.Table) error {
 	infos, err := h.rotator.Tables(ctx)
 	if err != nil {

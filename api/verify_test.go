@@ -49,7 +49,7 @@ func verify(ctx context.Context, s *api.Server) *httptest.ResponseRecorder {
 func TestVerify_GoesOnWhileItMakesProgress(t *testing.T) {
 	for _, row := range []struct {
 		name        string
-		every, most time.Duration // between two steps; of all steps
+		every, most time.Duration // time between two steps; duration of all steps
 		last        string
 		lines       int // minimum
 	}{
@@ -83,8 +83,8 @@ func TestVerify_GoesOnWhileItMakesProgress(t *testing.T) {
 	}
 }
 
-// TestVerify_EndsWhenNobodyWaits checks that a verification ends with its client and with the
-// server, and that no two run at once.
+// TestVerify_EndsWhenNobodyWaits checks that a verification ends when its client disconnects or
+// the server stops, and that only one runs at a time.
 func TestVerify_EndsWhenNobodyWaits(t *testing.T) {
 	for name, end := range map[string]func(*api.Server, context.CancelFunc){
 		"the client goes":  func(_ *api.Server, gone context.CancelFunc) { gone() },
@@ -120,7 +120,7 @@ func TestVerify_EndsWhenNobodyWaits(t *testing.T) {
 	}
 }
 
-// deaf is a client that takes nothing after the head of the answer.
+// deaf is the connection of a client that reads nothing after the head of the answer.
 type deaf struct{ *httptest.ResponseRecorder }
 
 func (deaf) Write([]byte) (int, error) { return 0, errors.New("write timed out") }

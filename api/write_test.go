@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// future is a reading that is rejected.
+// future is a reading that is rejected because its time is too far in the future.
 var future = good(noon.Add(48 * time.Hour))
 
 // TestWrites checks that each kind of body gets its status and verdicts. 200: nothing rejected;
@@ -147,8 +147,8 @@ func TestRejectsAreListedUpTo(t *testing.T) {
 	}
 }
 
-// TestNotStoredForNow checks the code of readings that may be stored later. The status is 503 with
-// a time to wait if all readings are such, and 207 if some are.
+// TestNotStoredForNow checks the code of readings that may be stored later. The status is 503
+// with a time to wait if this applies to all readings, and 207 if it applies to some.
 func TestNotStoredForNow(t *testing.T) {
 	s := newServer(t, nil)
 	bad := thisTable(s)

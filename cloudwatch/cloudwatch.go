@@ -1,8 +1,8 @@
 // Package cloudwatch writes metrics for Amazon CloudWatch in its Embedded Metric Format.
 //
-// Once a minute, a [Publisher] writes a line of JSON, which CloudWatch extracts from the logs
-// of the program. So it calls no service, and needs no permission. If a line cannot be written,
-// publishing ends.
+// Once a minute, a [Publisher] writes a line of JSON, which CloudWatch extracts from the logs of
+// the program. So the publisher calls no service, and needs no permission. If a line cannot be
+// written, publishing ends.
 package cloudwatch
 
 import (
@@ -56,8 +56,8 @@ type Publisher struct {
 	opts Options
 
 	mu                 sync.Mutex
-	readings, rejected int            // since the last publication
-	seen               rotator.Health // at that time
+	readings, rejected int            // counts since the last publication
+	seen               rotator.Health // health at the last publication
 }
 
 // New returns a publisher.
@@ -68,7 +68,7 @@ func New(o Options) *Publisher {
 	return &Publisher{opts: o}
 }
 
-// Judged counts readings with verdicts.
+// Judged counts readings that got verdicts, and the rejected ones among them.
 func (p *Publisher) Judged(readings, rejected int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *Publisher) Publish() error {
 	return nil
 }
 
-// metric is the declaration of a metric in the format.
+// metric is the declaration of a metric in the Embedded Metric Format.
 type metric struct {
 	Name string
 	Unit string `json:",omitempty"`

@@ -51,22 +51,22 @@ type Server struct {
 	Listen  string        // address and port
 	Hosts   string        // names by which a proxy in front calls the server, separated by commas
 	TLSCert string        // file of a certificate chain; if empty, no TLS
-	TLSKey  string        // file of its private key
+	TLSKey  string        // file of the certificate's private key
 	Proxied bool          // a proxy in front ends TLS
 	Drain   time.Duration // the time limit of running requests on shutdown
 	// DebugListen is a loopback address and port that serve profiles. If empty, profiles are off.
 	DebugListen string
 }
 
-// Loopback reports whether only this machine can reach the address that is
-// listened on.
+// Loopback reports whether only this machine can reach the server's address.
 func (s Server) Loopback() bool {
 	host, _, err := net.SplitHostPort(s.Listen)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// URL returns the address of a server that listens on an address, for programs on this machine.
+// URL returns the URL by which programs on this machine reach a server that listens on an
+// address.
 func (s Server) URL(address string) string {
 	scheme := "http://"
 	if s.TLSCert != "" {
@@ -89,11 +89,11 @@ func (s Server) HostList() (hosts []string) {
 	return hosts
 }
 
-// Store configures the place of all data.
+// Store configures the store of all data.
 type Store struct {
 	Kind     string // local, mem or dynamodb
 	Dir      string // local: the data folder
-	Memory   Size   // local: memory for readings before they become chunks
+	Memory   Size   // local: memory for readings that are not in chunks yet
 	Cache    Size   // local: memory for cached chunks
 	MinFree  Size   // local: the free space on the disk below which readings are refused
 	Endpoint string // dynamodb: the address of an emulator; if empty, AWS
@@ -101,7 +101,7 @@ type Store struct {
 	Registry string // dynamodb: the registry's table; if empty, <prefix>_registry
 }
 
-// Tables shapes the grid.
+// Tables configures the grid of tables.
 type Tables struct {
 	Prefix      string
 	Future      time.Duration
@@ -110,7 +110,7 @@ type Tables struct {
 	MonthsAhead int // arrival months after the current one whose tables are created in advance
 }
 
-// Retention configures the end of tables.
+// Retention configures when tables are sealed, retired and dropped.
 type Retention struct {
 	Drop     bool
 	Grace    time.Duration
@@ -133,7 +133,7 @@ type Stream struct {
 	Class     string
 	Retention time.Duration
 	RowWindow time.Duration // dynamodb: the time that a row covers; 0 means a millisecond
-	Expect    string        // dynamodb: whether most rows exist already; if empty, auto
+	Expect    string        // dynamodb: auto, new or existing: whether most rows are expected to exist; if empty, auto
 }
 
 // Limits bounds the duration, size and number of requests.
@@ -165,7 +165,7 @@ type Metrics struct {
 // Size is a number of bytes.
 type Size int64
 
-// ParseSize reads bytes, or a number with KiB, MiB or GiB.
+// ParseSize parses a number of bytes, or a number with the unit KiB, MiB or GiB.
 func ParseSize(s string) (Size, error) {
 	for i, unit := range []string{"KiB", "MiB", "GiB"} {
 		if text, ok := strings.CutSuffix(s, unit); ok {
@@ -187,7 +187,7 @@ func sizeError(s string) error {
 	return fmt.Errorf("%q is not a size: write bytes, or a number with KiB, MiB or GiB", s)
 }
 
-// String writes the size as ParseSize reads it.
+// String formats the size so that ParseSize can parse it.
 func (s Size) String() string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if one := Size(1) << (30 - 10*i); s >= one && s%one == 0 {
@@ -197,7 +197,7 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
-// Default returns the configuration without any source.
+// Default returns the configuration that applies without any source.
 func Default() Config {
 	layout := grid.DefaultPolicy()
 	rotation := rotator.Policy{}.WithDefaults()
@@ -217,7 +217,7 @@ func Default() Config {
 	}
 }
 
-// Grid returns the shape of the tables.
+// Grid returns the policy of the grid.
 func (c *Config) Grid() grid.Policy {
 	return grid.Policy{Future: c.Tables.Future, Recent: c.Tables.RecentWeeks, Doubling: c.Tables.Doubling}
 }
@@ -237,7 +237,7 @@ func (c *Config) Policy() *retention.Policy {
 // expects maps names to the expected share of resent readings.
 var expects = map[string]store.Expect{"auto": store.ExpectAuto, "new": store.ExpectNew, "existing": store.ExpectExisting}
 
-// Layouts returns the layouts of the streams that have one of their own.
+// Layouts returns the layouts of the streams that have their own layout.
 func (c *Config) Layouts() map[string]store.Layout {
 	layouts := map[string]store.Layout{}
 	for name, s := range c.Streams {
@@ -248,7 +248,7 @@ func (c *Config) Layouts() map[string]store.Layout {
 	return layouts
 }
 
-// Rotation returns the policy of the rotator. The engine uses it as it is.
+// Rotation returns the policy of the rotator. The engine uses it unchanged.
 func (c *Config) Rotation() rotator.Policy {
 	p := rotator.Policy{
 		Grid: c.Grid(), Retention: c.Policy(), MonthsAhead: c.Tables.MonthsAhead, Drop: c.Retention.Drop,

@@ -36,7 +36,7 @@ func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong stri
 	if n < 3 || parts[1] == "" || parts[0] != "classes" && parts[0] != "streams" {
 		return "", "configures nothing: " + suggest(strings.Join(parts, "."))
 	}
-	words := 1 // of the setting, after the name
+	words := 1 // number of words of the setting after the name
 	if n > 3 && strings.Join(parts[n-2:], "_") == "row_window" {
 		words = 2
 	}
@@ -48,9 +48,10 @@ func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong stri
 	return group + "." + named + "." + last, wrong
 }
 
-// nameOfEnv returns the class or stream that a variable names. It is one that the
-// file or a flag names, and whose name maps to the variable's. A name of letters and
-// digits alone needs no such mention, nor does the name of a class.
+// nameOfEnv returns the class or stream that a variable names. A variable has no dots, hyphens or
+// small letters, so several names may map to it. The name is looked up among the names in the
+// file and the flags. If none maps to the variable, the variable's name in small letters is used.
+// For a stream, that name must not contain an underscore.
 func (l *loader) nameOfEnv(group, middle, last string, flags map[string]string) (name, wrong string) {
 	var meant []string
 	for _, name := range l.names(group, flags) {

@@ -15,7 +15,7 @@ import (
 
 const day = 24 * time.Hour
 
-// file writes a configuration file into a folder of its own.
+// file writes a configuration file into a new folder, and changes to this folder.
 func file(t testing.TB, yaml string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -142,7 +142,7 @@ streams:
   nothing:
 `
 
-// TestEverySetting checks that every setting can be set, and reaches the policies.
+// TestEverySetting checks that every setting can be set in a file, and is used in the policies.
 func TestEverySetting(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything), Required: true})
 	want := config.Config{
@@ -228,7 +228,8 @@ streams:
 	}
 }
 
-// TestPrintedIsRead checks that the printed configuration, as a file, is the same configuration.
+// TestPrintedIsRead checks that the printed settings, read as flags, result in the same
+// configuration.
 func TestPrintedIsRead(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
 	delete(loaded.Streams, "plain") // the default configuration does not set them, so they are not printed
@@ -254,7 +255,7 @@ func TestEverySettingHasAVariable(t *testing.T) {
 		}
 	}
 	again := load(t, config.Source{Environ: environ})
-	loaded.Streams = map[string]config.Stream{} // a name with a dot must be named by another source, too
+	loaded.Streams = map[string]config.Stream{} // a stream with a dot in its name must be named by another source, too
 	if !reflect.DeepEqual(again.Config, loaded.Config) {
 		t.Errorf("got  %+v\nwant %+v", again.Config, loaded.Config)
 	}

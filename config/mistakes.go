@@ -9,8 +9,8 @@ type Mistakes []Mistake
 
 // Mistake is a single mistake, with its place and key.
 type Mistake struct {
-	Place   string // where it stands
-	Key     string // "" if it is about a file as a whole
+	Place   string // a file and a line, a variable, or a flag
+	Key     string // "" if the mistake concerns a whole file
 	Message string
 }
 
@@ -44,8 +44,8 @@ func suggest(key string) string {
 	return "did you mean " + best + "?"
 }
 
-// distance returns the number of letters to insert, delete or exchange to make b of a
-// (Levenshtein).
+// distance returns the Levenshtein distance of two texts: the number of bytes to insert, delete
+// or replace in a to get b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -18,7 +18,7 @@ import (
 
 // setting is a single setting with its key, its description and its text form.
 type setting struct {
-	key string // as in server.listen
+	key string // such as server.listen
 	doc string
 	get func(*Config) string
 	set func(*Config, string) error
@@ -56,7 +56,7 @@ func size(key, doc string, at func(*Config) *Size) setting {
 	}}
 }
 
-// positive rejects 0, which would mean the default.
+// positive returns a setting that rejects 0, which would mean the default.
 func positive(s setting) setting {
 	set := s.set
 	s.set = func(c *Config, text string) error {
@@ -73,7 +73,7 @@ func positive(s setting) setting {
 	return s
 }
 
-// most rejects a whole number above a bound.
+// most returns a setting that rejects whole numbers above a bound.
 func most(bound int, s setting) setting {
 	set := s.set
 	s.set = func(c *Config, text string) error {
@@ -171,7 +171,7 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// checkDebugAddress accepts loopback addresses only, because profiles take no API key.
+// checkDebugAddress accepts loopback addresses only, because profiles require no API key.
 func checkDebugAddress(s string) error {
 	if s == "" {
 		return nil
@@ -255,7 +255,7 @@ func classRetention(key, name string) setting {
 				err = fmt.Errorf("a class cannot keep readings for %s", s)
 			}
 			if err != nil {
-				d = 365 * 24 * time.Hour // a mistake is reported; the default prevents further ones
+				d = 365 * 24 * time.Hour // the mistake is reported; the default prevents further mistakes
 			}
 			c.Classes[name] = Class{Retention: d}
 			return err

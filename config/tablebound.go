@@ -25,7 +25,7 @@ func (c *Config) Bound(now time.Time, outage time.Duration) (Bound, bool) {
 			bounded = append(bounded, class)
 		}
 	}
-	p.Retention.Classes = bounded // Policy returns a new value for each call
+	p.Retention.Classes = bounded // c stays unchanged: Rotation returns a new policy for each call
 	b.Classes = len(bounded)
 	tables, ok := p.Bound(now, outage)
 	b.Tables = tables

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Query selects entries in the order of time: of a device, of an operator, or
-// escalated to a supervisor. One of the three is set.
+// Query selects entries in the order of time: of a device, of an operator, or escalated to a
+// supervisor. Exactly one of Device, Operator and Supervisor is set.
 type Query struct {
 	Tenant     string
 	Device     string
@@ -22,14 +22,14 @@ type Query struct {
 	State  string
 	Window varve.Window
 	Order  varve.Order
-	Limit  int // of a page; 0 is registry.DefaultLimit
+	Limit  int // maximum of a page; 0 means registry.DefaultLimit
 	Cursor string
-	// Asked is the text of the window, if the text may mean another window later. A
-	// cursor has the window of the first page.
+	// Asked is the text from which Window was parsed. The text may mean another window later, so
+	// cursors contain the window of the first page.
 	Asked []string
 }
 
-// items returns the one ordered query of the list.
+// items returns the query of the registry that finds the entries in order.
 func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	state := q.State
 	if state != "" {
@@ -108,8 +108,7 @@ func (l *Log) List(ctx context.Context, q Query) (page registry.Page[Entry], err
 	return page, nil
 }
 
-// resume takes the window from the cursor, and returns the last item of the page
-// before.
+// resume sets the window from the cursor, and returns the last item of the previous page.
 func (q *Query) resume(question []string, iq *store.ItemQuery) (*store.Item, error) {
 	place, err := registry.ParseCursor(q.Cursor, question, 5)
 	if err != nil {

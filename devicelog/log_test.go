@@ -45,8 +45,8 @@ func (w *world) messages(l devicelog.Query) string {
 	}
 }
 
-// TestList_ServesSevenPatterns checks that the access patterns of a log of device states work in
-// pages of any length.
+// TestList_ServesSevenPatterns checks that the seven access patterns of a log of device states
+// work with pages of any length.
 func TestList_ServesSevenPatterns(t *testing.T) {
 	w := newWorld(t)
 	at := func(day, hour int) time.Time { return time.Date(2020, 4, day, hour, 0, 0, 0, time.UTC) }
@@ -89,7 +89,7 @@ func TestList_ServesSevenPatterns(t *testing.T) {
 		}
 		for _, limit := range []int{1, 2, 3, 0} {
 			c.l.Limit = limit
-			// b and c are of one second: either may come first.
+			// b and c have the same time: either may be first.
 			if got := w.messages(c.l); got != c.want && got != strings.Replace(c.want, "c b", "b c", 1) && got != strings.Replace(c.want, "b c", "c b", 1) {
 				t.Errorf("%s, pages of %d: %q, want %q", c.pattern, limit, got, c.want)
 			}
@@ -97,9 +97,9 @@ func TestList_ServesSevenPatterns(t *testing.T) {
 	}
 }
 
-// TestAdd_IdentifiesEntries checks that two entries of one second are both stored. A resent entry
-// is a duplicate, and the first content and arrival stay. After a crash between the two items of an
-// entry, the resent entry completes it.
+// TestAdd_IdentifiesEntries checks that two entries of the same time are both stored. A resent
+// entry is a duplicate, and the first content and arrival stay. After a crash between the two
+// items of an entry, the resent entry completes it.
 func TestAdd_IdentifiesEntries(t *testing.T) {
 	w := newWorld(t)
 	l := devicelog.Entry{Device: "d", Time: noon, State: "WARNING", Message: "a", Operator: "Liz", EscalatedTo: "Sara"}
@@ -283,7 +283,7 @@ func TestList_SortsAndSelects(t *testing.T) {
 				rt.Fatal(err)
 			}
 			got = append(got, page.Items...)
-			list.Window = varve.Window{} // the cursor has the window
+			list.Window = varve.Window{} // the cursor contains the window
 			if list.Cursor = page.Next; list.Cursor == "" {
 				break
 			}

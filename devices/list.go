@@ -16,8 +16,8 @@ func (r *Registry) Get(ctx context.Context, tenant, device string) (Device, erro
 	return r.GetIn(ctx, tenant, device, "")
 }
 
-// GetIn returns a device with its last-seen time in a stream, or in any stream if
-// the name is empty. It fails with NotFound.
+// GetIn returns a device with its last-seen time in a stream, or in any stream if stream is
+// empty. It fails with NotFound.
 func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (Device, error) {
 	if err := varve.ValidateDevice(device); err != nil {
 		return Device{}, varve.InvalidParam("device", "%s", err)
@@ -42,7 +42,7 @@ func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (De
 		return Device{}, err
 	}
 	if stream != "" {
-		d.LastSeenAt = time.Time{} // the device's own time is of any stream
+		d.LastSeenAt = time.Time{} // the time in the device's item may be from another stream
 	}
 	if seen != nil {
 		d.LastSeenAt, err = lastSeenOf(seen)
@@ -50,8 +50,7 @@ func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (De
 	return d, err
 }
 
-// Refresh reads the last-seen time of a device in a stream, or in any stream if the
-// name is empty.
+// Refresh reads the last-seen time of a device in a stream, or in any stream if stream is empty.
 func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error {
 	items, err := r.opts.Items.Get(ctx, []store.Key{lastSeenKey(d.Tenant, d.Device, stream)}, true)
 	if err != nil {
@@ -73,14 +72,15 @@ type Query struct {
 	// SilentSince, if set, selects devices that were not seen at or after it. A page may then
 	// be empty and not the last.
 	SilentSince time.Time
-	// Stream is where LastSeenAt is the time of. If empty, any stream.
+	// Stream selects the stream whose last-seen times are returned. If empty, LastSeenAt is the
+	// time in any stream.
 	Stream string
-	Limit  int // of a page; 0 is registry.DefaultLimit
+	Limit  int // maximum of a page; 0 means registry.DefaultLimit
 	Cursor string
 }
 
-// List returns a page of devices. A device that exists and keeps its status from
-// the first page to the last is on one of them.
+// List returns a page of devices. A device that exists with the same status from the first page
+// to the last is on one of the pages.
 func (r *Registry) List(ctx context.Context, q Query) (registry.Page[Device], error) {
 	var none registry.Page[Device]
 	statuses := Statuses()

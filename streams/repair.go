@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Repair is a change after which a stream's item covers all of its readings in tables.
+// Repair is a change to the registry item of a stream. After it, the classes, the row window and
+// the shards of the item are sufficient to find all readings of the stream in the tables.
 type Repair struct {
 	Tenant  string         `json:"tenant"`
 	Name    string         `json:"stream"`
@@ -66,8 +67,8 @@ func (s *Stream) merge(found *store.Survey, classOf func(prefix string) (string,
 	s.Shards = shards
 }
 
-// Apply applies repairs. If one fails, the others continue. Other attributes of a stream
-// remain.
+// Apply applies repairs. If one fails, the others are still applied. Other attributes of a stream
+// do not change.
 func (r *Registry) Apply(ctx context.Context, plan []Repair) error {
 	var errs []error
 	for _, p := range plan {

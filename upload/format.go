@@ -8,24 +8,21 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// formats maps the extensions of file names to formats.
-var formats = map[string]wire.Format{
-	".csv": wire.CSV, ".ndjson": wire.NDJSON, ".jsonl": wire.NDJSON, ".json": wire.JSON,
-}
-
-// parseFormat reads the name of a format.
+// parseFormat parses the name of a format, or an extension of its files.
 func parseFormat(name string) (wire.Format, error) {
-	f, ok := formats["."+name]
-	if !ok {
-		return 0, varve.InvalidParam("format", "%q is unknown: use csv, ndjson or json", name)
+	if f, ok := wire.ParseBodyFormat(name); ok {
+		return f, nil
 	}
-	return f, nil
+	if f, ok := wire.FormatOfFile("." + name); ok {
+		return f, nil
+	}
+	return 0, varve.InvalidParam("format", "%q is unknown: use %s", name, wire.BodyFormatNames())
 }
 
-// formatOf returns the format and the compression that a file's name states.
+// formatOf returns the format and the compression of a file, by its name.
 func formatOf(path string) (f wire.Format, c compression, ok bool) {
 	name, c := splitCompression(strings.ToLower(path))
-	f, ok = formats[filepath.Ext(name)]
+	f, ok = wire.FormatOfFile(name)
 	return f, c, ok
 }
 

@@ -9,14 +9,15 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/internal/fileerr"
 )
 
-// Selection states how files become sources.
+// Selection sets the streams, devices and formats of sources.
 type Selection struct {
-	Stream  string    // of all files; if empty, the name of each file's folder
-	Device  string    // of readings without a device; if empty, the name of each file
-	Format  string    // csv, ndjson or json; if empty, by each file's name
+	Stream  string    // stream of all files; if empty, the name of each file's folder
+	Device  string    // device of readings without one; if empty, the name of each file
+	Format  string    // a name of wire.BodyFormatNames; if empty, each file's name decides
 	Stdin   io.Reader // read for the argument -
 	Exclude []string  // files that are skipped in folders
 }
@@ -69,7 +70,7 @@ func (s *Selection) files(arg string) ([]string, error) {
 		return nil
 	})
 	if err == nil && len(paths) == 0 {
-		err = fmt.Errorf("%s: no file ends in .csv, .ndjson, .jsonl or .json", arg)
+		err = fmt.Errorf("%s: no file ends in %s", arg, wire.FileExtensions())
 	}
 	slices.Sort(paths)
 	return paths, err
@@ -99,7 +100,7 @@ func (s *Selection) fileSource(path string) (Source, error) {
 			return src, err
 		}
 	} else if !ok {
-		return src, varve.InvalidParam("format", "required for %s, whose name has no known extension: use csv, ndjson or json", path)
+		return src, varve.InvalidParam("format", "required for %s, whose name has no known extension: use %s", path, wire.BodyFormatNames())
 	}
 	if src.device == "" {
 		src.device = baseName(path)
@@ -124,7 +125,7 @@ func (s *Selection) stdinSource() (Source, error) {
 		return src, varve.InvalidParam("stream", "required for standard input: name a stream and a format")
 	}
 	if s.Format == "" {
-		return src, varve.InvalidParam("format", "required for standard input: use csv, ndjson or json")
+		return src, varve.InvalidParam("format", "required for standard input: use %s", wire.BodyFormatNames())
 	}
 	var err error
 	if src.format, err = parseFormat(s.Format); err != nil {

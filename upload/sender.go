@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// maxRetries limits how often readings are resent after a temporary rejection.
+// maxRetries is the maximum number of times that readings are resent after a temporary rejection.
 const maxRetries = 6
 
 // fileSender sends the pieces of one file. Its method send may be called
@@ -99,12 +99,9 @@ func (f *fileSender) placeByLine(p *wire.Piece, a *wire.WriteAnswer) {
 	}
 }
 
-// body returns the request body of a piece. Pieces of JSON files are NDJSON.
+// body returns the request body of a piece.
 func (f *fileSender) body(p *wire.Piece) (client.Body, error) {
-	b := client.Body{Data: p.Data, Format: f.source.format, Params: f.params}
-	if b.Format == wire.JSON {
-		b.Format = wire.NDJSON
-	}
+	b := client.Body{Data: p.Data, Format: f.source.format.PieceFormat(), Params: f.params}
 	c := f.upload.encoding
 	if c == "" {
 		return b, nil

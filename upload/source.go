@@ -21,7 +21,7 @@ type Source struct {
 	stdin       io.Reader // if set, the source is standard input
 	format      wire.Format
 	compression compression
-	device      string // of readings without a device
+	device      string // device of readings without one
 	deviceGiven bool   // the user named the device
 	size        int64  // 0 if unknown
 	mtime       int64  // in nanoseconds
@@ -42,7 +42,7 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// HeaderError reports that the columns of a CSV file cannot be readings.
+// HeaderError reports that a CSV file lacks the columns of readings.
 type HeaderError struct {
 	Columns []string
 	Err     error
@@ -52,8 +52,8 @@ func (e *HeaderError) Error() string { return e.Err.Error() }
 
 func (e *HeaderError) Unwrap() error { return e.Err }
 
-// deviceParam returns the device parameter of the source's batches. A CSV file
-// with a column of devices needs none.
+// deviceParam returns the device parameter of the source's pieces. A CSV file with a column of
+// devices needs none.
 func (s *Source) deviceParam(names []string, c wire.Columns) string {
 	if s.format == wire.CSV && c.DeviceColumns != "" {
 		return ""
@@ -64,8 +64,7 @@ func (s *Source) deviceParam(names []string, c wire.Columns) string {
 	return s.device
 }
 
-// checkColumns rejects a CSV file whose columns cannot be readings, even if it has
-// no rows.
+// checkColumns rejects a CSV file that lacks the columns of readings, even if it has no rows.
 func (s *Source) checkColumns(names []string, c wire.Columns, d wire.Defaults) error {
 	if s.format != wire.CSV {
 		return nil
@@ -81,8 +80,7 @@ func (s *Source) checkColumns(names []string, c wire.Columns, d wire.Defaults) e
 	return &HeaderError{Columns: names, Err: err}
 }
 
-// sizeOnDisk returns the part of the file on disk that a number of plain bytes
-// takes; 0 means unknown.
+// sizeOnDisk returns the size on disk of a number of plain bytes; 0 means unknown.
 func (s *Source) sizeOnDisk(plain int64) int64 {
 	if s.compression != "" {
 		return 0
@@ -92,7 +90,7 @@ func (s *Source) sizeOnDisk(plain int64) int64 {
 
 // file is an open source.
 type file struct {
-	io.Reader           // of the plain text
+	io.Reader           // reader of the plain text
 	raw       io.Reader // the file itself, if it is not compressed
 	closers   []func() error
 }
@@ -140,8 +138,8 @@ func decompressed(f *file, c compression) (*file, error) {
 	return f, nil
 }
 
-// interruptible returns a reader that fails when the context ends. A read of a
-// terminal or a pipe alone may block forever.
+// interruptible returns a reader that fails when the context ends. A direct read of a terminal or
+// a pipe may block forever.
 func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	out, in := io.Pipe()
 	// Closing a pipe cannot fail.

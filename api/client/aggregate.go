@@ -10,11 +10,11 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// AggregateQuery asks for functions of readings in buckets. From, To and During are as in a
-// Query; During is a year, month, day, hour or minute in Timezone.
+// AggregateQuery selects functions of readings in buckets. From, To and During are as in a Query;
+// During is a year, month, day, hour or minute in Timezone.
 type AggregateQuery struct {
 	Stream           string
-	Device           string // if empty, the devices that the next fields select
+	Device           string // if empty, the next three fields select devices
 	Devices          []string
 	Status           string // if no devices are named: only devices of this status
 	DeviceType       string // if no devices are named: only devices of this type
@@ -23,7 +23,7 @@ type AggregateQuery struct {
 	Fields           []string // if empty, all fields
 	Where            string   // only readings whose fields have these values; not for roll-ups
 	From, To, During string
-	Timezone         string // of the buckets, as in Europe/Berlin; "" means UTC
+	Timezone         string // time zone of the buckets, as in Europe/Berlin; "" means UTC
 	Fill             string // none, null, previous or linear
 	Source           string // readings or rollups
 	Merge            bool   // buckets over all devices, not of each device
@@ -76,7 +76,7 @@ func (c ReadingCalls) Aggregate(ctx context.Context, q AggregateQuery) (wire.Agg
 	return getJSON[wire.AggregatesBody](ctx, c.connection, request{method: http.MethodGet, path: q.path(), query: q.values()})
 }
 
-// RawAggregate returns the answer to a query as the server writes it, in a form. The caller
+// RawAggregate returns the answer to a query as the server writes it, in a format. The caller
 // closes its body.
 func (c ReadingCalls) RawAggregate(ctx context.Context, q AggregateQuery, f wire.Format) (*http.Response, error) {
 	return c.do(ctx, request{

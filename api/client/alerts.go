@@ -69,8 +69,8 @@ func (c AlertCalls) alerts(ctx context.Context, r request, state string) (wire.A
 	return getJSON[wire.AlertList](ctx, c.connection, r)
 }
 
-// Alert returns an alert. If late readings replaced the alert by another, it returns
-// that one. It fails with varve.NotFound.
+// Alert returns an alert. If late readings have replaced the alert, it returns the new one. It
+// fails with varve.NotFound.
 func (c AlertCalls) Alert(ctx context.Context, id string) (wire.AlertBody, error) {
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodGet, path: alertPath(id)})
 }
@@ -80,8 +80,8 @@ func (c AlertCalls) ResolveAlert(ctx context.Context, id string) (wire.AlertBody
 	return getJSON[wire.AlertBody](ctx, c.connection, request{method: http.MethodPost, path: alertPath(id) + "/resolve"})
 }
 
-// ResolveAlerts resolves a page of the selected alerts by hand. Repeat it with Cursor set to Next
-// of the answer, until Next is empty.
+// ResolveAlerts resolves a page of the selected alerts by hand. Repeat the call with the Next of
+// the answer as choice.Cursor, until Next is empty.
 func (c AlertCalls) ResolveAlerts(ctx context.Context, choice wire.AlertChoice) (wire.ResolvedAlerts, error) {
 	return getJSON[wire.ResolvedAlerts](ctx, c.connection, sendJSON(http.MethodPost, "/v1/alerts/resolve", choice))
 }

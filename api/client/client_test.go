@@ -46,7 +46,7 @@ func newClient(t *testing.T) *client.Client {
 	return c
 }
 
-// device has everything in its name that an address could trip over.
+// device has all kinds of characters that must be escaped in an address.
 const device = `arn:x/y?z=1&ä#%2F "q"`
 
 // readings returns n readings, the newest at noon.
@@ -192,7 +192,7 @@ func with(q client.Query, from string) client.Query {
 	return q
 }
 
-// TestCalls checks that every other call sends its own request.
+// TestCalls calls all other methods, and checks their answers.
 func TestCalls(t *testing.T) {
 	c := newClient(t)
 	write(t, c, readings(3))

@@ -12,9 +12,9 @@ import (
 	"strconv"
 )
 
-// List selects a part of a list.
+// List selects one page of a list.
 type List struct {
-	Limit  int    // of a page; 0 means the server's default
+	Limit  int    // maximum of a page; 0 means the server's default
 	Cursor string // Next of the previous page; "" means the first page
 }
 
@@ -29,7 +29,7 @@ func (l List) values() url.Values {
 	return v
 }
 
-// Pages iterates over a list. get returns a page and the cursor of the next.
+// Pages iterates over a list. The function get returns a page and the cursor of the next one.
 func Pages[T any](l List, get func(List) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {

@@ -65,7 +65,7 @@ func (q *Query) values() url.Values {
 	return v
 }
 
-// Answer describes an answer after its readings were read.
+// Answer describes the answer to a query after its readings were read.
 type Answer struct {
 	Next     string // the cursor of the next page; "" after the last
 	Coverage query.Coverage

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/varvedb/varve"
@@ -15,10 +16,14 @@ type Batch struct {
 	// SkippedCells is the number of cells that were omitted, because they are not values.
 	SkippedCells int64
 
-	fields []varve.Field // memory of all fields
-	names  interner
-	size   int // bytes of memory
-	share  share
+	fields  []varve.Field // memory of all fields
+	names   interner
+	devices deviceNames
+	size    int // bytes of memory
+	share   share
+
+	groups []int32 // number of each reading's device, in the order of the body
+	sorted []int32 // index of each reading of the body in Readings; empty in the order of the body
 }
 
 // Limits of a batch. It accepts at least one reading.
@@ -45,6 +50,66 @@ func (b *Batch) Reset() {
 	clear(b.Readings)
 	clear(b.fields)
 	b.Readings, b.Verdicts, b.Lines, b.fields = b.Readings[:0], b.Verdicts[:0], b.Lines[:0], b.fields[:0]
+	b.groups, b.sorted = b.groups[:0], b.sorted[:0]
+	b.devices.begin()
+}
+
+// Sort orders Readings and Verdicts by device, so that later steps handle the readings of a
+// device together. Readings of one device stay in the order of the body. Lines stay in the
+// order of the body.
+func (b *Batch) Sort() {
+	n := len(b.Readings)
+	if len(b.sorted) > 0 || b.isSorted() {
+		return
+	}
+	next := b.devices.starts(b.groups)
+	b.sorted = slices.Grow(b.sorted, n)[:n]
+	for i, g := range b.groups {
+		b.sorted[i] = next[g]
+		next[g]++
+	}
+	sorted := b.sorted
+	for i := range sorted {
+		if sorted[i] < 0 {
+			continue // it was moved already
+		}
+		r, v, to := b.Readings[i], b.Verdicts[i], sorted[i]
+		for at := i; ; {
+			sorted[at] = ^to
+			r, b.Readings[to] = b.Readings[to], r
+			v, b.Verdicts[to] = b.Verdicts[to], v
+			if at = int(to); at == i {
+				break
+			}
+			to = sorted[at]
+		}
+	}
+	for i := range sorted {
+		sorted[i] = ^sorted[i]
+	}
+}
+
+// isSorted reports whether the readings of each device are together.
+func (b *Batch) isSorted() bool {
+	highest := int32(-1)
+	for i, g := range b.groups {
+		if i > 0 && g == b.groups[i-1] {
+			continue
+		}
+		if g <= highest {
+			return false
+		}
+		highest = g
+	}
+	return true
+}
+
+// Index returns the index in Readings and Verdicts of the reading with index i in the body.
+func (b *Batch) Index(i int) int {
+	if len(b.sorted) == 0 {
+		return i
+	}
+	return int(b.sorted[i])
 }
 
 // add appends an empty reading and returns it.
@@ -52,6 +117,7 @@ func (b *Batch) add(line int) *varve.Reading {
 	b.Lines = append(b.Lines, line)
 	b.Readings = append(b.Readings, varve.Reading{})
 	b.Verdicts = append(b.Verdicts, varve.Verdict{})
+	b.groups = append(b.groups, 0)
 	return &b.Readings[len(b.Readings)-1]
 }
 
@@ -71,7 +137,9 @@ func (b *Batch) device(name []byte) string {
 	if len(name) > varve.MaxDeviceBytes {
 		b.size += len(name)
 	}
-	return b.names.get(name)
+	d := b.devices.get(name)
+	b.groups[len(b.groups)-1] = d.group
+	return d.name
 }
 
 func (b *Batch) end(from int, r *varve.Reading) {

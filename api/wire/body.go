@@ -10,6 +10,20 @@ import (
 	"github.com/varvedb/varve"
 )
 
+var jsonEntry = entry{
+	title: "JSON", name: "json",
+	media:      []string{"application/json"},
+	bodyMedia:  []string{"text/json", "application/x-www-form-urlencoded", "application/octet-stream", "text/plain"},
+	extensions: []string{".json"},
+	newReader: func(mem *Memory, body io.Reader, d Defaults, _ Columns) (Reader, error) {
+		mem.object.Defaults = d
+		mem.json = jsonBody{mem: mem, body: body}
+		return &mem.json, nil
+	},
+	newCutter: func(w *window, _ Columns) cutter { return &elementCutter{array: array{window: w}} },
+	pieces:    NDJSON,
+}
+
 // jsonBody reads a JSON object or an array of objects. If the body consists of lines of objects,
 // it reads them as NDJSON, because many clients send them as JSON.
 type jsonBody struct {

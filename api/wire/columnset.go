@@ -9,6 +9,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
+var columnsEntry = entry{title: "columns", name: "columns", media: []string{"application/vnd.varve.columns+json"}}
+
 // maxColumnBytes limits the text of an answer in columns, which is held until its end.
 const maxColumnBytes = 8 << 20
 

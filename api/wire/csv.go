@@ -41,6 +41,14 @@ type Columns struct {
 	SkipBadCells  bool     // omits cells that are not values, instead of their readings
 }
 
+// comma returns the separator of columns.
+func (c *Columns) comma() rune {
+	if c.Delimiter == 0 {
+		return ','
+	}
+	return c.Delimiter
+}
+
 // ParseKind parses the name of a kind of value.
 func ParseKind(s string) (varve.Kind, error) {
 	for _, k := range []varve.Kind{varve.KindNumber, varve.KindString, varve.KindBool, varve.KindJSON} {
@@ -49,6 +57,17 @@ func ParseKind(s string) (varve.Kind, error) {
 		}
 	}
 	return 0, fmt.Errorf("kind %q is unknown: use number, string, boolean or json", s)
+}
+
+var csvEntry = entry{
+	title: "CSV", name: "csv",
+	media:      []string{"text/csv; charset=utf-8"},
+	bodyMedia:  []string{"application/csv"},
+	extensions: []string{".csv"},
+	newReader: func(mem *Memory, body io.Reader, d Defaults, c Columns) (Reader, error) {
+		return newCSV(mem, body, d, c)
+	},
+	newCutter: func(w *window, c Columns) cutter { return newRowCutter(w, c) },
 }
 
 // csvReader reads one reading per row. An empty cell means that the field is absent.
@@ -81,10 +100,7 @@ const (
 )
 
 func newCSV(mem *Memory, body io.Reader, d Defaults, c Columns) (*csvReader, error) {
-	comma := c.Delimiter
-	if comma == 0 {
-		comma = ','
-	}
+	comma := c.comma()
 	if comma == '"' || comma == '\n' || comma == '\r' || !utf8.ValidRune(comma) {
 		return nil, varve.InvalidParam("delimiter", "%q cannot separate columns", comma)
 	}

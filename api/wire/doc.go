@@ -5,6 +5,7 @@
 //
 // The main types:
 //
+//   - Format names a format. Its entry in the table has its reader, media types and extensions.
 //   - Reader parses a body batch by batch, in the memory of one batch.
 //   - Splitter cuts a file into pieces that can be sent as bodies.
 //   - Columns describes the columns of a CSV body.

@@ -35,6 +35,47 @@ func TestFormatOf_RecognizesMediaTypes(t *testing.T) {
 	}
 }
 
+// TestFormats_AreFoundByEachName checks that the names, media types and extensions of a format
+// belong to it alone.
+func TestFormats_AreFoundByEachName(t *testing.T) {
+	for _, f := range wire.BodyFormats() {
+		if got, ok := wire.ParseBodyFormat(f.Name()); got != f || !ok {
+			t.Errorf("the name %s is of %s", f.Name(), got)
+		}
+		if got, ok := wire.AnswerFormatOf(" " + f.MediaType()); got != f || !ok {
+			t.Errorf("the media type %s is of %s", f.MediaType(), got)
+		}
+		if p := f.PieceFormat(); p.PieceFormat() != p {
+			t.Errorf("pieces of %s are %s, whose pieces differ", f, p)
+		}
+	}
+	for name, want := range map[string]wire.Format{"a.csv": wire.CSV, "b/A.JSONL": wire.NDJSON, "a.ndjson": wire.NDJSON, "a.json": wire.JSON, "json": 0, "a.txt": 0, "": 0} {
+		if got, ok := wire.FormatOfFile(name); got != want || ok != (want != 0) {
+			t.Errorf("the file %q is %s, want %s", name, got, want)
+		}
+	}
+	for _, name := range []string{"", "columns", "xml", "JSON"} {
+		if f, ok := wire.ParseBodyFormat(name); ok {
+			t.Errorf("%q is accepted as %s", name, f)
+		}
+	}
+	if f, ok := wire.ParseFormat("columns"); f != wire.ColumnJSON || !ok {
+		t.Errorf("the format columns of answers is %s", f)
+	}
+}
+
+// TestNewReader_RefusesAnswerFormats checks that a format without a reader is an error.
+func TestNewReader_RefusesAnswerFormats(t *testing.T) {
+	for _, f := range []wire.Format{0, wire.ColumnJSON, 200} {
+		if _, err := wire.NewReader(new(wire.Memory), f, strings.NewReader("{}"), defaults(), wire.Columns{}); err == nil {
+			t.Errorf("%s has a reader", f)
+		}
+		if _, err := wire.NewSplitter(f, strings.NewReader("{}"), wire.Columns{}, 1, 1); err == nil {
+			t.Errorf("%s has a splitter", f)
+		}
+	}
+}
+
 // TestStatusOf_PreservesFailure checks that a client finds the kind of the server's failure, and
 // whether a retry is useful.
 func TestStatusOf_PreservesFailure(t *testing.T) {

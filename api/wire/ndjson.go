@@ -7,6 +7,18 @@ import (
 	"github.com/varvedb/varve"
 )
 
+var ndjsonEntry = entry{
+	title: "NDJSON", name: "ndjson",
+	media:      []string{"application/x-ndjson", "application/ndjson", "application/jsonl"},
+	bodyMedia:  []string{"application/x-jsonlines", "application/json-lines"},
+	extensions: []string{".ndjson", ".jsonl"},
+	newReader: func(mem *Memory, body io.Reader, d Defaults, _ Columns) (Reader, error) {
+		mem.object.Defaults = d
+		return mem.lines(body), nil
+	},
+	newCutter: func(w *window, _ Columns) cutter { return &lineCutter{window: w} },
+}
+
 // ndjson parses one object per line. A line that is not an object is one malformed reading, and
 // the next line is read.
 type ndjson struct {
@@ -42,4 +54,11 @@ func (n *ndjson) Read(b *Batch) error {
 		}
 	}
 	return nil
+}
+
+func (mem *Memory) lines(body io.Reader) *ndjson {
+	mem.window.reset(body)
+	mem.window.bounded = true
+	mem.ndjson = ndjson{window: &mem.window, object: &mem.object}
+	return &mem.ndjson
 }

@@ -3,71 +3,11 @@ package wire
 import (
 	"fmt"
 	"io"
-	"mime"
 
 	"github.com/go-faster/jx"
+
+	"github.com/varvedb/varve"
 )
-
-// Format is a format of readings.
-type Format uint8
-
-// The formats.
-const (
-	JSON       Format = iota + 1 // an object or an array of objects
-	NDJSON                       // one object per line
-	CSV                          // one reading per row, after a header
-	ColumnJSON                   // one object with an array per column; only for answers
-)
-
-func (f Format) String() string {
-	switch f {
-	case JSON:
-		return "JSON"
-	case NDJSON:
-		return "NDJSON"
-	case CSV:
-		return "CSV"
-	case ColumnJSON:
-		return "columns"
-	default:
-		return "unknown"
-	}
-}
-
-// MediaType returns the media type of the format.
-func (f Format) MediaType() string {
-	switch f {
-	case NDJSON:
-		return "application/x-ndjson"
-	case CSV:
-		return "text/csv; charset=utf-8"
-	case ColumnJSON:
-		return "application/vnd.varve.columns+json"
-	default:
-		return "application/json"
-	}
-}
-
-// FormatOf returns the format of a Content-Type. A missing type and the default type
-// of HTTP clients mean JSON. It is false for types without readings.
-func FormatOf(contentType string) (Format, bool) {
-	if contentType == "application/json" || contentType == "" {
-		return JSON, true
-	}
-	media, _, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		return 0, false
-	}
-	switch media {
-	case "application/json", "text/json", "application/x-www-form-urlencoded", "application/octet-stream", "text/plain":
-		return JSON, true
-	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines", "application/json-lines":
-		return NDJSON, true
-	case "text/csv", "application/csv":
-		return CSV, true
-	}
-	return 0, false
-}
 
 // BodyError reports a body that cannot be read to its end.
 type BodyError struct {
@@ -102,21 +42,9 @@ type Memory struct {
 // NewReader returns a reader of a body in a format. The reader uses mem until its last call.
 // Columns applies to CSV.
 func NewReader(mem *Memory, f Format, body io.Reader, d Defaults, columns Columns) (Reader, error) {
-	mem.object.Defaults = d
-	switch f {
-	case NDJSON:
-		return mem.lines(body), nil
-	case CSV:
-		return newCSV(mem, body, d, columns)
-	default:
-		mem.json = jsonBody{mem: mem, body: body}
-		return &mem.json, nil
+	newReader := f.entry().newReader
+	if newReader == nil {
+		return nil, varve.Errorf(varve.Internal, "readings in %s cannot be read", f)
 	}
-}
-
-func (mem *Memory) lines(body io.Reader) *ndjson {
-	mem.window.reset(body)
-	mem.window.bounded = true
-	mem.ndjson = ndjson{window: &mem.window, object: &mem.object}
-	return &mem.ndjson
+	return newReader(mem, body, d, columns)
 }

@@ -107,7 +107,7 @@ func (a queryCommands) showAggregate(cmd *cobra.Command, c *client.Client, q cli
 	return a.reportSkipped([]byte(resp.Trailer.Get("Varve-Coverage")))
 }
 
-// reportSkipped names the damaged rows of a coverage, which may be missing.
+// reportSkipped prints the damaged rows of a coverage. The coverage may be empty.
 func (a queryCommands) reportSkipped(coverage []byte) error {
 	var cover query.Coverage
 	if len(coverage) > 0 {

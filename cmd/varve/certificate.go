@@ -45,7 +45,7 @@ func (c *certificate) config() *tls.Config {
 }
 
 // cipherSuites returns the suites of TLS 1.2 with authenticated encryption: Go's defaults without
-// CBC. TLS 1.3 has no others.
+// CBC. All suites of TLS 1.3 have authenticated encryption.
 func cipherSuites() (ids []uint16) {
 	for _, suite := range tls.CipherSuites() {
 		if !strings.Contains(suite.Name, "_CBC_") {
@@ -71,8 +71,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.now, nil
 }
 
-// statFiles returns the version of the files, or the zero version if one cannot be
-// read.
+// statFiles returns the version of the files. It fails if one of them cannot be accessed.
 func (c *certificate) statFiles() (v fileVersion, err error) {
 	cert, err := os.Stat(c.cert)
 	if err != nil {

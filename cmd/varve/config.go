@@ -82,7 +82,7 @@ func cut(text string) (key, value string, ok bool) {
 	return text, "", false
 }
 
-// load reads the configuration. All mistakes are written out, one a line.
+// load reads the configuration. It prints all mistakes, one per line.
 func (f *configFlags) load(a *app) (*config.Loaded, error) {
 	src, err := f.source()
 	if err != nil {

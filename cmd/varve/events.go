@@ -54,6 +54,13 @@ func engineEvents(log zerolog.Logger) engine.Events {
 				ev.Str("action", a.Kind.String()).Str("table", a.Table.Name()).Str("reason", a.Reason).
 					Int64("readings", a.Readings).Int64("bytes", a.Bytes).Stringer("took", rounded(took)).Msg("rotation step applied")
 			},
+			Expired: func(t grid.Table, readings int64, took time.Duration, err error) {
+				ev := log.Info()
+				if err != nil {
+					ev = log.Error().Err(err)
+				}
+				ev.Str("table", t.Name()).Int64("readings", readings).Stringer("took", rounded(took)).Msg("expired readings deleted")
+			},
 			Finished: func(p *rotator.Plan, took time.Duration, err error) {
 				if errors.Is(err, lease.ErrHeld) {
 					log.Debug().Err(err).Msg("rotation skipped, another run holds the lease")
@@ -115,7 +122,7 @@ func rounded(d time.Duration) time.Duration {
 	return d
 }
 
-// quiet returns a logger of broken connections, at the level debug.
+// quiet returns a logger for an HTTP server. It logs errors of connections at the level debug.
 func quiet(log zerolog.Logger) *stdlog.Logger {
 	return stdlog.New(logWriter{log}, "", 0)
 }

@@ -54,7 +54,7 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	}
 	fl.StringVar(&f.stream, "stream", "", "the `stream` of all files (default: the name of each file's folder)")
 	fl.StringVar(&f.device, "device", "", "the `device` of readings without one (default: the name of each file)")
-	fl.StringVar(&f.format, "format", "", "csv, ndjson or json (default: by each file's name)")
+	fl.StringVar(&f.format, "format", "", wire.BodyFormatNames()+" (default: by each file's name)")
 	param("precision", "unit of numeric times: s, ms, us or ns (default ms)")
 	param("timezone", "time zone of times without one, as in Europe/Berlin (default UTC)")
 	param("time-column", "CSV: `column` with the time (default time, else timestamp)")
@@ -78,7 +78,11 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	fl.IntVar(&f.parallel, "parallel", 4, "number of batches that are sent at a time")
 	fl.IntVar(&f.batch, "batch", wire.BatchReadings, "number of readings in a batch")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
-	a.words(cmd, "format", "csv", "ndjson", "json")
+	var names []string
+	for _, format := range wire.BodyFormats() {
+		names = append(names, format.Name())
+	}
+	a.words(cmd, "format", names...)
 	a.words(cmd, "precision", "s", "ms", "us", "ns")
 	a.words(cmd, "bad-cells", "reject", "skip")
 	a.words(cmd, "dst", "earlier", "later")
@@ -154,8 +158,8 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 	return err
 }
 
-// announceStream prints the stream of files that are named without a folder. Users
-// may not expect the name of the working folder, and writing cannot be undone.
+// announceStream prints the stream of files that are named without a folder. It is the name of
+// the working folder, which users may not expect, and writing cannot be undone.
 func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	for i := range sources {
 		if s := &sources[i]; f.stream == "" && filepath.Dir(s.Path) == "." {
@@ -165,7 +169,7 @@ func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	}
 }
 
-// ingestError words an error of an upload for the command line.
+// ingestError replaces API parameters in an error of an upload with flags.
 func ingestError(err error) error {
 	var inFile *upload.FileError
 	if !errors.As(err, &inFile) {

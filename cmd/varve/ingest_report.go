@@ -10,7 +10,7 @@ import (
 // maxShown is the number of rejections that are printed.
 const maxShown = 5
 
-// ingestReport prints the course and the result of an upload.
+// ingestReport prints the progress and the result of an upload.
 type ingestReport struct {
 	app           *app
 	files         int
@@ -32,7 +32,7 @@ func (r *ingestReport) events() upload.Events {
 	}
 }
 
-// rejected prints the first rejections and stores all of them.
+// rejected prints the first few rejections, and writes all of them to the file of rejections.
 func (r *ingestReport) rejected(rej upload.Rejection) {
 	rej.Message = flagHints(rej.Message)
 	r.rejections++

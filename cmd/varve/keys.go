@@ -51,7 +51,7 @@ func (a keyCommands) create() *cobra.Command {
 		}
 		return err
 	})
-	cmd.PreRunE = func(*cobra.Command, []string) (err error) { // before anything is opened or created
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) { // checked before anything is opened or created
 		if d.Expires, err = readExpires(expires, now()); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (a keyCommands) create() *cobra.Command {
 	return cmd
 }
 
-// readExpires parses the end of a key. nil means never.
+// readExpires parses the end of a key. It returns nil for a key that never ends.
 func readExpires(text string, now time.Time) (*time.Time, error) {
 	if text == "never" || text == "" {
 		return nil, nil
@@ -142,7 +142,7 @@ func operators(k *wire.KeyInfo) bool {
 	return k.Tenant == varve.DefaultTenant && slices.Contains(k.Scopes, "admin")
 }
 
-// lastOne reports whether a key is the last valid one of the operators.
+// lastOne reports whether a key is the last active key of an operator.
 func lastOne(list []wire.KeyInfo, id string) bool {
 	is := false
 	for i := range list {

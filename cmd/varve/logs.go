@@ -65,7 +65,7 @@ func (a logCommands) add() *cobra.Command {
 	return a.remote(cmd, "table", "json")
 }
 
-// showAdded shows an answer. It fails if the entry is a conflict.
+// showAdded prints the answer to a new entry. It fails if the entry is a conflict.
 func (a logCommands) showAdded(answer *wire.LogAnswer) error {
 	var err error
 	switch {
@@ -80,7 +80,7 @@ func (a logCommands) showAdded(answer *wire.LogAnswer) error {
 	return errors.New(answer.Message)
 }
 
-// exact writes a time to the nanosecond, if it has any.
+// exact formats a time in UTC, with all digits of its seconds.
 func exact(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // list returns the command list, operator or escalated.

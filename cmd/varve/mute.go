@@ -95,7 +95,7 @@ func changeMute(ctx context.Context, a *app, id string, m wire.Mute, change mute
 	return err
 }
 
-// readMute checks the flags that set the end of a mute.
+// readMute checks the flags for the end of a mute, and sets m.Until.
 func readMute(until string, m *wire.Mute) error {
 	if (until == "") == (m.For == "") {
 		return usageError{errors.New("the end is missing or given twice: use --for or --until")}

@@ -55,7 +55,7 @@ func (a *app) show(g *listing, value any) error {
 	return w.Flush()
 }
 
-// cells returns a row of a table, each cell on one line.
+// cells returns a row of a table. Each cell is escaped, so that it is on one line.
 func cells(row []string) string {
 	shown := make([]string, len(row))
 	for i, cell := range row {
@@ -71,7 +71,7 @@ func writeJSON(w io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
-// jsonIf writes value as JSON if is holds.
+// jsonIf writes value as JSON, if a condition holds.
 func (a *app) jsonIf(is bool, value any) error {
 	if !is {
 		return nil
@@ -79,7 +79,7 @@ func (a *app) jsonIf(is bool, value any) error {
 	return writeJSON(a.out, value)
 }
 
-// sayCut prints that the limit truncated the list.
+// sayCut prints a hint if more entries than the limit exist.
 func (a *app) sayCut(more bool) error {
 	if !more {
 		return nil
@@ -104,7 +104,7 @@ func (a *app) bytes(n int64) string {
 	return bytesText(n)
 }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -113,7 +113,7 @@ func thousands(n int64) string {
 	return s
 }
 
-// count writes a number and its noun.
+// count formats a number with a noun, in the plural unless the number is 1.
 func count(n int, word string) string {
 	switch {
 	case n == 1:
@@ -124,7 +124,7 @@ func count(n int, word string) string {
 	return thousands(int64(n)) + " " + word + "s"
 }
 
-// bytesText writes a number of bytes for people.
+// bytesText formats a number of bytes with a unit.
 func bytesText(n int64) string {
 	switch {
 	case n < 1<<10:

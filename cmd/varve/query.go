@@ -108,7 +108,7 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 type beginning struct {
 	text []byte
 	last []byte // the end of the answer
-	rows int    // lines; CSV and JSON have one line without readings
+	rows int    // number of lines; CSV and JSON without readings have one line
 }
 
 // lastBytes is the length of the end of an answer that is kept. Notes are longer only if hundreds
@@ -139,7 +139,7 @@ func notesOf(resp *http.Response, seen *beginning) (notes []wire.Note, err error
 	return notes, nil
 }
 
-// empty reports whether the answer has no readings, in whatever form.
+// empty reports whether the answer has no readings, in any format.
 func (b *beginning) empty() bool {
 	if bytes.HasPrefix(b.text, []byte(`{"readings":[`)) {
 		return bytes.HasPrefix(b.text, []byte(`{"readings":[]`))
@@ -147,7 +147,7 @@ func (b *beginning) empty() bool {
 	return len(b.text) == 0 || bytes.HasPrefix(b.text, []byte(`{"time":[]`)) || bytes.HasPrefix(b.text, []byte("time,")) && b.rows <= 1
 }
 
-// saySkipped names damaged rows that were left out.
+// saySkipped prints the damaged rows that were left out.
 func (a queryCommands) saySkipped(c *query.Coverage) {
 	for i := range c.Damaged {
 		d := &c.Damaged[i]
@@ -191,7 +191,7 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 		_, err := fmt.Fprintln(a.out, noReadings(&q))
 		return err
 	}
-	from := "" // tenants do not see it
+	from := "" // only keys of tenant default see the tables
 	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
 		from = " from " + count(tables, "table")
 	}

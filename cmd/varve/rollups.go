@@ -47,7 +47,7 @@ func (a queryCommands) rollups() *cobra.Command {
 	return a.remote(cmd, "table", "json", "csv")
 }
 
-// showRollups prints roll-ups, or the reason that none exist.
+// showRollups prints roll-ups, or the reason why none exist.
 func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q client.RollupQuery, limit int) error {
 	list, more := []wire.RollupBody{}, false
 	missing := slices.Clone(q.Fields)

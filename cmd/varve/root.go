@@ -41,8 +41,8 @@ type std struct {
 	in       io.Reader
 	out, err io.Writer
 	shown    bool      // out is a terminal
-	terminal bool      // err is one
-	console  io.Writer // err, for coloured logs and the progress bar
+	terminal bool      // err is a terminal
+	console  io.Writer // err without escaping, for coloured logs and the progress bar
 }
 
 func streamsOf(in io.Reader, out, err *os.File) std {
@@ -91,8 +91,8 @@ func execute(ctx context.Context, args []string, s std) int {
 	}
 }
 
-// isUsage reports whether an error is a mistake on the command line or in the
-// configuration. Cobra's own errors have no type.
+// isUsage reports whether an error is a mistake on the command line or in the configuration.
+// Cobra's own errors have no type, so their text is compared.
 func isUsage(err error) bool {
 	var usage usageError
 	if errors.As(err, &usage) {
@@ -170,7 +170,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 
 // outputFlag adds -o. The first output is the default.
 func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
-	var output string // its own: commands have different defaults
+	var output string // a variable for each command, since the defaults differ
 	cmd.Flags().StringVarP(&output, "output", "o", outputs[0], "`form` of the output: "+strings.Join(outputs, ", "))
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -187,7 +187,7 @@ func (a *app) outputFlag(cmd *cobra.Command, outputs ...string) {
 
 // words adds the shell completions of a flag.
 func (a *app) words(cmd *cobra.Command, flag string, words ...string) {
-	// Registering cannot fail for a flag that was just made.
+	// Registering cannot fail for a flag that was just added.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words, cobra.ShellCompDirectiveNoFileComp
 	})
@@ -206,7 +206,7 @@ func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// takes returns a check of the number of arguments. If most is -1, their number has no limit.
+// takes returns a check of the number of arguments. If most is negative, the number has no limit.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && (most < 0 || len(args) <= most) {

@@ -61,7 +61,8 @@ func (a service) serve(ctx context.Context, c *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	// The port comes first: a taken port fails before a slow folder opens.
+	// The port is opened first. So a port in use is reported at once, even if opening the data
+	// folder takes long.
 	listener, err := listen(ctx, c.Server.Listen, "--listen")
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (a service) serve(ctx context.Context, c *config.Config) (err error) {
 	failed := make(chan error, 1)
 	go func() { failed <- serve(srv, listener) }()
 	e, err := a.openUntil(ctx, c, log, conditions)
-	if ctx.Err() != nil && err != nil { // interrupted
+	if ctx.Err() != nil && err != nil { // the service was stopped while it opened the store
 		return srv.Close()
 	}
 	if err != nil {
@@ -126,7 +127,7 @@ func drain(srv *http.Server, within time.Duration, log zerolog.Logger) error {
 	return err
 }
 
-// listen listens on an address, which a flag can change.
+// listen listens on an address. Its errors name the flag that changes the address.
 func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
@@ -145,7 +146,7 @@ func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 func (s *std) logger(c config.Log) zerolog.Logger {
 	level, err := zerolog.ParseLevel(c.Level)
 	if err != nil {
-		level = zerolog.InfoLevel // the configuration has been checked
+		level = zerolog.InfoLevel // does not happen: the configuration has been checked
 	}
 	if c.Format == "json" {
 		return zerolog.New(s.console).Level(level).With().Timestamp().Logger()

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// onlineUnits is the default rate of a verification beside a server's other
-	// work, in read units a second.
+	// onlineUnits is the default rate of a verification by a running server, in read units a
+	// second.
 	onlineUnits = 1000
-	// doctorAttempts limits the attempts of each request of an examination, and
-	// doctorTimeout its duration: a user waits for it.
+	// doctorAttempts limits the attempts of each request of varve doctor, and doctorTimeout the
+	// duration of its checks, because a user waits for them.
 	doctorAttempts = 2
 	doctorTimeout  = time.Minute
 )
@@ -89,8 +89,8 @@ func examineDynamo(ctx context.Context, c *config.Config, all bool) ([]dynamo.Fi
 	return findings, nil
 }
 
-// expiredBy returns a function that reports whether all readings that a table can
-// have held have expired.
+// expiredBy returns a function that reports whether all readings that a table can contain have
+// expired.
 func expiredBy(p *retention.Policy) func(grid.Table) bool {
 	return func(t grid.Table) bool {
 		class, ok := p.ClassOfPrefix(t.Prefix)
@@ -127,8 +127,8 @@ func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done 
 	return checkSample(ctx, sample, v.sampled.seed, rollup.NewReader(s, raw, c.Resent()), aliveBy(policy, known), v.found)
 }
 
-// verifyDynamo reads the rows of all tables of a server, and offers the hours of
-// their readings to the sample.
+// verifyDynamo reads the rows of all tables of a server, and adds the hours of their readings to
+// the sample.
 func verifyDynamo(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error {
 	s, ok := st.(*dynamo.Store)
 	if !ok {

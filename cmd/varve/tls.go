@@ -14,14 +14,14 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// mayListen refuses an address that other machines reach before any key exists.
+// mayListen fails if other machines can reach the server's address and no API key exists yet.
 func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry) error {
 	if c.Server.Loopback() {
 		return nil
 	}
 	on, err := registry.On(ctx)
 	if errors.Is(err, store.ErrDamaged) {
-		return nil // the record of keys is lost: every request needs a key
+		return nil // the record that keys exist is damaged, so every request needs a key
 	}
 	if err == nil && !on {
 		return usageError{fmt.Errorf("%s can be reached from other machines, and no API keys exist yet: create the first with %s keys create --scope admin, "+
@@ -30,7 +30,7 @@ func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry
 	return err
 }
 
-// warnOfClear warns of keys that are sent without TLS.
+// warnOfClear logs a warning if API keys are accepted without TLS.
 func warnOfClear(c *config.Config, log zerolog.Logger) {
 	if !c.Server.Loopback() && c.Server.TLSCert == "" && !c.Server.Proxied {
 		log.Warn().Str("listen", c.Server.Listen).

@@ -23,25 +23,26 @@ import (
 
 // Options are the settings of a store. Client and Registry are required.
 type Options struct {
-	// Client sends requests to DynamoDB. Its retryer applies, as returned by NewRetryer. The
-	// store also retries after answers that were cut short.
+	// Client sends requests to DynamoDB, with its own retryer; see NewRetryer. The store also
+	// retries after incomplete answers.
 	Client *dynamodb.Client
-	// Registry is the name of the registry's table. Open creates it if it is missing.
+	// Registry is the name of the registry's table. If the table is missing, Open creates it.
 	Registry string
-	// Owner is the value of the tag OwnerTag on the tables of this deployment. If empty, it
-	// is the name of the registry.
+	// Owner is the value of the tag OwnerTag on the tables of this deployment. The default is the
+	// name of the registry.
 	Owner string
-	// ClassOf returns the retention class of a prefix, for the table template. If nil, no
-	// table has a class.
+	// ClassOf returns the retention class of a prefix, which selects the settings in the table
+	// template. If nil, no table has a class.
 	ClassOf func(prefix string) string
-	// Now returns the time for expiry. If nil, it is time.Now.
+	// Now returns the time by which items expire. If nil, it is time.Now.
 	Now func() time.Time
-	// Parallel is the largest number of requests that one call sends at a time. 0 means 32.
+	// Parallel is the largest number of requests that one call sends at the same time. 0 means
+	// 32.
 	Parallel int
-	// CacheFor is the time for which a list of tables is used if its version is current. 0 means 10
+	// CacheFor is how long a list of tables is used if its version is current. 0 means 10
 	// seconds.
 	CacheFor time.Duration
-	// Conditions receives health.StoreUnreachable, if set.
+	// Conditions, if set, receives health.StoreUnreachable.
 	Conditions *health.Conditions
 }
 
@@ -50,7 +51,7 @@ const (
 	defaultCacheFor = 10 * time.Second
 )
 
-// withDefaults returns the options with their defaults.
+// withDefaults returns the options with defaults in place of zero fields.
 func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -70,8 +71,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is a store on DynamoDB. Open returns one. It is safe for concurrent use, also by
-// many processes.
+// Store is a store on DynamoDB. Open returns one. It is safe for concurrent use, even by many
+// processes.
 type Store struct {
 	parts
 
@@ -86,7 +87,7 @@ var (
 	_ store.Surveyor  = (*Store)(nil)
 )
 
-// parts are the parts of a store.
+// parts are the parts of a store. Each implements some of its methods.
 type parts struct {
 	client  *client.Client
 	admin   *admin.Admin
@@ -97,7 +98,7 @@ type parts struct {
 	writer  *writer.Writer
 }
 
-// wireParts connects the parts, without any request.
+// wireParts creates the parts. It sends no request.
 func wireParts(o Options) parts {
 	var p parts
 	p.client = client.New(o.Client, o.Registry, o.Conditions)
@@ -116,7 +117,7 @@ func (p *parts) repairer() *repair.Repairer {
 	return &repair.Repairer{Tables: p.tables, Layouts: p.layouts, Reader: p.reader}
 }
 
-// Open returns a store, and creates its registry if it is missing.
+// Open returns a store. It creates the registry if it is missing.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{parts: wireParts(o.withDefaults())}
 	if err := items.OpenTable(ctx, s.admin, o.Registry); err != nil {
@@ -137,11 +138,11 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Usage returns the consumption so far.
+// Usage returns the requests and units that the store has used so far.
 func (s *Store) Usage() Usage { return s.client.Usage.Usage() }
 
-// Examine checks whether a deployment can work. It changes nothing, and needs no table
-// besides the registry.
+// Examine checks whether a deployment can work. It changes nothing, and needs no table besides
+// the registry.
 func Examine(ctx context.Context, x Examination) []Finding {
 	p := wireParts(x.Options.withDefaults())
 	return doctor.Examine(ctx, doctor.Options{

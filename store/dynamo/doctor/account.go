@@ -18,19 +18,19 @@ import (
 	"github.com/varvedb/varve/store/dynamo/template"
 )
 
-// absent is a series, and the key of an item, that never exists.
+// absent is the name of a series and the key of an item. Neither ever exists.
 const absent = "_doctor"
 
-// attempt is a request that shows whether an action is allowed. It changes nothing: it asks
-// for a missing row, or has a condition that fails.
+// attempt is a request that shows whether an action is allowed. It changes nothing, because it
+// reads a missing row or has a condition that never holds.
 type attempt struct {
 	action string
 	table  string
-	role   string // the policy that allows it
+	role   string // policy that allows the action
 	send   func() error
 }
 
-// checkPermissions sends the attempts.
+// checkPermissions sends the attempts and reports which actions are allowed.
 func (e *examiner) checkPermissions(ctx context.Context) {
 	for _, a := range e.attempts(ctx) {
 		check, err := "permission "+a.action, a.send()
@@ -63,7 +63,7 @@ func (e *examiner) attempts(ctx context.Context) []attempt {
 			_, err := e.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: registry, Item: key, ConditionExpression: exists})
 			return err
 		}},
-		{"BatchWriteItem", name, "router", func() error { // deletes a missing item
+		{"BatchWriteItem", name, "router", func() error { // the request deletes a missing item
 			_, err := e.Client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{
 				name: {{DeleteRequest: &types.DeleteRequest{Key: key}}},
 			}})
@@ -80,8 +80,8 @@ func (e *examiner) attempts(ctx context.Context) []attempt {
 	return all
 }
 
-// absentTable ends the name of a table that never exists, because its range is empty. The
-// name has the form of a time table, so policies apply to it.
+// absentTable is the end of the name of a table that never exists, because its range is empty.
+// The name has the form of a time table, so the same policies apply to it.
 const absentTable = "_0000000000_0000000000_01_1970"
 
 func (e *examiner) tableAttempts(ctx context.Context, name string) []attempt {
@@ -117,13 +117,13 @@ func (e *examiner) tableAttempts(ctx context.Context, name string) []attempt {
 	}
 }
 
-// Quotas of an account in a region, unless it has larger ones.
+// Quotas of an account in a region, unless AWS has raised them.
 const (
 	tableQuota = 2500
 	headRoom   = tableQuota / 5
 )
 
-// checkTables compares the number of tables with the quota.
+// checkTables compares the number of tables with the usual quota.
 func (e *examiner) checkTables(ctx context.Context) {
 	all, own, err := e.countTables(ctx)
 	switch {
@@ -137,7 +137,7 @@ func (e *examiner) checkTables(ctx context.Context) {
 	}
 }
 
-// countTables returns the number of all tables, and of this deployment's time tables.
+// countTables returns the number of all tables, and the number of this deployment's time tables.
 func (e *examiner) countTables(ctx context.Context) (all, own int, err error) {
 	err = e.Admin.Names(ctx, "", func(name string) bool {
 		all++
@@ -149,7 +149,7 @@ func (e *examiner) countTables(ctx context.Context) (all, own int, err error) {
 	return all, own, err
 }
 
-// checkUnits compares the capacity in the template with the quota of a table.
+// checkUnits compares the capacities in the template with the limits of a table.
 func (e *examiner) checkUnits(ctx context.Context) {
 	out, err := e.Client.DescribeLimits(ctx, &dynamodb.DescribeLimitsInput{})
 	if err != nil {

@@ -1,0 +1,204 @@
+package wire
+
+import (
+	"io"
+	"mime"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Format is a format of readings.
+type Format uint8
+
+// The formats. Each has an entry in the table.
+const (
+	JSON       Format = iota + 1 // an object or an array of objects
+	NDJSON                       // one object per line
+	CSV                          // one reading per row, after a header
+	ColumnJSON                   // one object with an array per column; only for answers
+)
+
+// table has the entry of each format, in the order of messages.
+var table = [...]entry{
+	JSON:       jsonEntry,
+	NDJSON:     ndjsonEntry,
+	CSV:        csvEntry,
+	ColumnJSON: columnsEntry,
+}
+
+// entry describes a format. The file of the format defines it.
+type entry struct {
+	title string // in messages
+	name  string // of the parameter format
+	// media holds the media types. The first one is sent.
+	media []string
+	// bodyMedia holds further media types, which mean the format only in requests.
+	bodyMedia []string
+	// extensions holds the extensions of files.
+	extensions []string
+	// newReader returns a reader of a body. If nil, the format occurs only in answers.
+	newReader func(mem *Memory, body io.Reader, d Defaults, c Columns) (Reader, error)
+	// newCutter returns a cutter of a file.
+	newCutter func(w *window, c Columns) cutter
+	// pieces is the format of the pieces of a file. 0 means the format of the file.
+	pieces Format
+}
+
+// bodyMedia finds formats by the media types of requests.
+var bodyMedia = func() map[string]Format {
+	all := map[string]Format{}
+	for f, e := range table {
+		if e.newReader == nil {
+			continue
+		}
+		for _, media := range slices.Concat(e.media, e.bodyMedia) {
+			all[bareMedia(media)] = Format(f)
+		}
+	}
+	return all
+}()
+
+// bareMedia returns a media type without parameters.
+func bareMedia(media string) string {
+	bare, _, _ := strings.Cut(media, ";")
+	return strings.TrimSpace(bare)
+}
+
+func (f Format) entry() *entry {
+	if int(f) < len(table) {
+		return &table[f]
+	}
+	return &table[0]
+}
+
+func (f Format) String() string {
+	if title := f.entry().title; title != "" {
+		return title
+	}
+	return "unknown"
+}
+
+// MediaType returns the media type of the format.
+func (f Format) MediaType() string {
+	if media := f.entry().media; len(media) > 0 {
+		return media[0]
+	}
+	return JSON.MediaType()
+}
+
+// PieceFormat returns the format of the pieces into which a Splitter cuts a file.
+func (f Format) PieceFormat() Format {
+	if pieces := f.entry().pieces; pieces != 0 {
+		return pieces
+	}
+	return f
+}
+
+// FormatOf returns the format of a Content-Type. A missing type and the default type
+// of HTTP clients mean JSON. It is false for types without readings.
+func FormatOf(contentType string) (Format, bool) {
+	if contentType == "application/json" || contentType == "" {
+		return JSON, true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return 0, false
+	}
+	f, ok := bodyMedia[media]
+	return f, ok
+}
+
+// AnswerFormatOf returns the format of an answer for a media type of Accept.
+func AnswerFormatOf(media string) (Format, bool) {
+	media = bareMedia(media)
+	for f, e := range table {
+		if slices.ContainsFunc(e.media, func(m string) bool { return bareMedia(m) == media }) {
+			return Format(f), true
+		}
+	}
+	return 0, false
+}
+
+// FormatOfFile returns the format of a file by its extension. It is false for other files.
+func FormatOfFile(name string) (Format, bool) {
+	extension := strings.ToLower(filepath.Ext(name))
+	for f, e := range table {
+		if slices.Contains(e.extensions, extension) {
+			return Format(f), true
+		}
+	}
+	return 0, false
+}
+
+// ParseFormat returns the format of an answer with the given name, such as ndjson.
+func ParseFormat(name string) (Format, bool) {
+	for f, e := range table {
+		if e.name == name && name != "" {
+			return Format(f), true
+		}
+	}
+	return 0, false
+}
+
+// ParseBodyFormat returns the format of a request or of a file with the given name.
+func ParseBodyFormat(name string) (Format, bool) {
+	if f, ok := ParseFormat(name); ok && f.entry().newReader != nil {
+		return f, true
+	}
+	return 0, false
+}
+
+// BodyFormats returns the formats of requests and files.
+func BodyFormats() []Format {
+	var all []Format
+	for f, e := range table {
+		if e.newReader != nil {
+			all = append(all, Format(f))
+		}
+	}
+	return all
+}
+
+// Name returns the name of the format that ParseFormat accepts.
+func (f Format) Name() string { return f.entry().name }
+
+// FormatNames returns the names that ParseFormat accepts, as in "json, ndjson or csv".
+func FormatNames() string {
+	var names []string
+	for _, e := range table[1:] {
+		names = append(names, e.name)
+	}
+	return enumerate(names)
+}
+
+// BodyFormatNames returns the names that ParseBodyFormat accepts.
+func BodyFormatNames() string { return bodyList(Format.Name) }
+
+// BodyMediaTypes returns a media type of each format of requests, as a list for messages.
+func BodyMediaTypes() string {
+	return bodyList(func(f Format) string { return bareMedia(f.MediaType()) })
+}
+
+// FileExtensions returns the extensions that FormatOfFile accepts, as a list for messages.
+func FileExtensions() string {
+	var all []string
+	for _, e := range table {
+		all = append(all, e.extensions...)
+	}
+	return enumerate(all)
+}
+
+func bodyList(word func(Format) string) string {
+	var words []string
+	for _, f := range BodyFormats() {
+		words = append(words, word(f))
+	}
+	return enumerate(words)
+}
+
+// enumerate returns words as in "json, ndjson or csv".
+func enumerate(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

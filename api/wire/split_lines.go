@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/varvedb/varve"
+)
+
+// lineCutter cuts a file in which each reading begins on a line of its own.
+type lineCutter struct {
+	window *window
+	// length returns the length of the reading that begins with a line. If nil, the reading is the
+	// line.
+	length func(line []byte) int
+}
+
+func (l *lineCutter) begin(*Splitter) error { return nil }
+
+func (l *lineCutter) at() (offset, line int64) {
+	return l.window.offset, int64(l.window.line)
+}
+
+// cut adds the next line, or the reading that begins with it.
+func (l *lineCutter) cut(s *Splitter, p *Piece) error {
+	w := l.window
+	text, err := w.first()
+	begun := len(p.Ends) > 0
+	switch {
+	case errors.Is(err, errLineTooLong):
+		if !begun {
+			p.Line = s.line()
+		}
+		s.leaveOut(p, varve.Reject(varve.CodeTooLarge, "the line is longer than %d bytes", maxLine))
+		return w.skipLine()
+	case err != nil && !errors.Is(err, io.EOF):
+		return err
+	case len(text) == 0:
+		return io.EOF
+	}
+	n := len(text)
+	if len(trimBlanks(text)) == 0 {
+		w.take(n)
+		if begun {
+			p.Data = append(p.Data, '\n') // keeps line numbers equal in piece and file
+		}
+		return nil
+	}
+	if l.length != nil {
+		n = l.length(text)
+	}
+	if !begun {
+		p.Line = s.line()
+	}
+	p.add(w.buf[w.from : w.from+n])
+	w.take(n)
+	s.readings++
+	return nil
+}
+
+// skip seeks the place if it can. Otherwise it reads and discards the bytes before it.
+func (l *lineCutter) skip(s *Splitter, in io.Reader, to Place) error {
+	w := l.window
+	if seeker, ok := in.(io.Seeker); ok {
+		if _, err := seeker.Seek(to.Offset, io.SeekStart); err != nil {
+			return err
+		}
+		w.reset(in)
+		w.offset = to.Offset
+	}
+	for w.offset < to.Offset {
+		if w.to == w.from && w.err != nil {
+			return w.err
+		}
+		if w.to == w.from {
+			w.fill()
+		}
+		w.take(int(min(int64(w.to-w.from), to.Offset-w.offset)))
+	}
+	w.line, s.readings = int(to.Line), to.Readings
+	return nil
+}
+
+// rowCutter cuts a CSV file. Each piece begins with the header.
+type rowCutter struct {
+	lineCutter
+	rows  rowReader
+	names []string
+}
+
+func newRowCutter(w *window, c Columns) *rowCutter {
+	r := &rowCutter{rows: rowReader{window: w, comma: []byte(string(c.comma()))}, names: c.Names}
+	r.lineCutter = lineCutter{window: w, length: func(line []byte) int {
+		if c.Name != "" {
+			return r.rows.group(line, r.names, c.keyColumns(r.names))
+		}
+		n, _ := r.rows.row(line, len(r.names)) // the server rejects a line that is not a row
+		return n
+	}}
+	return r
+}
+
+// begin reads the header, unless the columns are named separately.
+func (r *rowCutter) begin(s *Splitter) error {
+	s.names = r.names
+	if len(r.names) > 0 {
+		return nil
+	}
+	w := r.window
+	for {
+		text, err := w.first()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(text) == 0 {
+			return bodyErrorf("the file is empty: the first row names the columns")
+		}
+		if len(trimBlanks(text)) == 0 {
+			w.take(len(text))
+			continue
+		}
+		n, bad := r.rows.row(text, 0)
+		if bad != nil {
+			return bodyErrorf("the header is not a row of CSV: %s", bad)
+		}
+		for _, cell := range r.rows.cells {
+			r.names = append(r.names, string(cell))
+		}
+		s.names = r.names
+		s.header = append(bytes.TrimRight(bytes.Clone(w.buf[w.from:w.from+n]), "\r\n"), '\n')
+		w.take(n)
+		return nil
+	}
+}
