@@ -74,6 +74,17 @@ var accesses = map[string]access{
 
 	"POST /v1/verify": operator,
 
+	"POST /v1/readings":     writer,
+	"POST /write":           writer,
+	"POST /api/v2/write":    writer,
+	"POST /api/v3/write_lp": writer,
+	"GET /query":            writer,
+	"POST /query":           writer,
+	"GET /ping":             anybody,
+	"GET /health":           anybody,
+	"GET /ready":            anybody,
+	"GET /api/v2/ready":     anybody,
+
 	"GET /v1/keys":         admin,
 	"POST /v1/keys":        admin,
 	"DELETE /v1/keys/{id}": admin,
@@ -132,7 +143,13 @@ func (a access) allows(g *apikeys.Grant) bool {
 }
 
 // open reports whether a path is answered without a key.
-func open(path string) bool { return path == "/healthz" || path == "/readyz" }
+func open(path string) bool {
+	switch path {
+	case "/healthz", "/readyz", "/ping", "/health", "/ready", "/api/v2/ready":
+		return true
+	}
+	return false
+}
 
 type grantKey struct{}
 

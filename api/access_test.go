@@ -19,7 +19,17 @@ import (
 //	other   read, write and admin: keys of another tenant, which has no data
 var access = map[string][]int{
 	//                                                 nobody read write rw  admin  other: read write admin
-	"POST /v1/streams/{stream}/readings":                  {401, 403, 200, 200, 200, 403, 200, 200},
+	"POST /v1/streams/{stream}/readings": {401, 403, 200, 200, 200, 403, 200, 200},
+	"POST /v1/readings":                  {401, 403, 200, 200, 200, 403, 200, 200},
+	"POST /write":                        {401, 403, 204, 204, 204, 403, 204, 204},
+	"POST /api/v2/write":                 {401, 403, 204, 204, 204, 403, 204, 204},
+	"POST /api/v3/write_lp":              {401, 403, 204, 204, 204, 403, 204, 204},
+	"GET /query":                         {401, 403, 200, 200, 200, 403, 200, 200},
+	"POST /query":                        {401, 403, 200, 200, 200, 403, 200, 200},
+	"GET /ping":                          {204, 204, 204, 204, 204, 204, 204, 204},
+	"GET /health":                        {200, 200, 200, 200, 200, 200, 200, 200},
+	"GET /ready":                         {200, 200, 200, 200, 200, 200, 200, 200},
+	"GET /api/v2/ready":                  {200, 200, 200, 200, 200, 200, 200, 200},
 	"GET /v1/streams/{stream}/devices/{device}/readings":  {401, 200, 403, 200, 200, 404, 403, 404},
 	"GET /v1/streams/{stream}/devices/{device}/latest":    {401, 200, 403, 200, 200, 404, 403, 404},
 	"GET /v1/streams/{stream}/latest":                     {401, 200, 403, 200, 200, 200, 403, 200},
@@ -160,6 +170,10 @@ func TestAccess(t *testing.T) {
 					}
 				}
 				if r.status != http.StatusUnauthorized {
+					continue
+				}
+				if isInflux(path) {
+					r.influxError(http.StatusUnauthorized, "unauthorized", "valid API key")
 					continue
 				}
 				r.header.Del("Date")

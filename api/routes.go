@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/varvedb/varve/aggregate"
+	"github.com/varvedb/varve/api/wire"
 )
 
 // batchMemory limits the memory of the batches of all writes, in addition to a small amount for
@@ -23,8 +24,13 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 	a := s.responder
 	d := &directory{streams: o.Streams, devices: o.Devices, query: o.Query}
 	aggregates := aggregate.New(aggregate.Options{Readings: o.Query, Rollups: o.Rollups, InTurn: s.reads.inTurn})
+	budget := wire.NewBudget(batchMemory)
 	return []resource{
-		newIngestHandler(a, s.metrics, o),
+		&ingestHandler{responder: a, limits: o.Limits, lines: o.Influx.Lines, now: o.Now, ingester: newIngester(doorHTTP, budget, s.metrics, o)},
+		&influxHandler{
+			responder: a, Influx: o.Influx, limits: o.Limits, ingester: newIngester(doorInflux, budget, s.metrics, o),
+			rotator: o.Rotator, conditions: o.Conditions, now: o.Now, started: o.Now(), version: o.Version,
+		},
 		&readingsHandler{
 			responder: a, directory: d, query: o.Query, conditions: o.Conditions, reads: s.reads,
 			stall: o.Limits.Stall, now: o.Now,

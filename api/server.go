@@ -24,7 +24,7 @@ import (
 )
 
 // Options holds the parts that the server uses. All are required except Rollups, Aggregator,
-// Keys, KeysRequired, Conditions, Version, Verify, Limits, Hosts and Events.
+// Keys, KeysRequired, Conditions, Version, Verify, Limits, Hosts, Events and Influx.
 type Options struct {
 	Router     *router.Router
 	Query      *query.Engine
@@ -55,6 +55,7 @@ type Options struct {
 	// the addresses of this machine are always accepted.
 	Hosts  []string
 	Events Events
+	Influx Influx
 }
 
 // Limits bounds the duration, size and number of requests. Zero fields have defaults.

@@ -16,6 +16,7 @@ package config
 
 import (
 	"fmt"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/devicelog"
 	"github.com/varvedb/varve/fields"
 	"github.com/varvedb/varve/grid"
@@ -42,6 +43,7 @@ type Config struct {
 	Rollups   Rollups
 	Limits    Limits
 	Logs      Logs
+	Influx    Influx
 	Log       Log
 	Metrics   Metrics
 }
@@ -80,14 +82,7 @@ func (s Server) URL(address string) string {
 }
 
 // HostList returns the names in Hosts.
-func (s Server) HostList() (hosts []string) {
-	for host := range strings.SplitSeq(s.Hosts, ",") {
-		if host = strings.TrimSpace(host); host != "" {
-			hosts = append(hosts, host)
-		}
-	}
-	return hosts
-}
+func (s Server) HostList() []string { return words(s.Hosts) }
 
 // Store configures the store of all data.
 type Store struct {
@@ -146,6 +141,33 @@ type Limits struct {
 	Reads    int
 	// SeriesFields is the maximum number of different fields of a device in a stream.
 	SeriesFields int
+}
+
+// Influx configures the routes of InfluxDB's line protocol.
+type Influx struct {
+	Enabled   bool
+	Device    string // tags that may hold the device, separated by commas; the first one of a line is used
+	Tags      string // use of the other tags: series or fields
+	FieldTags string // tags that are fields in either case, separated by commas
+	Databases string // names of accepted databases and buckets, separated by commas; if empty, any name
+}
+
+// Mapping returns the assignment of tags to readings.
+func (i Influx) Mapping() *wire.LineMapping {
+	return &wire.LineMapping{Device: words(i.Device), TagFields: i.Tags == "fields", FieldTags: words(i.FieldTags)}
+}
+
+// DatabaseList returns the names in Databases.
+func (i Influx) DatabaseList() []string { return words(i.Databases) }
+
+// words returns the parts of a text that commas separate.
+func words(text string) (all []string) {
+	for word := range strings.SplitSeq(text, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			all = append(all, word)
+		}
+	}
+	return all
 }
 
 // Logs configures the logs of devices.
@@ -213,6 +235,7 @@ func Default() Config {
 		Rollups: Rollups{Enabled: true, Resent: rollup.IgnoreResent.String()},
 		Limits:  Limits{Body: 1 << 30, Request: router.DefaultRequestTimeout, Stall: time.Minute, Requests: 4096, Readings: 65536, Reads: 512, SeriesFields: fields.DefaultLimit},
 		Logs:    Logs{Retention: devicelog.DefaultRetention},
+		Influx:  Influx{Enabled: true, Device: strings.Join(wire.DefaultDeviceTags, ","), Tags: "series"},
 		Log:     Log{Level: "info", Format: "console"},
 	}
 }

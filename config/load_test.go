@@ -127,6 +127,12 @@ limits:
   series_fields: 40
 logs:
   retention: 90d
+influx:
+  enabled: false
+  device: serial, host
+  tags: fields
+  field_tags: site
+  databases: telegraf, home
 log:
   level: debug
   format: json
@@ -155,6 +161,7 @@ func TestEverySetting(t *testing.T) {
 		Rollups:   config.Rollups{Resent: "count"},
 		Limits:    config.Limits{Body: 1 << 20, Request: 10 * time.Minute, Stall: 30 * time.Second, Requests: 10, Readings: 20, Reads: 30, SeriesFields: 40},
 		Logs:      config.Logs{Retention: 90 * day},
+		Influx:    config.Influx{Device: "serial, host", Tags: "fields", FieldTags: "site", Databases: "telegraf, home"},
 		Log:       config.Log{Level: "debug", Format: "json"},
 		Metrics:   config.Metrics{CloudWatch: true},
 	}

@@ -23,6 +23,10 @@ type Defaults struct {
 	Time           TimeFormat
 	Arrival        time.Time // if set, the time of readings without one
 	Flat           bool      // members of JSON objects that are not known are fields
+	// Lines assigns the tags of line protocol. If nil, the mapping is the default one.
+	Lines *LineMapping
+	// Now returns the time of points of line protocol that have none. If nil, they are invalid.
+	Now func() time.Time
 }
 
 // object parses readings that are JSON objects:

@@ -185,6 +185,7 @@ func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged f
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts,
 		Rollups: e.Rollups, Aggregator: e.Aggregator, Keys: e.Keys, KeysRequired: !c.Server.Loopback(), Conditions: e.Conditions, Now: e.Now,
 		Version: versionText(), Verify: verifierOf(e, c, kind), Metrics: reg, Hosts: c.Server.HostList(),
+		Influx: api.Influx{Disabled: !c.Influx.Enabled, Lines: c.Influx.Mapping(), Databases: c.Influx.DatabaseList()},
 		Limits: api.Limits{
 			Body: int64(c.Limits.Body), Request: c.Limits.Request, Stall: c.Limits.Stall,
 			Reads: c.Limits.Reads, ReadsAtWork: kind.reads,
