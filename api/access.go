@@ -34,6 +34,8 @@ var accesses = map[string]access{
 	"GET /v1/streams/{stream}/devices/{device}/aggregate": reader,
 	"GET /v1/streams/{stream}/aggregate":                  reader,
 	"GET /v1/streams":                                     reader,
+	"GET /v1/streams/{stream}/devices":                    reader,
+	"GET /v1/streams/{stream}/counts":                     reader,
 	"GET /v1/streams/{stream}/devices/{device}/rollups":   reader,
 	"POST /v1/streams/{stream}/devices/{device}/rollups":  admin,
 

@@ -165,6 +165,9 @@ func kindOf(name string) *huma.Schema {
 	case "limit":
 		least, most := 1.0, float64(maxLimit)
 		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
+	case "scan_limit":
+		least, most := 1.0, float64(maxScan)
+		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
 	case "explain", "consistent":
 		return &huma.Schema{Type: huma.TypeBoolean}
 	case "order":
@@ -178,6 +181,12 @@ func kindOf(name string) *huma.Schema {
 	case "top":
 		least, most := 1.0, float64(aggregate.MaxTop)
 		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
+	case "decimal":
+		return oneOf(".", ",")
+	case "bad_cells":
+		return oneOf("reject", "skip")
+	case "dst":
+		return oneOf("earlier", "later")
 	case "period":
 		return oneOf("hourly", "daily")
 	case "by":

@@ -133,7 +133,7 @@ func TestBadWriteParams(t *testing.T) {
 		s.send("POST", row.path, good(noon)).problem(http.StatusBadRequest, row.param, row.says)
 	}
 	s.send("POST", with(writePath, "delimiter", `"`), "a", "Content-Type", "text/csv").problem(http.StatusBadRequest, "delimiter", "separate")
-	s.get(latestPath).problem(http.StatusNotFound, "", "no reading")
+	s.get(latestPath).problem(http.StatusNotFound, "", "stream weather")
 }
 
 // TestRejectsAreListedUpTo checks that an answer lists a limited number of rejections, reports the

@@ -3,6 +3,7 @@ package devices
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -67,6 +68,10 @@ func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error 
 type Query struct {
 	Tenant string
 	Status Status // if empty, any
+	Type   string // if empty, any
+	// SilentSince, if set, selects devices that were not seen at or after it. A page may then
+	// be empty and not the last.
+	SilentSince time.Time
 	// Stream selects the stream whose last-seen times are returned. If empty, LastSeenAt is the
 	// time in any stream.
 	Stream string
@@ -92,7 +97,10 @@ func (r *Registry) List(ctx context.Context, q Query) (registry.Page[Device], er
 	s := registry.Span{
 		Index: store.GSI1, PKs: registry.AllShards(statusKind, q.Tenant, statuses...), Prefix: devicePrefix, Limit: limit,
 	}
-	question := []string{"devices", q.Tenant, string(q.Status)}
+	if q.Type != "" {
+		s.Match = func(it *store.Item) bool { return it.Attrs["type"].Text() == q.Type }
+	}
+	question := []string{"devices", q.Tenant, string(q.Status), q.Type}
 	if q.Cursor != "" {
 		place, err := registry.ParseCursor(q.Cursor, question, 1)
 		if err != nil {
@@ -108,7 +116,32 @@ func (r *Registry) List(ctx context.Context, q Query) (registry.Page[Device], er
 	if more && err == nil {
 		page.Next = registry.EncodeCursor(question, page.Items[len(page.Items)-1].Device)
 	}
+	if !q.SilentSince.IsZero() {
+		page.Items = slices.DeleteFunc(page.Items, func(d Device) bool { return !d.LastSeenAt.Before(q.SilentSince) })
+	}
 	return page, err
+}
+
+// Unregistered returns the given devices that are not registered, in their order.
+func (r *Registry) Unregistered(ctx context.Context, tenant string, names []string) (missing []string, err error) {
+	keys := make([]store.Key, len(names))
+	for i, name := range names {
+		keys[i] = metadataKey(tenant, name)
+	}
+	items, err := r.opts.Items.Get(ctx, keys, true)
+	if err != nil {
+		return nil, fmt.Errorf("read devices: %w", err)
+	}
+	found := make(map[string]bool, len(items))
+	for i := range items {
+		found[items[i].PK] = true
+	}
+	for i, key := range keys {
+		if !found[key.PK] {
+			missing = append(missing, names[i])
+		}
+	}
+	return missing, nil
 }
 
 // withLastSeen returns the devices of items, with their last-seen times.

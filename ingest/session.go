@@ -60,6 +60,8 @@ type state struct {
 	Tally varve.Tally
 	// Retryable reports that a retry may succeed for all rejections so far.
 	Retryable bool
+	// SkippedCells is the number of cells that were omitted, because they are not values.
+	SkippedCells int64
 
 	in      *Ingester
 	grant   *apikeys.Grant
@@ -111,7 +113,9 @@ type Source struct {
 	Body     io.Reader // from Session.Body, or in memory
 	Defaults wire.Defaults
 	Columns  wire.Columns // columns of CSV
-	Large    bool         // the body is known to be larger than SmallBody
+	// ArrivalIsTime gives readings without a time the arrival of the session.
+	ArrivalIsTime bool
+	Large         bool // the body is known to be larger than SmallBody
 	// Rejected is called for each rejected reading. It may be nil.
 	Rejected func(Rejection)
 }
@@ -127,7 +131,11 @@ type Rejection struct {
 // Read decodes the source batch by batch and stores its readings. An error concerns the whole
 // source. Verdicts that were counted before remain valid.
 func (s *Session) Read(ctx context.Context, src *Source) error {
-	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, src.Defaults, src.Columns)
+	defaults := src.Defaults
+	if src.ArrivalIsTime {
+		defaults.Arrival = s.request.Arrived()
+	}
+	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, defaults, src.Columns)
 	if err != nil {
 		return err
 	}
@@ -177,6 +185,7 @@ func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader
 	defer s.turn.End()
 	s.batch.Reset()
 	readErr := reader.Read(&s.batch)
+	s.SkippedCells += s.batch.SkippedCells
 	if s.batch.Len() > 0 {
 		s.batch.Sort()
 		if err := s.charge(); err != nil {

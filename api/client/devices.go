@@ -82,9 +82,5 @@ func (c DeviceCalls) DeleteDevice(ctx context.Context, device string) error {
 
 // Devices returns a page of the devices with a status. An empty status means any.
 func (c DeviceCalls) Devices(ctx context.Context, status string, l List) (wire.DeviceList, error) {
-	r := request{method: http.MethodGet, path: "/v1/devices", query: l.values()}
-	if status != "" {
-		r.query.Set("status", status)
-	}
-	return getJSON[wire.DeviceList](ctx, c.connection, r)
+	return c.SelectDevices(ctx, DeviceQuery{Status: status}, l)
 }

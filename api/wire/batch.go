@@ -13,6 +13,8 @@ type Batch struct {
 	Readings []varve.Reading
 	Verdicts []varve.Verdict // zero for a reading that is valid so far
 	Lines    []int           // number of the first line of each reading, from 1; 0 in JSON
+	// SkippedCells is the number of cells that were omitted, because they are not values.
+	SkippedCells int64
 
 	texts   []byte        // texts of the readings, if the format keeps them
 	ends    []int         // end of each text in texts
@@ -45,7 +47,7 @@ func (b *Batch) Full() bool {
 
 // Reset empties the batch.
 func (b *Batch) Reset() {
-	b.size = 0
+	b.size, b.SkippedCells = 0, 0
 	b.share.giveBack()
 	clear(b.Readings)
 	clear(b.fields)

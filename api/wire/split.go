@@ -60,6 +60,19 @@ func (p *Piece) Where(i int) (index, line int64) {
 	return index, p.Line + int64(bytes.Count(p.Data[p.Begin:begin], []byte{'\n'}))
 }
 
+// AtLine returns the reading that contains a line of Data, counted from 1. It returns -1 if none
+// does.
+func (p *Piece) AtLine(line int64) int {
+	seen := int64(bytes.Count(p.Data[:p.Begin], []byte{'\n'}))
+	for i := range p.Ends {
+		from, to := p.span(i)
+		if seen += int64(bytes.Count(p.Data[from:to], []byte{'\n'})); line <= seen {
+			return i
+		}
+	}
+	return -1
+}
+
 // Only returns a piece with the selected readings. Their places in the file are kept.
 func (p *Piece) Only(which []int) Piece {
 	q := Piece{Data: bytes.Clone(p.Data[:p.Begin]), Begin: p.Begin, First: p.First, Line: p.Line}
