@@ -23,7 +23,7 @@ const (
 	Conflict
 	// Busy is an overload. The caller retries after RetryAfter.
 	Busy
-	// Unavailable is a temporary problem for which the request is not the cause.
+	// Unavailable is a temporary problem that the request did not cause.
 	Unavailable
 	// Damaged is a request that needs damaged data. A retry fails until the data is repaired.
 	Damaged

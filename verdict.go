@@ -47,7 +47,7 @@ const (
 	CodeMalformed     Code = "malformed"       // the text is not a reading
 	CodeConflict      Code = "conflict"        // the same identity is stored with other values
 	CodeUnavailable   Code = "unavailable"     // temporary: the client can retry
-	CodeDamaged       Code = "damaged"         // its row is damaged, or damaged data may contain a duplicate of it
+	CodeDamaged       Code = "damaged"         // the row for the reading is damaged, or damaged data may contain a duplicate of the reading
 )
 
 // Retryable reports whether the same reading may be stored if it is resent.
