@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// fillRows adds the rows of buckets without readings, and sets their values as the query's Fill
-// demands.
+// fillRows adds the rows of buckets without readings, and sets their values according to the
+// query's Fill.
 func (s *series) fillRows(device string) ([]Row, error) {
 	if s.q.Fill == NoFill || len(s.rows) == 0 {
 		return s.rows, nil
