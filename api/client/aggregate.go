@@ -25,11 +25,11 @@ type AggregateQuery struct {
 	Timezone         string // time zone of the buckets, as in Europe/Berlin; "" means UTC
 	Fill             string // none, null, previous or linear
 	Source           string // readings or rollups
-	Merge            bool   // buckets over all devices, not of each device
+	Merge            bool   // if true, each bucket combines all devices
 	Top              int    // only the devices with the highest values; 0 means all
 	TopBy, TopField  string // the function and the field that rank devices
 	Consistent       bool
-	SkipDamaged      bool // leave damaged rows out; they are in the coverage
+	SkipDamaged      bool // if true, omits damaged rows and lists them in the coverage
 }
 
 func (q *AggregateQuery) values() url.Values {

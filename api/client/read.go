@@ -28,7 +28,7 @@ type Query struct {
 	Fields         []string
 	Cursor         string
 	Consistent     bool
-	SkipDamaged    bool // leave damaged rows out; they are in the coverage
+	SkipDamaged    bool // if true, omits damaged rows and lists them in the coverage
 }
 
 func (q *Query) values() url.Values {
@@ -130,7 +130,7 @@ func (c ReadingCalls) Explain(ctx context.Context, q Query) (wire.Explained, err
 // Latest is the latest reading of one device.
 type Latest struct {
 	Device   string
-	Reading  *varve.Reading // nil if the device has no live reading
+	Reading  *varve.Reading // nil if the device has no reading, or only expired ones
 	Coverage query.Coverage
 }
 
