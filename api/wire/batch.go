@@ -21,7 +21,7 @@ type Batch struct {
 	share   share
 
 	groups []int32 // number of each reading's device, in the order of the body
-	sorted []int32 // index of each reading of the body in Readings; empty in the order of the body
+	sorted []int32 // index of each reading of the body in Readings; empty if Readings has the order of the body
 }
 
 // Limits of a batch. It accepts at least one reading.
@@ -30,7 +30,8 @@ const (
 	BatchBytes    = 4 << 20
 )
 
-// fieldBytes is the assumed size of a field in BatchBytes, without its name and text.
+// fieldBytes is the assumed memory of a field, without its name and text. It counts toward
+// BatchBytes.
 const fieldBytes = 32
 
 // Len returns the number of readings.
@@ -147,7 +148,7 @@ func (b *Batch) end(from int, r *varve.Reading) {
 // interner keeps one copy of each repeated name.
 type interner struct{ names map[string]string }
 
-// maxNames limits an interner. When it is full, it starts empty.
+// maxNames is the maximum number of names in an interner. A full interner is emptied.
 const maxNames = 16 << 10
 
 func (in *interner) get(b []byte) string {

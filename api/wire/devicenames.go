@@ -9,10 +9,10 @@ import (
 // deviceNames keeps one copy of each device name, and numbers the devices of a batch.
 type deviceNames struct {
 	known  map[string]*deviceName
-	last   *deviceName // of the reading before
+	last   *deviceName // device of the previous reading
 	batch  uint64      // number of the batch
 	groups int32       // number of devices of the batch
-	next   []int32     // memory of starts
+	next   []int32     // buffer for the result of starts
 }
 
 // deviceName is a name, and its number in one batch.

@@ -19,7 +19,7 @@ const (
 	ColumnJSON                   // one object with an array per column; only for answers
 )
 
-// table has the entry of each format, in the order of messages.
+// table has the entry of each format, in the order in which messages list the formats.
 var table = [...]entry{
 	JSON:       jsonEntry,
 	NDJSON:     ndjsonEntry,
@@ -29,8 +29,8 @@ var table = [...]entry{
 
 // entry describes a format. The file of the format defines it.
 type entry struct {
-	title string // in messages
-	name  string // of the parameter format
+	title string // the format's name in messages
+	name  string // value of the parameter format
 	// media holds the media types. The first one is sent.
 	media []string
 	// bodyMedia holds further media types, which mean the format only in requests.
@@ -45,7 +45,7 @@ type entry struct {
 	pieces Format
 }
 
-// bodyMedia finds formats by the media types of requests.
+// bodyMedia maps the media types of requests to formats.
 var bodyMedia = func() map[string]Format {
 	all := map[string]Format{}
 	for f, e := range table {

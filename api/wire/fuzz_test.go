@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// fuzzLimit bounds inputs. Longer ones are slow to read byte by byte, and find nothing else.
+// fuzzLimit bounds inputs. Longer ones are slow to read byte by byte, and find no further errors.
 const fuzzLimit = 4 << 10
 
 // checkBody checks any body in any pieces. Its verdicts are printable and do not depend on the

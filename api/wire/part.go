@@ -130,10 +130,11 @@ func (t *Table) appendHead(dst []byte, ns, arrived int64, id varve.ID) []byte {
 	return append(dst, `","fields":{`...)
 }
 
-// noDate is before the date of any time.
+// noDate stands for a date that is not set: it is earlier than the date of any time.
 const noDate = -2 * secondsPerDay
 
-// appendUsual appends a head in the usual form. It changes the copy of the last head in place.
+// appendUsual appends a head in the usual form. It appends a copy of w.head, and then overwrites
+// the times of day and the id in the copy.
 func (w *partWriter) appendUsual(dst []byte, sec, arrived int64, id varve.ID) []byte {
 	arrivedSec := arrived / 1e3
 	if uint64(sec-w.time) >= secondsPerDay {

@@ -21,7 +21,7 @@ type plain struct {
 	text []byte
 	at   int // offset of the next byte
 
-	shapes [fewShapes]shape // of earlier objects
+	shapes [fewShapes]shape // shapes of earlier objects
 	last   int              // the shape of the last object
 	next   int              // the shape that is replaced next
 }
@@ -82,7 +82,7 @@ func (p *plain) object(b *Batch, r *varve.Reading, o *object) bool {
 	return p.takeByte('}') && seen.time && seen.fields && r.Device != ""
 }
 
-// once sets a mark. It returns false if it was set.
+// once sets a mark. It returns false if the mark was set already.
 func once(mark *bool) bool {
 	was := *mark
 	*mark = true

@@ -12,7 +12,7 @@ import (
 // BodyError reports a body that cannot be read to its end.
 type BodyError struct {
 	Message string
-	Param   string // the parameter of a write that can mend it, or ""
+	Param   string // the parameter of a write that can solve the problem, or ""
 }
 
 func (e *BodyError) Error() string { return e.Message }

@@ -23,11 +23,11 @@ type rowReader struct {
 	spare  []byte // memory of unescaped cells
 }
 
-// next returns the cells of the next row that is not blank, and its first line. They are valid
-// until the next call.
+// next returns the cells of the next row that is not blank, and the number of its first line. The
+// cells are valid until the next call.
 //
-// Columns is the expected number of cells, or 0. If bad is set, it is the reason for which the
-// line is not a row. At the end of the body, err is io.EOF.
+// The argument columns is the expected number of cells, or 0 if it is unknown. If bad is set, it is
+// the reason for which the line is not a row. At the end of the body, err is io.EOF.
 func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error) {
 	for {
 		if err := r.window.skipBlankLines(); err != nil {

@@ -54,8 +54,8 @@ func (p Precision) String() string {
 
 // TimeFormat defines the interpretation of times.
 type TimeFormat struct {
-	Precision Precision      // of numbers; 0 means Milliseconds
-	Location  *time.Location // of times without a zone; nil means UTC
+	Precision Precision      // unit of numeric times; 0 means Milliseconds
+	Location  *time.Location // zone of times without a zone; nil means UTC
 }
 
 // firstNumeric is the earliest valid numeric time: 10^8 seconds, 1973-03-03. Earlier numbers
@@ -225,8 +225,8 @@ func AppendTime(dst []byte, t time.Time) []byte {
 // Clock formats a sequence of times. It is faster than AppendTime for times of the same day. The
 // zero Clock is ready to use.
 type Clock struct {
-	start int64 // of the day of text, in seconds since 1970
-	some  bool  // text has a day
+	start int64 // start of the day in text, in seconds since 1970
+	some  bool  // if true, text contains a day
 	text  [timeLen]byte
 }
 
@@ -258,7 +258,7 @@ func (c *Clock) append(dst []byte, sec int64, ns int) []byte {
 		putDate((*[10]byte)(c.text[:]), day)
 		c.text[10], c.text[timeLen-1] = 'T', 'Z'
 	}
-	// Written in place: a copy of bytes that were just written is slow.
+	// The time is written in place, because copying bytes that were just written is slow.
 	at := len(dst)
 	dst = append(dst, c.text[:]...)
 	putClock((*[8]byte)(dst[at+clockAt:]), uint32(sec-c.start))
