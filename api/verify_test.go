@@ -44,9 +44,9 @@ func verify(ctx context.Context, s *api.Server) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestVerify_GoesOnWhileItMakesProgress checks that a verification may take any time, reports its
-// progress, and ends when it is stuck.
-func TestVerify_GoesOnWhileItMakesProgress(t *testing.T) {
+// TestVerify_ContinuesWhileItMakesProgress checks that a verification may take any time, reports
+// its progress, and ends when it is stuck.
+func TestVerify_ContinuesWhileItMakesProgress(t *testing.T) {
 	for _, row := range []struct {
 		name        string
 		every, most time.Duration // time between two steps; duration of all steps
@@ -83,9 +83,9 @@ func TestVerify_GoesOnWhileItMakesProgress(t *testing.T) {
 	}
 }
 
-// TestVerify_EndsWhenNobodyWaits checks that a verification ends when its client disconnects or
+// TestVerify_EndsWithoutClient checks that a verification ends when its client disconnects or
 // the server stops, and that only one runs at a time.
-func TestVerify_EndsWhenNobodyWaits(t *testing.T) {
+func TestVerify_EndsWithoutClient(t *testing.T) {
 	for name, end := range map[string]func(*api.Server, context.CancelFunc){
 		"the client goes":  func(_ *api.Server, gone context.CancelFunc) { gone() },
 		"the server stops": func(s *api.Server, _ context.CancelFunc) { s.Drain() },
