@@ -62,7 +62,7 @@ type Draft struct {
 
 const maxKeyNameBytes = 100
 
-// Check rejects an invalid draft with Invalid and the parameter at fault.
+// Check returns an Invalid error that names the parameter at fault, if the draft is invalid.
 func (d *Draft) Check(now time.Time) error {
 	if err := varve.ValidateName("tenant", cmp.Or(d.Tenant, varve.DefaultTenant)); err != nil {
 		return varve.InvalidParam("tenant", "%s", err)
