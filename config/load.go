@@ -63,7 +63,7 @@ func Load(src Source) (*Loaded, error) {
 
 type loader struct {
 	merged   *koanf.Koanf
-	places   map[string]string // where keys were set, by key with sep
+	places   map[string]string // the place at which each key was set; the parts of the key are separated by sep
 	within   map[*yaml.Node]bool
 	mistakes Mistakes
 }
