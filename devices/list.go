@@ -10,13 +10,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Get returns a device. It fails with NotFound.
+// Get returns a device. If the device does not exist, it fails with NotFound.
 func (r *Registry) Get(ctx context.Context, tenant, device string) (Device, error) {
 	return r.GetIn(ctx, tenant, device, "")
 }
 
-// GetIn returns a device with its last-seen time in a stream, or in any stream if stream is
-// empty. It fails with NotFound.
+// GetIn returns a device with its last-seen time in a stream, or in any stream if stream is empty.
+// If the device does not exist, it fails with NotFound.
 func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (Device, error) {
 	if err := varve.ValidateDevice(device); err != nil {
 		return Device{}, varve.InvalidParam("device", "%s", err)
@@ -70,7 +70,7 @@ type Query struct {
 	// Stream selects the stream whose last-seen times are returned. If empty, LastSeenAt is the
 	// time in any stream.
 	Stream string
-	Limit  int // maximum of a page; 0 means registry.DefaultLimit
+	Limit  int // maximum number of devices in a page; 0 means registry.DefaultLimit
 	Cursor string
 }
 
