@@ -35,7 +35,7 @@ const (
 	MaxLimit     = 10_000 // fits into an item of DynamoDB
 )
 
-// maxUnrecorded is the number of names up to which a series is only in memory.
+// maxUnrecorded is the maximum number of names of a series that are held only in memory.
 const maxUnrecorded = 64
 
 // Attributes of a series' item.
@@ -127,8 +127,8 @@ func alike(a, b []varve.Field) bool {
 	return slices.EqualFunc(a, b, func(f, g varve.Field) bool { return f.Name == g.Name })
 }
 
-// admit adds the fields of a reading to the names of its series. Record reports whether names
-// must be written to the registry.
+// admit adds the fields of a reading to the names of its series. The result record reports whether
+// names must be written to the registry.
 func (r *Registry) admit(ctx context.Context, n *names, fields []varve.Field, shape uint64) (v varve.Verdict, record bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
