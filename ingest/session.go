@@ -17,8 +17,8 @@ import (
 // ones.
 const SmallBody = 32 << 10
 
-// maxInvalid is the number by which invalid readings may exceed half of the readings of a body. A
-// body with more of them does not contain readings, so its rest is not parsed.
+// maxInvalid is the number by which invalid readings may exceed half of the readings of a body. If
+// they exceed it, the body probably contains other data, so the rest is not parsed.
 const maxInvalid = 100_000
 
 // Options configures an Ingester.
@@ -66,7 +66,7 @@ type state struct {
 	request *router.Request
 	turn    *router.Turn
 	invalid int64         // readings rejected permanently, except conflicts
-	first   varve.Verdict // the verdict on the first of them
+	first   varve.Verdict // the verdict on the first reading that invalid counts
 	charged bool          // a part of the body was charged
 }
 
@@ -135,7 +135,7 @@ func (s *Session) Read(ctx context.Context, src *Source) error {
 	}
 }
 
-// readBatch reads the next batch and stores it. done means that it was the last one.
+// readBatch reads the next batch and stores it. If done is true, it was the last batch.
 func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader, index int64, large bool) (done bool, err error) {
 	if err := s.turn.Begin(ctx, large); err != nil {
 		return false, err
