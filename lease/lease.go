@@ -5,8 +5,8 @@
 //
 //   - Each acquisition raises the token. A holder checks its lease before each step, and a check
 //     with an older token fails.
-//   - A lease is taken over if its end has passed by more than the clocks of processes may
-//     differ.
+//   - A lease is taken over after its end. Other processes wait for a margin after the end, because
+//     their clocks may differ from the holder's.
 //   - A lease is also taken over if another process sees it unchanged for its whole lifetime, by
 //     the clock of that process alone.
 //
@@ -76,7 +76,7 @@ type Lease struct {
 
 func key(name string) store.Key { return store.Key{PK: "LEASE", SK: name} }
 
-// Acquire acquires the lease of a name. It fails with ErrHeld if another process holds it.
+// Acquire acquires the lease with a name. It fails with ErrHeld if another process holds it.
 func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 	items, err := k.Items.Get(ctx, []store.Key{key(name)}, true)
 	if err != nil {

@@ -52,8 +52,8 @@ func two(c *clock) (items store.Items, a, b *lease.Manager) {
 		&lease.Manager{Items: items, Now: c.Now, Holder: "b", TTL: ttl}
 }
 
-// TestAcquire_TakesOverAfterEnd takes a lease over when its end has passed by more than clocks
-// may differ. The first holder loses it.
+// TestAcquire_TakesOverAfterEnd takes a lease over when the margin after its end has passed. The
+// first holder loses the lease.
 func TestAcquire_TakesOverAfterEnd(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)
