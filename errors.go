@@ -34,7 +34,7 @@ type Error struct {
 	Failure    Failure
 	Param      string        // the parameter at fault, for Invalid
 	Message    string        // the problem and its remedy
-	RetryAfter time.Duration // for Busy and Unavailable
+	RetryAfter time.Duration // for Busy and Unavailable, the time to wait before a retry
 	Err        error         // the cause, if any
 }
 

@@ -15,7 +15,7 @@ import (
 const (
 	MaxFields       = 256       // fields in a reading
 	MaxReadingBytes = 64 << 10  // bytes of the id, the field names and the values of a reading
-	MaxTime         = 1<<63 - 1 // every event time is below it; in nanoseconds since 1970, it is in the year 2262
+	MaxTime         = 1<<63 - 1 // exclusive limit of event times, in nanoseconds since 1970; it is in the year 2262
 )
 
 // Series identifies the readings of one device in one stream of one tenant. It is the unit of
