@@ -100,8 +100,8 @@ func fillPrevious(rows []Row, field, function int) {
 	}
 }
 
-// fillLinear interpolates the values in each gap. A value is on the line between the nearest rows
-// with values, by the start of the buckets.
+// fillLinear fills each gap with values on the straight line between the nearest rows with values.
+// The position of a row on the line is the start of its bucket.
 func fillLinear(rows []Row, field, function int) {
 	from := -1
 	for i := range rows {
