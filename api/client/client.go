@@ -153,7 +153,7 @@ func gaveUp(ctx context.Context, last error) error {
 	return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 }
 
-// retryAfter returns the time to wait before a retry.
+// retryAfter returns the time to wait before a retry, or false if the call must not be retried.
 func retryAfter(err error, try int) (time.Duration, bool) {
 	backoff := min(100*time.Millisecond<<try, 5*time.Second)
 	backoff += rand.N(backoff)
