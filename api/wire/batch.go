@@ -14,17 +14,17 @@ type Batch struct {
 	Verdicts []varve.Verdict // zero for a reading that is valid so far
 	Lines    []int           // number of the first line of each reading, from 1; 0 in JSON
 
-	fields  []varve.Field // memory of all fields
+	fields  []varve.Field // buffer for the fields of all readings
 	names   interner
 	devices deviceNames
-	size    int // bytes of memory
+	size    int // approximate memory of the readings, in bytes
 	share   share
 
 	groups []int32 // number of each reading's device, in the order of the body
 	sorted []int32 // index of each reading of the body in Readings; empty if Readings has the order of the body
 }
 
-// Limits of a batch. It accepts at least one reading.
+// Limits of a batch. An empty batch accepts a reading of any size.
 const (
 	BatchReadings = 5000
 	BatchBytes    = 4 << 20

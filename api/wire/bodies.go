@@ -134,7 +134,7 @@ type StreamInfo struct {
 	Name    string   `json:"name"`
 	Class   string   `json:"class" doc:"retention class into whose tables it is written"`
 	Classes []string `json:"classes" doc:"all classes into whose tables it was ever written"`
-	// RowWindow finds rows of any window that it ever had.
+	// RowWindow is a multiple of every row window that the stream had, so that all its rows are found.
 	RowWindow string         `json:"row_window" doc:"on DynamoDB: the longest time that a row covers"`
 	Shards    map[string]int `json:"shards,omitempty" doc:"on DynamoDB: devices whose readings are spread, and over how many keys"`
 }

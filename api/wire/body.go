@@ -129,7 +129,7 @@ func (j *jsonBody) several(text []byte) bool {
 			d.ResetBytes(line)
 			return d.Next() == jx.Object && d.Skip() == nil && errors.Is(d.Skip(), io.EOF)
 		}
-		second = true // the text begins with the first line
+		second = true // the text has no blank line at its beginning, so the next line is at least the second one
 	}
 	return false
 }

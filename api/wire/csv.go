@@ -165,7 +165,7 @@ func (c *csvReader) assign(names []string) error {
 		case "arrived":
 			r.use = useNothing
 		default:
-			if reserved(name) { // the name of such a field in an answer
+			if reserved(name) { // in answers, a field with a reserved name has the prefix
 				r.name = strings.TrimPrefix(name, fieldPrefix)
 			}
 		}
@@ -180,8 +180,8 @@ func (c *csvReader) assign(names []string) error {
 	return c.checkColumns(names)
 }
 
-// missingColumn reports a column that the header lacks, and the parameter that
-// names another.
+// missingColumn returns an error about a column that the header lacks. The argument param is the
+// parameter that can name another column.
 func missingColumn(param, remedy, name string, names []string) error {
 	return &BodyError{Message: fmt.Sprintf("column %q is missing; the columns are %s. %s", name, list(names), remedy), Param: param}
 }

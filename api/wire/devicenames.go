@@ -51,8 +51,8 @@ func (d *deviceNames) get(name []byte) *deviceName {
 	return n
 }
 
-// starts returns the index of the first reading of each group, if the readings of these groups
-// are ordered by group.
+// starts returns the index that the first reading of each group has after all readings are ordered
+// by group. The argument groups holds the group of each reading.
 func (d *deviceNames) starts(groups []int32) []int32 {
 	d.next = append(d.next[:0], make([]int32, d.groups+2)...)
 	for _, g := range groups {

@@ -95,8 +95,8 @@ func (f Format) PieceFormat() Format {
 	return f
 }
 
-// FormatOf returns the format of a Content-Type. A missing type and the default type
-// of HTTP clients mean JSON. It is false for types without readings.
+// FormatOf returns the format of a Content-Type. A missing type and the default type of HTTP
+// clients mean JSON. It returns false for media types that are not formats of readings.
 func FormatOf(contentType string) (Format, bool) {
 	if contentType == "application/json" || contentType == "" {
 		return JSON, true
@@ -120,7 +120,8 @@ func AnswerFormatOf(media string) (Format, bool) {
 	return 0, false
 }
 
-// FormatOfFile returns the format of a file by its extension. It is false for other files.
+// FormatOfFile returns the format of a file by its extension, or false if no format has the
+// extension.
 func FormatOfFile(name string) (Format, bool) {
 	extension := strings.ToLower(filepath.Ext(name))
 	for f, e := range table {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// tester is the part that a test, a fuzz target and a property share.
+// tester has the methods that a test, a fuzz target and a property share.
 type tester interface {
 	Helper()
 	Errorf(format string, args ...any)

@@ -41,7 +41,7 @@ type object struct {
 type memberSet struct{ device, time, id, fields bool }
 
 // into parses one object as a new reading of the batch. It returns false if the text is not JSON.
-// Then, too, the reading is in the batch, with a verdict that rejects it.
+// Even then, the reading is in the batch, with a verdict that rejects it.
 func (o *object) into(b *Batch, text []byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
@@ -290,7 +290,7 @@ func malformed(text []byte, err error) varve.Verdict {
 	return varve.Reject(varve.CodeMalformed, "not a JSON object: %s", tidy(err))
 }
 
-// innermost returns the first error of a chain.
+// innermost returns the error that all other errors of a chain wrap.
 func innermost(err error) error {
 	for {
 		inner := errors.Unwrap(err)

@@ -240,7 +240,7 @@ func (p *plain) value() (varve.Value, bool) {
 	return varve.Value{}, false
 }
 
-// fewDigits is the number of digits that fit into an int64.
+// fewDigits is the number of digits that always fit into an int64.
 const fewDigits = 18
 
 // number reads a number of up to 18 digits, without an exponent.
@@ -294,7 +294,7 @@ func (p *plain) key() ([]byte, bool) {
 	return key, ok && p.takeByte(':')
 }
 
-// string reads a string of visible ASCII and spaces. It is valid as long as the text.
+// string reads a string of visible ASCII and spaces. The result shares the memory of the text.
 func (p *plain) string() ([]byte, bool) {
 	if !p.takeByte('"') {
 		return nil, false

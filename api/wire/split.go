@@ -99,8 +99,9 @@ type cutter interface {
 	skip(s *Splitter, in io.Reader, to Place) error
 }
 
-// NewSplitter cuts a file from its start, or from another place after Skip. Columns
-// are as for NewReader; most and size limit a piece.
+// NewSplitter returns a splitter of a file. It begins at the start of the file, or at another place
+// after Skip. The columns are as for NewReader. A piece has at most most readings, and about size
+// bytes.
 func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, error) {
 	newCutter := f.entry().newCutter
 	if newCutter == nil {

@@ -47,7 +47,7 @@ func (e *elementCutter) cut(s *Splitter, p *Piece) error {
 		return io.EOF
 	case err != nil:
 		return err
-	case bytes.HasPrefix(text, byteOrderMark): // before a line, it would be skipped
+	case bytes.HasPrefix(text, byteOrderMark): // at the beginning of a line, the server would skip the mark
 		s.leaveOut(p, varve.Reject(varve.CodeMalformed, "not a JSON object: it begins with a byte order mark"))
 		return nil
 	}

@@ -62,10 +62,11 @@ type TimeFormat struct {
 // have a wrong unit, or come from a clock that was never set.
 const firstNumeric = 1e8 * int64(time.Second)
 
-// Parse parses a time. If it cannot, the verdict is a rejection, otherwise zero.
+// Parse parses a time. If the text is not a valid time, the verdict is a rejection, otherwise it is
+// the zero Verdict.
 //
-// A time is a number since 1970 in the precision of the format, RFC 3339, or a date and time
-// without a zone, as in 2015-08-31 18:22:00.
+// A time is RFC 3339, or a date and time without a zone, as in 2015-08-31 18:22:00. It can also be
+// the number of units since 1970, where the unit is the precision of the format.
 func (f TimeFormat) Parse(text string) (time.Time, varve.Verdict) {
 	if text == "" {
 		return time.Time{}, varve.Reject(varve.CodeTimeMissing, "the time is empty")
