@@ -14,8 +14,8 @@ import (
 // see it.
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
-// coverage returns the coverage as JSON. If the request may not see tables, the coverage has only
-// damaged rows, without their tables; nil if none is damaged.
+// coverage returns the coverage as JSON. If the request may not see tables, it returns only the
+// damaged rows, without their tables, or nil if no row is damaged.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
 		if len(c.Damaged) == 0 {
