@@ -47,7 +47,7 @@ func (k *Key) StateAt(now time.Time) State {
 
 // Rate limits the use of a key in one process; 0 means no limit.
 type Rate struct {
-	Requests float64 // per second
+	Requests float64 // requests per second
 	Readings float64 // submitted readings per second
 }
 
