@@ -30,7 +30,7 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// suggest returns the most similar setting to a key.
+// suggest names the setting that is most similar to a key.
 func suggest(key string) string {
 	best, least := "", len(key)/2+1
 	for _, s := range settings {
