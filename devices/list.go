@@ -49,7 +49,8 @@ func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (De
 	return d, err
 }
 
-// Refresh reads the last-seen time of a device in a stream, or in any stream if stream is empty.
+// Refresh updates d.LastSeenAt from the registry. The time is of one stream, or of any stream if
+// stream is empty.
 func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error {
 	items, err := r.opts.Items.Get(ctx, []store.Key{lastSeenKey(d.Tenant, d.Device, stream)}, true)
 	if err != nil {
@@ -66,7 +67,7 @@ func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error 
 // Query selects devices, in the order of their names.
 type Query struct {
 	Tenant string
-	Status Status // if empty, any
+	Status Status // if empty, any status
 	// Stream selects the stream whose last-seen times are returned. If empty, LastSeenAt is the
 	// time in any stream.
 	Stream string
