@@ -5,10 +5,9 @@
 // series with many fields are in the registry as well, in one item for each series. Each process
 // reads the item once, and writes it when names are added.
 //
-// The bound is exact while only one process runs. Names that are not in the registry are
-// forgotten when a process ends, or when its cache is full: at most 64 for each series. If
-// several processes share tables, each of them may admit a last name, so that the bound is
-// exceeded.
+// The bound is exact while only one process runs. Names that are not in the registry are forgotten
+// when a process ends, or when its cache is full: at most 64 for each series. If several processes
+// share tables, each of them may admit another name at the limit, so that the bound is exceeded.
 //
 // If the registry fails, readings with new fields are rejected as unavailable.
 package fields
@@ -52,8 +51,8 @@ type Registry struct {
 	cache      cache
 }
 
-// New returns a registry over items. Limit is the number of fields that a series may have; 0
-// means DefaultLimit.
+// New returns a registry over items. The argument limit is the number of fields that a series may
+// have; 0 means DefaultLimit.
 func New(items store.Items, limit int) *Registry {
 	if limit == 0 {
 		limit = DefaultLimit
@@ -67,7 +66,7 @@ type names struct {
 	series   varve.Series
 	hashes   []uint64 // sorted
 	shape    uint64   // shape of the last reading, whose names are all in hashes
-	loaded   bool     // the item was read, or is missing
+	loaded   bool     // whether the item was read or found to be missing
 	recorded int      // the number of hashes in the item
 	version  int64    // version of the item; 0 means that the item is missing
 
