@@ -67,7 +67,7 @@ type state struct {
 	turn    *router.Turn
 	invalid int64         // readings rejected permanently, except conflicts
 	first   varve.Verdict // the verdict on the first reading that invalid counts
-	charged bool          // a part of the body was charged
+	charged bool          // whether readings of the body were charged to the key's rate
 }
 
 // sessions holds the memory of ended sessions.
@@ -108,7 +108,7 @@ func (s *Session) Body(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 // Source describes the readings of a session.
 type Source struct {
 	Format   wire.Format
-	Body     io.Reader // from Session.Body, or in memory
+	Body     io.Reader // a body from Session.Body, or a body in memory
 	Defaults wire.Defaults
 	Columns  wire.Columns // columns of CSV
 	Large    bool         // the body is known to be larger than SmallBody
