@@ -36,9 +36,9 @@ var ErrLost = errors.New("lease was lost")
 // processes that share a store. Every margin for clocks is derived from it.
 const MaxClockSkew = 10 * time.Minute
 
-// takeoverMargin is the time after the end of a lease at which other processes trust that it has
-// ended. One MaxClockSkew is enough if clocks are as assumed. Two more tolerate a clock that
-// differs by more, because two holders at once do more harm than a late takeover. Usually,
+// takeoverMargin is the time that other processes wait after the end of a lease before they take it
+// over. One MaxClockSkew is enough if no clocks differ by more than MaxClockSkew. Two more tolerate
+// larger differences, because two holders at once do more harm than a late takeover. Usually,
 // another process notices earlier that the lease is idle.
 const takeoverMargin = 3 * MaxClockSkew
 
