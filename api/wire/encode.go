@@ -151,9 +151,8 @@ func (t *Table) AppendHeader(dst []byte) []byte {
 
 const fieldPrefix = "fields."
 
-// reserved reports whether the column of a field needs the prefix "fields.". It does if its name
-// belongs to another column, or could be mistaken for the device column, or begins with the prefix
-// itself.
+// reserved reports whether the column of a field needs fieldPrefix. It does if its name belongs to
+// another column, or could be mistaken for the device column, or begins with the prefix itself.
 func reserved(name string) bool {
 	for strings.HasPrefix(name, fieldPrefix) {
 		name = name[len(fieldPrefix):]
