@@ -249,8 +249,8 @@ func decode[T any](r *reply) (v T) {
 	return v
 }
 
-// problem expects a problem (RFC 9457) with a status, whose detail contains the last argument. If
-// param is not empty, the problem must name this parameter.
+// problem expects a problem (RFC 9457) with a status and a parameter, whose body contains the last
+// argument. If param is empty, the problem must not name a parameter.
 func (r *reply) problem(status int, param, says string) wire.Problem {
 	r.t.Helper()
 	if r.status != status || r.header.Get("Content-Type") != "application/problem+json" {
