@@ -31,7 +31,7 @@ var table = [...]entry{
 type entry struct {
 	title string // the format's name in messages
 	name  string // value of the parameter format
-	// media holds the media types. The first one is sent.
+	// media holds the media types. Answers and sent bodies have the first one.
 	media []string
 	// bodyMedia holds further media types, which mean the format only in requests.
 	bodyMedia []string

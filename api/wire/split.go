@@ -100,8 +100,8 @@ type cutter interface {
 }
 
 // NewSplitter returns a splitter of a file. It begins at the start of the file, or at another place
-// after Skip. The columns are as for NewReader. A piece has at most most readings, and about size
-// bytes.
+// after Skip. The columns are as for NewReader. The arguments most and size limit the readings and
+// the bytes of a piece.
 func NewSplitter(f Format, in io.Reader, c Columns, most, size int) (*Splitter, error) {
 	newCutter := f.entry().newCutter
 	if newCutter == nil {
