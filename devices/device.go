@@ -94,7 +94,7 @@ const devicePrefix = "DEVICE#"
 
 const statusKind = "DEVICE_STATUS"
 
-// item returns the item of the device in its first version.
+// item returns a new item for the device, with version 1.
 func (d *Device) item() store.Item {
 	it := store.Item{
 		Key:   metadataKey(d.Tenant, d.Device),
