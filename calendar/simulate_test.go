@@ -33,7 +33,7 @@ func tablesOf(p rotator.Policy, m grid.Month) (infos []store.Info) {
 	return infos
 }
 
-// TestSimulate_FollowsRules begins with expired tables of January, of which one is on hold and one
+// TestSimulate_FollowsRules begins with expired tables of January. One of them is on hold, and one
 // belongs to another program. The next run retires the others, and a run drops two tables at most.
 func TestSimulate_FollowsRules(t *testing.T) {
 	p := policyOf(7*day, true)
