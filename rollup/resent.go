@@ -82,8 +82,8 @@ func (f *copyFilter) finish() *tally {
 	return f.inHour.tally
 }
 
-// pendingReadings are the consecutive readings after the last known ones. It is not yet decided
-// whether they are known.
+// pendingReadings are the consecutive readings after the last known ones. A reading is known if it
+// is a copy of a counted reading. For pending readings, this is not decided yet.
 type pendingReadings struct {
 	candidates []summary // summaries of known readings that may equal the pending ones
 	mask       uint64    // the bits of a digest that summaries contain

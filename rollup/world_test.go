@@ -212,7 +212,8 @@ func (w *world) expected(device string, p rollup.Period) map[int64][]varve.Readi
 	return periods
 }
 
-// recount formats readings like show formats their roll-up. The readings must be in order.
+// recount computes the roll-up of readings, and formats it as show does. The readings must be in
+// order.
 func recount(at int64, readings []varve.Reading) string {
 	text := fmt.Sprintf("%s %d", time.Unix(at, 0).UTC().Format(time.RFC3339), len(readings))
 	var low, high, sum *big.Int
