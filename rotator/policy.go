@@ -191,9 +191,9 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 // Outage is the longest time between runs for which the service reports a bound.
 const Outage = 20 * 24 * time.Hour
 
-// Bound returns the largest number of tables that can exist at once. It holds if the rotator is
-// never down for longer than outage. It returns false if tables are not dropped, because then no
-// bound exists.
+// Bound returns the largest number of tables that can exist at once. The number is correct if the
+// rotator is never down for longer than outage. Bound returns false if tables are never dropped,
+// because then no bound exists.
 func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	if !p.Drop {
 		return 0, false
@@ -208,11 +208,11 @@ func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 			return 0, false
 		}
 		// The life of an arrival month's tables, from the beginning of the month until the last
-		// of them is dropped. Its range may end after the month.
+		// of them is dropped. The ranges of the tables may end after the month.
 		life := p.Grid.Future + 7*24*time.Hour + retireMargin + c.Retention + p.retiredTime() + outage
 		months := int(life/(28*24*time.Hour)) + 1
-		// Counted are the months whose tables are expiring, the current month, the month before
-		// it until it is sealed, and the months ahead.
+		// The bound includes the months whose tables are expiring, the current month, the month
+		// before it until it is sealed, and the months ahead.
 		bound += (months + 2 + p.WithDefaults().MonthsAhead) * largest
 	}
 	return bound, true
