@@ -91,8 +91,8 @@ func testConflictsInLayouts(t *testing.T, e *env) {
 	}
 }
 
-// texts returns readings of about 300 bytes with ids that the client chose. Many are close
-// together, so rows close.
+// texts returns readings of about 300 bytes with ids that the client chose. Many have nearby event
+// times, so that some rows become closed rows.
 func texts(dev, text string) (list []varve.Reading) {
 	for i := range 24 {
 		at := start.Add(time.Duration(i%4) * 7 * time.Minute)

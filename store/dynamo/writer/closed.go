@@ -58,9 +58,9 @@ func (c *closedRows) drop(t grid.Table) {
 	c.rows.DropIf(func(at row.Address) bool { return at.Table == t })
 }
 
-// contents are hashes of the fields of a row's readings, by key. 0 means that the hash is not
-// needed, because the id is the hash, or is unknown, because not all attributes of the row were
-// returned.
+// contents are hashes of the fields of a row's readings, by key. The hash of a reading is 0 if the
+// id of the reading is already a hash of its fields. It is also 0 if the hash is unknown, because
+// DynamoDB did not return all attributes of the row.
 type contents map[string]uint64
 
 // contentsOf returns the contents of a row.
