@@ -11,7 +11,7 @@ import (
 
 const (
 	liveConns = 8
-	liveEvery = 20 * time.Millisecond // of one connection
+	liveEvery = 20 * time.Millisecond // time between the writes of one connection
 	liveAlone = 5 * time.Second
 )
 

@@ -18,7 +18,7 @@ type bench struct {
 	binary string
 	dir    string
 	rounds int
-	days   int       // of growth
+	days   int       // number of days that the part growth loads
 	end    time.Time // end of the day and of the backlog
 	out    *report
 }
@@ -66,7 +66,8 @@ func (b *bench) parts() []part {
 	return list
 }
 
-// needsData reports whether a part needs the data of ndjson, and the data is missing.
+// needsData reports whether a part needs the data that the part ndjson writes, and the data is
+// missing.
 func (b *bench) needsData(part string) bool {
 	_, err := os.Stat(b.folder("ndjson"))
 	return err != nil && slices.Contains([]string{"query", "fleet", "load", "disk", "drop"}, part)

@@ -32,7 +32,7 @@ const (
 
 // standIn is a process of the stand-in for DynamoDB.
 type standIn struct {
-	process *server // its processor time and memory
+	process *server // used to measure the processor time and memory
 	url     string
 }
 

@@ -91,7 +91,8 @@ func (p *loadPlan) driveConn(ctx context.Context, n int, readings, failed *atomi
 	return latencies, nil
 }
 
-// fleetOf returns the readings of devices that report now, each connection with its own ones.
+// fleetOf returns a function for loadPlan.reading. It appends readings of devices that report now.
+// Each connection has its own devices.
 func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 	sensors := make([][]*sensor, conns)
 	last := make([][]int64, conns)
@@ -115,12 +116,12 @@ func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 type measured struct {
 	loadResult
 
-	cpu, simCPU float64 // µs a reading
-	writes      float64 // units a reading, of all tables
+	cpu, simCPU float64 // µs per reading
+	writes      float64 // units per reading, of all tables
 	reads       float64
 	idle        float64
 	throttled   int64
-	bytes       float64 // a reading
+	bytes       float64 // per reading
 }
 
 // measure warms up, and drives a load for a while.
