@@ -17,8 +17,8 @@ import (
 //	                    └─ validityMargin  └─ writeMargin                   └─ markerGrace
 //
 // The marker of the current hour ends markerRounding after the hour. A marker of another hour
-// ends at a multiple of markerRounding, between one and two of them from now. Around midnight,
-// markers are put for two arrival days:
+// ends at the second multiple of markerRounding from now. Around midnight, markers are put for two
+// arrival days:
 //
 //	             23:45                       00:00
 //	───────────────┼───────────────────────────┼──▶
@@ -27,7 +27,7 @@ import (
 const (
 	// validityMargin is the time before a marker's end in which no new write may rely on it.
 	validityMargin = 5 * time.Minute
-	// writeMargin is the time between the end of all writes that rely on a marker and its end.
+	// writeMargin is the time before a marker's end at which all writes that rely on it have ended.
 	writeMargin = time.Minute
 	// markerGrace is the time between a marker's end and its processing by the aggregator. It
 	// covers clock skew and requests that are still running.

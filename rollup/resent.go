@@ -29,7 +29,7 @@ func (r Resent) String() string {
 // earlier arrival day. Readings must be added in the order of their positions.
 type copyFilter struct {
 	earlierReadings
-	blank  tally // an empty tally with the settings of all tallies
+	blank  tally // an empty tally, from which the other tallies get their settings
 	minute int   // current minute, whose readings are in inMinute
 	// Readings of minutes that have summaries are pending in inMinute. All others are pending in
 	// inHour.
