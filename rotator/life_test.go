@@ -150,8 +150,8 @@ func (l *life) hour() {
 	}
 }
 
-// rotate runs the rotator, unless it is away or has nothing to do. Some runs are killed. It
-// returns whether tables were retired or dropped.
+// rotate runs the rotator, unless the time away has not been reached or nothing is due. It kills
+// some runs. It returns whether tables were retired or dropped.
 func (l *life) rotate() bool {
 	infos, err := l.mem.Tables(l.t.Context(), storeFilter())
 	if err != nil {

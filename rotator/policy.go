@@ -29,8 +29,8 @@ type Policy struct {
 	Retention *retention.Policy
 	// Drop allows the rotator to drop tables. Otherwise it only retires them.
 	Drop bool
-	// Seal is how long after the end of a month requests of that month may still write. 0 means
-	// one hour.
+	// Seal is the time after the end of an arrival month in which its requests may still write. 0
+	// means one hour.
 	Seal time.Duration
 	// MonthsAhead is the number of arrival months after the current one whose tables are created
 	// in advance. 0 means 1. Grid.Future is different: it limits how far an event time may be
@@ -188,7 +188,7 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 	return f
 }
 
-// Outage is the longest time between runs for which the service reports a bound.
+// Outage is the longest time between two runs that the service assumes when it reports a bound.
 const Outage = 20 * 24 * time.Hour
 
 // Bound returns the largest number of tables that can exist at once. The number is correct if the
