@@ -70,11 +70,11 @@ type Options struct {
 	MaxReadings int
 	// Watch receives the readings of a write and their verdicts before the caller does.
 	//
-	// All readings that are not rejected are stored at the time now. The verdict of a conflict includes
-	// the reading that was stored first. Watch may reject stored readings with a retryable code,
-	// so that the client retries them. The zero id of a reading means its content id. Watch must
-	// not retain the slices. It returns an error only if the context ended. If nil, it is not
-	// called.
+	// Readings that are not rejected are stored already, and the argument now is a time after that.
+	// The verdict of a conflict includes the reading that was stored first. Watch may reject stored
+	// readings with a retryable code, so that the client retries them. The zero id of a reading
+	// means its content id. Watch must not retain the slices. It returns an error only if the
+	// context ended. If nil, it is not called.
 	Watch  func(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
 	Events Events
 }
