@@ -38,7 +38,7 @@ func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 		what     string
 		layout   store.Layout
 		readings []varve.Reading
-		want     varve.Verdict // of each reading
+		want     varve.Verdict // expected verdict of each reading
 		requests int64
 		units    float64
 	}{

@@ -141,8 +141,8 @@ func document(t *testing.T, text string) varve.Value {
 }
 
 // testConcurrentConflicts checks many concurrent writers that send different values with the same
-// ids. For each id, one writer must succeed, and the conflicts of the others must have its
-// values.
+// ids. For each id, one writer must succeed. The other writers must get conflicts that show the
+// values of that writer.
 func testConcurrentConflicts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	const ids, writers = 30, 6
