@@ -27,7 +27,7 @@ import (
 
 const (
 	dynamoConns = 32
-	dynamoLive  = 6000 // readings of one measurement
+	dynamoLive  = 6000 // number of readings in one measurement
 )
 
 // onDynamo is the store on an emulator, with an engine over it.
@@ -226,7 +226,8 @@ func (d *onDynamo) plainTable(ctx context.Context, name string, sortKey types.Sc
 	return err
 }
 
-// upload measures a device that uploads 30 days of minutes at once, in rows of an hour.
+// upload measures a device that uploads the readings of 30 days at once, one reading per minute. Its
+// row window is an hour.
 func (d *onDynamo) upload(ctx context.Context) error {
 	var rates, cpus []float64
 	before := d.store.Usage()

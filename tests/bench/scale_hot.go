@@ -109,8 +109,8 @@ func (l *loadResult) add(more *loadResult) {
 	slices.Sort(l.latencies)
 }
 
-// hotReadings returns a function for loadPlan.reading. It appends readings of one device, each with
-// another millisecond as its event time.
+// hotReadings returns a function for loadPlan.reading. The function appends readings of one device,
+// each at a different millisecond.
 func hotReadings() func(b []byte, conn, i int) []byte {
 	begin := time.Now().Add(-time.Hour).UnixMilli()
 	sensors := make([]*sensor, hotConns)

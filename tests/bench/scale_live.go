@@ -38,7 +38,7 @@ func (l *loadResult) percentile(p int) float64 {
 type loadPlan struct {
 	addrs []string
 	conns int
-	every time.Duration // between the requests of a connection; 0 means at once
+	every time.Duration // time between the requests of a connection; 0 means no pause
 	batch int
 	// reading appends reading i of a connection.
 	reading func(b []byte, conn, i int) []byte
@@ -104,7 +104,7 @@ func fleetOf(name string, conns, each int) func(b []byte, conn, i int) []byte {
 	}
 	return func(b []byte, conn, i int) []byte {
 		d := i % each
-		at := max(time.Now().UnixMilli(), last[conn][d]+1) // each at a millisecond of its own
+		at := max(time.Now().UnixMilli(), last[conn][d]+1) // differs for all readings of a device
 		last[conn][d] = at
 		s := sensors[conn][d]
 		s.advance()
@@ -180,7 +180,7 @@ func (m *measured) bill(b *bench, what string, rate float64) {
 	b.out.line("… storage of that month, at 0.25 dollars a GB", n*m.bytes/1e9*0.25, "dollars a month")
 }
 
-// scaleLive measures live readings by one process: one a request, and ten a request.
+// scaleLive measures live readings by one process, with one reading and with ten per request.
 func (b *bench) scaleLive(sim *standIn) error {
 	servers, err := b.serveOn(sim, "scalelive", 1)
 	if err != nil {
@@ -203,7 +203,8 @@ func (b *bench) scaleLive(sim *standIn) error {
 	return errors.Join(err, stopAll(servers))
 }
 
-// scaleUpload measures devices that upload 30 days at once, in rows of an hour.
+// scaleUpload measures devices that upload the readings of 30 days at once, with a row window of an
+// hour.
 func (b *bench) scaleUpload(sim *standIn) error {
 	servers, err := b.serveOn(sim, "scaleup", 1, "streams.bench.row_window=1h")
 	if err != nil {

@@ -50,7 +50,7 @@ func abs(v int) int {
 	return v
 }
 
-// form appends one reading in a format.
+// form is a function that appends one reading to b, in one of the formats.
 type form func(b []byte, s *sensor, ms int64) []byte
 
 func ndjson(b []byte, s *sensor, ms int64) []byte {

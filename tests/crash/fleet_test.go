@@ -76,7 +76,7 @@ func (m *member) get() (*varvetest.Server, *client.Client) {
 // same work.
 const (
 	readingsPerKill = 60               // distinct acknowledged readings
-	leasesTaken     = 10               // before the first kill, because the lease of a killed server blocks the others for a while
+	leasesTaken     = 10               // lease changes before the first kill, because the lease of a killed server blocks the others for a while
 	fleetDeadline   = 20 * time.Minute // in addition to -within
 )
 

@@ -35,7 +35,8 @@ type batchWrite struct {
 	raw       []byte // JSON of the write
 }
 
-// texts has, for each parameter of type string, a function that returns its place in a request.
+// texts has, for each parameter of type string, a function that returns a pointer to the field of
+// a request.
 var texts = map[string]func(*request) *string{
 	"TableName":                           func(r *request) *string { return &r.table },
 	"IndexName":                           func(r *request) *string { return &r.index },
