@@ -118,8 +118,8 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 // Run makes a plan and applies it. It returns the applied plan, even if some actions failed. The
 // plan lists tables that were put on hold during the run as skipped.
 //
-// Run fails with lease.ErrHeld if another run is in progress. If that run is in another process, Run
-// still updates the health of this process from the existing tables.
+// Run fails with lease.ErrHeld if another run is in progress. If another process runs, Run still
+// updates the health of this process from the existing tables.
 func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 	begin := time.Now()
 	var d done
