@@ -43,6 +43,7 @@ var accesses = map[string]access{
 	"PUT /v1/devices/{device}":                     admin,
 	"GET /v1/devices/{device}":                     reader,
 	"DELETE /v1/devices/{device}":                  admin,
+	"GET /v1/devices/{device}/why":                 reader,
 	"POST /v1/devices/{device}/logs":               writer,
 	"GET /v1/devices/{device}/logs":                reader,
 	"GET /v1/operators/{operator}/logs":            reader,
@@ -65,12 +66,25 @@ var accesses = map[string]access{
 
 	"GET /v1/tables":                 operator,
 	"GET /v1/tables/plan":            operator,
+	"GET /v1/tables/calendar":        operator,
+	"POST /v1/tables/calendar":       operator,
 	"POST /v1/tables/apply":          operator,
 	"POST /v1/tables/{name}/restore": operator,
 	"PUT /v1/tables/{name}/hold":     operator,
 	"DELETE /v1/tables/{name}/hold":  operator,
 
 	"POST /v1/verify": operator,
+
+	"POST /v1/readings":     writer,
+	"POST /write":           writer,
+	"POST /api/v2/write":    writer,
+	"POST /api/v3/write_lp": writer,
+	"GET /query":            writer,
+	"POST /query":           writer,
+	"GET /ping":             anybody,
+	"GET /health":           anybody,
+	"GET /ready":            anybody,
+	"GET /api/v2/ready":     anybody,
 
 	"GET /v1/keys":         admin,
 	"POST /v1/keys":        admin,
@@ -130,7 +144,13 @@ func (a access) allows(g *apikeys.Grant) bool {
 }
 
 // open reports whether a path is answered without a key.
-func open(path string) bool { return path == "/healthz" || path == "/readyz" }
+func open(path string) bool {
+	switch path {
+	case "/healthz", "/readyz", "/ping", "/health", "/ready", "/api/v2/ready":
+		return true
+	}
+	return false
+}
 
 type grantKey struct{}
 

@@ -19,7 +19,7 @@ var writeParams = []string{"precision", "timezone", "device", "columns", "time_c
 // defaultsOf returns the values that the request sets for readings without their own.
 func defaultsOf(r *http.Request) (wire.Defaults, error) {
 	d := wire.Defaults{Tenant: tenantOf(r.Context()), Stream: r.PathValue("stream")}
-	if err := varve.ValidateName("stream", d.Stream); err != nil {
+	if err := varve.ValidateName("stream", d.Stream); err != nil && r.URL.Path != "/v1/readings" {
 		return d, varve.InvalidParam("path.stream", "%s", err)
 	}
 	if r.URL.RawQuery == "" {
@@ -41,8 +41,10 @@ func defaultsOf(r *http.Request) (wire.Defaults, error) {
 }
 
 func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
-	if f.Precision, err = wire.ParsePrecision(q.Get("precision")); err != nil {
-		return f, varve.InvalidParam("query.precision", "%s", err)
+	if text := q.Get("precision"); text != "" {
+		if f.Precision, err = wire.ParsePrecision(text); err != nil {
+			return f, varve.InvalidParam("query.precision", "%s", err)
+		}
 	}
 	if name := q.Get("timezone"); name != "" {
 		if f.Location, err = time.LoadLocation(name); err != nil {

@@ -344,7 +344,7 @@ func (a *answer) explain() error {
 	if err != nil {
 		return err
 	}
-	body := wire.Explained{Tables: []wire.ExplainedTable{}, Requests: x.Cost.Requests, Units: x.Cost.Units}
+	body := wire.Explained{Tables: []wire.ExplainedTable{}, Requests: x.Cost.Requests, Units: x.Cost.Units, Expiry: x.Expiry}
 	for _, t := range x.Tables {
 		body.Tables = append(body.Tables, wire.ExplainedTable{
 			PlannedTable: t, WriteMonth: t.Month.String(), Requests: t.Cost.Requests, Units: t.Cost.Units,

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/varvedb/varve/aggregate"
+	"github.com/varvedb/varve/api/wire"
 )
 
 // batchMemory limits the memory of the batches of all writes, in addition to a small amount for
@@ -21,12 +22,18 @@ type resource interface {
 // Draining ends when the server stops.
 func (s *Server) resources(draining context.Context, o *Options) []resource {
 	a := s.responder
+	budget := wire.NewBudget(batchMemory)
 	return []resource{
-		newIngestHandler(a, s.metrics, o),
+		&ingestHandler{responder: a, limits: o.Limits, lines: o.Influx.Lines, now: o.Now, ingester: newIngester(doorHTTP, budget, s.metrics, o)},
+		&influxHandler{
+			responder: a, Influx: o.Influx, limits: o.Limits, ingester: newIngester(doorInflux, budget, s.metrics, o),
+			rotator: o.Rotator, conditions: o.Conditions, now: o.Now, started: o.Now(), version: o.Version,
+		},
 		&readingsHandler{
 			responder: a, query: o.Query, conditions: o.Conditions, reads: s.reads,
 			stall: o.Limits.Stall, now: o.Now,
 		},
+		&whyHandler{responder: a, query: o.Query, streams: o.Streams, devices: o.Devices, rotator: o.Rotator, reads: s.reads, now: o.Now},
 		&latestHandler{responder: a, query: o.Query},
 		&aggregateHandler{
 			responder: a, devices: o.Devices, stall: o.Limits.Stall, now: o.Now, memory: semaphore.NewWeighted(aggregateMemory),
@@ -34,7 +41,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 		},
 		&rollupsHandler{responder: a, reader: o.Rollups, aggregator: o.Aggregator, now: o.Now},
 		&verifyHandler{responder: a, verify: o.Verify, limits: o.Limits, draining: draining},
-		&tablesHandler{responder: a, rotator: o.Rotator, lifecycle: o.Lifecycle, now: o.Now},
+		&tablesHandler{responder: a, rotator: o.Rotator, lifecycle: o.Lifecycle, account: o.Account, now: o.Now},
 		&streamsHandler{responder: a, registry: o.Streams, rotator: o.Rotator},
 		&keysHandler{responder: a, registry: o.Keys, events: o.Events, now: o.Now},
 		&devicesHandler{responder: a, registry: o.Devices, query: o.Query},

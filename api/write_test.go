@@ -115,8 +115,8 @@ func TestWriteParams(t *testing.T) {
 func TestBadWriteParams(t *testing.T) {
 	s := newServer(t, nil)
 	rows := []struct{ path, param, says string }{
-		{with(writePath, "format", "xml"), "query.format", "use json, ndjson or csv"},
-		{with(writePath, "format", ""), "query.format", "use json, ndjson or csv"},
+		{with(writePath, "format", "xml"), "query.format", "use json, ndjson, csv or line"},
+		{with(writePath, "format", ""), "query.format", "use json, ndjson, csv or line"},
 		{with(writePath, "precision", "min"), "query.precision", "s, ms, us or ns"},
 		{with(writePath, "timezone", "Mars/Olympus"), "query.timezone", "Europe/Berlin"},
 		{with(writePath, "device", ""), "query.device", "empty"},

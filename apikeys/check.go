@@ -176,7 +176,7 @@ func (r *Registry) changed(s *stored) {
 }
 
 // newLimit returns a limiter whose burst is the number of events that are allowed per second, and at
-// least 1. If perSecond is 0, there is no limit, and newLimit returns nil.
+// least 1. It returns nil if perSecond is 0, which means no limit.
 func newLimit(perSecond float64) *rate.Limiter {
 	if perSecond == 0 {
 		return nil

@@ -233,9 +233,14 @@ func (e *Engine) wire(o Options) {
 		e.Rollups = rollup.NewReader(o.Store, e.Query, o.Resent)
 	}
 	e.Router = router.New(routing)
+	var expireGrace time.Duration
+	if !o.NoRollups {
+		expireGrace = router.ExpireGrace
+	}
+	expirer, _ := o.Store.(store.Expirer) // nil if the database deletes expired readings
 	e.Rotator = rotator.New(rotator.Options{
 		Catalog: o.Store, Creator: o.Store, Lifecycle: o.Store, Items: reserveOf(o.Store), Policy: *policy, Now: o.Now,
-		Holder: o.Holder, Parallel: o.Parallel, TablesInUse: e.tablesInUse(o.Events.Counted), Events: e.rotatorEvents(o.Events.Rotator),
+		Holder: o.Holder, Parallel: o.Parallel, TablesInUse: e.tablesInUse(o.Events.Counted), Expirer: expirer, ExpireGrace: expireGrace, Events: e.rotatorEvents(o.Events.Rotator),
 	})
 }
 

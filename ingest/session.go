@@ -112,10 +112,16 @@ type Source struct {
 	Defaults wire.Defaults
 	Columns  wire.Columns // columns of CSV
 	Large    bool         // the body is known to be larger than SmallBody
-	// Rejected is called for each rejected reading. It may be nil. The index counts the readings
-	// of the source, the line is 0 if the format has no lines, and the verdict is valid during
-	// the call.
-	Rejected func(index int64, line int, v *varve.Verdict)
+	// Rejected is called for each rejected reading. It may be nil.
+	Rejected func(Rejection)
+}
+
+// Rejection is a rejected reading of a source. It is valid during the call that receives it.
+type Rejection struct {
+	Index   int64  // of the reading in the source
+	Line    int    // of the source, from 1; 0 if the format has no lines
+	Text    []byte // of the reading, if the format keeps it
+	Verdict *varve.Verdict
 }
 
 // Read decodes the source batch by batch and stores its readings. An error concerns the whole
@@ -133,6 +139,34 @@ func (s *Session) Read(ctx context.Context, src *Source) error {
 		}
 		index += int64(s.batch.Len())
 	}
+}
+
+// Check decodes the source and reports the readings that can never be stored. It stores nothing
+// and charges nothing. It returns the number of readings.
+func (s *Session) Check(ctx context.Context, src *Source) (readings int64, err error) {
+	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, src.Defaults, src.Columns)
+	for err == nil {
+		if err = s.turn.Begin(ctx, true); err != nil {
+			return readings, err
+		}
+		s.batch.Reset()
+		err = reader.Read(&s.batch)
+		for i := range s.batch.Verdicts {
+			v := &s.batch.Verdicts[i]
+			if v.Outcome == 0 {
+				*v = s.batch.Readings[i].NormalizeValues()
+			}
+			if v.Outcome == varve.Rejected {
+				src.Rejected(Rejection{Index: readings + int64(i), Line: s.batch.Lines[i], Text: s.batch.Text(i), Verdict: v})
+			}
+		}
+		readings += int64(s.batch.Len())
+		s.turn.End()
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return readings, err
 }
 
 // readBatch reads the next batch and stores it. done means that it was the last one.
@@ -192,7 +226,7 @@ func (s *Session) countVerdicts(src *Source, index int64) {
 			}
 		}
 		if src.Rejected != nil {
-			src.Rejected(index+int64(i), s.batch.Lines[i], v)
+			src.Rejected(Rejection{Index: index + int64(i), Line: s.batch.Lines[i], Text: s.batch.Text(i), Verdict: v})
 		}
 	}
 	s.in.opts.Judged(&s.batch)

@@ -187,6 +187,15 @@ func (p *Policy) RetentionOf(stream, class string) time.Duration {
 	return d
 }
 
+// ShortestOf returns the shortest retention of any stream's readings in the tables of a class.
+func (p *Policy) ShortestOf(class string) time.Duration {
+	d := p.RetentionOf("", class)
+	for stream := range p.Streams {
+		d = min(d, p.RetentionOf(stream, class))
+	}
+	return d
+}
+
 // Cutoff returns the time that max(event time, arrival) of a reading must exceed, or the reading
 // has expired. For Forever, it returns the zero time.
 func Cutoff(now time.Time, d time.Duration) time.Time {

@@ -31,6 +31,11 @@ type Options struct {
 	// TablesInUse, if not nil, is called before tables are dropped. The function that it returns
 	// reports why a retired table must not be dropped, or "" if it may be dropped.
 	TablesInUse func(context.Context) (func(t grid.Table, retired time.Time) string, error)
+	// Expirer, if not nil, deletes expired readings once a day if the policy allows drops.
+	Expirer store.Expirer
+	// ExpireGrace is a minimum for the time between the expiry of a reading and its deletion by
+	// the Expirer. Policy.Grace is another one.
+	ExpireGrace time.Duration
 	Events      Events
 }
 
@@ -41,6 +46,9 @@ type Events struct {
 	Applied func(a Action, took time.Duration, err error)
 	// Finished is called after each run.
 	Finished func(p *Plan, took time.Duration, err error)
+	// Expired is called after expired readings of a table were deleted, or after their deletion
+	// failed.
+	Expired func(t grid.Table, readings int64, took time.Duration, err error)
 }
 
 // Rotator plans and applies rotations. It is safe for concurrent use. Only one process of the
@@ -50,6 +58,7 @@ type Rotator struct {
 	lease lease.Manager
 
 	running sync.Mutex // held during a run
+	expired time.Time  // when expired readings were deleted last; guarded by running
 	mu      sync.Mutex
 	health  Health
 }
@@ -72,6 +81,9 @@ func New(o Options) *Rotator {
 	}
 	if o.Events.Finished == nil {
 		o.Events.Finished = func(*Plan, time.Duration, error) {}
+	}
+	if o.Events.Expired == nil {
+		o.Events.Expired = func(grid.Table, int64, time.Duration, error) {}
 	}
 	return &Rotator{opts: o, lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL}}
 }
@@ -120,7 +132,11 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 //
 // Run fails with lease.ErrHeld if another run is in progress. If another process runs, Run still
 // updates the health of this process from the existing tables.
-func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
+func (r *Rotator) Run(ctx context.Context) (Plan, error) { return r.RunPlan(ctx, "") }
+
+// RunPlan is like Run, but fails with ErrOtherPlan and changes nothing if the plan has another
+// digest. The digest "" accepts any plan.
+func (r *Rotator) RunPlan(ctx context.Context, digest string) (p Plan, err error) {
 	begin := time.Now()
 	var d done
 	defer func() {
@@ -143,8 +159,11 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 	if p.Now.IsZero() { // no plan was made
 		return p, unsure
 	}
+	if err := p.check(digest); err != nil {
+		return p, err
+	}
 	d, err = r.apply(ctx, &p, l.Check)
-	return p, errors.Join(unsure, err)
+	return p, errors.Join(unsure, err, r.deleteExpired(ctx, l.Check))
 }
 
 // done has the number of tables that a run created and dropped.
@@ -177,6 +196,9 @@ func (r *Rotator) recordRun(p *Plan, d done, err error) {
 	if !p.Now.IsZero() { // the run made a plan
 		h.update(p, d)
 		h.LastRun = r.opts.Now()
+	}
+	if errors.Is(err, ErrOtherPlan) {
+		return // not a failure: nothing was tried
 	}
 	if err != nil {
 		h.LastError = err.Error()

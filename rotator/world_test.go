@@ -51,7 +51,7 @@ func (w *world) start(p rotator.Policy) {
 	known := streams.New(w.store, w.now)
 	w.rotator = rotator.New(rotator.Options{
 		Catalog: w.store, Creator: w.store, Lifecycle: w.store, Items: w.store, Policy: p, Now: w.now,
-		Holder: fmt.Sprintf("process %d", w.starts),
+		Holder: fmt.Sprintf("process %d", w.starts), Expirer: w.store,
 	})
 	w.router = router.New(router.Options{
 		Writer: w.store, Creator: w.store, Streams: known, Policy: p.Retention, Grid: p.Grid, Now: w.now,
@@ -165,6 +165,13 @@ func (s *watched) Drop(ctx context.Context, t grid.Table) error {
 		return err
 	}
 	return s.Store.Drop(ctx, t)
+}
+
+func (s *watched) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (int64, error) {
+	if err := s.intercept("expire", t); err != nil {
+		return 0, err
+	}
+	return s.Store.DeleteExpired(ctx, t, cutoff)
 }
 
 func (s *watched) Write(ctx context.Context, batches []store.Batch) []store.Result {

@@ -154,7 +154,7 @@ func (q *Request) layout(s varve.Series) store.Layout {
 		if streamRetention := policy.RetentionOf(s.Stream, policy.ClassOf(s.Stream).Name); streamRetention != retention.Forever {
 			grace := q.r.opts.Grace
 			if q.r.opts.Tracker != nil {
-				grace = max(grace, countWithin)
+				grace = max(grace, ExpireGrace)
 			}
 			l.DeleteAfter = streamRetention + grace
 		}
@@ -162,9 +162,9 @@ func (q *Request) layout(s varve.Series) store.Layout {
 	return l
 }
 
-// countWithin is the shortest time between the expiry of a reading and its deletion by the store.
+// ExpireGrace is the shortest time between the expiry of a reading and its deletion by the store.
 // It gives roll-ups time to count the reading.
-const countWithin = 7 * 24 * time.Hour
+const ExpireGrace = 7 * 24 * time.Hour
 
 // create creates the missing tables of batches and returns the batches that can be written now.
 // If a table cannot be created, its readings are rejected with a retryable code, whatever the

@@ -143,6 +143,31 @@ type Lifecycle interface {
 	Drop(ctx context.Context, t grid.Table) error
 }
 
+// Expirer is the optional contract of a store that deletes expired readings on request. Stores
+// whose database deletes them on its own do not implement it.
+type Expirer interface {
+	// DeleteExpired deletes the readings of a table whose event time and arrival are not after
+	// the cutoff of their series. It returns how many it deleted. Readings of a series with the
+	// zero cutoff are kept.
+	//
+	// DeleteExpired may skip readings that were written recently, or that cannot be read; a later
+	// call deletes them. It fails with a HoldError if the table is on hold, and with ErrRefused
+	// if the table is retired, because a retired table can be restored until it is dropped.
+	DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (int64, error)
+}
+
+// Expirable returns an error that wraps ErrRefused if no readings of a table must be deleted,
+// otherwise nil. Every store calls it in DeleteExpired.
+func Expirable(in *Info) error {
+	switch {
+	case in.Hold != "":
+		return fmt.Errorf("delete expired readings of %s: %w", in.Table, &HoldError{in.Hold})
+	case !in.Retired.IsZero():
+		return fmt.Errorf("delete expired readings of %s, which is retired: %w", in.Table, ErrRefused)
+	}
+	return nil
+}
+
 // HoldError means that a table is on hold. It wraps ErrRefused.
 type HoldError struct{ Reason string } // the reason of the hold
 

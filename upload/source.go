@@ -16,7 +16,7 @@ import (
 // Source is one file of readings, or standard input.
 type Source struct {
 	Path   string // as the user wrote it
-	Stream string
+	Stream string // if empty, each line names its stream
 
 	stdin       io.Reader // if set, the source is standard input
 	format      wire.Format
@@ -53,8 +53,11 @@ func (e *HeaderError) Error() string { return e.Err.Error() }
 func (e *HeaderError) Unwrap() error { return e.Err }
 
 // deviceParam returns the device parameter of the source's pieces. A CSV file with a column of
-// devices needs none.
+// devices needs none, and neither does line protocol.
 func (s *Source) deviceParam(names []string, c wire.Columns) string {
+	if !s.deviceGiven && s.format == wire.Line {
+		return "" // a tag names the device
+	}
 	if !s.deviceGiven && s.format == wire.CSV && slices.Contains(names, c.DeviceColumn(names, false)) {
 		return ""
 	}

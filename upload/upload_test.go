@@ -204,3 +204,28 @@ func TestSelection_FindsFiles(t *testing.T) {
 		t.Errorf("found %s, want %s", got, want)
 	}
 }
+
+// TestSources_LinesNameTheirStreams checks that a file of line protocol needs no stream, is resumed
+// by lines, and reports the lines that are rejected.
+func TestSources_LinesNameTheirStreams(t *testing.T) {
+	var b strings.Builder
+	for i := range 25 {
+		fmt.Fprintf(&b, "pressure,device=d%d v=%di %d\n# comment\n\n", i%3, i, noon.Add(-time.Duration(i)*time.Minute).UnixNano())
+	}
+	b.WriteString("pressure v=1\ntemperature,device=d1 note=\"two\nlines\" " + fmt.Sprint(noon.UnixNano()))
+	path := writeFile(t, "export.lp", b.String())
+	c := newClient(t)
+	var rejected []upload.Rejection
+	o := upload.Options{Client: c, Batch: 7, Parallel: 2, Events: upload.Events{Rejected: func(r upload.Rejection) { rejected = append(rejected, r) }}}
+	result, err := send(t, o, path)
+	if err != nil || result.Stored != 26 || result.Rejected != 1 {
+		t.Fatalf("%+v %v", result, err)
+	}
+	if len(rejected) != 1 || rejected[0].Line != 76 || rejected[0].Code != "device_invalid" {
+		t.Errorf("%+v", rejected)
+	}
+	got, err := c.Latest(t.Context(), "temperature", 0, "d1")
+	if err != nil || len(got) != 1 || got[0].Reading.Field("note").Text() != "two\nlines" {
+		t.Errorf("%v %v", got, err)
+	}
+}

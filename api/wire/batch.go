@@ -14,6 +14,8 @@ type Batch struct {
 	Verdicts []varve.Verdict // zero for a reading that is valid so far
 	Lines    []int           // number of the first line of each reading, from 1; 0 in JSON
 
+	texts   []byte        // texts of the readings, if the format keeps them
+	ends    []int         // end of each text in texts
 	fields  []varve.Field // memory of all fields
 	names   interner
 	devices deviceNames
@@ -50,6 +52,7 @@ func (b *Batch) Reset() {
 	b.Readings, b.Verdicts, b.Lines, b.fields = b.Readings[:0], b.Verdicts[:0], b.Lines[:0], b.fields[:0]
 	b.groups, b.sorted = b.groups[:0], b.sorted[:0]
 	b.devices.begin()
+	b.texts, b.ends = b.texts[:0], b.ends[:0]
 }
 
 // Sort orders Readings and Verdicts by device, so that later steps handle the readings of a
@@ -110,6 +113,28 @@ func (b *Batch) Index(i int) int {
 	return int(b.sorted[i])
 }
 
+// keepText records the text of the last reading.
+func (b *Batch) keepText(text []byte) {
+	b.size += len(text)
+	for len(b.ends) < len(b.Readings)-1 {
+		b.ends = append(b.ends, len(b.texts)) // an earlier reading without a text
+	}
+	b.texts = append(b.texts, text...)
+	b.ends = append(b.ends, len(b.texts))
+}
+
+// Text returns the text of the reading with index i in the body, if its format keeps texts.
+func (b *Batch) Text(i int) []byte {
+	if i >= len(b.ends) {
+		return nil
+	}
+	from := 0
+	if i > 0 {
+		from = b.ends[i-1]
+	}
+	return b.texts[from:b.ends[i]]
+}
+
 // add appends an empty reading and returns it.
 func (b *Batch) add(line int) *varve.Reading {
 	b.Lines = append(b.Lines, line)
@@ -138,6 +163,13 @@ func (b *Batch) device(name []byte) string {
 	d := b.devices.get(name)
 	b.groups[len(b.groups)-1] = d.group
 	return d.name
+}
+
+// setDevice sets the device of the last reading to a name that is not reused memory.
+func (b *Batch) setDevice(r *varve.Reading, name string) {
+	d := b.devices.getText(name)
+	b.groups[len(b.groups)-1] = d.group
+	r.Device = d.name
 }
 
 func (b *Batch) end(from int, r *varve.Reading) {

@@ -35,14 +35,37 @@ func (d *deviceNames) get(name []byte) *deviceName {
 	}
 	n, ok := d.known[string(name)]
 	if !ok {
-		n = &deviceName{name: strings.Clone(string(name))}
-		if len(name) <= varve.MaxDeviceBytes { // longer names are invalid, and not kept
-			if d.known == nil || len(d.known) >= maxNames {
-				d.known = make(map[string]*deviceName)
-			}
-			d.known[n.name] = n
-		}
+		n = d.add(strings.Clone(string(name)))
 	}
+	return d.number(n)
+}
+
+// getText is like get for a name that is not reused memory.
+func (d *deviceNames) getText(name string) *deviceName {
+	if d.last != nil && d.last.name == name {
+		return d.last
+	}
+	n, ok := d.known[name]
+	if !ok {
+		n = d.add(name)
+	}
+	return d.number(n)
+}
+
+// add adds a name. Names that are too long are invalid, and not kept.
+func (d *deviceNames) add(name string) *deviceName {
+	n := &deviceName{name: name}
+	if len(name) <= varve.MaxDeviceBytes {
+		if d.known == nil || len(d.known) >= maxNames {
+			d.known = make(map[string]*deviceName)
+		}
+		d.known[name] = n
+	}
+	return n
+}
+
+// number gives a device a number in the batch, if it has none.
+func (d *deviceNames) number(n *deviceName) *deviceName {
 	if n.batch != d.batch || n.group == 0 {
 		d.groups++
 		n.batch, n.group = d.batch, d.groups

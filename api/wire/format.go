@@ -16,6 +16,7 @@ const (
 	JSON       Format = iota + 1 // an object or an array of objects
 	NDJSON                       // one object per line
 	CSV                          // one reading per row, after a header
+	Line                         // line protocol of InfluxDB: one point per line
 	ColumnJSON                   // one object with an array per column; only for answers
 )
 
@@ -24,6 +25,7 @@ var table = [...]entry{
 	JSON:       jsonEntry,
 	NDJSON:     ndjsonEntry,
 	CSV:        csvEntry,
+	Line:       lineEntry,
 	ColumnJSON: columnsEntry,
 }
 
@@ -39,6 +41,8 @@ type entry struct {
 	extensions []string
 	// newReader returns a reader of a body. If nil, the format occurs only in answers.
 	newReader func(mem *Memory, body io.Reader, d Defaults, c Columns) (Reader, error)
+	// onlyBodies means that answers do not have the format.
+	onlyBodies bool
 	// newCutter returns a cutter of a file.
 	newCutter func(w *window, c Columns) cutter
 	// pieces is the format of the pieces of a file. 0 means the format of the file.
@@ -113,7 +117,7 @@ func FormatOf(contentType string) (Format, bool) {
 func AnswerFormatOf(media string) (Format, bool) {
 	media = bareMedia(media)
 	for f, e := range table {
-		if slices.ContainsFunc(e.media, func(m string) bool { return bareMedia(m) == media }) {
+		if !e.onlyBodies && slices.ContainsFunc(e.media, func(m string) bool { return bareMedia(m) == media }) {
 			return Format(f), true
 		}
 	}
@@ -133,6 +137,15 @@ func FormatOfFile(name string) (Format, bool) {
 
 // ParseFormat returns the format of an answer with the given name, such as ndjson.
 func ParseFormat(name string) (Format, bool) {
+	f, ok := named(name)
+	if !ok || f.entry().onlyBodies {
+		return 0, false
+	}
+	return f, true
+}
+
+// named returns the format with a name.
+func named(name string) (Format, bool) {
 	for f, e := range table {
 		if e.name == name && name != "" {
 			return Format(f), true
@@ -143,7 +156,7 @@ func ParseFormat(name string) (Format, bool) {
 
 // ParseBodyFormat returns the format of a request or of a file with the given name.
 func ParseBodyFormat(name string) (Format, bool) {
-	if f, ok := ParseFormat(name); ok && f.entry().newReader != nil {
+	if f, ok := named(name); ok && f.entry().newReader != nil {
 		return f, true
 	}
 	return 0, false
@@ -160,14 +173,16 @@ func BodyFormats() []Format {
 	return all
 }
 
-// Name returns the name of the format that ParseFormat accepts.
+// Name returns the name of the format, as in the parameter format.
 func (f Format) Name() string { return f.entry().name }
 
 // FormatNames returns the names that ParseFormat accepts, as in "json, ndjson or csv".
 func FormatNames() string {
 	var names []string
 	for _, e := range table[1:] {
-		names = append(names, e.name)
+		if !e.onlyBodies {
+			names = append(names, e.name)
+		}
 	}
 	return enumerate(names)
 }

@@ -42,8 +42,11 @@ func TestFormats_AreFoundByEachName(t *testing.T) {
 		if got, ok := wire.ParseBodyFormat(f.Name()); got != f || !ok {
 			t.Errorf("the name %s is of %s", f.Name(), got)
 		}
-		if got, ok := wire.AnswerFormatOf(" " + f.MediaType()); got != f || !ok {
+		if got, ok := wire.FormatOf(f.MediaType()); got != f || !ok {
 			t.Errorf("the media type %s is of %s", f.MediaType(), got)
+		}
+		if got, ok := wire.AnswerFormatOf(" " + f.MediaType()); got != f && ok {
+			t.Errorf("an answer of the media type %s is of %s", f.MediaType(), got)
 		}
 		if p := f.PieceFormat(); p.PieceFormat() != p {
 			t.Errorf("pieces of %s are %s, whose pieces differ", f, p)

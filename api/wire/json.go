@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-faster/jx"
@@ -20,6 +21,10 @@ type Defaults struct {
 	Tenant, Stream string
 	Device         string // of readings without a device; if empty, each reading must have one
 	Time           TimeFormat
+	// Lines assigns the tags of line protocol. If nil, the mapping is the default one.
+	Lines *LineMapping
+	// Now returns the time of points of line protocol that have none. If nil, they are invalid.
+	Now func() time.Time
 }
 
 // object parses readings that are JSON objects:

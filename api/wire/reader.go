@@ -36,6 +36,7 @@ type Memory struct {
 	json   jsonBody
 	ndjson ndjson
 	object object
+	line   lineReader
 	second jx.Decoder
 }
 

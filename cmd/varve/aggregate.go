@@ -92,13 +92,16 @@ func (a queryCommands) showAggregate(cmd *cobra.Command, c *client.Client, q cli
 		return fmt.Errorf("read answer: %w", err)
 	}
 	if seen.rows <= 1 {
-		return a.needStream(cmd, c, q.Stream)
+		if err := a.needStream(cmd, c, q.Stream); err != nil {
+			return err
+		}
 	}
-	return a.reportSkipped([]byte(resp.Trailer.Get("Varve-Coverage")))
+	return a.reportSkipped([]byte(resp.Trailer.Get("Varve-Coverage")), seen.rows <= 1)
 }
 
-// reportSkipped prints the damaged rows of a coverage. The coverage may be empty.
-func (a queryCommands) reportSkipped(coverage []byte) error {
+// reportSkipped prints the damaged rows and the expired readings of a coverage. The coverage may be
+// empty.
+func (a queryCommands) reportSkipped(coverage []byte, isEmpty bool) error {
 	var cover query.Coverage
 	if len(coverage) > 0 {
 		if err := json.Unmarshal(coverage, &cover); err != nil {
@@ -106,6 +109,9 @@ func (a queryCommands) reportSkipped(coverage []byte) error {
 		}
 	}
 	a.saySkipped(&cover)
+	if line := expiryText(cover.Expiry, isEmpty); line != "" {
+		fmt.Fprintln(a.err, line)
+	}
 	return nil
 }
 
@@ -149,5 +155,5 @@ func (a queryCommands) aggregateTable(cmd *cobra.Command, c *client.Client, q cl
 	if ignored > 0 {
 		fmt.Fprintf(a.out, "\nIgnored, because they are not numbers: %s\n", count(int(ignored), "value"))
 	}
-	return a.reportSkipped(answer.Coverage)
+	return a.reportSkipped(answer.Coverage, len(g.rows) == 0)
 }

@@ -28,10 +28,11 @@ type ingestFlags struct {
 func ingestCommand(a *app) *cobra.Command {
 	f := ingestFlags{params: map[string]*string{}}
 	cmd := &cobra.Command{
-		Use: "ingest FILES…", Short: "Send files of readings: CSV, NDJSON or JSON",
+		Use: "ingest FILES…", Short: "Send files of readings: CSV, NDJSON, JSON or line protocol",
 		Long: "Send files of readings, folders of such files, or - for standard input.\n\n" +
 			"The stream is the name of the file's folder, unless --stream is set. A reading without a device gets the name of\n" +
-			"the file as its device. Files that end in .gz and .zst are decompressed.\n\n" +
+			"the file as its device. In line protocol, the measurement is the stream, and a tag is the device. Files that end\n" +
+			"in .gz and .zst are decompressed.\n\n" +
 			"Resending is harmless: a reading that is stored already is a duplicate. A reading whose id is stored with other\n" +
 			"values is rejected as a conflict. The exit code is 0 if nothing was rejected, 3 if readings were rejected, 1 if\n" +
 			"sending failed.",
@@ -55,7 +56,7 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	fl.StringVar(&f.stream, "stream", "", "the `stream` of all files (default: the name of each file's folder)")
 	fl.StringVar(&f.device, "device", "", "the `device` of readings without one (default: the name of each file)")
 	fl.StringVar(&f.format, "format", "", wire.BodyFormatNames()+" (default: by each file's name)")
-	param("precision", "unit of numeric times: s, ms, us or ns (default ms)")
+	param("precision", "unit of numeric times: s, ms, us or ns (default ms, in line protocol ns)")
 	param("timezone", "time zone of times without one, as in Europe/Berlin (default UTC)")
 	param("time-column", "CSV: `column` with the time (default time, else timestamp)")
 	param("device-column", "CSV: `column` with the device (default device)")
@@ -149,7 +150,7 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 // the working folder, which users may not expect, and writing cannot be undone.
 func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	for i := range sources {
-		if s := &sources[i]; f.stream == "" && filepath.Dir(s.Path) == "." {
+		if s := &sources[i]; f.stream == "" && s.Stream != "" && filepath.Dir(s.Path) == "." {
 			fmt.Fprintf(a.err, "Into stream %s, by the name of this folder; --stream names another.\n", s.Stream)
 			return
 		}

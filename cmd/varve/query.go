@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -83,7 +84,9 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 		return fmt.Errorf("the answer breaks off: %w", err)
 	}
 	if seen.empty() {
-		return a.needStream(cmd, c, q.Stream)
+		if err := a.needStream(cmd, c, q.Stream); err != nil {
+			return err
+		}
 	}
 	if next := resp.Trailer.Get("Varve-Next"); next != "" {
 		a.sayMore(next)
@@ -95,6 +98,9 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 		}
 	}
 	a.saySkipped(&cover)
+	if line := expiryText(cover.Expiry, seen.empty()); line != "" {
+		fmt.Fprintln(a.err, line)
+	}
 	return nil
 }
 
@@ -172,7 +178,7 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	}
 	a.saySkipped(&answer.Coverage)
 	if n == 0 {
-		return a.sayNone(cmd, c, q)
+		return a.sayNone(cmd, c, q, answer.Coverage.Expiry)
 	}
 	from := "" // only keys of tenant default see the tables
 	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
@@ -185,19 +191,47 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	if n := answer.Coverage.Conflicts; n > 0 {
 		fmt.Fprintf(a.out, "%s arrived again in a later month with other values, which are not shown.\n", count(n, "reading"))
 	}
+	if line := expiryText(answer.Coverage.Expiry, false); line != "" {
+		fmt.Fprintln(a.out, line)
+	}
 	if answer.Next != "" {
 		a.sayMore(answer.Next)
 	}
 	return nil
 }
 
-// sayNone prints that the window is empty. It fails if the stream does not exist.
-func (a queryCommands) sayNone(cmd *cobra.Command, c *client.Client, q client.Query) error {
+// sayNone prints that the window is empty, or that its readings have expired. It fails if the
+// stream does not exist.
+func (a queryCommands) sayNone(cmd *cobra.Command, c *client.Client, q client.Query, x *query.Expiry) error {
 	if err := a.needStream(cmd, c, q.Stream); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.out, "Device %s has no readings in stream %s in this window.\n", q.Device, q.Stream)
-	return err
+	none := fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream)
+	if x != nil && (x.Readings > 0 || x.Tables > 0) {
+		none = fmt.Sprintf("Device %s has no live readings in stream %s in this window.", q.Device, q.Stream)
+	}
+	fmt.Fprintln(a.out, none)
+	if line := expiryText(x, true); line != "" {
+		fmt.Fprintln(a.out, line)
+	}
+	return nil
+}
+
+// expiryText describes the expired readings of a window. Of a window with live readings, it
+// describes only readings that were found.
+func expiryText(x *query.Expiry, isEmpty bool) string {
+	switch {
+	case x == nil, x.Readings == 0 && !isEmpty:
+		return ""
+	case x.Readings > 0:
+		have := "have"
+		if x.Readings == 1 {
+			have = "has"
+		}
+		return fmt.Sprintf("%s of this window %s expired: %s.", count(x.Readings, "reading"), have, x.Rule)
+	default:
+		return fmt.Sprintf("Readings that happened and arrived before %s have expired: %s.", x.To.UTC().Format(time.RFC3339), x.Rule)
+	}
 }
 
 func fieldsText(fields []varve.Field) string {
@@ -223,6 +257,9 @@ func (a queryCommands) explain(cmd *cobra.Command, c *client.Client, q client.Qu
 	if err := a.show(&g, x); err != nil || a.output != "table" {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "\nCost of reading to the end, at least: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
-	return err
+	fmt.Fprintf(a.out, "\nCost of reading to the end, at least: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
+	if line := expiryText(x.Expiry, true); line != "" {
+		fmt.Fprintln(a.out, line)
+	}
+	return nil
 }

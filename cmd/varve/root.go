@@ -134,7 +134,7 @@ func rootCommand(s *std) *cobra.Command {
 		SilenceErrors: true,
 	}
 	q := queryCommands{a}
-	root.AddCommand(serveCommand(a), ingestCommand(a), q.query(), q.latest(), q.rollups(), q.aggregate(), streamsCommand(a),
+	root.AddCommand(serveCommand(a), ingestCommand(a), q.query(), q.why(), q.latest(), q.rollups(), q.aggregate(), streamsCommand(a),
 		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
 	root.AddCommand(verifyCommand(a), repairCommand(a))
 	root.SetVersionTemplate("varve {{.Version}}\n")

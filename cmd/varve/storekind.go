@@ -44,6 +44,7 @@ type storeKind struct {
 	extraThreads int    // threads that mostly wait for the disk
 	tables       int    // tables that a query reads at a time
 	reads        int    // reads in the store at a time; 0 means one per processor
+	hasQuota     bool   // an account limits the number of tables and bills requests
 	inProcess    bool   // the store exists only inside its server
 	oneProcess   bool   // opening fails with varve.Conflict while another process has the store
 }

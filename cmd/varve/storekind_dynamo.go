@@ -35,7 +35,7 @@ func dynamoKind() storeKind {
 	place := func(c *config.Config) string { return "DynamoDB, tables " + c.Tables.Prefix + "_…" }
 	return storeKind{
 		// Reads mostly wait for the network.
-		name: "dynamodb", tables: 16, reads: 256,
+		name: "dynamodb", tables: 16, reads: 256, hasQuota: true,
 		open:     openDynamo,
 		place:    place,
 		greeting: func(c *config.Config) string { return "in " + place(c) },
@@ -78,7 +78,7 @@ func examineDynamo(ctx context.Context, c *config.Config, all bool) ([]dynamo.Fi
 		return nil, err
 	}
 	policy := c.Policy()
-	x := dynamo.Examination{Options: options, Expired: expiredBy(policy)}
+	x := dynamo.Examination{Options: options, Expired: expiredBy(policy), TableQuota: c.Store.TableQuota, Forecast: forecastTables(c)}
 	for _, class := range policy.Classes {
 		x.Prefixes = append(x.Prefixes, policy.TablePrefix(class.Name))
 	}

@@ -141,12 +141,23 @@ func (s *Store) Close() error {
 // Usage returns the requests and units that the store has used so far.
 func (s *Store) Usage() Usage { return s.client.Usage.Usage() }
 
+// CountTables returns the number of all tables in the account and region.
+func (s *Store) CountTables(ctx context.Context) (n int, err error) {
+	err = s.calls.do(ctx, func() error {
+		return s.admin.Names(ctx, "", func(string) bool {
+			n++
+			return true
+		})
+	})
+	return n, err
+}
+
 // Examine checks whether a deployment can work. It changes nothing, and needs no table besides
 // the registry.
 func Examine(ctx context.Context, x Examination) []Finding {
 	p := wireParts(x.Options.withDefaults())
 	return doctor.Examine(ctx, doctor.Options{
 		Client: p.client, Admin: p.admin, Items: p.items, Tables: p.tables, Now: x.withDefaults().Now,
-		Prefixes: x.Prefixes, Expired: x.Expired,
+		Prefixes: x.Prefixes, Expired: x.Expired, TableQuota: x.TableQuota, Forecast: x.Forecast,
 	})
 }
