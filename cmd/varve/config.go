@@ -166,12 +166,12 @@ func configPrintCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g := listing{header: []string{"setting", "value", "from", "what it is"}}
+			g := listing{header: []string{"setting", "value", "from", "what it is"}, optional: []string{"what it is"}}
 			values := loaded.Values()
 			for _, v := range values {
 				g.add(v.Key, v.Value, v.Origin, v.Doc)
 			}
-			return a.show(&g, values)
+			return a.show(&g, map[string]any{"settings": values})
 		},
 	}
 	f.add(cmd)

@@ -52,7 +52,7 @@ func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q clien
 		}
 		list = append(list, r)
 	}
-	g := &listing{header: []string{"start", "readings", "field", "count", "sum", "min", "max", "mean", "first", "last"}}
+	g := &listing{header: []string{"start", "readings", "field", "count", "sum", "min", "max", "mean", "first", "last"}, optional: []string{"last", "first", "sum"}}
 	if len(list) == 0 {
 		var err error
 		if g.empty, err = a.noRollups(cmd, c, q); err != nil {
@@ -70,7 +70,7 @@ func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q clien
 				string(f.Mean), string(f.First.Value), string(f.Last.Value))
 		}
 	}
-	return a.show(g, list)
+	return a.show(g, map[string]any{"rollups": list})
 }
 
 // noRollups returns the reason for an empty answer.

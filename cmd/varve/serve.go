@@ -95,7 +95,7 @@ func (a service) serve(ctx context.Context, loaded *config.Loaded, reread func()
 	warnOfClear(c, log)
 	warnOfQuota(ctx, c, log)
 	keysOn, err := e.Keys.On(ctx)
-	a.greet(c, listener.Addr(), keysOn || err != nil)
+	a.greet(c, listener.Addr(), kindOf(c).greeting(ctx, c, e.Store), keysOn || err != nil)
 	log.Info().Str("listen", listener.Addr().String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("service started")
 	select {
 	case <-ctx.Done():
@@ -219,7 +219,7 @@ func newServer(c *config.Config, log zerolog.Logger, handler http.Handler) *http
 }
 
 // greet prints the addresses and next commands, ready to paste.
-func (a service) greet(c *config.Config, at net.Addr, keysOn bool) {
+func (a service) greet(c *config.Config, at net.Addr, place string, keysOn bool) {
 	url := c.Server.URL(at.String())
 	self, server, keys := selfCommand(), "", "none yet: only this machine can reach it"
 	if url != client.DefaultServer {
@@ -242,7 +242,7 @@ Try next, in another terminal:
 
 Ctrl-C stops it.
 
-`, versionText(), url, url, kindOf(c).greeting(c), keys, server, now().UTC().Format(time.RFC3339), self, self, self)
+`, versionText(), url, url, place, keys, server, now().UTC().Format(time.RFC3339), self, self, self)
 }
 
 // absolute returns the absolute form of a path, if it has one.

@@ -21,8 +21,10 @@ type storeKind struct {
 	name string // value of store.kind
 	// open opens the store. It calls fatal if the store can never continue.
 	open func(ctx context.Context, o storeOptions) (store.Store, error)
-	// place names the store for users. greeting names it in the line "data" that serve prints.
-	place, greeting func(c *config.Config) string
+	// place names the store for users.
+	place func(c *config.Config) string
+	// greeting names the open store in the line "data" that serve prints.
+	greeting func(ctx context.Context, c *config.Config, st store.Store) string
 	// checkExists fails if the store does not exist and opening would create it.
 	// If nil, opening creates nothing.
 	checkExists func(c *config.Config) error

@@ -38,7 +38,7 @@ func dynamoKind() storeKind {
 		name: "dynamodb", tables: 16, reads: 256, hasQuota: true,
 		open:     openDynamo,
 		place:    place,
-		greeting: func(c *config.Config) string { return "in " + place(c) },
+		greeting: greetDynamo,
 		examine:  examineDynamo,
 		verify: func(ctx context.Context, c *config.Config, o verifyOptions) (string, error) {
 			o.sampled.choose()
@@ -58,6 +58,20 @@ func dynamoKind() storeKind {
 			}
 		},
 	}
+}
+
+// greetDynamo names the endpoint of an emulator, or else the account and the region: tables of
+// one name may exist in many of them.
+func greetDynamo(ctx context.Context, c *config.Config, st store.Store) string {
+	text := "in DynamoDB"
+	if c.Store.Endpoint != "" {
+		text += " at " + c.Store.Endpoint
+	} else if s, ok := st.(*dynamo.Store); ok {
+		if at, err := s.Location(ctx); err == nil { // the banner does without it
+			text += ", account " + at.Account + ", region " + at.Region
+		}
+	}
+	return text + ", tables " + c.Tables.Prefix + "_…"
 }
 
 func openDynamo(ctx context.Context, o storeOptions) (store.Store, error) {

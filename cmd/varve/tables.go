@@ -47,8 +47,9 @@ func (a tableCommands) list() *cobra.Command {
 
 func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 	g := listing{
-		header: []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
-		empty:  fmt.Sprintf("%d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
+		header:   []string{"from", "to", "written", "class", "state", "readings", "bytes", "retires", "drops", "name", "why"},
+		optional: []string{"why", "name", "class", "retires"},
+		empty:    fmt.Sprintf("%d tables, all empty: varve tables list --all lists them.", len(list.Tables)),
 	}
 	hidden, readings, bytes := 0, int64(0), int64(0)
 	for _, t := range list.Tables {
@@ -126,7 +127,7 @@ type planView struct {
 }
 
 func (a tableCommands) showPlan(p *wire.PlanBody, v planView) error {
-	g := listing{header: []string{"action", "table", "readings", "bytes", "reason"}, empty: "Nothing to do."}
+	g := listing{header: []string{"action", "table", "readings", "bytes", "reason"}, optional: []string{"bytes", "readings"}, empty: "Nothing to do."}
 	lines := planLines(p)
 	if a.output == "table" && !v.all {
 		lines = together(lines)

@@ -6,8 +6,8 @@
 //	account    permissions, quotas, clock
 //
 // Examine runs all checks and returns one Finding per check. It changes nothing, and needs no
-// table besides the registry. If a check fails, the others still run, unless the registry is
-// missing.
+// table besides the registry. If a check fails, the others still run. Before the first start, the
+// registry is missing, and only the number of tables is checked.
 package doctor
 
 import (
@@ -34,7 +34,8 @@ type Finding struct {
 	Check string `json:"check"`
 	State State  `json:"state"`
 	Found string `json:"found"`
-	// Remedy is the action by which an operator can correct a Wrong state.
+	// Remedy is the action by which an operator can correct a Wrong state. In other states, it is
+	// advice.
 	Remedy string `json:"remedy,omitempty"`
 }
 
