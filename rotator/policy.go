@@ -143,7 +143,8 @@ func (p Policy) RetireAt(t grid.Table, classRetention time.Duration) time.Time {
 	return retention.Add(last, classRetention)
 }
 
-// margin describes the time between a table's arrival month and its expiry, beside the retention.
+// margin describes the delay between the end of a table's arrival month and the time from which
+// RetireAt counts the retention.
 func margin(t grid.Table) string {
 	if end := t.Window().To; end.After(t.Month.End().Add(retireMargin)) {
 		return "its events end " + end.Format(time.DateOnly)
