@@ -36,6 +36,9 @@ type Answer struct {
 	Rows     []Row          // ordered by device, then by bucket; with Top, the highest device is first
 	Coverage query.Coverage // coverage of all devices; empty if the source is roll-ups
 	Values   int            // approximate number of values, at most MaxValues
+	// UnseenFields has the fields of Where that no reading had. It is empty if no reading was
+	// compared with Where.
+	UnseenFields []string
 }
 
 // Run computes the answer to a query. It never returns a partial answer: if any part fails, Run
@@ -54,11 +57,13 @@ func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
 			return nil, err
 		}
 	}
+	a := &Answer{Coverage: r.coverage, Values: r.budget.values, UnseenFields: r.unseen}
 	if q.Merge {
-		rows, err := r.merged.finish("")
-		return &Answer{Rows: rows, Coverage: r.coverage, Values: r.budget.values}, err
+		var err error
+		a.Rows, err = r.merged.finish("")
+		a.Values = r.budget.values
+		return a, err
 	}
-	a := &Answer{Coverage: r.coverage, Values: r.budget.values}
 	for _, d := range r.devices {
 		a.Rows = append(a.Rows, d.rows...)
 	}
@@ -73,6 +78,20 @@ type run struct {
 	merged   *series // if not nil, collects the rows of all devices together
 	devices  []ranked
 	coverage query.Coverage
+	compared bool     // readings of a device were compared with Where
+	unseen   []string // fields of Where that none of them had
+}
+
+// addUnseen records the fields of Where that no reading of a device had.
+func (r *run) addUnseen(rows *query.Rows) {
+	unseen := rows.UnseenFields()
+	switch {
+	case !rows.Compared():
+	case !r.compared:
+		r.compared, r.unseen = true, unseen
+	default:
+		r.unseen = slices.DeleteFunc(r.unseen, func(name string) bool { return !slices.Contains(unseen, name) })
+	}
 }
 
 // ranked has the rows of a device, and the value by which the device is ranked.
@@ -141,7 +160,7 @@ func (r *run) insertRanked(d ranked) {
 // addReadings adds all readings of a series that are not expired.
 func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error {
 	rows, err := r.opts.Readings.Open(ctx, query.Query{
-		Series: of, Window: r.q.Window, Fields: r.q.Fields, Consistent: r.q.Consistent, SkipDamaged: r.q.SkipDamaged,
+		Series: of, Window: r.q.Window, Fields: r.q.Fields, Where: r.q.Where, Consistent: r.q.Consistent, SkipDamaged: r.q.SkipDamaged,
 	})
 	if err != nil {
 		return err
@@ -149,18 +168,25 @@ func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error
 	defer rows.Close()
 	for more := true; more; {
 		err := r.opts.InTurn(ctx, func() error {
-			readings, err := rows.Next(ctx)
+			var part query.Part
+			var err error
+			if len(r.q.Where) > 0 {
+				part, err = rows.NextPart(ctx) // a page at a time, although none may match
+			} else {
+				part.Readings, err = rows.Next(ctx)
+			}
 			if err != nil {
 				return err
 			}
-			more = len(readings) > 0
-			return s.addReadings(readings)
+			more = !part.IsEnd()
+			return s.addReadings(part.Readings)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	r.cover(rows.Coverage())
+	r.addUnseen(rows)
 	return nil
 }
 

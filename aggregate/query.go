@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/filter"
 	"github.com/varvedb/varve/internal/quote"
 )
 
@@ -88,7 +89,8 @@ type Query struct {
 	Window         varve.Window
 	Step           Step
 	Functions      []Function
-	Fields         []string // if empty, all fields
+	Fields         []string      // if empty, all fields
+	Where          filter.Filter // selects readings; not for roll-ups
 	Fill           Fill
 	Merge          bool // if true, one row per bucket for all devices together, instead of one per device
 	Top            Top
@@ -138,6 +140,9 @@ func (q *Query) validateTop() error {
 // validateRollups checks that roll-ups can compute the functions, and that the window has whole
 // hours.
 func (q *Query) validateRollups() error {
+	if len(q.Where) > 0 {
+		return varve.InvalidParam("where", "source=rollups has no single readings: omit where, or use source=readings")
+	}
 	if q.SkipDamaged {
 		return varve.InvalidParam("damaged", "source=rollups cannot skip rows: omit damaged, or use source=readings")
 	}

@@ -17,7 +17,7 @@ func onHour(t time.Time) bool { return t.Unix()%hourSeconds == 0 && t.Nanosecond
 // roll-ups include every acknowledged reading.
 func (r *run) addRollups(ctx context.Context, of varve.Series, s *series) error {
 	if r.opts.Rollups == nil {
-		return varve.Errorf(varve.Conflict, "roll-ups are switched off: use source=readings, or set rollups.enabled to true")
+		return errNoRollups()
 	}
 	q := rollup.Query{Series: of, Period: r.period(), Window: r.q.Window, Fields: r.q.Fields}
 	for {
@@ -46,15 +46,25 @@ func (r *run) addRollups(ctx context.Context, of varve.Series, s *series) error 
 
 // period returns the longest period of roll-ups that fits the window and every bucket.
 func (r *run) period() rollup.Period {
-	days := r.q.Step.zone == time.UTC && r.q.Step.seconds == 0
-	all := varve.AllTime()
-	for _, t := range []time.Time{r.q.Window.From, r.q.Window.To} {
-		days = days && (t.Unix()%daySeconds == 0 || !t.Before(all.To) || !t.After(all.From))
-	}
-	if days {
+	if r.q.Step.zone == time.UTC && r.q.Step.seconds == 0 && wholeDays(r.q.Window) {
 		return rollup.Daily
 	}
 	return rollup.Hourly
+}
+
+// wholeDays reports whether a window begins and ends at days in UTC, or is open.
+func wholeDays(w varve.Window) bool {
+	all := varve.AllTime()
+	for _, t := range []time.Time{w.From, w.To} {
+		if t.Unix()%daySeconds != 0 && t.Before(all.To) && t.After(all.From) {
+			return false
+		}
+	}
+	return true
+}
+
+func errNoRollups() error {
+	return varve.Errorf(varve.Conflict, "roll-ups are switched off: use source=readings, or set rollups.enabled to true")
 }
 
 // checkHours fails if the bucket at start does not begin and end at full hours.

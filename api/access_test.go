@@ -30,15 +30,17 @@ var access = map[string][]int{
 	"GET /health":                        {200, 200, 200, 200, 200, 200, 200, 200},
 	"GET /ready":                         {200, 200, 200, 200, 200, 200, 200, 200},
 	"GET /api/v2/ready":                  {200, 200, 200, 200, 200, 200, 200, 200},
-	"GET /v1/streams/{stream}/devices/{device}/readings":  {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/readings":  {401, 200, 403, 200, 200, 404, 403, 404},
 	"GET /v1/streams/{stream}/devices/{device}/latest":    {401, 200, 403, 200, 200, 404, 403, 404},
 	"GET /v1/streams/{stream}/latest":                     {401, 200, 403, 200, 200, 200, 403, 200},
-	"GET /v1/streams/{stream}/devices/{device}/aggregate": {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/aggregate": {401, 200, 403, 200, 200, 404, 403, 404},
 	"GET /v1/streams/{stream}/aggregate":                  {401, 200, 403, 200, 200, 200, 403, 200},
 	"PUT /v1/streams/{stream}/devices/{device}/shards":    {401, 403, 403, 403, 200, 403, 403, 200},
-	"GET /v1/streams/{stream}/devices/{device}/rollups":   {401, 200, 403, 200, 200, 200, 403, 200},
-	"POST /v1/streams/{stream}/devices/{device}/rollups":  {401, 403, 403, 403, 200, 403, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/rollups":   {401, 200, 403, 200, 200, 404, 403, 404},
+	"POST /v1/streams/{stream}/devices/{device}/rollups":  {401, 403, 403, 403, 200, 403, 403, 404},
 	"GET /v1/streams":                              {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/devices":             {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/counts":              {401, 200, 403, 200, 200, 200, 403, 200},
 	"GET /v1/devices":                              {401, 200, 403, 200, 200, 200, 403, 200},
 	"PUT /v1/devices/{device}":                     {401, 403, 403, 403, 200, 403, 403, 200},
 	"GET /v1/devices/{device}":                     {401, 200, 403, 200, 200, 200, 403, 200},
@@ -310,6 +312,10 @@ func TestTablesOfTenants(t *testing.T) {
 			all = append(all, r.body)
 		}
 		return all
+	}
+	body := `{"device":"d1","time":"2026-11-18T10:00:00Z","fields":{"v":1}}`
+	if r := l.as(theirs, "POST", writePath, body, "Content-Type", "application/json"); r.status != http.StatusOK {
+		t.Fatal(r.body)
 	}
 	before := answers()
 	for _, at := range []string{"1999-05-01T00:00:00Z", "2026-11-18T11:00:00Z"} {

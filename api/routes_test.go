@@ -40,6 +40,8 @@ var routes = []struct {
 	{"GET /v1/streams/{stream}/devices/{device}/rollups", rollupsPath + "?period=daily", "", 200, "application/json"},
 	{"POST /v1/streams/{stream}/devices/{device}/rollups", rollupsPath, "", 200, "application/json"},
 	{"GET /v1/streams", "/v1/streams", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/devices", "/v1/streams/weather/devices", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/counts", "/v1/streams/weather/counts", "", 200, "application/json"},
 	{"PUT /v1/streams/{stream}/devices/{device}/shards", "/v1/streams/weather/devices/a/shards", `{"shards":4}`, 200, "application/json"},
 	{"GET /v1/tables", "/v1/tables", "", 200, "application/json"},
 	{"POST /v1/verify", "/v1/verify", "", 200, "application/x-ndjson"},
@@ -53,7 +55,6 @@ var routes = []struct {
 	{"GET /v1/devices", "/v1/devices", "", 200, "application/json"},
 	{"PUT /v1/devices/{device}", "/v1/devices/d1", `{"name":"Warehouse Temp A"}`, 200, "application/json"},
 	{"GET /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
-	{"DELETE /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
 	{"GET /v1/devices/{device}/why", "/v1/devices/d1/why?time=2026-11-18T12:00:00Z", "", 200, "application/json"},
 	{"POST /v1/devices/{device}/logs", "/v1/devices/d1/logs", `{"time":"2026-11-18T12:00:00Z","state":"WARNING"}`, 200, "application/json"},
 	{"GET /v1/devices/{device}/logs", "/v1/devices/d1/logs", "", 200, "application/json"},
@@ -67,6 +68,7 @@ var routes = []struct {
 	{"DELETE /v1/alert-rules/{rule}/mute", "/v1/alert-rules/hot/mute", "", 200, "application/json"},
 	{"DELETE /v1/alert-rules/{rule}", "/v1/alert-rules/hot", "", 200, "application/json"},
 	{"GET /v1/devices/{device}/alerts", "/v1/devices/d1/alerts", "", 200, "application/json"},
+	{"DELETE /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
 	{"GET /v1/alerts", "/v1/alerts?severity=critical", "", 200, "application/json"},
 	{"GET /v1/alerts/{id}", "/v1/alerts/nothing", "", 404, "application/problem+json"},
 	{"POST /v1/alerts/resolve", "/v1/alerts/resolve", `{"all":true}`, 200, "application/json"},
@@ -188,8 +190,10 @@ func TestDescribedParameters(t *testing.T) {
 		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d", "period": "daily",
 		"status": "active", "during": "2026-11", "severity": "critical", "state": "open", "damaged": "skip", "rate": "1",
 		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
-		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "years": "1",
-		"plan": (&rotator.Plan{}).Digest(), "time": "2026-11-18T12:00:00Z", "stream": "weather",
+		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "silent_since": "-1h",
+		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "time": "arrival", "fields": "flat",
+		"where": "a>0", "scan_limit": "5&where=a=1",
+		"years": "1", "plan": (&rotator.Plan{}).Digest(), "stream": "weather",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }
@@ -214,8 +218,6 @@ func TestDescribedParameters(t *testing.T) {
 				body = policyBody
 			case method == "put":
 				body = `{"reason":"audit"}`
-			case strings.HasSuffix(base, "weather/latest?"):
-				base += "device=d1&"
 			case strings.HasSuffix(base, "/why?"):
 				base += "time=now&"
 			case strings.HasSuffix(base, "/aggregate?"):
@@ -292,7 +294,7 @@ func TestSecurityHeaders(t *testing.T) {
 // TestMessages_AreNotEscapedForHTML checks that messages with quoted addresses are readable.
 func TestMessages_AreNotEscapedForHTML(t *testing.T) {
 	s := newServer(t, nil)
-	for _, path := range []string{"/v1/streams/weather/latest", readPath + "?from=%3C%26%3E", "/v1/devices?limit=%26"} {
+	for _, path := range []string{with("/v1/streams/weather/latest", "limit", "<&>"), readPath + "?from=%3C%26%3E", "/v1/devices?limit=%26"} {
 		if r := s.get(path); strings.Contains(r.body, `\u00`) || !strings.ContainsAny(r.body, "&<") {
 			t.Errorf("%s: %s", path, r.body)
 		}

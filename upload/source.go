@@ -42,7 +42,7 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// HeaderError reports that a CSV file lacks the columns of readings.
+// HeaderError reports that a CSV file lacks a required column.
 type HeaderError struct {
 	Columns []string
 	Err     error
@@ -55,6 +55,9 @@ func (e *HeaderError) Unwrap() error { return e.Err }
 // deviceParam returns the device parameter of the source's pieces. A CSV file with a column of
 // devices needs none, and neither does line protocol.
 func (s *Source) deviceParam(names []string, c wire.Columns) string {
+	if s.format == wire.CSV && c.DeviceColumns != "" {
+		return ""
+	}
 	if !s.deviceGiven && s.format == wire.Line {
 		return "" // a tag names the device
 	}
@@ -64,13 +67,13 @@ func (s *Source) deviceParam(names []string, c wire.Columns) string {
 	return s.device
 }
 
-// checkColumns rejects a CSV file that lacks the columns of readings, even if it has no rows.
-func (s *Source) checkColumns(names []string, c wire.Columns, device string) error {
+// checkColumns rejects a CSV file that lacks a required column, even if it has no rows.
+func (s *Source) checkColumns(names []string, c wire.Columns, d wire.Defaults) error {
 	if s.format != wire.CSV {
 		return nil
 	}
 	c.Names = names
-	r, err := wire.NewReader(new(wire.Memory), wire.CSV, strings.NewReader(""), wire.Defaults{Device: device}, c)
+	r, err := wire.NewReader(new(wire.Memory), wire.CSV, strings.NewReader(""), d, c)
 	if err != nil {
 		return err
 	}

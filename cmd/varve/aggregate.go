@@ -45,6 +45,9 @@ func (a queryCommands) aggregate() *cobra.Command {
 			if q.Step == "" {
 				return usageError{errors.New("--step: missing: use a duration as in 5m, or 1d, 1w, 1mo, 1y")}
 			}
+			if q.Limit < 0 {
+				return errNegativeLimit(q.Limit)
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
@@ -56,15 +59,15 @@ func (a queryCommands) aggregate() *cobra.Command {
 	f.StringVar(&q.Step, "step", "", "`length` of the buckets, as in 5m, 1h, 1d, 1w, 1mo")
 	f.StringSliceVar(&q.Functions, "functions", []string{"mean", "min", "max"}, "these `functions`, separated by commas")
 	f.StringSliceVar(&q.Fields, "fields", nil, "only these `fields`, separated by commas")
-	f.StringVar(&q.From, "from", "", "from this `time` on: RFC 3339, a date, milliseconds, now, or relative as in -24h (default: the beginning)")
-	f.StringVar(&q.To, "to", "", "before this `time` (default: the end)")
-	f.StringVar(&q.During, "during", "", "instead of both, a year, month, day, hour or minute in --timezone, as in 2024-12")
+	limitFlag(cmd, &q.Limit, "buckets")
+	whereFlag(cmd, &q.Where)
+	windowFlags(cmd, &q.From, &q.To, &q.During)
+	f.Lookup("during").Usage = "instead of both, a year, month, day, hour or minute in --timezone, as in 2024-12"
 	f.StringVar(&q.Timezone, "timezone", "", "time `zone` of the buckets, as in Europe/Berlin (default: UTC)")
 	f.StringVar(&q.Fill, "fill", "none", "buckets without readings: none, null, previous or linear")
 	f.StringVar(&q.Source, "source", "readings", "readings, or rollups, which also include expired readings")
 	f.StringVar(&group, "group", "device", "device, or none for buckets over all devices")
-	f.StringVar(&q.Status, "status", "", "only devices of this `status`")
-	f.StringVar(&q.DeviceType, "device-type", "", "only devices of this `type`")
+	filterFlags(cmd, &q.Status, &q.DeviceType)
 	f.IntVar(&q.Top, "top", 0, "only so many devices, with the highest --top-by; 0 means all")
 	f.StringVar(&q.TopBy, "top-by", "", "the `function` that ranks devices")
 	f.StringVar(&q.TopField, "top-field", "", "the `field` that ranks devices (default: the only one of --fields)")
@@ -75,6 +78,8 @@ func (a queryCommands) aggregate() *cobra.Command {
 	a.words(cmd, "group", "device", "none")
 	return a.remote(cmd, "table", "json", "ndjson", "csv")
 }
+
+const noBuckets = "No readings match in this window."
 
 // showAggregate prints the answer as the server writes it, or as a table.
 func (a queryCommands) showAggregate(cmd *cobra.Command, c *client.Client, q client.AggregateQuery) (err error) {
@@ -91,10 +96,13 @@ func (a queryCommands) showAggregate(cmd *cobra.Command, c *client.Client, q cli
 	if _, err := io.Copy(io.MultiWriter(a.out, &seen), resp.Body); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	if seen.rows <= 1 {
-		if err := a.needStream(cmd, c, q.Stream); err != nil {
-			return err
-		}
+	notes, err := notesOf(resp, &seen)
+	if err != nil {
+		return err
+	}
+	a.sayNotes(notes)
+	if seen.rows == 0 || a.output != "ndjson" && seen.rows == 1 {
+		fmt.Fprintln(a.err, noBuckets)
 	}
 	return a.reportSkipped([]byte(resp.Trailer.Get("Varve-Coverage")), seen.rows <= 1)
 }
@@ -120,7 +128,7 @@ func (a queryCommands) aggregateTable(cmd *cobra.Command, c *client.Client, q cl
 	if err != nil {
 		return err
 	}
-	g := &listing{header: slices.Concat([]string{"start", "readings", "field"}, q.Functions), empty: "No readings match in this window."}
+	g := &listing{header: slices.Concat([]string{"start", "readings", "field"}, q.Functions), empty: noBuckets}
 	withDevices := q.Device == "" && !q.Merge
 	if withDevices {
 		g.header = slices.Insert(g.header, 0, "device")
@@ -144,11 +152,7 @@ func (a queryCommands) aggregateTable(cmd *cobra.Command, c *client.Client, q cl
 			g.add(append(slices.Clip(head), make([]string, len(q.Functions)+1)...)...)
 		}
 	}
-	if len(g.rows) == 0 {
-		if err := a.needStream(cmd, c, q.Stream); err != nil {
-			return err
-		}
-	}
+	a.sayNotes(answer.Notes)
 	if err := a.show(g, nil); err != nil {
 		return err
 	}

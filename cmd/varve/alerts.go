@@ -61,7 +61,7 @@ func (a alertCommands) showAlerts(list []wire.AlertBody) error {
 	g := listing{
 		header:   []string{"since", "severity", "device", "state", "message", "value", "opened", "resolved", "stream", "rule", "id"},
 		optional: []string{"opened", "resolved", "rule", "value", "stream", "message"},
-		empty:    "No alerts: varve rules add creates rules that raise alerts.",
+		empty:    "No alerts: varve rules add creates rules that raise alerts.", explain: true,
 	}
 	for _, one := range list {
 		state := one.State

@@ -23,12 +23,17 @@ type listing struct {
 	// optional are the columns that a terminal without room for them does not show, the
 	// least important first. --wide shows them.
 	optional []string
+	// explain prints empty in other formats, too: on stderr.
+	explain bool
 }
 
 func (g *listing) add(cells ...string) { g.rows = append(g.rows, cells) }
 
 // show writes the listing as a table or CSV, or value as JSON.
 func (a *app) show(g *listing, value any) error {
+	if len(g.rows) == 0 && g.explain && a.output != "table" {
+		fmt.Fprintln(a.err, g.empty)
+	}
 	switch a.output {
 	case "json":
 		return writeJSON(a.out, value)

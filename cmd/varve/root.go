@@ -128,7 +128,7 @@ func rootCommand(s *std) *cobra.Command {
 		SilenceErrors: true,
 	}
 	q := queryCommands{a}
-	root.AddCommand(serveCommand(a), ingestCommand(a), q.query(), q.why(), q.latest(), q.rollups(), q.aggregate(), streamsCommand(a),
+	root.AddCommand(serveCommand(a), ingestCommand(a), q.query(), q.why(), q.latest(), q.rollups(), q.aggregate(), q.count(), streamsCommand(a),
 		tablesCommand(a), devicesCommand(a), logsCommand(a), alertsCommand(a), rulesCommand(a), keysCommand(a), configCommand(a), doctorCommand(a), versionCommand(a))
 	root.AddCommand(verifyCommand(a), repairCommand(a), manCommand(a))
 	completer{a}.addTo(root)
@@ -158,7 +158,7 @@ func (a *app) remote(cmd *cobra.Command, outputs ...string) *cobra.Command {
 			defer cancel()
 			cmd.SetContext(ctx)
 		}
-		return untrusted(a.forbidden(queryError(ofFlag(cmd, run(cmd, args)))))
+		return untrusted(a.forbidden(queryError(withCommand(ofFlag(cmd, run(cmd, args))))))
 	}
 	return cmd
 }

@@ -27,9 +27,13 @@ func tablesCommand(a *app) *cobra.Command {
 
 func (a tableCommands) list() *cobra.Command {
 	var empty bool
+	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the tables: what they hold, and when each will be dropped and why", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return errNegativeLimit(limit)
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
@@ -38,9 +42,12 @@ func (a tableCommands) list() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showTables(&list, empty)
+			more := false
+			list.Tables, more = limited(list.Tables, limit)
+			return errors.Join(a.showTables(&list, empty), a.sayCut(more))
 		},
 	}
+	limitFlag(cmd, &limit, "tables")
 	cmd.Flags().BoolVarP(&empty, "all", "a", false, "list empty tables, too (always so in json and csv)")
 	return a.remote(cmd, "table", "json", "csv")
 }

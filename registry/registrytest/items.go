@@ -24,6 +24,7 @@ type Items struct {
 	Batches    []int              // numbers of items in the calls of PutAbsent
 	Gets       int                // number of calls of Get
 	Queries    int                // number of calls of Query
+	Returned   int                // number of items that Query returned
 	Unreadable error              // if set, every Query returns this error
 	Lagging    func([]store.Item) // if set, changes the results of eventually consistent reads
 
@@ -83,7 +84,11 @@ func (s *Items) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, e
 	if err != nil {
 		return store.ItemPage{}, err
 	}
-	return s.Store.Query(ctx, q)
+	page, err := s.Store.Query(ctx, q)
+	s.mu.Lock()
+	s.Returned += len(page.Items)
+	s.mu.Unlock()
+	return page, err
 }
 
 // Put implements store.Items.

@@ -33,6 +33,8 @@ func ofDevices() []pattern {
 		logPages("3.5", 5, devicelog.Query{Supervisor: "sara"}, "2026"),
 		logPages("3.6", 5, devicelog.Query{Supervisor: "sara", State: "WARNING4"}, "2026"),
 		logPages("3.7", 5, devicelog.Query{Supervisor: "sara", State: "WARNING4"}, "2026-11-19"),
+		logPages("3.8", 5, devicelog.Query{Device: boiler.Device, State: "WARNING*"}, "2026-11"),
+		logPages("3.9", 5, devicelog.Query{Supervisor: "sara", State: "WARNING*"}, "2026"),
 		{"3.1", func(t *testing.T, w *world, i int) {
 			w.log(t, devicelog.Entry{
 				Tenant: varve.DefaultTenant, Device: boiler.Device, Time: noon.Add(-time.Duration(i) * time.Second),
