@@ -226,6 +226,7 @@ func (r *run) cover(c query.Coverage) {
 	all.Damaged = append(all.Damaged, c.Damaged[:min(room, len(c.Damaged))]...)
 	all.MoreDamaged += len(c.Damaged) - min(room, len(c.Damaged))
 	all.Conflicts += c.Conflicts
+	all.Expiry = all.Expiry.Merge(c.Expiry)
 	if all.Listed.IsZero() || c.Listed.Before(all.Listed) {
 		all.Listed = c.Listed
 	}

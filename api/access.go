@@ -45,6 +45,7 @@ var accesses = map[string]access{
 	"PUT /v1/devices/{device}":                     admin,
 	"GET /v1/devices/{device}":                     reader,
 	"DELETE /v1/devices/{device}":                  admin,
+	"GET /v1/devices/{device}/why":                 reader,
 	"POST /v1/devices/{device}/logs":               writer,
 	"GET /v1/devices/{device}/logs":                reader,
 	"GET /v1/operators/{operator}/logs":            reader,
@@ -67,6 +68,8 @@ var accesses = map[string]access{
 
 	"GET /v1/tables":                 operator,
 	"GET /v1/tables/plan":            operator,
+	"GET /v1/tables/calendar":        operator,
+	"POST /v1/tables/calendar":       operator,
 	"POST /v1/tables/apply":          operator,
 	"POST /v1/tables/{name}/restore": operator,
 	"PUT /v1/tables/{name}/hold":     operator,

@@ -15,18 +15,30 @@ import (
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
 // coverage returns the coverage as JSON. If the request may not see tables, the coverage has only
-// damaged rows, without their tables; nil if none is damaged.
+// damaged rows and expired readings, without their tables. It is nil if it would be empty.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
-		if len(c.Damaged) == 0 {
+		expiry := ownExpiry(c.Expiry)
+		if len(c.Damaged) == 0 && expiry == nil {
 			return nil, nil
 		}
-		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged}
+		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged, Expiry: expiry}
 		for i := range c.Damaged {
 			c.Damaged[i].Table = ""
 		}
 	}
 	return wire.MarshalJSON(listed(c))
+}
+
+// ownExpiry returns the expiry of a tenant's own readings, without tables. It returns nil if no
+// reading was omitted.
+func ownExpiry(x *query.Expiry) *query.Expiry {
+	if x == nil || x.Readings == 0 {
+		return nil
+	}
+	own := *x
+	own.Tables = 0
+	return &own
 }
 
 // shortCoverage returns the coverage as JSON that is short enough for a trailer.

@@ -82,7 +82,8 @@ func TestAnswer(t *testing.T) {
 	if r.body != want {
 		t.Errorf("%s, want %s", r.body, want)
 	}
-	none := `{"readings":[],"coverage":{"read":["` + thisTable(s).Name() + `"],"expired":[],"missing":[],"failed":[],"listed":"2026-11-18T12:00:00Z"}}` + "\n"
+	none := `{"readings":[],"coverage":{"read":["` + thisTable(s).Name() + `"],"expired":[],"expiry":{"from":"1970-01-01T00:00:00Z","to":"2025-11-18T12:00:00Z","retention":"1y",` +
+		`"rule":"class default keeps readings for 1y","tables":0},"missing":[],"failed":[],"listed":"2026-11-18T12:00:00Z"}}` + "\n"
 	if r := s.get(with(readPath, "to", "-1m")); r.body != none || r.header.Get("Content-Length") != fmt.Sprint(len(none)) {
 		t.Errorf("%s", r.body)
 	}

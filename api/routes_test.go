@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 	"net/http"
 	"slices"
@@ -44,6 +46,8 @@ var routes = []struct {
 	{"PUT /v1/streams/{stream}/devices/{device}/shards", "/v1/streams/weather/devices/a/shards", `{"shards":4}`, 200, "application/json"},
 	{"GET /v1/tables", "/v1/tables", "", 200, "application/json"},
 	{"POST /v1/verify", "/v1/verify", "", 200, "application/x-ndjson"},
+	{"GET /v1/tables/calendar", "/v1/tables/calendar?years=1", "", 200, "application/json"},
+	{"POST /v1/tables/calendar", "/v1/tables/calendar?years=1", policyBody, 200, "application/json"},
 	{"GET /v1/tables/plan", "/v1/tables/plan", "", 200, "application/json"},
 	{"POST /v1/tables/apply", "/v1/tables/apply", "", 200, "application/json"},
 	{"PUT /v1/tables/{name}/hold", "/v1/tables/{table}/hold", `{"reason":"audit"}`, 200, "application/json"},
@@ -52,6 +56,7 @@ var routes = []struct {
 	{"GET /v1/devices", "/v1/devices", "", 200, "application/json"},
 	{"PUT /v1/devices/{device}", "/v1/devices/d1", `{"name":"Warehouse Temp A"}`, 200, "application/json"},
 	{"GET /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
+	{"GET /v1/devices/{device}/why", "/v1/devices/d1/why?time=2026-11-18T12:00:00Z", "", 200, "application/json"},
 	{"POST /v1/devices/{device}/logs", "/v1/devices/d1/logs", `{"time":"2026-11-18T12:00:00Z","state":"WARNING"}`, 200, "application/json"},
 	{"GET /v1/devices/{device}/logs", "/v1/devices/d1/logs", "", 200, "application/json"},
 	{"GET /v1/operators/{operator}/logs", "/v1/operators/Liz/logs", "", 200, "application/json"},
@@ -187,8 +192,10 @@ func TestDescribedParameters(t *testing.T) {
 		"status": "active", "during": "2026-11", "severity": "critical", "state": "open", "damaged": "skip", "rate": "1",
 		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
 		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "silent_since": "-1h",
-		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "time": "arrival", "fields": "flat",
+		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "post time": "arrival", "fields": "flat",
 		"where": "a>0", "scan_limit": "5&where=a=1",
+		"years": "1",
+		"plan":  (&rotator.Plan{}).Digest(), "time": "2026-11-18T12:00:00Z", "stream": "weather",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }
@@ -209,8 +216,12 @@ func TestDescribedParameters(t *testing.T) {
 				values["format"] = "line"
 			case strings.HasSuffix(base, "/readings?") && method == "post":
 				body = good(noon)
+			case strings.HasSuffix(base, "/calendar?") && method == "post":
+				body = policyBody
 			case method == "put":
 				body = `{"reason":"audit"}`
+			case strings.HasSuffix(base, "/why?"):
+				base += "time=now&"
 			case strings.HasSuffix(base, "/aggregate?"):
 				base += "step=1d&"
 			case strings.HasSuffix(base, "/rollups?") && method == "get":
@@ -221,10 +232,7 @@ func TestDescribedParameters(t *testing.T) {
 				if p.In != "query" || p.Name == "cursor" {
 					continue
 				}
-				value := values[p.Name]
-				if value == "" {
-					value = "x"
-				}
+				value := cmp.Or(values[method+" "+p.Name], values[p.Name], "x")
 				if r := s.send(strings.ToUpper(method), base+p.Name+"="+value, body); r.status != http.StatusOK {
 					t.Errorf("%s %s with %s=%s: %d %s", method, template, p.Name, value, r.status, r.body)
 				}

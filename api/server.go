@@ -56,6 +56,18 @@ type Options struct {
 	Hosts  []string
 	Events Events
 	Influx Influx
+	// Account limits the tables of the store. The zero value has no limits.
+	Account Account
+}
+
+// Account holds the limits of a cloud account, and the effects on its bill.
+type Account struct {
+	TableQuota int  // the maximum number of tables; 0 means no limit
+	Billed     bool // requests and bytes cost money, at the prices of DynamoDB
+	Rollups    bool // readings have roll-ups
+	// CountTables returns the number of all tables in the account. If nil, only the tables of
+	// this deployment count.
+	CountTables func(context.Context) (int, error)
 }
 
 // Limits bounds the duration, size and number of requests. Zero fields have defaults.

@@ -94,6 +94,8 @@ type Store struct {
 	Endpoint string // dynamodb: the address of an emulator; if empty, AWS
 	Region   string // dynamodb: the region; if empty, the environment's
 	Registry string // dynamodb: the registry's table; if empty, <prefix>_registry
+	// TableQuota is the quota of tables of the account and region; dynamodb only.
+	TableQuota int
 }
 
 // Tables configures the grid of tables.
@@ -225,7 +227,7 @@ func Default() Config {
 	rotation := rotator.Policy{}.WithDefaults()
 	return Config{
 		Server: Server{Listen: "127.0.0.1:8278", Drain: 30 * time.Second},
-		Store:  Store{Kind: StoreKinds()[0], Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20},
+		Store:  Store{Kind: StoreKinds()[0], Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20, TableQuota: 2500},
 		Tables: Tables{Prefix: "varve", Future: layout.Future, RecentWeeks: layout.Recent, Doubling: layout.Doubling, MonthsAhead: rotation.MonthsAhead},
 		Retention: Retention{
 			Grace: rotation.Grace, Seal: rotation.Seal, Schedule: "@hourly", MaxDrops: rotation.MaxDrops,

@@ -135,6 +135,7 @@ var settings = []setting{
 	text("store.endpoint", "dynamodb: address of an emulator; if empty, AWS", func(c *Config) *string { return &c.Store.Endpoint }, checkEndpoint),
 	text("store.region", "dynamodb: region; if empty, AWS_REGION or the profile", func(c *Config) *string { return &c.Store.Region }, nil),
 	text("store.registry", "dynamodb: table of the registry; empty: <prefix>_registry", func(c *Config) *string { return &c.Store.Registry }, checkRegistry),
+	whole("store.table_quota", "dynamodb: quota of tables of the account and region; doctor and the plan warn before it is met", 1, func(c *Config) *int { return &c.Store.TableQuota }),
 	size("store.min_free", "local: free space of the disk below which readings are refused", func(c *Config) *Size { return &c.Store.MinFree }),
 	text("tables.prefix", "prefix of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
 	span("tables.future", "how far ahead of its arrival an event time may lie", func(c *Config) *time.Duration { return &c.Tables.Future }),

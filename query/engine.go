@@ -92,6 +92,8 @@ func (q *Query) Validate() error {
 type Coverage struct {
 	Read    []string `json:"read"`    // tables that were read
 	Expired []string `json:"expired"` // tables in which everything has expired
+	// Expiry is the part of the window whose readings have expired, if any.
+	Expiry  *Expiry  `json:"expiry,omitempty"`
 	Missing []string `json:"missing"` // tables that were dropped during the query or deleted by another program
 	// Failed lists the tables that could not be read. The answer is an error, or lacks their
 	// damaged rows.

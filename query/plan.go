@@ -25,6 +25,7 @@ type planned struct {
 type plan struct {
 	tables  []planned
 	expired []string
+	expiry  *Expiry      // nil if no reading of the window can have expired
 	lost    []string     // deleted by another program
 	layout  store.Layout // of the series
 	listed  time.Time    // all tables that were used before are in the plan
@@ -94,6 +95,10 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 		}
 		p.tables = append(p.tables, planned{Table: in.Table, cutoff: cutoff})
 	}
+	if !q.Expired {
+		class := e.opts.Policy.ClassOf(s.Stream).Name
+		p.expiry = expiryOf(q.Window, ruleOf(e.opts.Policy, s.Stream, class, most), now, len(p.expired))
+	}
 	return p, nil
 }
 
@@ -138,6 +143,7 @@ type PlannedTable struct {
 type Explanation struct {
 	Tables []PlannedTable
 	Cost   store.Cost // of all tables, if the query is read to its end
+	Expiry *Expiry    // the part of the window whose readings have expired, if any
 }
 
 // Explain returns the tables and the cost of a query, without reading.
@@ -154,7 +160,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 		return Explanation{}, err
 	}
 	p.inOrder(q.Order)
-	var x Explanation
+	x := Explanation{Expiry: p.expiry}
 	for _, t := range p.tables {
 		cost, err := e.opts.Reader.Estimate(ctx, q.rangeOf(t.Table, p.layout, q.After, 0))
 		if errors.Is(err, store.ErrNoTable) {
@@ -165,7 +171,7 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 			return Explanation{}, fmt.Errorf("estimate %s: %w", t.Table, err)
 		}
 		x.Cost.Add(cost)
-		x.Tables = append(x.Tables, explained(t.Table, "read", "its event range overlaps the window", cost))
+		x.Tables = append(x.Tables, explained(t.Table, "read", t.whyRead(), cost))
 	}
 	for _, name := range p.lost {
 		if t, ok := grid.Parse(name); ok && !slices.ContainsFunc(p.tables, func(r planned) bool { return r.Table == t }) {
@@ -178,6 +184,15 @@ func (e *Engine) Explain(ctx context.Context, q Query) (Explanation, error) {
 		}
 	}
 	return x, nil
+}
+
+// whyRead returns the reason for reading a table, with the expiry of a part of it.
+func (t *planned) whyRead() string {
+	const why = "its event range overlaps the window"
+	if t.cutoff.Unix() < t.Start || !t.cutoff.After(t.Month.Start()) {
+		return why
+	}
+	return fmt.Sprintf("%s; readings that happened and arrived before %s have expired", why, t.cutoff.UTC().Format(time.RFC3339))
 }
 
 func explained(t grid.Table, action, why string, cost store.Cost) PlannedTable {

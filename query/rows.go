@@ -42,6 +42,7 @@ type Rows struct {
 	some     bool
 	more     bool
 	coverage Coverage
+	expired  int // expired readings that were left out
 	cost     store.Cost
 	damage   damage
 	err      error    // the error that ended the answer
@@ -209,6 +210,9 @@ func (r *Rows) take(first *source) (pick *varve.Reading, conflict bool) {
 		}
 		s.page = s.page[1:]
 	}
+	if pick == nil {
+		r.expired++
+	}
 	return pick, conflict
 }
 
@@ -356,6 +360,7 @@ func (r *Rows) More() (varve.Position, bool) { return r.last, r.more }
 func (r *Rows) Coverage() Coverage {
 	c := r.coverage
 	c.Missing = slices.Concat(r.plan.lost, c.Missing)
+	c.Expiry = r.plan.expiry.reported(r.expired, r.last != (varve.Position{}))
 	r.damage.addTo(&c)
 	return c
 }

@@ -96,6 +96,7 @@ func (l *life) acknowledged(r *varve.Reading, duplicate bool) {
 	if duplicate {
 		return // the stored reading has not changed
 	}
+	l.done.addReading(l.policy.Retention.ClassOf(r.Stream).Name, r)
 	last := r.Arrived
 	if r.Time.After(last) {
 		last = r.Time

@@ -36,6 +36,9 @@ func TestRotator_LosesNothingInFiveYears(t *testing.T) {
 				l.hour()
 			}
 			l.checkAll()
+			if !testing.Short() {
+				l.checkForecast(5, 10)
+			}
 			if l.drops == 0 || l.kills == 0 || l.acked == 0 || l.late == 0 || l.outages == 0 {
 				t.Errorf("too little happened: %d drops, %d kills, %d readings, %d slow requests, %d outages", l.drops, l.kills, l.acked, l.late, l.outages)
 			}
@@ -55,8 +58,11 @@ type life struct {
 	sent      []varve.Reading          // some of the sent readings, which may be resent
 	slow      []slowRequest
 	away      time.Time // the rotator does not run until this time
+	ran       time.Time // the last run
 	bound     int
 	budget    int // calls of the store until the process is killed; -1 means that it is not killed
+	done      tally
+	punctual  bool // the rotator always runs
 
 	acked, late, runs, kills, outages, drops, most int
 }
@@ -97,6 +103,7 @@ func newLife(t *testing.T, seed uint64, maxDays int) *life {
 		t.Fatal("a policy that drops has no bound")
 	}
 	l.bound = bound
+	l.done = newTally(l.clock)
 	for n := range 50 {
 		at := l.clock.AddDate(0, 0, 7*n)
 		rg, _ := grid.DefaultPolicy().Locate(at, grid.MonthOf(at))
@@ -125,6 +132,7 @@ func (l *life) allow(op string, t grid.Table) error {
 	if op == "drop" {
 		l.drops++
 	}
+	l.done.steps[op]++
 	return nil
 }
 
@@ -144,6 +152,9 @@ func (l *life) hour() {
 	}
 	l.clock = next
 	l.finishSlow()
+	if next.Day() == 1 && next.Hour() == 0 {
+		l.done.endMonth(l.tables())
+	}
 	acted := l.rotate()
 	if acted || l.rng.IntN(10*24) == 0 {
 		l.checkAll()
@@ -163,16 +174,19 @@ func (l *life) rotate() bool {
 	if l.clock.Before(l.away) {
 		return false
 	}
-	if l.rng.IntN(45*24) == 0 {
+	if !l.punctual && l.rng.IntN(45*24) == 0 {
 		l.outages++
 		l.away = l.clock.Add(time.Duration(l.rng.Int64N(int64(20*day - 12*time.Hour))))
 		return false
 	}
 	p := l.policy.Plan(l.clock, infos)
-	if len(p.Actions) == 0 {
-		return false
+	if len(p.Actions) == 0 && l.clock.Sub(l.ran) < 20*time.Hour {
+		return false // nothing to do, and no expired readings to delete
 	}
-	l.runs++
+	l.ran = l.clock
+	if len(p.Actions) > 0 {
+		l.runs++
+	}
 	if l.rng.IntN(3) == 0 {
 		l.budget = l.rng.IntN(len(p.Actions) + 4)
 	}

@@ -143,6 +143,14 @@ func (p Policy) RetireAt(t grid.Table, classRetention time.Duration) time.Time {
 	return retention.Add(last, classRetention)
 }
 
+// margin describes the time between a table's arrival month and its expiry, beside the retention.
+func margin(t grid.Table) string {
+	if end := t.Window().To; end.After(t.Month.End().Add(retireMargin)) {
+		return "its events end " + end.Format(time.DateOnly)
+	}
+	return timefmt.FormatDuration(retireMargin) + " of margin"
+}
+
 // TableSchedule has the times at which a table changes its state. A zero time means never.
 type TableSchedule struct {
 	Seals   time.Time
@@ -175,7 +183,7 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 	if !in.Retired.IsZero() {
 		f.Retires = in.Retired
 	}
-	kept := fmt.Sprintf("arrival month %s, class %s keeps %s", in.Month, class.Name, timefmt.FormatDuration(class.Retention))
+	kept := fmt.Sprintf("arrival month %s, class %s keeps %s, %s", in.Month, class.Name, timefmt.FormatDuration(class.Retention), margin(in.Table))
 	if !p.Drop {
 		f.Why = kept + "; never dropped while retention.drop is false"
 		return f

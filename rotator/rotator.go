@@ -132,7 +132,11 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 //
 // Run fails with lease.ErrHeld if another run is in progress. If another process runs, Run still
 // updates the health of this process from the existing tables.
-func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
+func (r *Rotator) Run(ctx context.Context) (Plan, error) { return r.RunPlan(ctx, "") }
+
+// RunPlan is like Run, but fails with ErrOtherPlan and changes nothing if the plan has another
+// digest. The digest "" accepts any plan.
+func (r *Rotator) RunPlan(ctx context.Context, digest string) (p Plan, err error) {
 	begin := time.Now()
 	var d done
 	defer func() {
@@ -154,6 +158,9 @@ func (r *Rotator) Run(ctx context.Context) (p Plan, err error) {
 	p, unsure := r.Plan(ctx, time.Time{})
 	if p.Now.IsZero() { // no plan was made
 		return p, unsure
+	}
+	if err := p.check(digest); err != nil {
+		return p, err
 	}
 	d, err = r.apply(ctx, &p, l.Check)
 	return p, errors.Join(unsure, err, r.deleteExpired(ctx, l.Check))
@@ -189,6 +196,9 @@ func (r *Rotator) recordRun(p *Plan, d done, err error) {
 	if !p.Now.IsZero() { // the run made a plan
 		h.update(p, d)
 		h.LastRun = r.opts.Now()
+	}
+	if errors.Is(err, ErrOtherPlan) {
+		return // not a failure: nothing was tried
 	}
 	if err != nil {
 		h.LastError = err.Error()

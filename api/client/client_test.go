@@ -224,6 +224,9 @@ func TestCalls(t *testing.T) {
 	if p, err := c.Apply(t.Context()); err != nil || p.Ready == 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
+	if _, err := c.ApplyPlan(t.Context(), "0123456789abcdef"); varve.FailureOf(err) != varve.Conflict {
+		t.Errorf("another plan: %v, want a conflict", err)
+	}
 	if s, err := c.Streams(t.Context()); err != nil || len(s.Streams) != 1 || s.Streams[0].Name != "weather" {
 		t.Errorf("%+v, %v", s, err)
 	}

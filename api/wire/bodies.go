@@ -135,6 +135,9 @@ type PlanBody struct {
 	Tables  int           `json:"tables"`
 	Ready   int           `json:"ready" doc:"number of existing tables of the next month"`
 	Needed  int           `json:"needed" doc:"number of required tables of the next month"`
+	// Digest identifies the actions.
+	Digest   string   `json:"digest" doc:"identifies the actions: send it as plan to POST /v1/tables/apply"`
+	Warnings []string `json:"warnings" doc:"limits of the account that will be met within a year"`
 }
 
 // StreamInfo describes a stream.
@@ -157,6 +160,7 @@ type Explained struct {
 	Tables   []ExplainedTable `json:"tables" doc:"in the order in which the query reads them"`
 	Requests int              `json:"requests" doc:"requests to the store, if the query is read to its end"`
 	Units    float64          `json:"units" doc:"read units; on the embedded store, chunks"`
+	Expiry   *query.Expiry    `json:"expiry,omitempty" doc:"the part of the window whose readings have expired; absent if none"`
 }
 
 // ExplainedTable describes one table of an Explained.

@@ -104,11 +104,12 @@ func (a queryCommands) showAggregate(cmd *cobra.Command, c *client.Client, q cli
 	if seen.rows == 0 || a.output != "ndjson" && seen.rows == 1 {
 		fmt.Fprintln(a.err, noBuckets)
 	}
-	return a.reportSkipped([]byte(resp.Trailer.Get("Varve-Coverage")))
+	return a.reportSkipped([]byte(resp.Trailer.Get("Varve-Coverage")), seen.rows <= 1)
 }
 
-// reportSkipped prints the damaged rows of a coverage. The coverage may be empty.
-func (a queryCommands) reportSkipped(coverage []byte) error {
+// reportSkipped prints the damaged rows and the expired readings of a coverage. The coverage may be
+// empty.
+func (a queryCommands) reportSkipped(coverage []byte, isEmpty bool) error {
 	var cover query.Coverage
 	if len(coverage) > 0 {
 		if err := json.Unmarshal(coverage, &cover); err != nil {
@@ -116,6 +117,9 @@ func (a queryCommands) reportSkipped(coverage []byte) error {
 		}
 	}
 	a.saySkipped(&cover)
+	if line := expiryText(cover.Expiry, isEmpty); line != "" {
+		fmt.Fprintln(a.err, line)
+	}
 	return nil
 }
 
@@ -155,5 +159,5 @@ func (a queryCommands) aggregateTable(cmd *cobra.Command, c *client.Client, q cl
 	if ignored > 0 {
 		fmt.Fprintf(a.out, "\nIgnored, because they are not numbers: %s\n", count(int(ignored), "value"))
 	}
-	return a.reportSkipped(answer.Coverage)
+	return a.reportSkipped(answer.Coverage, len(g.rows) == 0)
 }

@@ -71,6 +71,19 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.now, nil
 }
 
+// reload reads the certificate from files, which may have other names. If it cannot be read, the current
+// certificate and its files stay in use.
+func (c *certificate) reload(cert, key string) error {
+	changed, err := openCertificate(cert, key, c.log)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cert, c.key, c.now, c.version = cert, key, changed.now, changed.version
+	return nil
+}
+
 // statFiles returns the version of the files. It fails if one of them cannot be accessed.
 func (c *certificate) statFiles() (v fileVersion, err error) {
 	cert, err := os.Stat(c.cert)

@@ -50,7 +50,7 @@ func (a queryCommands) count() *cobra.Command {
 			if err := a.sayCut(more); err != nil {
 				return err
 			}
-			return a.reportSkipped(counts.Coverage)
+			return a.reportSkipped(counts.Coverage, len(list) == 0)
 		},
 	}
 	f := cmd.Flags()

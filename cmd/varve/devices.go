@@ -117,13 +117,14 @@ func gather[T any](limit int, get func(client.List) ([]T, string, error)) (all [
 
 func (a deviceCommands) showDevices(list []wire.DeviceBody) error {
 	g := listing{
-		header: []string{"device", "status", "name", "type", "location", "firmware", "retention", "last seen", "created"},
-		empty:  "No such devices: a first reading or varve devices set registers one.", explain: true,
+		header:   []string{"device", "status", "name", "type", "location", "firmware", "retention", "last seen", "created"},
+		optional: []string{"created", "firmware", "retention", "location", "type"},
+		empty:    "No such devices: a first reading or varve devices set registers one.", explain: true,
 	}
 	for _, d := range list {
 		g.add(d.Device, d.Status, d.Name, d.Type, d.Location, d.Firmware, d.Retention, momentOrNever(d.LastSeenAt), moment(d.CreatedAt))
 	}
-	return a.show(&g, list)
+	return a.show(&g, wire.DeviceList{Devices: list})
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

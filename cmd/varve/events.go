@@ -71,6 +71,10 @@ func rotatorEvents(log zerolog.Logger) rotator.Events {
 				log.Debug().Err(err).Msg("rotation skipped, another run holds the lease")
 				return
 			}
+			if errors.Is(err, rotator.ErrOtherPlan) {
+				log.Info().Err(err).Msg("rotation refused, the plan has changed")
+				return
+			}
 			if err != nil {
 				log.Error().Err(err).Stringer("took", rounded(took)).Msg("rotation failed, retrying")
 				return

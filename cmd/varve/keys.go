@@ -105,7 +105,8 @@ func (a keyCommands) list() *cobra.Command {
 		more := false
 		list.Keys, more = limited(list.Keys, limit)
 		g := listing{header: []string{"id", "tenant", "scopes", "state", "created", "expires", "rate", "name"},
-			empty: "No keys: varve keys create --scope admin creates the first."}
+			optional: []string{"rate", "created"},
+			empty:    "No keys: varve keys create --scope admin creates the first."}
 		for i := range list.Keys {
 			k := &list.Keys[i]
 			g.add(k.ID, k.Tenant, strings.Join(k.Scopes, ","), k.State, timeOrNever(&k.Created), timeOrNever(k.Expires), rateText(k), k.Name)

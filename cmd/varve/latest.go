@@ -132,11 +132,11 @@ func (a queryCommands) showLatest(list []client.Latest) error {
 		}
 		return nil
 	}
-	g := listing{header: []string{"device", "time", "arrived", "fields"}, empty: noLatest, explain: true}
+	g := listing{header: []string{"device", "time", "arrived", "fields"}, optional: []string{"arrived"}, empty: noLatest, explain: true}
 	for _, v := range values {
 		g.add(v.Device, v.Time, v.Arrived, v.text)
 	}
-	return a.show(&g, values)
+	return a.show(&g, map[string]any{"latest": bodies(list)})
 }
 
 const noLatest = "No device has a live reading in this stream."
@@ -175,4 +175,28 @@ func cellText(r *varve.Reading, name string) string {
 	default:
 		return string(rawValue(v))
 	}
+}
+
+// latestBody is the latest reading of a device as HTTP answers it: null if it has none.
+type latestBody struct {
+	Device  string       `json:"device"`
+	Reading *readingBody `json:"reading"`
+}
+
+type readingBody struct {
+	Time    string                     `json:"time"`
+	ID      string                     `json:"id"`
+	Arrived string                     `json:"arrived"`
+	Fields  map[string]json.RawMessage `json:"fields"`
+}
+
+func bodies(list []client.Latest) []latestBody {
+	all := make([]latestBody, len(list))
+	for i := range list {
+		one := newLatestOf(&list[i])
+		if all[i].Device = one.Device; list[i].Reading != nil {
+			all[i].Reading = &readingBody{one.Time, one.ID, one.Arrived, one.Fields}
+		}
+	}
+	return all
 }

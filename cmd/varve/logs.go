@@ -136,5 +136,5 @@ func (a logCommands) showLogs(list []wire.LogBody) error {
 		}
 		g.add(row...)
 	}
-	return a.show(&g, list)
+	return a.show(&g, wire.LogList{Logs: list})
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -101,6 +102,9 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 		}
 	}
 	a.saySkipped(&cover)
+	if line := expiryText(cover.Expiry, seen.empty()); line != "" {
+		fmt.Fprintln(a.err, line)
+	}
 	return nil
 }
 
@@ -188,8 +192,7 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	a.saySkipped(&answer.Coverage)
 	a.sayNotes(slices.DeleteFunc(answer.Notes, func(n wire.Note) bool { return n.Param == "query.fields" })) // see missing
 	if n == 0 {
-		_, err := fmt.Fprintln(a.out, noReadings(&q))
-		return err
+		return a.sayNone(&q, answer.Coverage.Expiry)
 	}
 	from := "" // only keys of tenant default see the tables
 	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
@@ -199,6 +202,9 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	a.sayMissing(missing)
 	if n := answer.Coverage.Conflicts; n > 0 {
 		fmt.Fprintf(a.out, "%s arrived again in a later month with other values, which are not shown.\n", count(n, "reading"))
+	}
+	if line := expiryText(answer.Coverage.Expiry, false); line != "" {
+		fmt.Fprintln(a.out, line)
 	}
 	if answer.Next != "" {
 		a.sayMore(answer.Next)
@@ -217,6 +223,36 @@ func noReadings(q *client.Query) string {
 func (a *app) sayMissing(fields []string) {
 	if len(fields) > 0 {
 		fmt.Fprintf(a.err, "None of them has a field %s.\n", strings.Join(fields, " or "))
+	}
+}
+
+// sayNone prints that the window is empty, or that its readings have expired.
+func (a queryCommands) sayNone(q *client.Query, x *query.Expiry) error {
+	none := noReadings(q)
+	if x != nil && (x.Readings > 0 || x.Tables > 0) {
+		none = fmt.Sprintf("Device %s has no live readings in stream %s in this window.", q.Device, q.Stream)
+	}
+	fmt.Fprintln(a.out, none)
+	if line := expiryText(x, true); line != "" {
+		fmt.Fprintln(a.out, line)
+	}
+	return nil
+}
+
+// expiryText describes the expired readings of a window. Of a window with live readings, it
+// describes only readings that were found.
+func expiryText(x *query.Expiry, isEmpty bool) string {
+	switch {
+	case x == nil, x.Readings == 0 && !isEmpty:
+		return ""
+	case x.Readings > 0:
+		have := "have"
+		if x.Readings == 1 {
+			have = "has"
+		}
+		return fmt.Sprintf("%s of this window %s expired: %s.", count(x.Readings, "reading"), have, x.Rule)
+	default:
+		return fmt.Sprintf("Readings that happened and arrived before %s have expired: %s.", x.To.UTC().Format(time.RFC3339), x.Rule)
 	}
 }
 
@@ -240,6 +276,9 @@ func (a queryCommands) explain(cmd *cobra.Command, c *client.Client, q client.Qu
 	if err := a.show(&g, x); err != nil || a.output != "table" {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "\nCost of reading to the end, at least: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
-	return err
+	fmt.Fprintf(a.out, "\nCost of reading to the end, at least: %s, %v read units.\n", count(x.Requests, "request"), x.Units)
+	if line := expiryText(x.Expiry, true); line != "" {
+		fmt.Fprintln(a.out, line)
+	}
+	return nil
 }

@@ -61,7 +61,7 @@ func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q clien
 		list = append(list, r)
 		missing = slices.DeleteFunc(missing, func(name string) bool { _, found := r.Fields[name]; return found })
 	}
-	g := &listing{header: []string{"start", "readings", "field", "count", "sum", "min", "max", "mean", "first", "last"}, explain: true}
+	g := &listing{header: []string{"start", "readings", "field", "count", "sum", "min", "max", "mean", "first", "last"}, optional: []string{"last", "first", "sum"}, explain: true}
 	if len(list) == 0 {
 		var err error
 		if g.empty, err = a.noRollups(cmd, c, q); err != nil {
@@ -79,7 +79,7 @@ func (a queryCommands) showRollups(cmd *cobra.Command, c *client.Client, q clien
 				string(f.Mean), string(f.First.Value), string(f.Last.Value))
 		}
 	}
-	if err := a.show(g, list); err != nil {
+	if err := a.show(g, map[string]any{"rollups": list}); err != nil {
 		return err
 	}
 	if len(list) > 0 {

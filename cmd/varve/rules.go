@@ -39,7 +39,7 @@ func (a ruleCommands) list() *cobra.Command {
 			}
 			more := false
 			list.Rules, more = limited(list.Rules, limit)
-			g := listing{header: []string{"id", "severity", "stream", "device", "condition", "for", "gap", "muted until"}, empty: "No rules: varve rules add creates one."}
+			g := listing{header: []string{"id", "severity", "stream", "device", "condition", "for", "gap", "muted until"}, optional: []string{"gap", "for", "stream"}, empty: "No rules: varve rules add creates one."}
 			for i := range list.Rules {
 				r, muted := &list.Rules[i], ""
 				if r.MutedUntil != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -37,18 +36,6 @@ func warnOfClear(c *config.Config, log zerolog.Logger) {
 			Str("remedy", "set server.tls_cert and server.tls_key, or server.proxied if a proxy in front ends TLS").
 			Msg("API keys accepted without TLS")
 	}
-}
-
-// secure returns the TLS configuration. If TLS is not configured, it returns nil.
-func secure(c *config.Config, log zerolog.Logger) (*tls.Config, error) {
-	if c.Server.TLSCert == "" {
-		return nil, nil
-	}
-	cert, err := openCertificate(c.Server.TLSCert, c.Server.TLSKey, log)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return cert.config(), nil
 }
 
 func serve(srv *http.Server, l net.Listener) error {

@@ -166,7 +166,6 @@ func withTemplate(fit dynamo.Examination, template string) func(*testing.T, *dyn
 
 func mistakes(t *testing.T, fit dynamo.Examination) []mistake {
 	return []mistake{
-		{"no registry", func(_ *testing.T, x *dynamo.Examination) { x.Registry, x.Owner = "nowhere", "nowhere" }, "registry", "table nowhere is missing"},
 		{"a registry in creation", through(answered(t, "DescribeTable", func(a map[string]any) { table(a)["TableStatus"] = "CREATING" })), "registry", "CREATING"},
 		{"an index is missing", through(answered(t, "DescribeTable", func(a map[string]any) {
 			table(a)["GlobalSecondaryIndexes"] = table(a)["GlobalSecondaryIndexes"].([]any)[:1]
@@ -262,5 +261,51 @@ func TestExamine_ReportsSilentEndpointOnce(t *testing.T) {
 	all := dynamo.Examine(t.Context(), dynamo.Examination{Options: dynamo.Options{Client: client, Registry: patientRegistry}})
 	if len(all) != 1 || all[0].State != dynamo.Wrong || !strings.Contains(all[0].Remedy, "check the endpoint") {
 		t.Errorf("found %+v, want one finding with a remedy", all)
+	}
+}
+
+// TestExamine_AcceptsNewAccount examines an account before the first start: nothing is wrong,
+// the registry is not created yet, and the examination does not create it.
+func TestExamine_AcceptsNewAccount(t *testing.T) {
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			x := patient(t, e.Start(t))
+			x.Registry, x.Owner = "nowhere", "nowhere"
+			for range 2 {
+				all := dynamo.Examine(t.Context(), x)
+				if wrong := checksIn(all, dynamo.Wrong); len(wrong) > 0 || len(all) != 2 {
+					t.Errorf("wrong: %v\n%+v", wrong, all)
+				}
+				if f := all[0]; f.Check != "registry" || f.State != dynamo.NotChecked || !strings.Contains(f.Found, "table nowhere is not created yet") {
+					t.Errorf("%+v", f)
+				}
+			}
+		})
+	}
+}
+
+// TestLocation_NamesAccountAndRegion compares the location of a store with the ARN of its registry.
+func TestLocation_NamesAccountAndRegion(t *testing.T) {
+	for _, e := range emulators {
+		t.Run(e.Name, func(t *testing.T) {
+			x := patient(t, e.Start(t))
+			s, err := dynamo.Open(t.Context(), dynamo.Options{Client: x.Client, Registry: patientRegistry})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			at, err := s.Location(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := x.Client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(patientRegistry)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "arn:aws:dynamodb:" + at.Region + ":" + at.Account + ":table/" + patientRegistry
+			if got := aws.ToString(out.Table.TableArn); got != want || at.Account == "" {
+				t.Errorf("location %+v, ARN %s", at, got)
+			}
+		})
 	}
 }

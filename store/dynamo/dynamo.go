@@ -2,9 +2,12 @@ package dynamo
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/varvedb/varve/health"
@@ -20,6 +23,9 @@ import (
 	"github.com/varvedb/varve/store/dynamo/template"
 	"github.com/varvedb/varve/store/dynamo/writer"
 )
+
+// Format is the version of the items in tables and in the registry that this program writes.
+const Format = 1
 
 // Options are the settings of a store. Client and Registry are required.
 type Options struct {
@@ -138,8 +144,36 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Location is the location of a deployment.
+type Location struct{ Account, Region string }
+
+// Location returns the location of the registry. On an emulator, it is fictional.
+func (s *Store) Location(ctx context.Context) (Location, error) {
+	t, err := s.admin.Describe(ctx, s.client.Registry())
+	if err != nil {
+		return Location{}, err
+	}
+	// arn:aws:dynamodb:REGION:ACCOUNT:table/NAME
+	parts := strings.SplitN(aws.ToString(t.TableArn), ":", 6)
+	if len(parts) < 6 {
+		return Location{}, fmt.Errorf("ARN %q of the registry has no account", aws.ToString(t.TableArn))
+	}
+	return Location{Account: parts[4], Region: parts[3]}, nil
+}
+
 // Usage returns the requests and units that the store has used so far.
 func (s *Store) Usage() Usage { return s.client.Usage.Usage() }
+
+// CountTables returns the number of all tables in the account and region.
+func (s *Store) CountTables(ctx context.Context) (n int, err error) {
+	err = s.calls.do(ctx, func() error {
+		return s.admin.Names(ctx, "", func(string) bool {
+			n++
+			return true
+		})
+	})
+	return n, err
+}
 
 // Examine checks whether a deployment can work. It changes nothing, and needs no table besides
 // the registry.
@@ -147,6 +181,6 @@ func Examine(ctx context.Context, x Examination) []Finding {
 	p := wireParts(x.Options.withDefaults())
 	return doctor.Examine(ctx, doctor.Options{
 		Client: p.client, Admin: p.admin, Items: p.items, Tables: p.tables, Now: x.withDefaults().Now,
-		Prefixes: x.Prefixes, Expired: x.Expired,
+		Prefixes: x.Prefixes, Expired: x.Expired, TableQuota: x.TableQuota, Forecast: x.Forecast,
 	})
 }

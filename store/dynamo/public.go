@@ -32,6 +32,8 @@ type (
 
 	// Finding is the result of one check of Examine.
 	Finding = doctor.Finding
+	// Forecaster is the type of Examination.Forecast.
+	Forecaster = doctor.Forecaster
 	// State is the result of a check.
 	State = doctor.State
 
@@ -82,6 +84,10 @@ type Examination struct {
 	// Expired reports whether all readings that a table can hold have expired. If nil, no table
 	// counts as expired.
 	Expired func(grid.Table) bool
+	// TableQuota is the quota of tables of the account and region. 0 means 2500.
+	TableQuota int
+	// Forecast describes the number of tables in the future. If nil, it is not checked.
+	Forecast Forecaster
 }
 
 // HTTPClient returns an HTTP client for many small, concurrent requests to one endpoint.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -306,7 +307,7 @@ func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Rea
 }
 
 // maxRun exceeds the number of readings in any run.
-const maxRun = 1 << 40
+const maxRun = math.MaxInt32
 
 // arrivals finds the live reading that arrived last.
 type arrivals struct {

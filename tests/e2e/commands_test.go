@@ -43,19 +43,25 @@ func serversOf(ts *testscript.TestScript) *servers {
 
 // server starts or ends varve serve:
 //
-//	server start [ARGS…]   starts a server, and sets VARVE_SERVER to its address
+//	server start [NAME=VALUE…] [ARGS…]   starts a server with environment variables, and sets
+//	                       VARVE_SERVER to its address
 //	server stop            sends SIGTERM; the exit code must be 0
 //	server term            sends SIGTERM, without waiting
 //	server wait            waits for the end after term; the exit code must be 0
+//	server hup             sends SIGHUP
 //	server kill            sends SIGKILL
 //	server output          writes the output of the server to server.out
 func server(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: server start|stop|term|wait|kill|output")
+		ts.Fatalf("usage: server start|stop|term|wait|hup|kill|output")
 	}
 	held := serversOf(ts)
 	if args[0] == "start" {
-		s, err := varvetest.Start(context.Background(), binary, ts.Getenv("WORK"), append(args[1:len(args):len(args)], held.extra...)...)
+		var reach varvetest.Reach
+		for args = args[1:]; len(args) > 0 && strings.HasPrefix(args[0], "VARVE_"); args = args[1:] {
+			reach.Environ = append(reach.Environ, args[0])
+		}
+		s, err := varvetest.StartAt(context.Background(), binary, ts.Getenv("WORK"), reach, append(args[:len(args):len(args)], held.extra...)...)
 		ts.Check(err)
 		held.current = s
 		held.all = append(held.all, s)
@@ -71,6 +77,8 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 		err = held.current.Terminate()
 	case "wait":
 		err = held.current.Wait()
+	case "hup":
+		err = held.current.Hangup()
 	case "kill":
 		err = held.current.Kill()
 	case "output":

@@ -80,6 +80,8 @@ func Start(ctx context.Context, binary, dir string, args ...string) (*Server, er
 type Reach struct {
 	Listen string       // address without a port; the default is 127.0.0.1
 	TLS    *http.Client // client that trusts the server's certificate; if nil, the server has no TLS
+	// Environ has variables in addition to the environment of the test.
+	Environ []string
 }
 
 // StartAt is like Start, but with another address or with TLS.
@@ -115,7 +117,7 @@ func startOnFreePort(ctx context.Context, binary, dir string, reach Reach, args 
 		addr = strings.Replace(addr, "127.0.0.1", reach.Listen, 1)
 	}
 	s.cmd = exec.CommandContext(ctx, binary, append([]string{"serve", "--listen", addr}, args...)...)
-	s.cmd.Dir = dir
+	s.cmd.Dir, s.cmd.Env = dir, append(os.Environ(), reach.Environ...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -180,6 +182,9 @@ func (s *Server) Kill() error {
 
 // Terminate sends SIGTERM to the server.
 func (s *Server) Terminate() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
+
+// Hangup sends SIGHUP to the server.
+func (s *Server) Hangup() error { return s.cmd.Process.Signal(syscall.SIGHUP) }
 
 // Wait waits for the end of the server. It returns nil if the exit code is 0, otherwise the
 // error.

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo/attr"
@@ -117,23 +118,47 @@ func (e *examiner) tableAttempts(ctx context.Context, name string) []attempt {
 	}
 }
 
-// Quotas of an account in a region, unless AWS has raised them.
-const (
-	tableQuota = 2500
-	headRoom   = tableQuota / 5
-)
+// defaultQuota is the quota of tables of an account without a larger one.
+const defaultQuota = 2500
 
-// checkTables compares the number of tables with the usual quota.
+// headRoom is the part of the quota that should stay free: a fifth.
+const headRoom = 5
+
+// checkTables compares the number of tables with the quota, today and in the future.
 func (e *examiner) checkTables(ctx context.Context) {
 	all, own, err := e.countTables(ctx)
+	if err != nil {
+		e.failed(aboutTables, "ListTables", "*", err)
+		return
+	}
+	if all > e.TableQuota-e.TableQuota/headRoom {
+		e.wrong(aboutTables, "raise the quota of tables (Service Quotas, Amazon DynamoDB) and then store.table_quota, drop old tables with retention.drop, or use another account or region",
+			"%d tables in this account and region, %d of this deployment; the quota is %d", all, own, e.TableQuota)
+	} else {
+		e.good(aboutTables, "%d in this account and region, %d of this deployment; the quota is %d", all, own, e.TableQuota)
+	}
+	e.checkFuture(ctx, all-own)
+}
+
+// checkFuture forecasts the number of tables.
+func (e *examiner) checkFuture(ctx context.Context, others int) {
+	if e.Forecast == nil {
+		return
+	}
+	f := store.Filter{Prefixes: e.Prefixes, Window: varve.AllTime(), Details: true, Fresh: true}
+	infos, err := e.Tables.Catalog.Tables(ctx, f)
+	if err != nil {
+		e.failed(aboutFuture, "list tables", "*", err)
+		return
+	}
+	found, remedy, err := e.Forecast(ctx, infos, others)
 	switch {
 	case err != nil:
-		e.failed(aboutTables, "ListTables", "*", err)
-	case all > tableQuota-headRoom:
-		e.wrong(aboutTables, "raise the quota of tables (Service Quotas, Amazon DynamoDB), drop old tables with retention.drop, or use another account or region",
-			"%d tables in this account and region, %d of this deployment; the usual quota is %d", all, own, tableQuota)
+		e.failed(aboutFuture, "forecast", "*", err)
+	case remedy != "":
+		e.wrong(aboutFuture, remedy, "%s", found)
 	default:
-		e.good(aboutTables, "%d in this account and region, %d of this deployment; the usual quota is %d", all, own, tableQuota)
+		e.good(aboutFuture, "%s", found)
 	}
 }
 

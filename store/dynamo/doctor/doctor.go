@@ -6,8 +6,8 @@
 //	account    permissions, quotas, clock
 //
 // Examine runs all checks and returns one Finding per check. It changes nothing, and needs no
-// table besides the registry. If a check fails, the others still run, unless the registry is
-// missing.
+// table besides the registry. If a check fails, the others still run. Before the first start, the
+// registry is missing, and only the number of tables is checked.
 package doctor
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo/admin"
 	"github.com/varvedb/varve/store/dynamo/client"
 	"github.com/varvedb/varve/store/dynamo/items"
@@ -33,7 +34,8 @@ type Finding struct {
 	Check string `json:"check"`
 	State State  `json:"state"`
 	Found string `json:"found"`
-	// Remedy is the action by which an operator can correct a Wrong state.
+	// Remedy is the action by which an operator can correct a Wrong state. In other states, it is
+	// advice.
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -59,7 +61,16 @@ type Options struct {
 	// Expired reports whether all readings that a table can hold have expired. If nil, no table
 	// counts as expired.
 	Expired func(grid.Table) bool
+	// TableQuota is the quota of tables of the account and region. 0 means 2500.
+	TableQuota int
+	// Forecast describes the number of tables in the future, from the tables of this
+	// deployment and the number of others. It returns a remedy if the quota will be met. If
+	// nil, the future is not checked.
+	Forecast Forecaster
 }
+
+// Forecaster is the type of Options.Forecast.
+type Forecaster func(ctx context.Context, tables []store.Info, others int) (found, remedy string, err error)
 
 // Names of the checks.
 const (
@@ -71,11 +82,15 @@ const (
 	aboutClock    = "clock"
 	aboutLoss     = "deleted tables"
 	aboutTables   = "number of tables"
+	aboutFuture   = "future tables"
 	aboutUnits    = "capacity"
 )
 
 // Examine runs all checks and returns their findings.
 func Examine(ctx context.Context, o Options) []Finding {
+	if o.TableQuota == 0 {
+		o.TableQuota = defaultQuota
+	}
 	e := &examiner{Options: o}
 	if !e.checkRegistry(ctx) {
 		return e.findings // the other checks need the registry

@@ -32,7 +32,11 @@ func (e *examiner) checkRegistry(ctx context.Context) bool {
 	var missing *types.ResourceNotFoundException
 	switch {
 	case errors.As(err, &missing):
-		e.wrong(aboutRegistry, "run terraform apply, or varve serve, which creates it; or check store.registry, tables.prefix and the region", "table %s is missing", name)
+		e.findings = append(e.findings, Finding{
+			Check: aboutRegistry, State: NotChecked, Found: "table " + name + " is not created yet: varve serve or terraform apply creates it",
+			Remedy: "if it was created before, check store.registry, tables.prefix, the account and the region",
+		})
+		e.checkTables(ctx)
 		return false
 	case err != nil:
 		e.failed(aboutRegistry, "DescribeTable", name, err)

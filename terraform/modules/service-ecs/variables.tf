@@ -10,7 +10,7 @@ variable "name" {
 }
 
 variable "image" {
-  description = "Container image of Varve, with the entry point varve."
+  description = "Container image of Varve, as make dist builds it: the entry point is varve."
   type        = string
   nullable    = false
 
