@@ -200,7 +200,7 @@ func TestLayout_ConfinesDynamoParts(t *testing.T) {
 	}
 }
 
-// TestProgram_SplitsReceivers checks that no type of the program has more than 30 methods.
+// TestProgram_SplitsReceivers checks that no type in cmd/varve has more than 30 methods.
 func TestProgram_SplitsReceivers(t *testing.T) {
 	const most = 30
 	methods := map[string]int{}

@@ -23,7 +23,7 @@ const (
 	Conflict
 	// Busy is an overload. The caller retries after RetryAfter.
 	Busy
-	// Unavailable is a temporary problem for which the request is not the cause.
+	// Unavailable is a temporary problem that the request did not cause.
 	Unavailable
 	// Damaged is a request that needs damaged data. A retry fails until the data is repaired.
 	Damaged
@@ -34,7 +34,7 @@ type Error struct {
 	Failure    Failure
 	Param      string        // the parameter at fault, for Invalid
 	Message    string        // the problem and its remedy
-	RetryAfter time.Duration // for Busy and Unavailable
+	RetryAfter time.Duration // for Busy and Unavailable, the time to wait before a retry
 	Err        error         // the cause, if any
 }
 

@@ -96,8 +96,8 @@ func declaredNames(t *testing.T) names {
 	return all
 }
 
-// receiverOf returns the type name of a method's receiver in a slice of one. For a function
-// without a receiver, it returns nil.
+// receiverOf returns a slice with the type name of a method's receiver. For a function without a
+// receiver, it returns nil.
 func receiverOf(fn *ast.FuncDecl) []string {
 	if fn.Recv == nil {
 		return nil

@@ -71,8 +71,8 @@ func reading(t tb, name, value string) varve.Reading {
 	return varve.Reading{Series: sensor, Time: noon, Fields: []varve.Field{field(name, num(t, value))}}
 }
 
-// checkMany checks a property with 30 times the inputs of one rapid.Check, or 10 times if tests
-// are short.
+// checkMany checks a property with 30 times the inputs of one rapid.Check, or 10 times in short
+// mode.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rounds := 30

@@ -44,8 +44,8 @@ func HashID(hash uint64) ID { return ID{hash: hash, set: true} }
 
 // ParseID returns the id with the given text of 1 to 64 bytes of printable UTF-8.
 //
-// A text in the form of a hash returns the id with that hash. So a reading that is exported with
-// its id and resent keeps its identity.
+// If the text has the form of a hash, ParseID returns the id with that hash. So a reading keeps its
+// identity when it is exported with its id and resent.
 func ParseID(text string) (ID, error) {
 	if why := printable.Problem(text, MaxIDBytes); why != "" {
 		return ID{}, fmt.Errorf("id %s %s", quote.Text(text), why)
@@ -90,7 +90,7 @@ func (id ID) Append(dst []byte) []byte {
 	if id.text != "" || !id.set {
 		return append(dst, id.text...)
 	}
-	// Written in place, because copying bytes that were just written is slow.
+	// The digits are written in place, because copying bytes that were just written is slow.
 	dst = append(dst, "-----------"...)
 	text := dst[len(dst)-hashTextLen:]
 	hash := id.hash

@@ -20,7 +20,7 @@ func TestContentID_MatchesVectors(t *testing.T) {
 	tests := []struct {
 		reason string
 		fields []varve.Field
-		form   string // hashed with XXH64
+		form   string // the canonical form, whose XXH64 hash is the id
 		id     string
 	}{
 		{"an integer: exponent 0, coefficient 45", []varve.Field{field("h", num(t, "45"))}, "\x01hn\x00\x2d\x00", "08vcFaZS6B3"},

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// damageMessages lists where messages about damage are made, by file. They are arguments of the
-// calls, values of the struct fields, and constants whose names have the prefix.
+// damageMessages lists the files that contain messages about damage, and how to find the messages.
+// They are arguments of the functions named in calls, values of the struct fields named in fields,
+// and constants whose names begin with the text in constants.
 var damageMessages = []struct{ file, calls, fields, constants string }{
 	{"store/local/identity.go", "damaged replaceIdentity", "Reason", ""},
 	{"store/local/start.go", "damaged New", "Reason reason", ""},

@@ -37,7 +37,7 @@ func (s Series) Validate() Verdict {
 // and keys, so few characters are allowed.
 //
 // A name has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with a letter or
-// digit. In an error, the argument what is the kind of name.
+// digit. The argument what is the kind of name, such as tenant, for the error message.
 func ValidateName(what, name string) error {
 	switch {
 	case name == "":

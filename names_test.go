@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestValidateName_AllowsNamesForAddresses checks that only names that are safe in a URL are
-// valid for tenants and streams.
-func TestValidateName_AllowsNamesForAddresses(t *testing.T) {
+// TestValidateName_AllowsNamesSafeInURLs checks that only names that are safe in a URL are valid
+// for tenants and streams.
+func TestValidateName_AllowsNamesSafeInURLs(t *testing.T) {
 	tests := []struct {
 		reason, name string
 		ok           bool

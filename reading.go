@@ -15,7 +15,7 @@ import (
 const (
 	MaxFields       = 256       // fields in a reading
 	MaxReadingBytes = 64 << 10  // bytes of the id, the field names and the values of a reading
-	MaxTime         = 1<<63 - 1 // every event time is below it; in nanoseconds since 1970, it is in the year 2262
+	MaxTime         = 1<<63 - 1 // exclusive limit of event times, in nanoseconds since 1970; it is in the year 2262
 )
 
 // Series identifies the readings of one device in one stream of one tenant. It is the unit of
@@ -89,8 +89,8 @@ func (r *Reading) Normalize() Verdict {
 	return v
 }
 
-// NormalizeValues sorts the fields by name and converts times to UTC. A missing id stays zero.
-// Only a store needs the content id, and computes it.
+// NormalizeValues sorts the fields by name and converts times to UTC. A missing id stays zero: the
+// store computes the content id if it needs it.
 //
 // It returns a rejecting verdict if the reading cannot be stored, otherwise the zero Verdict. It
 // does not compare the event time with the clock; the router does.
@@ -168,11 +168,11 @@ func (r *Reading) Size() int {
 	return size
 }
 
-// maxNumberBytes is the maximum size of a value that is not a text.
+// maxNumberBytes is the maximum size of a number or a boolean in Reading.Size.
 const maxNumberBytes = 1 + decimal.MaxDigits
 
-// sizeUpTo returns Size, or an upper bound of it if that is at most the limit. A bound is several
-// times faster, because it does not count digits.
+// sizeUpTo returns an upper bound of Size if that bound is at most limit, otherwise Size. The bound
+// is several times faster to compute, because it does not count digits.
 func (r *Reading) sizeUpTo(limit int) int {
 	bound := r.ID.size()
 	for i := range r.Fields {
@@ -184,7 +184,7 @@ func (r *Reading) sizeUpTo(limit int) int {
 	return r.Size()
 }
 
-// SizeAbove returns Size, or 0 if the reading has at most that many bytes.
+// SizeAbove returns Size if it is larger than limit, otherwise 0.
 func (r *Reading) SizeAbove(limit int) int {
 	if size := r.sizeUpTo(limit); size > limit {
 		return size

@@ -27,8 +27,8 @@ func at(when time.Time) func(*varve.Reading) {
 	return func(r *varve.Reading) { r.Time = when }
 }
 
-// sized returns a change that gives a reading the total size: 11 bytes of id, 1 of name, and the
-// rest in the value.
+// sized returns a function that makes the size of a reading equal to total: 11 bytes for the id, 1
+// for the name, and the rest for the value.
 func sized(total int) func(*varve.Reading) {
 	return func(r *varve.Reading) {
 		r.Fields = []varve.Field{field("s", text(strings.Repeat("x", total-12)))}

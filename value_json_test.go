@@ -139,8 +139,8 @@ func TestJSONValue_RejectsTruncatedText(t *testing.T) {
 // tree is a JSON value that can be written in several notations.
 type tree struct {
 	leaf    []string // notations of a value that is neither object nor array
-	names   []string // of the members, if the value is an object; sorted
-	members []tree   // of an object or an array
+	names   []string // if the value is an object, the sorted names of its members
+	members []tree   // members of an object or elements of an array
 	object  bool
 }
 
@@ -187,7 +187,7 @@ func (x tree) write(t *rapid.T) string {
 	return "[" + strings.Join(parts, ",") + space + "]"
 }
 
-// plain returns the tree in its canonical notation, which is the first one of each leaf.
+// plain returns the tree in canonical notation. The first notation of a leaf is its canonical one.
 func (x tree) plain() string {
 	if len(x.leaf) > 0 {
 		return x.leaf[0]

@@ -36,8 +36,8 @@ const (
 	CodeTimeMissing   Code = "time_missing"    // no time was sent
 	CodeTimeInvalid   Code = "time_invalid"    // the time cannot be parsed
 	CodeTimeUnit      Code = "time_unit"       // the time appears to be in another unit
-	CodeTimeInFuture  Code = "time_in_future"  // later than the policy allows
-	CodeTimeTooOld    Code = "time_too_old"    // before 1970, or the time at which the device's clock starts after a reset
+	CodeTimeInFuture  Code = "time_in_future"  // the time is later than the policy allows
+	CodeTimeTooOld    Code = "time_too_old"    // the time is before 1970, or it is a number and before 1973, as from a clock that was never set
 	CodeStreamInvalid Code = "stream_invalid"  // the name of the tenant or stream is invalid
 	CodeDeviceInvalid Code = "device_invalid"  // the name of the device is invalid
 	CodeIDInvalid     Code = "id_invalid"      // the id that the client sent is invalid
@@ -47,7 +47,7 @@ const (
 	CodeMalformed     Code = "malformed"       // the text is not a reading
 	CodeConflict      Code = "conflict"        // the same identity is stored with other values
 	CodeUnavailable   Code = "unavailable"     // temporary: the client can retry
-	CodeDamaged       Code = "damaged"         // its row is damaged, or damaged data may contain a duplicate of it
+	CodeDamaged       Code = "damaged"         // the row for the reading is damaged, or damaged data may contain a duplicate of the reading
 )
 
 // Retryable reports whether the same reading may be stored if it is resent.

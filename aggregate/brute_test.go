@@ -219,7 +219,7 @@ func agree(function, text string, want *big.Rat) bool {
 	}
 }
 
-// widen returns the limits between which a number rounds to x at 20 digits.
+// widen returns the limits of the numbers that round to x at 20 significant digits.
 func widen(x *big.Rat) (low, high *big.Rat) {
 	half := new(big.Rat).Mul(new(big.Rat).Abs(x), rat("0.5e-19"))
 	return new(big.Rat).Sub(x, half), new(big.Rat).Add(x, half)

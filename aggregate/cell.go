@@ -88,8 +88,8 @@ type bounds struct {
 	first, last varve.Number
 }
 
-// widen adds numbers with their bounds. Equal numbers may differ in trailing zeros, so the lowest
-// and the highest number are stored without them.
+// widen adds count numbers, given only their bounds. Equal numbers may differ in trailing zeros, so
+// the lowest and the highest number are stored without trailing zeros.
 func (c *cell) widen(count int64, b bounds, n needs) {
 	if n.bounds {
 		if c.numbers == 0 || b.low.Compare(c.low) < 0 {
@@ -110,7 +110,7 @@ func (c *cell) widen(count int64, b bounds, n needs) {
 	c.numbers += count
 }
 
-// addRollup adds the numbers that a roll-up sums up.
+// addRollup adds the numbers that a roll-up summarizes.
 func (c *cell) addRollup(f *rollup.Field, n needs) {
 	c.count += f.Count
 	c.total.AddSum(&f.Sum)

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// fillRows adds the rows of buckets without readings, and sets their values as the query's Fill
-// demands.
+// fillRows adds the rows of buckets without readings, and sets their values according to the
+// query's Fill.
 func (s *series) fillRows(device string) ([]Row, error) {
 	if s.q.Fill == NoFill || len(s.rows) == 0 {
 		return s.rows, nil
@@ -100,8 +100,8 @@ func fillPrevious(rows []Row, field, function int) {
 	}
 }
 
-// fillLinear interpolates the values in each gap. A value is on the line between the nearest rows
-// with values, by the start of the buckets.
+// fillLinear fills each gap with values on the straight line between the nearest rows with values.
+// The position of a row on the line is the start of its bucket.
 func fillLinear(rows []Row, field, function int) {
 	from := -1
 	for i := range rows {

@@ -49,8 +49,8 @@ func TestRollups_EqualBruteForce(t *testing.T) {
 	})
 }
 
-// TestRollups_OutliveReadings checks that after readings expire, roll-ups still include them and
-// the source readings does not.
+// TestRollups_OutliveReadings checks that answers from roll-ups still include expired readings, and
+// answers from readings do not.
 func TestRollups_OutliveReadings(t *testing.T) {
 	w := newWorld(t)
 	defer w.close()

@@ -46,7 +46,7 @@ type series struct {
 	current *open
 	next    int             // index at which the cell of the next value is expected
 	open    map[int64]*open // if devices are merged, all buckets by their start
-	rows    []Row           // of the buckets that are complete
+	rows    []Row           // rows of the buckets that are complete
 	rank    cell            // values of the field by which devices are ranked, over the whole window
 	ranks   needs
 }

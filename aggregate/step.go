@@ -29,7 +29,7 @@ const maxStep = 100 * 365 * 24 * time.Hour
 type Step struct {
 	seconds int64 // length of a fixed step, else 0
 	days    int64 // number of days of a calendar step, else 0
-	origin  int64 // first day from which groups of days are counted
+	origin  int64 // day from which groups of days are counted
 	months  int64 // number of months of a calendar step, else 0
 	zone    *time.Location
 }
@@ -107,7 +107,9 @@ func (s Step) BucketAt(sec int64) Bucket {
 	}
 }
 
-// boundaries are the first instants of groups of unit days or months, counted from an origin.
+// boundaries divide time into groups of days or months. A group has as many days or months as unit,
+// and groups are counted from the day or month origin. The function firstInstant returns the start
+// of day or month n.
 type boundaries struct {
 	firstInstant func(n int64) int64
 	unit, origin int64
@@ -115,8 +117,8 @@ type boundaries struct {
 
 // at returns the bucket of a unix time that is on day or month n of the calendar.
 //
-// If clocks are put back past midnight, a part of the previous date occurs a second time. Such a
-// time is then in a later bucket than its date.
+// If clocks are put back past midnight, the end of the previous date occurs a second time. A time
+// in this repeated part is in the bucket that begins at midnight, not in the bucket of its date.
 func (b boundaries) at(n, sec int64) Bucket {
 	n = floor(n-b.origin, b.unit) + b.origin
 	found := Bucket{b.firstInstant(n), b.firstInstant(n + b.unit)}

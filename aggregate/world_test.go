@@ -19,7 +19,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// start is the time at which each world begins. In 2026, clocks change only before it.
+// start is the time at which each world begins. No clocks change between start and the end of 2026.
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // world has a store with readings, and the same readings in memory to compare with.
@@ -98,7 +98,7 @@ func series(device string) varve.Series {
 	return varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: device}
 }
 
-// reading returns a reading. The arguments fields are pairs of a name and a value.
+// reading returns a reading. In fields, names and values alternate.
 func reading(t TB, device string, at time.Time, id string, fields ...string) varve.Reading {
 	r := varve.Reading{Series: series(device), Time: at}
 	if id != "" {

@@ -15,7 +15,7 @@ import (
 type access uint8
 
 const (
-	operator access = iota // admin keys of varve.DefaultTenant; also required by routes that accesses lacks
+	operator access = iota // admin keys of varve.DefaultTenant; also required for a route without an entry in accesses
 	watcher                // keys of varve.DefaultTenant that may read
 	admin                  // admin keys
 	reader                 // keys that may read
@@ -182,7 +182,7 @@ func (s *Server) require(a access, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// describeKeys adds the key of each operation to the OpenAPI document.
+// describeKeys adds the required API key to each operation of the OpenAPI document.
 func (o *operations) describeKeys() {
 	const scheme = "key"
 	doc := o.api.OpenAPI()

@@ -120,8 +120,8 @@ func (h *aggregateHandler) getAggregateOfMany(w http.ResponseWriter, r *http.Req
 	}
 }
 
-// answer computes the whole answer before it sends any of it, so that an error has a status of
-// its own.
+// answer computes the whole answer before it sends any of it, so that the status can still report
+// an error.
 func (h *aggregateHandler) answer(w http.ResponseWriter, r *http.Request, q *aggregateQuery, withDevices bool) error {
 	a, err := h.compute(r.Context(), q.Query)
 	if err != nil {

@@ -78,7 +78,7 @@ func (h *tablesHandler) simulate(ctx context.Context, in *simulation) (*reply[wi
 // firstOf returns the first of several joined errors.
 func firstOf(err error) error {
 	for {
-		joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the joined errors themselves
+		joined, ok := err.(interface{ Unwrap() []error })
 		if !ok {
 			return err
 		}

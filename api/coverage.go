@@ -50,7 +50,8 @@ func shortCoverage(r *http.Request, c query.Coverage) ([]byte, error) {
 // trailers of up to 4 KB.
 const trailerTables = 12
 
-// trailerRows is the number of damaged rows in the coverage of a trailer. Their keys are longer.
+// trailerRows is the number of damaged rows in the coverage of a trailer. It is smaller than
+// trailerTables, because the keys of rows are longer than the names of tables.
 const trailerRows = 3
 
 // shortened returns a part of a coverage that fits into a trailer.

@@ -255,8 +255,8 @@ func decode[T any](r *reply) (v T) {
 	return v
 }
 
-// problem expects a problem (RFC 9457) with a status, a parameter if it is not empty,
-// and a text.
+// problem expects a problem (RFC 9457) with a status and a parameter, whose body contains the last
+// argument. If param is empty, the problem must not name a parameter.
 func (r *reply) problem(status int, param, says string) wire.Problem {
 	r.t.Helper()
 	if r.status != status || r.header.Get("Content-Type") != "application/problem+json" {

@@ -46,8 +46,8 @@ func (h *latestHandler) addRoutes(o *operations) {
 	})
 }
 
-// getLatest serves GET /v1/streams/{stream}/devices/{device}/latest. For a device without a live
-// reading, the status is 404.
+// getLatest serves GET /v1/streams/{stream}/devices/{device}/latest. If the device has no readings,
+// or only expired ones, the status is 404.
 func (h *latestHandler) getLatest(w http.ResponseWriter, r *http.Request) {
 	q, err := latestOf(r.URL.Query(), latestParams[:4])
 	if err == nil {

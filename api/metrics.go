@@ -83,7 +83,7 @@ func holds(conditions *health.Conditions, name health.Name) float64 {
 	return 0
 }
 
-// route returns the observer of one route.
+// route returns a function that records the status and the duration of the requests of one route.
 func (m *metrics) route(pattern string) func(status int, took time.Duration) {
 	var observers sync.Map // keyed by status
 	return func(status int, took time.Duration) {

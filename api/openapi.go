@@ -218,7 +218,7 @@ func deviceParams() []*huma.Param {
 	return []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
 }
 
-// fieldParams returns the parameters of all reads of readings.
+// fieldParams returns the parameters of every route that returns readings.
 func fieldParams() []*huma.Param {
 	return queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before",
 		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")

@@ -18,8 +18,8 @@ type resource interface {
 	addRoutes(o *operations)
 }
 
-// resources returns the handlers of all resources, each with the parts that it uses.
-// Draining ends when the server stops.
+// resources returns the handlers of all resources, each with the parts that it uses. The context
+// draining ends when the server stops.
 func (s *Server) resources(draining context.Context, o *Options) []resource {
 	a := s.responder
 	d := &directory{streams: o.Streams, devices: o.Devices, query: o.Query}
@@ -35,10 +35,10 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 			responder: a, directory: d, query: o.Query, conditions: o.Conditions, reads: s.reads,
 			stall: o.Limits.Stall, now: o.Now,
 		},
+		&whyHandler{responder: a, query: o.Query, streams: o.Streams, devices: o.Devices, rotator: o.Rotator, reads: s.reads, now: o.Now},
 		&latestHandler{responder: a, directory: d},
 		&streamDevicesHandler{responder: a, directory: d, now: o.Now},
 		&countsHandler{responder: a, directory: d, engine: aggregates, now: o.Now},
-		&whyHandler{responder: a, query: o.Query, streams: o.Streams, devices: o.Devices, rotator: o.Rotator, reads: s.reads, now: o.Now},
 		&aggregateHandler{
 			responder: a, directory: d, stall: o.Limits.Stall, now: o.Now, memory: semaphore.NewWeighted(aggregateMemory), engine: aggregates,
 		},

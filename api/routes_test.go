@@ -194,8 +194,7 @@ func TestDescribedParameters(t *testing.T) {
 		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "silent_since": "-1h",
 		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "post time": "arrival", "fields": "flat",
 		"where": "a>0", "scan_limit": "5&where=a=1",
-		"years": "1",
-		"plan":  (&rotator.Plan{}).Digest(), "time": "2026-11-18T12:00:00Z", "stream": "weather",
+		"years": "1", "plan": (&rotator.Plan{}).Digest(), "stream": "weather",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }

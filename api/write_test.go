@@ -136,9 +136,9 @@ func TestBadWriteParams(t *testing.T) {
 	s.get(latestPath).problem(http.StatusNotFound, "", "stream weather")
 }
 
-// TestRejectsAreListedUpTo checks that an answer lists a limited number of rejections, reports the
-// limit, and counts all of them.
-func TestRejectsAreListedUpTo(t *testing.T) {
+// TestRejects_AreListedUpToLimit checks that an answer lists a limited number of rejections,
+// reports the limit, and counts all of them.
+func TestRejects_AreListedUpToLimit(t *testing.T) {
 	s := newServer(t, nil)
 	const n = 10_050
 	a := decode[wire.WriteAnswer](s.send("POST", writePath, strings.Repeat("x\n", n)+good(noon), "Content-Type", "application/x-ndjson"))

@@ -10,7 +10,7 @@ type Column struct {
 	Name  string
 	Kind  varve.Kind // kind of all values, unless Kinds is set
 	Kinds []byte     // if the kinds differ, the kind of each reading's value
-	Slots []int32    // for each reading, the index of its value in the group, or -1; if empty, the indexes are equal
+	Slots []int32    // for each reading, the index of its value in the group, or -1; if empty, value i is of reading i
 
 	Plain bool           // if true, every reading has a number, and all numbers have the exponent Least
 	Exps  []int64        // exponents with which the scaled numbers are written

@@ -11,7 +11,7 @@
 //   - Source names the file, the environment and the flags.
 //   - Mistakes lists all mistakes at once, each with its place.
 //
-// Load returns the valid settings even if others are mistaken.
+// Load returns the valid settings even if others are invalid.
 package config
 
 import (
@@ -54,7 +54,7 @@ type Server struct {
 	Hosts   string        // names by which a proxy in front calls the server, separated by commas
 	TLSCert string        // file of a certificate chain; if empty, no TLS
 	TLSKey  string        // file of the certificate's private key
-	Proxied bool          // a proxy in front ends TLS
+	Proxied bool          // if true, a proxy in front terminates TLS
 	Drain   time.Duration // the time limit of running requests on shutdown
 	// DebugListen is a loopback address and port that serve profiles. If empty, profiles are off.
 	DebugListen string
@@ -181,9 +181,9 @@ type Log struct {
 	Format string // console or json
 }
 
-// Metrics configures the output of metrics beside /metrics.
+// Metrics configures the output of metrics in addition to the route /metrics.
 type Metrics struct {
-	CloudWatch bool // to standard output, for Amazon CloudWatch
+	CloudWatch bool // if true, metrics for Amazon CloudWatch are written to standard output
 }
 
 // Size is a number of bytes.
@@ -259,7 +259,7 @@ func (c *Config) Policy() *retention.Policy {
 	return p
 }
 
-// expects maps names to the expected share of resent readings.
+// expects maps the values of the setting expect to constants of package store.
 var expects = map[string]store.Expect{"auto": store.ExpectAuto, "new": store.ExpectNew, "existing": store.ExpectExisting}
 
 // Layouts returns the layouts of the streams that have their own layout.

@@ -67,7 +67,7 @@ func Load(src Source) (*Loaded, error) {
 
 type loader struct {
 	merged   *koanf.Koanf
-	places   map[string]string // where keys were set, by key with sep
+	places   map[string]string // the place at which each key was set; the parts of the key are separated by sep
 	within   map[*yaml.Node]bool
 	mistakes Mistakes
 	warnings []Mistake
@@ -77,8 +77,8 @@ func (l *loader) mistake(place, key, format string, args ...any) {
 	l.mistakes = append(l.mistakes, Mistake{place, strings.ReplaceAll(key, sep, "."), fmt.Sprintf(format, args...)})
 }
 
-// add puts a value into a layer if its setting exists. A wrong value is reported even
-// if a later layer overrides it.
+// add puts a value into a layer if its setting exists, and otherwise records a mistake. Values are
+// checked after all layers are merged.
 func (l *loader) add(values map[string]any, path, value, place string) {
 	if l.known(place, path) {
 		values[path], l.places[path] = value, place

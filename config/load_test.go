@@ -240,7 +240,7 @@ streams:
 // configuration.
 func TestPrintedIsRead(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
-	delete(loaded.Streams, "plain") // the default configuration does not set them, so they are not printed
+	delete(loaded.Streams, "plain") // a stream without settings is not printed
 	delete(loaded.Streams, "nothing")
 	values, names := map[string]string{}, map[string]string{}
 	for _, v := range loaded.Values() {

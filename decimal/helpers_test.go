@@ -29,8 +29,8 @@ func zeros(n int) string { return strings.Repeat("0", n) }
 
 func nines(n int) string { return strings.Repeat("9", n) }
 
-// checkMany checks a property with 30 times the inputs of one rapid.Check, or 10 times if tests
-// are short.
+// checkMany checks a property with 30 times the inputs of one rapid.Check, or 10 times in short
+// mode.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rounds := 30

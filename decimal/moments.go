@@ -80,8 +80,8 @@ func (d *Sum) Interpolate(o *Sum, part, whole int64) Sum {
 	return weighted.Mean(whole)
 }
 
-// trimZeros removes trailing zeros of the coefficient, and raises the exponent by as many. Its
-// small part must be 0.
+// trimZeros removes trailing zeros of the coefficient, and raises the exponent by their number. The
+// small part of the sum must be 0.
 func (d *Sum) trimZeros() {
 	ten, rest := big.NewInt(10), new(big.Int)
 	for d.big.Sign() != 0 {
@@ -124,7 +124,7 @@ func Deviation(sum, squares *Sum, count int64) Sum {
 	}
 }
 
-// roundedRoot returns √s / n × 10^exp, rounded by the given number of digits.
+// roundedRoot returns √s / n × 10^exp, rounded to a multiple of 10^(exp+digits).
 func roundedRoot(s, n *big.Int, exp, digits int) Sum {
 	q := quotientRoot(s, new(big.Int).Mul(n, tenTo(digits)))
 	return Sum{big: q, exp: exp + digits, begun: true}

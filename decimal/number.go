@@ -44,7 +44,7 @@ func FromFloat(f float64) (Number, error) {
 }
 
 // New returns coefficient × 10^exp, or its negative if neg is true. The coefficient is hi·2^64 +
-// lo. New fails with ErrPrecision or ErrRange.
+// lo. If the number does not fit, the error is ErrPrecision or ErrRange.
 func New(neg bool, hi, lo uint64, exp int) (Number, error) {
 	for {
 		digits := decimalDigits(hi, lo)
@@ -236,8 +236,8 @@ func PowerOf10(n int64) (int64, bool) {
 	return int64(powersOf10[n]), true
 }
 
-// Scaled returns the coefficient and exponent for [FromScaled], or false if n does not fit it.
-// The coefficient can be negated without overflow.
+// Scaled returns the coefficient and the exponent with which [FromScaled] returns n. If none exist,
+// it returns false. The coefficient can be negated without overflow.
 func (n Number) Scaled() (coefficient int64, exp int, ok bool) {
 	if n.hi != 0 || n.lo > math.MaxInt64 || n.exp < -MaxScale || n.exp > MaxScale {
 		return 0, 0, false

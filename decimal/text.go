@@ -14,8 +14,8 @@ var (
 	ErrRange     = errors.New("outside 1e-130 to 9.99e125")
 )
 
-// Parse parses a decimal number in JSON syntax. It fails with ErrSyntax, ErrPrecision or
-// ErrRange.
+// Parse parses a decimal number in JSON syntax. If the text is not a number, or does not fit a
+// Number, the error is ErrSyntax, ErrPrecision or ErrRange.
 //
 // The syntax is an optional minus, digits without a superfluous leading zero, and an optional
 // fraction and exponent.

@@ -33,8 +33,8 @@ type Entry struct {
 	Attributes  varve.Value // a JSON object, or zero
 }
 
-// Validate checks an entry, and adds the id of its content if it has none. It fails
-// with Invalid.
+// Validate checks an entry. If the entry has no id, Validate sets the id that is computed from its
+// content. If the entry is invalid, the error is of kind Invalid.
 func (e *Entry) Validate(now time.Time) error {
 	if err := varve.ValidateDevice(e.Device); err != nil {
 		return varve.InvalidParam("device", "%s", err)

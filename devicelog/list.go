@@ -22,7 +22,7 @@ type Query struct {
 	State  string
 	Window varve.Window
 	Order  varve.Order
-	Limit  int // maximum of a page; 0 means registry.DefaultLimit
+	Limit  int // maximum number of entries in a page; 0 means registry.DefaultLimit
 	Cursor string
 	// Asked is the text from which Window was parsed. The text may mean another window later, so
 	// cursors contain the window of the first page.

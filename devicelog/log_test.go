@@ -220,7 +220,8 @@ func (w *world) lists(list devicelog.Query, l devicelog.Entry) bool {
 	return slices.Contains(page.Items, l)
 }
 
-// conform compares a list of entries with the lists of the same entries by state.
+// conform compares a list of entries with the lists of the same entries by state. Unless whole is
+// true, the lists by state may lack entries.
 func (w *world) conform(rt *rapid.T, list devicelog.Query, whole bool) {
 	list.Tenant, list.Window = tenant, varve.AllTime()
 	page, err := w.List(w.t.Context(), list)

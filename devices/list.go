@@ -11,13 +11,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Get returns a device. It fails with NotFound.
+// Get returns a device. If the device does not exist, it fails with NotFound.
 func (r *Registry) Get(ctx context.Context, tenant, device string) (Device, error) {
 	return r.GetIn(ctx, tenant, device, "")
 }
 
-// GetIn returns a device with its last-seen time in a stream, or in any stream if stream is
-// empty. It fails with NotFound.
+// GetIn returns a device with its last-seen time in a stream, or in any stream if stream is empty.
+// If the device does not exist, it fails with NotFound.
 func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (Device, error) {
 	if err := varve.ValidateDevice(device); err != nil {
 		return Device{}, varve.InvalidParam("device", "%s", err)
@@ -50,7 +50,8 @@ func (r *Registry) GetIn(ctx context.Context, tenant, device, stream string) (De
 	return d, err
 }
 
-// Refresh reads the last-seen time of a device in a stream, or in any stream if stream is empty.
+// Refresh updates d.LastSeenAt from the registry. The time is of one stream, or of any stream if
+// stream is empty.
 func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error {
 	items, err := r.opts.Items.Get(ctx, []store.Key{lastSeenKey(d.Tenant, d.Device, stream)}, true)
 	if err != nil {
@@ -67,15 +68,15 @@ func (r *Registry) Refresh(ctx context.Context, d *Device, stream string) error 
 // Query selects devices, in the order of their names.
 type Query struct {
 	Tenant string
-	Status Status // if empty, any
-	Type   string // if empty, any
+	Status Status // if empty, any status
+	Type   string // if empty, any type
 	// SilentSince, if set, selects devices that were not seen at or after it. A page may then
 	// be empty and not the last.
 	SilentSince time.Time
 	// Stream selects the stream whose last-seen times are returned. If empty, LastSeenAt is the
 	// time in any stream.
 	Stream string
-	Limit  int // maximum of a page; 0 means registry.DefaultLimit
+	Limit  int // maximum number of devices in a page; 0 means registry.DefaultLimit
 	Cursor string
 }
 

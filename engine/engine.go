@@ -76,9 +76,8 @@ type Events struct {
 	// Counted is called after the aggregator has processed dirty markers or failed. If nil, it is
 	// skipped.
 	Counted func(markers int, took time.Duration, err error)
-	// Mended is called after the streams in the registry were repaired, or after their repair
-	// failed. Streams is the number of items that lacked data of the tables. If nil, it is
-	// skipped.
+	// Mended is called after the streams in the registry were repaired, or after their repair failed.
+	// The argument streams is the number of repaired items. If nil, it is skipped.
 	Mended func(streams int, err error)
 	// Unclaimed is called by Open once for each prefix of owned tables without a class.
 	//

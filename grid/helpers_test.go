@@ -57,8 +57,8 @@ func genPolicy() *rapid.Generator[grid.Policy] {
 	})
 }
 
-// checkMany checks a property with 20 times the inputs of one rapid.Check, or 10 times if tests
-// are short.
+// checkMany checks a property with 20 times the inputs of one rapid.Check, or 10 times in short
+// mode.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	rounds := 20

@@ -37,8 +37,8 @@ func TestLayout_PartitionsTime(t *testing.T) {
 // TestLayout_Widths checks the widths of ranges. The ranges of the month, of the recent weeks
 // before it and of the future after it are one week wide. Before them, widths double.
 //
-// Each range is aligned to a multiple of its width, and no width occurs more than twice. The wide
-// last range begins before the time that Doubling covers.
+// Each range is aligned to a multiple of its width, and no width occurs more than twice. Only the
+// first range, which begins in 1970, may end before the time that Doubling covers.
 func TestLayout_Widths(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p, m := genPolicy().Draw(t, "policy"), genMonth().Draw(t, "month")

@@ -17,8 +17,8 @@ import (
 // ones.
 const SmallBody = 32 << 10
 
-// maxInvalid is the number by which invalid readings may exceed half of the readings of a body. A
-// body with more of them does not contain readings, so its rest is not parsed.
+// maxInvalid is the number by which invalid readings may exceed half of the readings of a body. If
+// they exceed it, the body probably contains other data, so the rest is not parsed.
 const maxInvalid = 100_000
 
 // Options configures an Ingester.
@@ -68,8 +68,8 @@ type state struct {
 	request *router.Request
 	turn    *router.Turn
 	invalid int64         // readings rejected permanently, except conflicts
-	first   varve.Verdict // the verdict on the first of them
-	charged bool          // a part of the body was charged
+	first   varve.Verdict // the verdict on the first reading that invalid counts
+	charged bool          // whether readings of the body were charged to the key's rate
 }
 
 // sessions holds the memory of ended sessions.
@@ -110,7 +110,7 @@ func (s *Session) Body(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 // Source describes the readings of a session.
 type Source struct {
 	Format   wire.Format
-	Body     io.Reader // from Session.Body, or in memory
+	Body     io.Reader // a body from Session.Body, or a body in memory
 	Defaults wire.Defaults
 	Columns  wire.Columns // columns of CSV
 	// ArrivalIsTime gives readings without a time the arrival of the session.
@@ -177,7 +177,7 @@ func (s *Session) Check(ctx context.Context, src *Source) (readings int64, err e
 	return readings, err
 }
 
-// readBatch reads the next batch and stores it. done means that it was the last one.
+// readBatch reads the next batch and stores it. If done is true, it was the last batch.
 func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader, index int64, large bool) (done bool, err error) {
 	if err := s.turn.Begin(ctx, large); err != nil {
 		return false, err

@@ -77,6 +77,25 @@ func TestCoverage_CountsExpiredTables(t *testing.T) {
 	}
 }
 
+// TestCoverage_UsesLongestClass reads a stream with live readings in tables of an earlier class, which
+// keeps them longer. Only the part that has expired in both classes may be reported.
+func TestCoverage_UsesLongestClass(t *testing.T) {
+	w := newWorld(t, 7*day, 100*day, 1)
+	w.put(t, "old", reading("a", start, start, "", 1))
+	w.clock = start.Add(30 * day)
+	w.put(t, retention.DefaultClass, reading("a", w.clock, w.clock, "", 2))
+	rows, err := w.engine.Open(context.Background(), query.Query{Series: device("a"), Window: varve.Window{From: start.Add(-365 * day), To: varve.AllTime().To}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	all, err := drain(context.Background(), rows)
+	x := rows.Coverage().Expiry
+	if err != nil || len(all) != 2 || x == nil || !x.To.Equal(w.clock.Add(-100*day)) || x.Rule != "class old keeps readings for 100d" {
+		t.Errorf("%d readings, %v, expiry %+v; want both readings, and the retention of class old", len(all), err, x)
+	}
+}
+
 // TestExpiry_Merge merges the expiries of two devices. The readings of both must have expired before
 // the end.
 func TestExpiry_Merge(t *testing.T) {

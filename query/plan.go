@@ -96,10 +96,29 @@ func (e *Engine) plan(ctx context.Context, q *Query, k *known) (plan, error) {
 		p.tables = append(p.tables, planned{Table: in.Table, cutoff: cutoff})
 	}
 	if !q.Expired {
-		class := e.opts.Policy.ClassOf(s.Stream).Name
-		p.expiry = expiryOf(q.Window, ruleOf(e.opts.Policy, s.Stream, class, most), now, len(p.expired))
+		p.expiry = expiryOf(q.Window, e.longestRule(s.Stream, most, p.tables), now, len(p.expired))
 	}
 	return p, nil
+}
+
+// longestRule returns the longest retention of a stream in its current class and in the classes of
+// some tables. Readings that have expired by it have expired everywhere.
+func (e *Engine) longestRule(stream string, most time.Duration, tables []planned) rule {
+	policy := e.opts.Policy
+	longest := ruleOf(policy, stream, policy.ClassOf(stream).Name, most)
+	seen := ""
+	for i := range tables {
+		if tables[i].Prefix == seen {
+			continue
+		}
+		seen = tables[i].Prefix
+		if class, ok := policy.ClassOfPrefix(seen); ok {
+			if r := ruleOf(policy, stream, class.Name, most); r.keep > longest.keep {
+				longest = r
+			}
+		}
+	}
+	return longest
 }
 
 // keeps returns the retention of a series per prefix of its tables: of its current class, and of

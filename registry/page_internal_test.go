@@ -6,7 +6,7 @@ import (
 )
 
 // FuzzCursor checks that ParseCursor returns an error for invalid texts instead of panicking. It
-// must accept only texts that EncodeCursor returns, each for one question.
+// must accept only texts that EncodeCursor returns for the same question.
 func FuzzCursor(f *testing.F) {
 	f.Add(EncodeCursor([]string{"devices", "default", "active"}, "sensor_01"), "active")
 	f.Add("", "")

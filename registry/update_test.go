@@ -49,7 +49,7 @@ func TestUpdate_RepeatsChange(t *testing.T) {
 		name    string
 		exists  bool
 		other   func(*registrytest.Items) error
-		n, want int64 // counter and version
+		n, want int64 // the counter and the version after the update
 	}{
 		{"added", false, func(s *registrytest.Items) error { return update(t, s) }, 2, 2},
 		{"changed", true, func(s *registrytest.Items) error { return update(t, s) }, 3, 3},

@@ -135,8 +135,8 @@ func (g *Aggregator) aggregateGroup(ctx context.Context, of group, due int64) (i
 	if err != nil {
 		return 0, err
 	}
-	// The index may be outdated. A marker that is listed there but deleted has been processed.
-	// The tables of its readings may have been dropped since.
+	// The index may be outdated, so only markers that still exist are processed. If the index lists
+	// a deleted marker, its hours were recounted before, and their tables may have been dropped.
 	whole := true // true if all dirty hours of the group are recounted in this call
 	var processed []dirtyMarker
 	for _, m := range all {

@@ -40,8 +40,8 @@ func (g *Aggregator) Backlog(ctx context.Context) (int, error) {
 //
 // A table is in use while one of its hours is dirty because of readings that arrived in the table's
 // month or later. The aggregator needs the table to find out which of those readings are copies of
-// readings in it. Readings that arrived after the table was retired do not matter: partials show
-// which of them are copies.
+// readings in the table. Readings that arrived after the table was retired do not matter: partials
+// show which of them are copies.
 func (g *Aggregator) TablesInUse(ctx context.Context) (func(t grid.Table, retired time.Time) string, error) {
 	type dirtyDay struct{ day, arrival int64 }
 	dirty := map[dirtyDay]bool{}

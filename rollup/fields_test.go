@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestFields_AreCountedInLinearTime recounts an hour of readings with 256 unique fields each. It
-// must take much less than the limit. A query for one field must return only that field.
+// TestFields_AreCountedInLinearTime recounts an hour of readings with 256 unique fields each. The
+// recount must not take longer than the limit. A query for one field must return only that field.
 func TestFields_AreCountedInLinearTime(t *testing.T) {
 	const readings, limit = 400, 10 * time.Second
 	r, q := counting(t, time.Hour, readings, distinct(256))
@@ -121,7 +121,7 @@ func TestFields_ExceedItemOnDynamoDB(t *testing.T) {
 // either order. Reads must ignore the written items, and the next aggregator must recount
 // everything.
 func TestParts_TornWriteIsNotRead(t *testing.T) {
-	const items = 4 // of an hour and its day, which have 2,560 fields
+	const items = 4 // number of items of the hour's partial, and of the day's, with 2,560 fields
 	for torn := range 2 * items {
 		w := newWorld(t)
 		m, reader := &steps{world: w}, rollup.NewReader(w.store, w.source(w.now), w.resent)

@@ -14,7 +14,7 @@ var errCrash = errors.New("crashed")
 // hooked is a store that can stop the process, or call a function, before any of its calls.
 type hooked struct {
 	*mem.Store
-	calls  int    // number of calls until before is called; if negative, it is never called
+	calls  int    // number of calls until the function before is called; if negative, it is not called
 	before func() // called once; if nil, the process stops instead
 	late   bool   // the process stops after the call has taken effect
 	down   bool   // the process has stopped, so every call fails until another process takes over

@@ -17,8 +17,8 @@ import (
 //	                    └─ validityMargin  └─ writeMargin                   └─ markerGrace
 //
 // The marker of the current hour ends markerRounding after the hour. A marker of another hour
-// ends at a multiple of markerRounding, between one and two of them from now. Around midnight,
-// markers are put for two arrival days:
+// ends at the second multiple of markerRounding from now. Around midnight, markers are put for two
+// arrival days:
 //
 //	             23:45                       00:00
 //	───────────────┼───────────────────────────┼──▶
@@ -27,7 +27,7 @@ import (
 const (
 	// validityMargin is the time before a marker's end in which no new write may rely on it.
 	validityMargin = 5 * time.Minute
-	// writeMargin is the time between the end of all writes that rely on a marker and its end.
+	// writeMargin is the time before a marker's end at which all writes that rely on it have ended.
 	writeMargin = time.Minute
 	// markerGrace is the time between a marker's end and its processing by the aggregator. It
 	// covers clock skew and requests that are still running.
@@ -38,8 +38,8 @@ const (
 	// dayOverlap is the time before the start of a day or an hour in which the clock of another
 	// process may already be past the start.
 	dayOverlap = lease.MaxClockSkew + 5*time.Minute
-	// RecountWindow is how long readings may be needed after their arrival to recompute a roll-up
-	// without a marker. It covers the rest of the arrival day, and two days in which writers may
+	// RecountWindow is how long after their arrival readings may be needed to recompute a roll-up
+	// that has no marker. It is the rest of the arrival day, and two more days in which writers may
 	// resend the readings.
 	RecountWindow = 3 * 24 * time.Hour
 )

@@ -223,7 +223,8 @@ func numbers(list []rollup.Rollup) map[int64]*big.Int {
 	return found
 }
 
-// within reports whether the sum whole has all powers of two of the sum part.
+// within reports whether whole includes all readings of part. Both are sums of powers of two, one
+// for each reading.
 func within(part, whole *big.Int) bool {
 	return whole != nil && new(big.Int).AndNot(part, whole).Sign() == 0
 }

@@ -40,9 +40,9 @@ type rebuilder struct {
 	g               *Aggregator
 	series          varve.Series
 	day             int64
-	dirty           map[slot]bool // like partials and recount, of the current day
-	partials        partialSet
-	recount         *recount // nil until the first day begins
+	dirty           map[slot]bool // dirty slots of the current day
+	partials        partialSet    // stored hourly partials of the current day
+	recount         *recount      // recount of the current day; nil until the first day begins
 	marked, skipped int
 }
 

@@ -13,7 +13,7 @@ import (
 // recount computes the partials of slots from the copies of readings, which are added in order.
 type recount struct {
 	resent     Resent
-	blank      tally                // an empty tally with the settings of all tallies
+	blank      tally                // an empty tally, from which the other tallies get their settings
 	slots      map[slot]bool        // slots to compute; nil means all
 	earlier    map[int64]partialSet // stored partials of each hour
 	aggregates map[slot]*aggregate

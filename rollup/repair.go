@@ -25,9 +25,10 @@ type Repaired struct {
 // replaced only by a partial that includes all of its readings, because some of them may no
 // longer be stored.
 //
-// The argument gone has the event times whose readings may no longer be stored. The parts of them
-// inside the gaps are lost. An hour is also lost if its other partials have readings that are no
-// longer stored. So is a day with more readings than its hours have.
+// The argument gone has the event times whose readings may no longer be stored. If such a time is on
+// a day in a gap, it is added to Repaired.Lost. An hour is also lost if one of its partials is
+// missing and another has readings that are no longer stored. A day is also lost if its partial has
+// more readings than the partials of its hours.
 func (g *Aggregator) Repair(ctx context.Context, s varve.Series, gaps []Gap, gone []varve.Window) (Repaired, error) {
 	r := repairer{g: g, series: s}
 	var days []int64

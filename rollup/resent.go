@@ -29,7 +29,7 @@ func (r Resent) String() string {
 // earlier arrival day. Readings must be added in the order of their positions.
 type copyFilter struct {
 	earlierReadings
-	blank  tally // an empty tally with the settings of all tallies
+	blank  tally // an empty tally, from which the other tallies get their settings
 	minute int   // current minute, whose readings are in inMinute
 	// Readings of minutes that have summaries are pending in inMinute. All others are pending in
 	// inHour.
@@ -82,8 +82,8 @@ func (f *copyFilter) finish() *tally {
 	return f.inHour.tally
 }
 
-// pendingReadings are the consecutive readings after the last known ones. It is not yet decided
-// whether they are known.
+// pendingReadings are the consecutive readings after the last known ones. A reading is known if it
+// is a copy of a counted reading. For pending readings, this is not decided yet.
 type pendingReadings struct {
 	candidates []summary // summaries of known readings that may equal the pending ones
 	mask       uint64    // the bits of a digest that summaries contain

@@ -75,8 +75,8 @@ func (w *world) times(p rollup.Period, n int) []int {
 	return times
 }
 
-// wrong returns how many chosen readings do not count, and how often readings count too many
-// times.
+// wrong returns the number of chosen readings that do not count. It also returns how often readings
+// count in excess: more than once if chosen, or at all if not chosen.
 func (w *world) wrong(p rollup.Period, n int, chosen func(i int) bool) (missing, double int) {
 	w.t.Helper()
 	for i, times := range w.times(p, n) {

@@ -23,9 +23,9 @@ const (
 	digestBytes      = 4 // bytes of the digest in the summary of a minute
 )
 
-// digestOf returns the hash of a reading that a digest adds up. A digest is the sum over a set of
-// readings, so it does not depend on their order. Two different sets have the same digest with a
-// probability of 2^-64.
+// digestOf returns the hash of a reading. A digest is the sum of the hashes of a set of readings, so
+// it does not depend on their order. Two different sets have the same digest with a probability of
+// 2^-64.
 func digestOf(at varve.Position) uint64 {
 	id, ok := at.ID.Hash()
 	if !ok {

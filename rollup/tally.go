@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// tally adds up readings and partials. Its time is proportional to the number of their fields.
-// Fields are in the order of their first occurrence until result sorts them by name.
+// tally adds up readings and partials. To add one takes time proportional to the number of its
+// fields. Fields are in the order of their first occurrence until result sorts them by name.
 type tally struct {
 	sum    Partial
 	only   fieldSet
@@ -135,7 +135,7 @@ type readingList []countedReading
 type countedReading struct {
 	arrived int64 // unix nanoseconds
 	digest  uint64
-	unclear bool // whether it may be a copy of a reading that was counted before
+	unclear bool // the reading may be a copy of a reading that was counted before
 }
 
 func (l *readingList) add(r *varve.Reading, digest uint64) {

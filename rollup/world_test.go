@@ -172,8 +172,8 @@ func powerOfTwo(n int) varve.Number {
 	return v
 }
 
-// send writes readings through a router. The request arrives first, then while runs, then the
-// readings are written.
+// send writes readings through a router. The function while runs after the arrival of the request
+// and before the readings are written.
 func (w *world) send(i int, while func(), readings ...varve.Reading) []varve.Verdict {
 	q, err := w.routers[i].Admit()
 	if err != nil {
@@ -212,7 +212,8 @@ func (w *world) expected(device string, p rollup.Period) map[int64][]varve.Readi
 	return periods
 }
 
-// recount formats readings like show formats their roll-up. The readings must be in order.
+// recount computes the roll-up of readings, and formats it as show does. The readings must be in
+// order.
 func recount(at int64, readings []varve.Reading) string {
 	text := fmt.Sprintf("%s %d", time.Unix(at, 0).UTC().Format(time.RFC3339), len(readings))
 	var low, high, sum *big.Int

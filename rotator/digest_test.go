@@ -9,8 +9,9 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// TestRunPlan_RefusesOtherPlan reads a plan, and lets it change before it is applied. The run must
-// name both plans, take no step, and must not count as a failure. The new plan is applied.
+// TestRunPlan_RefusesOtherPlan reads a plan that changes before it is applied. The run must return
+// an error with both digests, and apply no action. The health must not record a failure. A run with
+// the new digest must apply the new plan.
 func TestRunPlan_RefusesOtherPlan(t *testing.T) {
 	w := runWorld(t)
 	mustRun(t, w.rotator)

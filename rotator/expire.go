@@ -16,9 +16,10 @@ import (
 // every hour, so it deletes them once a day.
 const expireEvery = 20 * time.Hour
 
-// deleteExpired deletes expired readings from the tables that may be changed, if it is due. So a
-// reading is deleted within about a day after its retention and the grace, although other
-// readings of its table are not expired. It calls check before each table.
+// deleteExpired deletes expired readings from tables that are not retired, on hold or in use. It
+// does so about once a day, even if other readings of a table have not expired. So a reading is
+// deleted within about a day after its retention and the grace have ended. deleteExpired calls
+// check before each table.
 func (r *Rotator) deleteExpired(ctx context.Context, check func(context.Context) error) error {
 	now := r.opts.Now()
 	if r.opts.Expirer == nil || !r.opts.Policy.Drop || now.Sub(r.expired) < expireEvery && !now.Before(r.expired) {
@@ -77,13 +78,14 @@ func (r *Rotator) expirable(in *store.Info, now time.Time) (class string, ok boo
 	cutoff := r.opts.Policy.deletable(now, r.opts.Policy.Retention.ShortestOf(c.Name), r.opts.ExpireGrace)
 	oldest := time.Unix(in.Start, 0)
 	if begin := in.Month.Start(); begin.After(oldest) {
-		oldest = begin // arrival counts, too
+		oldest = begin // a reading expires by the later of its event time and its arrival
 	}
 	return c.Name, !cutoff.IsZero() && oldest.Before(cutoff)
 }
 
-// deletable returns the time that a reading's event time or arrival must exceed, or the reading
-// may be deleted. The zero time means that no readings may be deleted.
+// deletable returns the cutoff for deletions, given a retention and a grace. A reading may be
+// deleted if neither its event time nor its arrival is after the cutoff. The zero time means that
+// no readings may be deleted.
 func (p Policy) deletable(now time.Time, d, grace time.Duration) time.Time {
 	if d == retention.Forever {
 		return time.Time{}

@@ -11,8 +11,9 @@ import (
 )
 
 // TestRun_DeletesExpiredReadings writes readings on the second day of a month and runs the rotator
-// each hour. The readings must be deleted within a day after their retention and the grace, long
-// before their table is retired. Without Drop, and on hold, they must stay.
+// each hour. Expired readings must be deleted within a day after their retention and the grace, long
+// before their table is retired. If the policy allows no drops, or the table is on hold, all
+// readings must stay.
 func TestRun_DeletesExpiredReadings(t *testing.T) {
 	begin := time.Date(2026, 10, 2, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -69,7 +70,7 @@ func TestRun_DeletesExpiredReadings(t *testing.T) {
 	}
 }
 
-// TestRun_ReportsFailedDeletion fails a deletion. The run must report the failure, and the next
+// TestRun_ReportsFailedDeletion makes a deletion fail. The run must report the failure, and the next
 // run must delete the readings.
 func TestRun_ReportsFailedDeletion(t *testing.T) {
 	begin := time.Date(2026, 10, 2, 12, 0, 0, 0, time.UTC)

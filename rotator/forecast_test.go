@@ -10,10 +10,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestSimulate_MatchesFiveYears compares a life of five years, hour by hour, with its forecast. The
-// rotator is killed, but never away: a forecast cannot know of outages. Nor does it know that some
-// events are in the future, and so expire later than their arrival suggests. The lives of
-// TestRotator_LosesNothingInFiveYears have outages of up to 20 days, and differ more.
+// TestSimulate_MatchesFiveYears simulates a life of five years, hour by hour, and compares it with a
+// forecast.
+//
+// The rotator is killed at times, but has no outages, because a forecast cannot predict them. A
+// forecast also ignores that some readings have event times in the future, and so expire later.
+// The lives of TestRotator_LosesNothingInFiveYears have outages of up to 20 days, and differ more.
 func TestSimulate_MatchesFiveYears(t *testing.T) {
 	if testing.Short() {
 		t.Skip("five years take long")
@@ -33,7 +35,7 @@ type tally struct {
 	steps   map[string]float64 // calls of the store, by name
 	arrived map[string]calendar.Load
 	months  float64
-	tables  float64 // sums over the ends of months
+	tables  float64 // sum of the numbers of tables at the end of each month
 	stored  calendar.Load
 }
 
@@ -47,7 +49,7 @@ func (c *tally) addReading(class string, r *varve.Reading) {
 	c.arrived[class] = calendar.Load{Readings: l.Readings + 1, Bytes: l.Bytes + float64(r.Size())}
 }
 
-// endMonth counts the tables at the end of a month.
+// endMonth counts the tables and their contents at the end of a month.
 func (c *tally) endMonth(infos []store.Info) {
 	c.months++
 	c.tables += float64(len(infos))
@@ -57,9 +59,9 @@ func (c *tally) endMonth(infos []store.Info) {
 	}
 }
 
-// checkForecast compares the life with its forecast, which knows only the policy and the load. The
-// differences must be at most as many percent. Late runs delay tuning and drops, so the stored
-// content has a limit of its own.
+// checkForecast compares the life with a forecast from its policy and its load. No difference may
+// exceed the limit, in percent. Late runs delay tuning and drops, so tuned tables and stored
+// contents have the limit mostStored.
 func (l *life) checkForecast(most, mostStored float64) {
 	days := l.clock.Sub(l.done.begin).Hours() / 24
 	daily, arrived := map[string]calendar.Load{}, 0.0

@@ -58,11 +58,11 @@ type life struct {
 	sent      []varve.Reading          // some of the sent readings, which may be resent
 	slow      []slowRequest
 	away      time.Time // the rotator does not run until this time
-	ran       time.Time // the last run
+	ran       time.Time // time of the last run
 	bound     int
 	budget    int // calls of the store until the process is killed; -1 means that it is not killed
 	done      tally
-	punctual  bool // the rotator always runs
+	punctual  bool // the rotator has no outages
 
 	acked, late, runs, kills, outages, drops, most int
 }
@@ -161,8 +161,8 @@ func (l *life) hour() {
 	}
 }
 
-// rotate runs the rotator, unless it is away or has nothing to do. Some runs are killed. It
-// returns whether tables were retired or dropped.
+// rotate runs the rotator, unless the time away has not been reached or nothing is due. It kills
+// some runs. It returns whether tables were retired or dropped.
 func (l *life) rotate() bool {
 	infos, err := l.mem.Tables(l.t.Context(), storeFilter())
 	if err != nil {

@@ -34,7 +34,7 @@ func parallelCreates(t *testing.T) {
 			return nil
 		}
 		n := calls.Add(1)
-		<-full // no creation ends before as many have begun as the limit allows
+		<-full // closed once as many creations have begun as the limit allows
 		if n == 2 {
 			return broken
 		}

@@ -128,7 +128,9 @@ func (b *builder) planCreation(c retention.Class, m grid.Month) {
 		if in != nil && in.Owned && in.Status != store.Creating {
 			count.Existing++
 		}
-		if in != nil && !(in.Owned && in.Status == store.Creating) { // the creation of other tables was interrupted, so it is planned again
+		// A table that is still being created was left by an interrupted run. Its creation is
+		// planned again.
+		if in != nil && !(in.Owned && in.Status == store.Creating) {
 			continue
 		}
 		why := "for readings that arrive this month"

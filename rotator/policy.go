@@ -29,8 +29,8 @@ type Policy struct {
 	Retention *retention.Policy
 	// Drop allows the rotator to drop tables. Otherwise it only retires them.
 	Drop bool
-	// Seal is how long after the end of a month requests of that month may still write. 0 means
-	// one hour.
+	// Seal is the time after the end of an arrival month in which its requests may still write. 0
+	// means one hour.
 	Seal time.Duration
 	// MonthsAhead is the number of arrival months after the current one whose tables are created
 	// in advance. 0 means 1. Grid.Future is different: it limits how far an event time may be
@@ -143,7 +143,8 @@ func (p Policy) RetireAt(t grid.Table, classRetention time.Duration) time.Time {
 	return retention.Add(last, classRetention)
 }
 
-// margin describes the time between a table's arrival month and its expiry, beside the retention.
+// margin describes the delay between the end of a table's arrival month and the time from which
+// RetireAt counts the retention.
 func margin(t grid.Table) string {
 	if end := t.Window().To; end.After(t.Month.End().Add(retireMargin)) {
 		return "its events end " + end.Format(time.DateOnly)
@@ -196,12 +197,12 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 	return f
 }
 
-// Outage is the longest time between runs for which the service reports a bound.
+// Outage is the longest time between two runs that the service assumes when it reports a bound.
 const Outage = 20 * 24 * time.Hour
 
-// Bound returns the largest number of tables that can exist at once. It holds if the rotator is
-// never down for longer than outage. It returns false if tables are not dropped, because then no
-// bound exists.
+// Bound returns the largest number of tables that can exist at once. The number is correct if the
+// rotator is never down for longer than outage. Bound returns false if tables are never dropped,
+// because then no bound exists.
 func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	if !p.Drop {
 		return 0, false
@@ -216,11 +217,11 @@ func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 			return 0, false
 		}
 		// The life of an arrival month's tables, from the beginning of the month until the last
-		// of them is dropped. Its range may end after the month.
+		// of them is dropped. The ranges of the tables may end after the month.
 		life := p.Grid.Future + 7*24*time.Hour + retireMargin + c.Retention + p.retiredTime() + outage
 		months := int(life/(28*24*time.Hour)) + 1
-		// Counted are the months whose tables are expiring, the current month, the month before
-		// it until it is sealed, and the months ahead.
+		// The bound includes the months whose tables are expiring, the current month, the month
+		// before it until it is sealed, and the months ahead.
 		bound += (months + 2 + p.WithDefaults().MonthsAhead) * largest
 	}
 	return bound, true

@@ -33,8 +33,8 @@ type Options struct {
 	TablesInUse func(context.Context) (func(t grid.Table, retired time.Time) string, error)
 	// Expirer, if not nil, deletes expired readings once a day if the policy allows drops.
 	Expirer store.Expirer
-	// ExpireGrace is a minimum for the time between the expiry of a reading and its deletion by
-	// the Expirer. Policy.Grace is another one.
+	// ExpireGrace is the shortest time between the expiry of a reading and its deletion by the
+	// Expirer. If Policy.Grace is longer, it applies instead.
 	ExpireGrace time.Duration
 	Events      Events
 }
@@ -58,7 +58,7 @@ type Rotator struct {
 	lease lease.Manager
 
 	running sync.Mutex // held during a run
-	expired time.Time  // when expired readings were deleted last; guarded by running
+	expired time.Time  // time of the last successful deletion of expired readings; guarded by running
 	mu      sync.Mutex
 	health  Health
 }
@@ -130,12 +130,12 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 // Run makes a plan and applies it. It returns the applied plan, even if some actions failed. The
 // plan lists tables that were put on hold during the run as skipped.
 //
-// Run fails with lease.ErrHeld if another run is in progress. If another process runs, Run still
-// updates the health of this process from the existing tables.
+// Run fails with lease.ErrHeld if another run is in progress. If that run is in another process, Run
+// still updates the health of this process from the existing tables.
 func (r *Rotator) Run(ctx context.Context) (Plan, error) { return r.RunPlan(ctx, "") }
 
-// RunPlan is like Run, but fails with ErrOtherPlan and changes nothing if the plan has another
-// digest. The digest "" accepts any plan.
+// RunPlan is like Run, but fails with ErrOtherPlan and changes nothing if the plan does not have the
+// given digest. The digest "" accepts any plan.
 func (r *Rotator) RunPlan(ctx context.Context, digest string) (p Plan, err error) {
 	begin := time.Now()
 	var d done

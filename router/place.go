@@ -86,7 +86,7 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 	}
 	p.last = len(p.groups)
 	if p.last < cap(p.groups) {
-		p.groups = p.groups[:p.last+1] // the slice still has the memory of this group's index
+		p.groups = p.groups[:p.last+1] // reuses a group of an earlier write, and the memory of its index
 	} else {
 		p.groups = append(p.groups, group{})
 	}

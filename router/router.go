@@ -70,11 +70,11 @@ type Options struct {
 	MaxReadings int
 	// Watch receives the readings of a write and their verdicts before the caller does.
 	//
-	// Readings that are not rejected were stored before now. The verdict of a conflict includes
-	// the reading that was stored first. Watch may reject stored readings with a retryable code,
-	// so that the client retries them. The zero id of a reading means its content id. Watch must
-	// not retain the slices. It returns an error only if the context ended. If nil, it is not
-	// called.
+	// Readings that are not rejected are stored already, and the argument now is a time after that.
+	// The verdict of a conflict includes the reading that was stored first. Watch may reject stored
+	// readings with a retryable code, so that the client retries them. The zero id of a reading
+	// means its content id. Watch must not retain the slices. It returns an error only if the
+	// context ended. If nil, it is not called.
 	Watch  func(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error
 	Events Events
 }
@@ -176,7 +176,8 @@ func (q *Request) Done() { q.r.requests.Release(1) }
 // Arrived returns the arrival of the request.
 func (q *Request) Arrived() time.Time { return q.arrived }
 
-// weigh returns the number of readings as which a write counts.
+// weigh returns the weight of a write: the number of its readings, where a reading of several units
+// counts as several readings.
 func weigh(readings []varve.Reading) int {
 	n := 0
 	for i := range readings {

@@ -15,7 +15,7 @@ type BlockReader interface {
 
 // BlockPage is a page whose first readings are in blocks.
 type BlockPage struct {
-	Parts []block.Part // none is empty; the other readings of the page follow them
+	Parts []block.Part // blocks with the first readings, none of them empty; Readings has the rest
 	Page
 	// Release, if not nil, must be called once, after the last use of Parts. Strings from the
 	// parts remain valid.

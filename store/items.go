@@ -64,7 +64,7 @@ func (it *Item) In(ix Index) Key {
 // conditions, all must hold.
 type Cond struct {
 	Attr  string      // name of the attribute; "" for IfAbsent and IfExists
-	Op    CondOp      //
+	Op    CondOp      // kind of the condition
 	Value varve.Value // value with which the attribute is compared
 }
 

@@ -12,8 +12,9 @@ import (
 // Only the store on DynamoDB uses it; other stores ignore it. The zero Layout has rows of one
 // millisecond and one key per series, and the store deletes no readings.
 //
-// A read finds all readings if its layout is at least as wide as the layout with which they were
-// written. That means that its RowWindow is a multiple of theirs, and its Shards is not smaller.
+// A read finds all readings if its layout is at least as wide as the layout of the writes. A layout
+// is at least as wide as another one if its RowWindow is a multiple of the other's, and its Shards is
+// not smaller.
 type Layout struct {
 	// RowWindow is the time that one row covers. It is a whole number of milliseconds and divides
 	// [MaxRowWindow]. 0 means one millisecond.
@@ -59,7 +60,7 @@ type Expect uint8
 
 // The expectations.
 const (
-	ExpectAuto     Expect = iota // expect the state in which the previous row of the series was found
+	ExpectAuto     Expect = iota // expect the state in which recent rows of the series were found
 	ExpectNew                    // the row is missing
 	ExpectExisting               // the row exists
 )

@@ -36,8 +36,8 @@ func Repeat(sent, stored *varve.Reading) varve.Verdict {
 	return v
 }
 
-// appendFields appends fields as a JSON object. It stops once the object is longer than most
-// bytes.
+// appendFields appends fields as a JSON object. It stops once dst is longer than the limit, which is
+// the argument most.
 func appendFields(dst []byte, fields []varve.Field, most int) []byte {
 	dst = append(dst, '{')
 	for i, f := range fields {

@@ -65,7 +65,7 @@ func TestRepeat_ComparesReadingsWithOwnIDs(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	tests := []struct {
 		why, id, stored, sent string
-		want                  string // of String of the verdict
+		want                  string // text of the verdict
 	}{
 		{"a retry", "m1", `{"v":999}`, `{"v":999}`, `duplicate`},
 		{"other decimals are the same number", "m1", `{"v":1.5,"w":20}`, `{"v":1.50,"w":2e1}`, `duplicate`},

@@ -156,7 +156,7 @@ type Expirer interface {
 	DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time) (int64, error)
 }
 
-// Expirable returns an error that wraps ErrRefused if no readings of a table must be deleted,
+// Expirable returns an error that wraps ErrRefused if the readings of a table must not be deleted,
 // otherwise nil. Every store calls it in DeleteExpired.
 func Expirable(in *Info) error {
 	switch {

@@ -67,7 +67,7 @@ variable "streams" {
 }
 
 variable "retention" {
-  description = "Settings for the end of tables. drop allows the rotator to drop expired tables. The others are settings under retention; see varve config print."
+  description = "How expired tables are retired and dropped. drop allows the rotator to drop them. The other fields are the settings of the same names under retention; see varve config print."
   type = object({
     drop      = optional(bool, false)
     grace     = optional(string)

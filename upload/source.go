@@ -42,7 +42,7 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// HeaderError reports that a CSV file lacks the columns of readings.
+// HeaderError reports that a CSV file lacks a required column.
 type HeaderError struct {
 	Columns []string
 	Err     error
@@ -67,7 +67,7 @@ func (s *Source) deviceParam(names []string, c wire.Columns) string {
 	return s.device
 }
 
-// checkColumns rejects a CSV file that lacks the columns of readings, even if it has no rows.
+// checkColumns rejects a CSV file that lacks a required column, even if it has no rows.
 func (s *Source) checkColumns(names []string, c wire.Columns, d wire.Defaults) error {
 	if s.format != wire.CSV {
 		return nil

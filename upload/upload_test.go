@@ -163,7 +163,7 @@ func TestUpload_NamesParameterOfMissingColumn(t *testing.T) {
 	}
 }
 
-// TestNew_RejectsOptions checks that an invalid option fails with its parameter.
+// TestNew_RejectsOptions checks that the error for an invalid option names the parameter.
 func TestNew_RejectsOptions(t *testing.T) {
 	stdin, err := (&upload.Selection{Stream: "weather", Format: "csv", Stdin: strings.NewReader("")}).Sources([]string{"-"})
 	if err != nil {

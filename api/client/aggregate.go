@@ -26,12 +26,12 @@ type AggregateQuery struct {
 	Timezone         string // time zone of the buckets, as in Europe/Berlin; "" means UTC
 	Fill             string // none, null, previous or linear
 	Source           string // readings or rollups
-	Merge            bool   // buckets over all devices, not of each device
-	Limit            int    // of buckets; 0 means all
+	Merge            bool   // if true, each bucket combines all devices
+	Limit            int    // maximum number of buckets; 0 means all
 	Top              int    // only the devices with the highest values; 0 means all
 	TopBy, TopField  string // the function and the field that rank devices
 	Consistent       bool
-	SkipDamaged      bool // leave damaged rows out; they are in the coverage
+	SkipDamaged      bool // if true, omits damaged rows and lists them in the coverage
 }
 
 func (q *AggregateQuery) values() url.Values {

@@ -31,7 +31,7 @@ type Query struct {
 	ScanLimit      int    // with Where: the readings that one request compares; 0 means the server's limit
 	Cursor         string
 	Consistent     bool
-	SkipDamaged    bool // leave damaged rows out; they are in the coverage
+	SkipDamaged    bool // if true, omits damaged rows and lists them in the coverage
 }
 
 func (q *Query) values() url.Values {

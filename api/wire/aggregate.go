@@ -35,8 +35,8 @@ const memberIgnored = "ignored"
 type AggregateWriter struct {
 	Format    Format
 	Functions []aggregate.Function
-	Zone      *time.Location // of the times of buckets
-	Devices   bool           // CSV has a column for the device
+	Zone      *time.Location // zone in which the times of buckets are written
+	Devices   bool           // if true, CSV has a column for the device
 	rows      int
 }
 

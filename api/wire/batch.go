@@ -18,23 +18,24 @@ type Batch struct {
 
 	texts   []byte        // texts of the readings, if the format keeps them
 	ends    []int         // end of each text in texts
-	fields  []varve.Field // memory of all fields
+	fields  []varve.Field // buffer for the fields of all readings
 	names   interner
 	devices deviceNames
-	size    int // bytes of memory
+	size    int // approximate memory of the readings, in bytes
 	share   share
 
 	groups []int32 // number of each reading's device, in the order of the body
-	sorted []int32 // index of each reading of the body in Readings; empty in the order of the body
+	sorted []int32 // index of each reading of the body in Readings; empty if Readings has the order of the body
 }
 
-// Limits of a batch. It accepts at least one reading.
+// Limits of a batch. An empty batch accepts a reading of any size.
 const (
 	BatchReadings = 5000
 	BatchBytes    = 4 << 20
 )
 
-// fieldBytes is the assumed size of a field in BatchBytes, without its name and text.
+// fieldBytes is the assumed memory of a field, without its name and text. It counts toward
+// BatchBytes.
 const fieldBytes = 32
 
 // Len returns the number of readings.
@@ -181,7 +182,7 @@ func (b *Batch) end(from int, r *varve.Reading) {
 // interner keeps one copy of each repeated name.
 type interner struct{ names map[string]string }
 
-// maxNames limits an interner. When it is full, it starts empty.
+// maxNames is the maximum number of names in an interner. A full interner is emptied.
 const maxNames = 16 << 10
 
 func (in *interner) get(b []byte) string {

@@ -145,7 +145,7 @@ type StreamInfo struct {
 	Name    string   `json:"name"`
 	Class   string   `json:"class" doc:"retention class into whose tables it is written"`
 	Classes []string `json:"classes" doc:"all classes into whose tables it was ever written"`
-	// RowWindow finds rows of any window that it ever had.
+	// RowWindow is a multiple of every row window that the stream had, so that all its rows are found.
 	RowWindow string         `json:"row_window" doc:"on DynamoDB: the longest time that a row covers"`
 	Shards    map[string]int `json:"shards,omitempty" doc:"on DynamoDB: devices whose readings are spread, and over how many keys"`
 }
@@ -183,8 +183,8 @@ type Readiness struct {
 	Ready bool `json:"ready"`
 	// Why is the reason for which the service is not ready.
 	Why string `json:"why,omitempty"`
-	// TablesReadyAhead counts the existing tables of the next month, TablesNeededAhead the
-	// required ones.
+	// TablesReadyAhead counts the existing tables of the months ahead, TablesNeededAhead the required
+	// ones.
 	TablesReadyAhead  int `json:"tables_ready_ahead"`
 	TablesNeededAhead int `json:"tables_needed_ahead"`
 	// LastRotation is the end of the last successful rotation. If nil, none has succeeded yet.

@@ -20,11 +20,11 @@ type Columns struct {
 	Names []string
 	// Time, Device and ID name the columns of the time, the device and the id.
 	//
-	// A column that is named must exist. The defaults are "time", or "timestamp" if it is
-	// missing, then "device" and "id". The name of the time column may have capitals. So may the
-	// name of the device column, unless a device is given for all rows. All other columns are
-	// fields, except "arrived", which occurs in answers. The prefix "fields." makes any name a
-	// field: "fields.time" is the field time.
+	// A column that is named here must exist. The default of Time is "time", or "timestamp" if that is
+	// missing, and may have capitals. The default of Device is "device", and may have capitals unless
+	// a device is given for all rows. The default of ID is "id". All other columns are fields, except
+	// "arrived", which occurs in answers. The prefix "fields." makes any name a field: "fields.time"
+	// is the field time.
 	Time, Device, ID string
 	// Kinds sets the kind of fields, by column. A column that is named must exist. Without a
 	// kind, the text of a cell determines it: a number, true or false, a JSON object or array,
@@ -196,7 +196,7 @@ func (c *csvReader) assign(names []string) error {
 		case "arrived":
 			r.use = useNothing
 		default:
-			if reserved(name) { // the name of such a field in an answer
+			if reserved(name) { // in answers, a field with a reserved name has the prefix
 				r.name = strings.TrimPrefix(name, fieldPrefix)
 			}
 		}
@@ -211,8 +211,8 @@ func (c *csvReader) assign(names []string) error {
 	return c.checkColumns(names)
 }
 
-// missingColumn reports a column that the header lacks, and the parameter that
-// names another.
+// missingColumn returns an error about a column that the header lacks. The argument param is the
+// parameter that can name another column.
 func missingColumn(param, remedy, name string, names []string) error {
 	return &BodyError{Message: fmt.Sprintf("column %q is missing; the columns are %s. %s", name, list(names), remedy), Param: param}
 }

@@ -9,10 +9,10 @@ import (
 // deviceNames keeps one copy of each device name, and numbers the devices of a batch.
 type deviceNames struct {
 	known  map[string]*deviceName
-	last   *deviceName // of the reading before
+	last   *deviceName // device of the previous reading
 	batch  uint64      // number of the batch
 	groups int32       // number of devices of the batch
-	next   []int32     // memory of starts
+	next   []int32     // buffer for the result of starts
 }
 
 // deviceName is a name, and its number in one batch.
@@ -74,8 +74,8 @@ func (d *deviceNames) number(n *deviceName) *deviceName {
 	return n
 }
 
-// starts returns the index of the first reading of each group, if the readings of these groups
-// are ordered by group.
+// starts returns the index that the first reading of each group has after all readings are ordered
+// by group. The argument groups holds the group of each reading.
 func (d *deviceNames) starts(groups []int32) []int32 {
 	d.next = append(d.next[:0], make([]int32, d.groups+2)...)
 	for _, g := range groups {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// DevicePut is the description of a device. Each field may be omitted, which equals
-// empty.
+// DevicePut is the description of a device. An omitted field is the same as an empty one.
 type DevicePut struct {
 	Name       string          `json:"name,omitempty" doc:"for people"`
 	Type       string          `json:"type,omitempty" doc:"as in sensor or gateway"`

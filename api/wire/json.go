@@ -19,7 +19,7 @@ import (
 // Defaults holds the values for readings that have none of their own.
 type Defaults struct {
 	Tenant, Stream string
-	Device         string // of readings without a device; if empty, each reading must have one
+	Device         string // device of readings without one; if empty, each reading must have a device
 	Time           TimeFormat
 	Arrival        time.Time // if set, the time of readings without one
 	Flat           bool      // members of JSON objects that are not known are fields
@@ -47,8 +47,8 @@ type object struct {
 // memberSet records which members of an object were read.
 type memberSet struct{ device, time, id, fields bool }
 
-// into parses one object as a new reading of the batch. It returns false if the text is not
-// JSON; the reading has its verdict then, too.
+// into parses one object as a new reading of the batch. It returns false if the text is not JSON.
+// Even then, the reading is in the batch, with a verdict that rejects it.
 func (o *object) into(b *Batch, text []byte, line int) bool {
 	r := b.add(line)
 	r.Tenant, r.Stream, r.Device = o.Tenant, o.Stream, o.Device
@@ -332,7 +332,7 @@ func malformed(text []byte, err error) varve.Verdict {
 	return varve.Reject(varve.CodeMalformed, "not a JSON object: %s", tidy(err))
 }
 
-// innermost returns the first error of a chain.
+// innermost returns the error that all other errors of a chain wrap.
 func innermost(err error) error {
 	for {
 		inner := errors.Unwrap(err)

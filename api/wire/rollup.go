@@ -24,7 +24,7 @@ type RollupField struct {
 	Last  RollupPoint     `json:"last" doc:"by event time"`
 }
 
-// RollupPoint is one reading with its number.
+// RollupPoint is the number of one reading, with the time and the id of the reading.
 type RollupPoint struct {
 	Time  string          `json:"time" format:"date-time"`
 	ID    string          `json:"id"`

@@ -55,19 +55,21 @@ func (p Precision) String() string {
 
 // TimeFormat defines the interpretation of times.
 type TimeFormat struct {
-	Precision Precision      // of numbers; 0 means Milliseconds
-	Location  *time.Location // of times without a zone; nil means UTC
-	Choice    LocalChoice    // of a local time that occurs twice or never
+	Precision Precision      // unit of numeric times; 0 means Milliseconds
+	Location  *time.Location // zone of times without a zone; nil means UTC
+	Choice    LocalChoice    // handling of local times that occur twice or never
 }
 
 // firstNumeric is the earliest valid numeric time but 0: 10^8 seconds, 1973-03-03. Earlier numbers
 // have a wrong unit. 0 is 1970 in every unit.
 const firstNumeric = 1e8 * int64(time.Second)
 
-// Parse parses a time. If it cannot, the verdict is a rejection, otherwise zero.
+// Parse parses a time. If the text is not a valid time, the verdict is a rejection, otherwise it is
+// the zero Verdict.
 //
-// A time is a number since 1970 in the precision of the format, RFC 3339, or a date and time
-// without a zone, as in 2015-08-31 18:22:00. The second 60 is read as the second after 59.
+// A time is RFC 3339, or a date and time without a zone, as in 2015-08-31 18:22:00. It can also be
+// the number of units since 1970, where the unit is the precision of the format. The
+// second 60 is read as the second after 59.
 func (f TimeFormat) Parse(text string) (time.Time, varve.Verdict) {
 	if text == "" {
 		return time.Time{}, varve.Reject(varve.CodeTimeMissing, "the time is empty")
@@ -237,8 +239,8 @@ func AppendTime(dst []byte, t time.Time) []byte {
 // Clock formats a sequence of times. It is faster than AppendTime for times of the same day. The
 // zero Clock is ready to use.
 type Clock struct {
-	start int64 // of the day of text, in seconds since 1970
-	some  bool  // text has a day
+	start int64 // start of the day in text, in seconds since 1970
+	some  bool  // if true, text contains a day
 	text  [timeLen]byte
 }
 
@@ -270,7 +272,7 @@ func (c *Clock) append(dst []byte, sec int64, ns int) []byte {
 		putDate((*[10]byte)(c.text[:]), day)
 		c.text[10], c.text[timeLen-1] = 'T', 'Z'
 	}
-	// Written in place: a copy of bytes that were just written is slow.
+	// The time is written in place, because copying bytes that were just written is slow.
 	at := len(dst)
 	dst = append(dst, c.text[:]...)
 	putClock((*[8]byte)(dst[at+clockAt:]), uint32(sec-c.start))

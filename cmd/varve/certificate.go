@@ -24,7 +24,7 @@ type certificate struct {
 	version fileVersion
 }
 
-// fileVersion identifies a version of both files.
+// fileVersion identifies a version of the certificate's file and the key's file.
 type fileVersion struct {
 	certAt, keyAt     time.Time
 	certSize, keySize int64

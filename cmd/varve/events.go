@@ -103,8 +103,9 @@ func localEvents(log zerolog.Logger, fatal func(msg string)) local.Events {
 	}
 }
 
-// recovered logs the findings of the journal's recovery. A torn end is logged as a warning. Usually
-// a crash interrupted a write, but the write may have been acknowledged.
+// recovered logs the findings of the journal's recovery. A torn end of the journal is logged as a
+// warning. Usually it is a write that a crash interrupted, but the write may have been
+// acknowledged.
 func recovered(log zerolog.Logger, r local.Recovery) {
 	for _, n := range r.Notes {
 		log.Warn().Stringer("found", n).Msg("journal repaired")

@@ -159,8 +159,9 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 	return err
 }
 
-// announceStream prints the stream of files that are named without a folder. It is the name of
-// the working folder, which users may not expect, and writing cannot be undone.
+// announceStream prints the stream of files that are named without a folder. Their stream has the
+// name of the working folder. Users may not expect that, and readings cannot be removed from a
+// stream.
 func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	for i := range sources {
 		if s := &sources[i]; f.stream == "" && s.Stream != "" && filepath.Dir(s.Path) == "." {

@@ -21,7 +21,7 @@ type ingestReport struct {
 	rejections    int
 }
 
-// events returns the events that the report prints.
+// events returns callbacks that print the events of an upload.
 func (r *ingestReport) events() upload.Events {
 	return upload.Events{
 		Restarted: func(path, reason string) {

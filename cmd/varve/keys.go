@@ -205,7 +205,7 @@ func (a keyCommands) command(use, short string, args cobra.PositionalArgs, fresh
 	}
 	f.addSome(cmd, storeFlag, dataFlag)
 	cmd = a.remote(cmd, "table", "json")
-	cmd.Flags().Lookup("server").DefValue = "" // it applies only if a key is given
+	cmd.Flags().Lookup("server").DefValue = "" // the default applies only if a key is given
 	cmd.MarkFlagsMutuallyExclusive("server", "store")
 	cmd.MarkFlagsMutuallyExclusive("server", "data")
 	return cmd

@@ -96,7 +96,7 @@ type latestOf struct {
 	ID      string                     `json:"id,omitempty"`
 	Arrived string                     `json:"arrived,omitempty"`
 	Fields  map[string]json.RawMessage `json:"fields,omitempty"`
-	text    string                     // the fields, for people
+	text    string                     // the fields as text for people
 }
 
 func newLatestOf(l *client.Latest) latestOf {

@@ -20,11 +20,11 @@ type listing struct {
 	header []string
 	rows   [][]string
 	empty  string // printed instead of an empty table
-	// explain prints empty in other formats, too: on stderr.
-	explain bool
 	// optional are the columns that a terminal without room for them does not show, the
 	// least important first. --wide shows them.
 	optional []string
+	// explain prints empty in other formats, too: on stderr.
+	explain bool
 }
 
 func (g *listing) add(cells ...string) { g.rows = append(g.rows, cells) }

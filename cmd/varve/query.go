@@ -84,9 +84,6 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 	if _, err := io.Copy(io.MultiWriter(a.out, &seen), resp.Body); err != nil {
 		return fmt.Errorf("the answer breaks off: %w", err)
 	}
-	if seen.empty() {
-		fmt.Fprintln(a.err, noReadings(&q))
-	}
 	notes, err := notesOf(resp, &seen)
 	if err != nil {
 		return err
@@ -102,6 +99,9 @@ func (a queryCommands) readings(cmd *cobra.Command, c *client.Client, q client.Q
 		}
 	}
 	a.saySkipped(&cover)
+	if seen.empty() {
+		fmt.Fprintln(a.err, noReadings(&q, cover.Expiry))
+	}
 	if line := expiryText(cover.Expiry, seen.empty()); line != "" {
 		fmt.Fprintln(a.err, line)
 	}
@@ -192,7 +192,11 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	a.saySkipped(&answer.Coverage)
 	a.sayNotes(slices.DeleteFunc(answer.Notes, func(n wire.Note) bool { return n.Param == "query.fields" })) // see missing
 	if n == 0 {
-		return a.sayNone(&q, answer.Coverage.Expiry)
+		fmt.Fprintln(a.out, noReadings(&q, answer.Coverage.Expiry))
+		if line := expiryText(answer.Coverage.Expiry, true); line != "" {
+			fmt.Fprintln(a.out, line)
+		}
+		return nil
 	}
 	from := "" // only keys of tenant default see the tables
 	if tables := len(answer.Coverage.Read) + answer.Coverage.MoreRead; tables > 0 {
@@ -212,31 +216,15 @@ func (a queryCommands) readingsTable(cmd *cobra.Command, c *client.Client, q cli
 	return nil
 }
 
-func noReadings(q *client.Query) string {
-	if q.Where != "" {
+// noReadings describes an empty window, which may be empty because its readings have expired.
+func noReadings(q *client.Query, x *query.Expiry) string {
+	switch {
+	case q.Where != "":
 		return fmt.Sprintf("No reading of device %s in stream %s matches in this window.", q.Device, q.Stream)
+	case x != nil && (x.Readings > 0 || x.Tables > 0):
+		return fmt.Sprintf("Device %s has no live readings in stream %s in this window.", q.Device, q.Stream)
 	}
 	return fmt.Sprintf("Device %s has no readings in stream %s in this window.", q.Device, q.Stream)
-}
-
-// sayMissing names the requested fields that an answer lacks.
-func (a *app) sayMissing(fields []string) {
-	if len(fields) > 0 {
-		fmt.Fprintf(a.err, "None of them has a field %s.\n", strings.Join(fields, " or "))
-	}
-}
-
-// sayNone prints that the window is empty, or that its readings have expired.
-func (a queryCommands) sayNone(q *client.Query, x *query.Expiry) error {
-	none := noReadings(q)
-	if x != nil && (x.Readings > 0 || x.Tables > 0) {
-		none = fmt.Sprintf("Device %s has no live readings in stream %s in this window.", q.Device, q.Stream)
-	}
-	fmt.Fprintln(a.out, none)
-	if line := expiryText(x, true); line != "" {
-		fmt.Fprintln(a.out, line)
-	}
-	return nil
 }
 
 // expiryText describes the expired readings of a window. Of a window with live readings, it
@@ -253,6 +241,13 @@ func expiryText(x *query.Expiry, isEmpty bool) string {
 		return fmt.Sprintf("%s of this window %s expired: %s.", count(x.Readings, "reading"), have, x.Rule)
 	default:
 		return fmt.Sprintf("Readings that happened and arrived before %s have expired: %s.", x.To.UTC().Format(time.RFC3339), x.Rule)
+	}
+}
+
+// sayMissing names the requested fields that an answer lacks.
+func (a *app) sayMissing(fields []string) {
+	if len(fields) > 0 {
+		fmt.Fprintf(a.err, "None of them has a field %s.\n", strings.Join(fields, " or "))
 	}
 }
 

@@ -98,7 +98,7 @@ func (a queryCommands) noRollups(cmd *cobra.Command, c *client.Client, q client.
 		return fmt.Sprintf("Device %s has readings in stream %s in this window, and no roll-ups: what was written while they were off\n"+
 			"is not in them until varve rollups rebuild %s %s.", q.Device, q.Stream, q.Stream, q.Device), nil
 	}
-	return noReadings(&window), nil
+	return noReadings(&window, nil), nil
 }
 
 func (a queryCommands) rebuild() *cobra.Command {

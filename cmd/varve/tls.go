@@ -45,7 +45,8 @@ func serve(srv *http.Server, l net.Listener) error {
 	return srv.Serve(l)
 }
 
-// keyChanged logs a change of a key, and the key that made it. Ids are not secret.
+// keyChanged logs a change of a key, with the id of the key that made the change. Ids are not
+// secret.
 func keyChanged(log zerolog.Logger, what string, k *apikeys.Key, by string) {
 	log.Info().Str("key", k.ID).Str("name", k.Name).Str("tenant", k.Tenant).Stringer("scopes", k.Scopes).Str("by", by).Msg(what)
 }

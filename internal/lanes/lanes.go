@@ -4,10 +4,10 @@
 // Go scheduler and the kernel serve goroutines and threads in turn. So a small write would wait
 // for bulk work several times: to be read, to be synced, and to be answered.
 //
-// While small writes arrive, large requests leave one processor idle, and all bulk work rests
-// after each millisecond of computing. A rest is as long as the computing on two processors, and
-// shorter on more processors. If no small writes arrive, bulk work uses all processors without
-// rests.
+// While small writes arrive, large requests leave one processor idle, and all bulk work rests after
+// each millisecond of computing. On two processors, a rest is as long as the computing before it.
+// On more processors, it is shorter. If no small writes arrive, bulk work uses all processors
+// without rests.
 //
 // [Lanes] records small writes and limits large requests. A [Pace] belongs to one piece of bulk
 // work, and makes it rest.
@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// recent is how long after a small write bulk work still rests.
+// recent is the time after a small write during which bulk work rests.
 const recent = time.Second
 
 const (
@@ -74,7 +74,7 @@ func (l *Lanes) Enter(ctx context.Context) (held bool, err error) {
 	return true, nil
 }
 
-// Leave releases a place that Enter returned.
+// Leave releases a place for which Enter returned true.
 func (l *Lanes) Leave() { l.large.Release(1) }
 
 // Pace makes one piece of bulk work alternate between computing and resting. Only one goroutine

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// IsASCII reports whether s is not empty and has only visible ASCII characters. Most names are
-// such, and need no slower check.
+// IsASCII reports whether s is not empty and has only visible ASCII characters. Most names have
+// only such characters, and need no slower check.
 func IsASCII(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f {

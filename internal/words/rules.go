@@ -31,7 +31,7 @@ type Rule struct {
 // Rules returns all rules, phrases first.
 func Rules() []Rule { return rules }
 
-// RuleNamed returns the rule of a name.
+// RuleNamed returns the rule with a name.
 func RuleNamed(name string) (Rule, bool) {
 	for _, r := range rules {
 		if r.Name == name {

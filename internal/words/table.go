@@ -84,7 +84,7 @@ func (t Table) Compare(found Table) (rises, falls []Key) {
 	return rises, falls
 }
 
-// Lower returns a table with the lower of both counts for each key. A file that is new to the
+// Lower returns a table with the lower of the two counts for each key. A file that is new to the
 // table may have counts that other files lost, so a renamed file keeps its counts.
 func (t Table) Lower(found Table) Table {
 	next, room, known := Table{}, map[string]int{}, map[string]bool{}

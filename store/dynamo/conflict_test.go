@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// named returns n readings at one time. Each has its own id, and a text of the given number of
-// bytes.
+// named returns n readings with the same event time. Each has its own id, and a text of the given
+// number of bytes.
 func named(at time.Time, n, bytes int, text string) (list []varve.Reading) {
 	for i := range n {
 		r := sensor(at, "v", varve.StringValue(strings.Repeat(text, bytes)))
@@ -38,7 +38,7 @@ func TestWrite_ComparesWithoutFurtherRequests(t *testing.T) {
 		what     string
 		layout   store.Layout
 		readings []varve.Reading
-		want     varve.Verdict // of each reading
+		want     varve.Verdict // expected verdict of each reading
 		requests int64
 		units    float64
 	}{

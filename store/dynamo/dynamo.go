@@ -144,16 +144,16 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Location is the location of a deployment.
+// Location is the account and the region of a deployment.
 type Location struct{ Account, Region string }
 
-// Location returns the location of the registry. On an emulator, it is fictional.
+// Location returns the account and the region of the registry. An emulator returns invented ones.
 func (s *Store) Location(ctx context.Context) (Location, error) {
 	t, err := s.admin.Describe(ctx, s.client.Registry())
 	if err != nil {
 		return Location{}, err
 	}
-	// arn:aws:dynamodb:REGION:ACCOUNT:table/NAME
+	// The ARN has the form arn:aws:dynamodb:REGION:ACCOUNT:table/NAME.
 	parts := strings.SplitN(aws.ToString(t.TableArn), ":", 6)
 	if len(parts) < 6 {
 		return Location{}, fmt.Errorf("ARN %q of the registry has no account", aws.ToString(t.TableArn))

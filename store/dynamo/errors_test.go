@@ -35,7 +35,8 @@ func (b *broken) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// noCredentials are credentials. While on is set, they fail as on a machine without credentials.
+// noCredentials is a provider of credentials. While on is set, it fails, as on a machine without
+// credentials.
 type noCredentials struct {
 	on     *atomic.Bool
 	others aws.CredentialsProvider

@@ -288,8 +288,8 @@ func TestWrite_RecreatesDeletedRow(t *testing.T) {
 	}
 }
 
-// TestWrite_NoticesRecreatedRow recreates a row with as many readings while the store updates it.
-// A reading without an expiry must not get one.
+// TestWrite_NoticesRecreatedRow recreates a row with the same number of readings while the store
+// updates it. A reading without an expiry must not get one.
 func TestWrite_NoticesRecreatedRow(t *testing.T) {
 	t.Parallel()
 	dated, unlimited := store.Layout{DeleteAfter: 24 * time.Hour}, store.Layout{}

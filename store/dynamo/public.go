@@ -86,7 +86,7 @@ type Examination struct {
 	Expired func(grid.Table) bool
 	// TableQuota is the quota of tables of the account and region. 0 means 2500.
 	TableQuota int
-	// Forecast describes the number of tables in the future. If nil, it is not checked.
+	// Forecast describes the number of tables in the future. If nil, the future is not checked.
 	Forecast Forecaster
 }
 

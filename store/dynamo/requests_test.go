@@ -56,7 +56,7 @@ func stored(t *testing.T, s *dynamo.Store, tb grid.Table) (all []varve.Reading) 
 	}
 }
 
-// many returns n readings at one time.
+// many returns n readings with the same event time.
 func many(at time.Time, n int) (list []varve.Reading) {
 	for i := range n {
 		list = append(list, sensor(at, "v", varve.IntValue(int64(100+i))))
@@ -105,8 +105,9 @@ func TestWrite_LimitsRequestsAndUnits(t *testing.T) {
 	}
 }
 
-// TestWrite_LimitsUnitsAtOneInstant writes many large readings at one millisecond. They must cost
-// little more than at many milliseconds, including writes whose conditions fail.
+// TestWrite_LimitsUnitsAtOneInstant writes many large readings whose event times are in the same
+// millisecond. They must cost little more than readings of different milliseconds. This includes the
+// cost of writes whose conditions fail.
 func TestWrite_LimitsUnitsAtOneInstant(t *testing.T) {
 	t.Parallel()
 	n, batch := 10_000, 500

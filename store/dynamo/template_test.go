@@ -159,8 +159,8 @@ func TestTemplate_NamesMistakes(t *testing.T) {
 	}
 }
 
-// described is a transport that changes the descriptions of tables, so that they have used up
-// their decreases of capacity.
+// described is a transport that changes the descriptions of tables. In the changed descriptions, a
+// table has used up its decreases of capacity for the day.
 type described struct{ last time.Time }
 
 func (d *described) RoundTrip(r *http.Request) (*http.Response, error) {

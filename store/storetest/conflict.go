@@ -91,8 +91,8 @@ func testConflictsInLayouts(t *testing.T, e *env) {
 	}
 }
 
-// texts returns readings of about 300 bytes with ids that the client chose. Many are close
-// together, so rows close.
+// texts returns readings of about 300 bytes with ids that the client chose. Many have nearby event
+// times, so that some rows become closed rows.
 func texts(dev, text string) (list []varve.Reading) {
 	for i := range 24 {
 		at := start.Add(time.Duration(i%4) * 7 * time.Minute)
@@ -141,8 +141,8 @@ func document(t *testing.T, text string) varve.Value {
 }
 
 // testConcurrentConflicts checks many concurrent writers that send different values with the same
-// ids. For each id, one writer must succeed, and the conflicts of the others must have its
-// values.
+// ids. For each id, one writer must succeed. The other writers must get conflicts that show the
+// values of that writer.
 func testConcurrentConflicts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	const ids, writers = 30, 6

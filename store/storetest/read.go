@@ -39,7 +39,7 @@ func testValues(t *testing.T, e *env) {
 	}
 	add(varve.Field{Name: "b", Value: varve.BoolValue(true)}, varve.Field{Name: "f", Value: varve.BoolValue(false)})
 	add(varve.Field{Name: "metadata", Value: meta}, varve.Field{Name: "n", Value: number("1.50")})
-	// The field n has another kind, and the next reading has a hundred fields.
+	// The field n is a string in this reading. The next reading has a hundred fields.
 	add(varve.Field{Name: "n", Value: varve.StringValue("offline")})
 	var many []varve.Field
 	for i := range 100 {

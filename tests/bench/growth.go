@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-const growthSteps = 10 // rows of the table
+const growthSteps = 10 // rows of the printed table
 
 // growth loads many days of 1,000 devices into one server, the oldest day first. It prints how
 // the cost of writes and queries develops, and how long the server needs to stop and to start.
@@ -75,7 +75,7 @@ func (b *bench) growthStep(s *server, step int) error {
 	return nil
 }
 
-// growthDay returns the begin of a day of the load. The last day ends at the end of the bench.
+// growthDay returns the time at which day i of the load begins. The last day ends at b.end.
 func (b *bench) growthDay(i int) time.Time {
 	return b.end.Add(time.Duration(i-b.days) * 24 * time.Hour)
 }

@@ -19,8 +19,8 @@ import (
 // retentionDays is the retention of the service under test.
 const retentionDays = 40
 
-// configuration drops tables soon. So many readings, tables and months begin and end during one
-// test.
+// configuration has a short retention and grace, so that tables are created and dropped many times
+// during one test.
 const configuration = `
 store: {memory: 256KiB, min_free: 0}
 tables: {future: 48h}
@@ -37,8 +37,8 @@ type sent struct {
 	last    time.Time // latest possible arrival; set when the reading is acknowledged
 }
 
-// world knows what the writers have sent. Its clock moves only between two lives of the server
-// and on request.
+// world records the readings that the writers have sent. It also controls the clock of the server,
+// which is ahead of the real time.
 type world struct {
 	clockFile string
 	mu        sync.Mutex
@@ -279,8 +279,8 @@ func (s *sent) expires() time.Time {
 	return from.Add(retentionDays * 24 * time.Hour)
 }
 
-// checkMissing checks that no reading is missing that has not expired. It removes expired
-// readings from the world.
+// checkMissing checks that each acknowledged reading was found, unless it has expired. It removes
+// expired readings from the world if they are missing.
 func (w *world) checkMissing(t *testing.T, found map[string]bool) {
 	now := w.now()
 	for k, s := range w.readings {

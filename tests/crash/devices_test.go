@@ -14,8 +14,8 @@ import (
 )
 
 // TestKill_DevicesStayRegistered checks that devices are registered if their first readings were
-// acknowledged just before a kill. Deadman rules must open alerts for them, although they never
-// report afterwards.
+// acknowledged just before a kill. After the kill, the devices do not report, and deadman rules must
+// open alerts for them.
 func TestKill_DevicesStayRegistered(t *testing.T) {
 	dir := t.TempDir()
 	clock := filepath.Join(dir, "clock")

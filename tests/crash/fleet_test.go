@@ -20,7 +20,7 @@ type fleet struct {
 	binary  string
 	members []*member
 	watch   leaseWatch
-	reads   atomic.Int64 // number of times that a server was read to the end
+	reads   atomic.Int64 // number of complete reads of all readings of a server
 
 	mu       sync.Mutex
 	readings map[string]*sent
@@ -76,7 +76,7 @@ func (m *member) get() (*varvetest.Server, *client.Client) {
 // same work.
 const (
 	readingsPerKill = 60               // distinct acknowledged readings
-	leasesTaken     = 10               // before the first kill, because the lease of a killed server blocks the others for a while
+	leasesTaken     = 10               // lease changes before the first kill, because the lease of a killed server blocks the others for a while
 	fleetDeadline   = 20 * time.Minute // in addition to -within
 )
 
@@ -109,9 +109,9 @@ func (f *fleet) killSome(ctx context.Context, t *testing.T, kills int, giveUp co
 	return done
 }
 
-// work waits until enough readings were acknowledged, a server was read to the end, and also
-// returns true. Then it waits for some further readings, so that a kill may happen during a read.
-// It returns false if ctx ends first.
+// work waits until enough readings were acknowledged, all readings were read from a server, and the
+// function also returns true. Then it waits for some further readings, so that a kill may happen
+// during a read. It returns false if ctx ends first.
 func (f *fleet) work(ctx context.Context, t *testing.T, also func() bool) bool {
 	t.Helper()
 	firstAcked, firstReads := f.counts()
@@ -147,7 +147,7 @@ func (f *fleet) await(ctx context.Context, t *testing.T, done func() bool) bool 
 	return false
 }
 
-// counts returns the number of acknowledged readings, and how often a server was read to the end.
+// counts returns the number of acknowledged readings, and the number of complete reads of a server.
 func (f *fleet) counts() (acked int, reads int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

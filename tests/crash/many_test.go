@@ -229,7 +229,7 @@ func (f *fleet) write(ctx, live context.Context, t *testing.T, who int, seed uin
 }
 
 // batch returns readings of three devices with event times in the last few seconds before the
-// turn of the month, so many are equal. Some readings are resent.
+// turn of the month, so that many event times are equal. Some readings are resent.
 func (f *fleet) batch(rng *rand.Rand) (batch []varve.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -175,8 +175,8 @@ func (w *world) compare(t *testing.T, s *local.Store, lossy bool) (refused int, 
 func (w *world) compareSeries(t *testing.T, s *local.Store, table, device int, lossy bool) (refused int, missing []varve.Reading) {
 	t.Helper()
 	want := w.readings(table, device)
-	// The window is read day by day, because a damaged block makes only the reads fail that need
-	// it.
+	// The window is read day by day, because a damaged block fails only the reads that need the
+	// block.
 	span := w.tables[table].Window()
 	for from := span.From; from.Before(span.To); from = from.Add(24 * time.Hour) {
 		window := varve.Window{From: from, To: from.Add(24 * time.Hour)}

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// platforms are built by these tests: this machine's, and one of 32 bits. All platforms of a
-// release take minutes more:
+// platforms lists the platforms for which the tests build a release. The default is the platform of
+// this machine, and one of 32 bits. All platforms of a release take minutes longer:
 //
 //	go test ./tests/dist -platforms linux/amd64,linux/arm64,linux/arm/7
 var platforms = flag.String("platforms", "linux/"+runtime.GOARCH+",linux/arm/7", "platforms of Linux to build")
@@ -66,7 +66,7 @@ func release(t *testing.T) string {
 	return twice.first
 }
 
-// architectures returns the architectures that are built, as in arm/7.
+// architectures returns the architectures that are built, such as arm/7.
 func architectures() (all []string) {
 	for _, p := range strings.Split(*platforms, ",") {
 		all = append(all, strings.TrimPrefix(p, "linux/"))
@@ -120,7 +120,7 @@ func TestRelease_IsReproducible(t *testing.T) {
 	if !bytes.Equal(one, two) {
 		t.Errorf("two builds differ:\n%s\n%s", one, two)
 	}
-	// an archive, an SBOM, a deb and an rpm per platform, and an image
+	// A release has an archive, an SBOM, a deb and an rpm per platform, and one image.
 	if lines, want := strings.Count(string(one), "\n"), 4*len(architectures())+1; lines != want {
 		t.Errorf("%d files, want %d:\n%s", lines, want, one)
 	}
@@ -131,8 +131,8 @@ func TestRelease_IsReproducible(t *testing.T) {
 	}
 }
 
-// TestBinaries_AreStatic checks that no binary needs an interpreter or a library, and that
-// each is for its processor.
+// TestBinaries_AreStatic checks that no binary needs an interpreter or a library. Each binary must
+// be built for the architecture of its archive.
 func TestBinaries_AreStatic(t *testing.T) {
 	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM}
 	for _, name := range architectures() {
@@ -155,8 +155,8 @@ func TestBinaries_AreStatic(t *testing.T) {
 	}
 }
 
-// TestBinary_StatesCommit checks the version that git describes, and the commit that Go
-// recorded.
+// TestBinary_StatesCommit checks that the program prints the version that git describes. The binary
+// must record the commit.
 func TestBinary_StatesCommit(t *testing.T) {
 	program := filepath.Join(unpacked(t, runtime.GOARCH), "varve")
 	commit := strings.TrimSpace(run(t, "git", "-C", root, "rev-parse", "HEAD"))
@@ -169,8 +169,8 @@ func TestBinary_StatesCommit(t *testing.T) {
 	}
 }
 
-// TestArchive_HasDocuments checks that an archive has the program's documents, and that man
-// can format its pages.
+// TestArchive_HasDocuments checks that an archive has the documents of the program. A man page must
+// have the name of its command.
 func TestArchive_HasDocuments(t *testing.T) {
 	dir := unpacked(t, runtime.GOARCH)
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "varve.service", "man/man1/varve.1.gz", "man/man1/varve-tables-list.1.gz", "bash-completion/completions/varve", "zsh/site-functions/_varve", "fish/vendor_completions.d/varve.fish"} {
@@ -215,7 +215,7 @@ func TestSBOM_ListsModules(t *testing.T) {
 	}
 }
 
-// unpacked unpacks the archive of a processor and returns its folder.
+// unpacked unpacks the archive for an architecture and returns its folder.
 func unpacked(t *testing.T, arch string) string {
 	t.Helper()
 	archive := find(t, "varve_*_linux_"+arch+".tar.gz")

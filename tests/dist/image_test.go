@@ -22,7 +22,8 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// descriptor, index, manifest and imageConfig are the parts of OCI's documents that matter.
+// descriptor, manifest and imageConfig have the properties of OCI documents that the tests need. A
+// manifest can also be an index.
 type descriptor struct {
 	Digest   string
 	Platform struct{ OS, Architecture, Variant string }
@@ -44,7 +45,7 @@ type imageConfig struct {
 	}
 }
 
-// blob reads a document of a layout.
+// blob decodes a JSON document of an image layout.
 func blob(t *testing.T, layout, digest string, into any) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(layout, "blobs", strings.Replace(digest, ":", "/", 1)))
@@ -96,7 +97,8 @@ func unpackImage(t *testing.T, architecture string) image {
 	return im
 }
 
-// unpackLayer unpacks a layer with its modes. Its owners are kept if this process is root.
+// unpackLayer unpacks a layer and sets the modes of its files. If this process is root, it also sets
+// their owners.
 func unpackLayer(t *testing.T, path, rootfs string) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -143,8 +145,9 @@ func writeFile(at string, from io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// command returns a command of the image: its entry point in its file system, as its user, with
-// its environment. Root changes the root folder; other users do that in a user namespace.
+// command returns a command that runs the entry point of the image. The command has the root folder,
+// the user and the environment of the image. If this process is not root, the command runs in a
+// user namespace.
 func (im *image) command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	var uid, gid uint32
@@ -162,8 +165,9 @@ func (im *image) command(ctx context.Context, t *testing.T, args ...string) *exe
 	return cmd
 }
 
-// TestImage_RunsWithoutDaemon starts the image from its unpacked files: it creates the first
-// API key as the job in packaging/kubernetes does, serves, stores a reading and returns it.
+// TestImage_RunsWithoutDaemon runs commands of the unpacked image. One command creates the first API
+// key, as the job in packaging/kubernetes does. A server must require the key, and accept a reading
+// and a query with it.
 func TestImage_RunsWithoutDaemon(t *testing.T) {
 	im := unpackImage(t, runtime.GOARCH)
 	certificates, err := os.ReadFile(filepath.Join(im.rootfs, "etc/ssl/certs/ca-certificates.crt"))
@@ -188,7 +192,7 @@ func TestImage_RunsWithoutDaemon(t *testing.T) {
 	url := "http://" + address
 	if !varvetest.Eventually(func() bool { return get(t, url+"/readyz", "") == http.StatusOK }) {
 		_ = serve.Process.Kill() // the next line waits for it
-		_ = serve.Wait()         // the failure has its output
+		_ = serve.Wait()         // the failure shows the output of the server
 		t.Fatalf("the image is not ready:\n%s", output.String())
 	}
 	if status := get(t, url+"/v1/streams", ""); status != http.StatusUnauthorized {
@@ -235,7 +239,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// get returns the status of an answer, or 0 if none came.
+// get sends a request and returns the status of the answer, or 0 without an answer.
 func get(t *testing.T, url, key string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// schemas has the OpenAPI documents of Kubernetes 1.30.
+// schemas is the Go module that has the OpenAPI documents of Kubernetes 1.30.
 const schemas = "sigs.k8s.io/kubectl-validate@v0.0.4"
 
-// kinds are the kinds in the manifests, with their API and their definition.
+// kinds has the API and the definition of each kind of object in the manifests.
 var kinds = map[string][2]string{
 	"service":               {"api/v1", "io.k8s.api.core.v1.Service"},
 	"persistentvolumeclaim": {"api/v1", "io.k8s.api.core.v1.PersistentVolumeClaim"},
@@ -20,7 +20,7 @@ var kinds = map[string][2]string{
 	"job":                   {"apis/batch/v1", "io.k8s.api.batch.v1.Job"},
 }
 
-// writeSchemas writes a JSON schema per kind, in which unknown properties are mistakes.
+// writeSchemas writes a JSON schema for each kind. The schemas allow no unknown properties.
 func writeSchemas(t *testing.T) (dir string) {
 	t.Helper()
 	download := exec.Command("go", "mod", "download", "-json", schemas)
@@ -66,7 +66,7 @@ func writeSchemas(t *testing.T) (dir string) {
 	return dir
 }
 
-// kubeconform checks a manifest and returns the report.
+// kubeconform checks a manifest with the schemas in a folder, and returns the report.
 func kubeconform(t *testing.T, dir, path string) (report string, err error) {
 	t.Helper()
 	path, err = filepath.Abs(path)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// inSystem runs a script in a copy of this system that is discarded: the root folder below an
-// overlay in memory, in a mount namespace. The script's output is returned.
+// inSystem runs a script in a temporary copy of this system, and returns the output of the script.
+// The copy is an overlay in memory over the root folder, in its own mount namespace.
 func inSystem(t *testing.T, script string, files ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("dpkg"); err != nil {
@@ -42,7 +42,8 @@ exec chroot "$1/root" /bin/sh -eu /tmp/script.sh
 	return run(t, append(args, "sh", "-c", mount, "sh", dir, given)...)
 }
 
-// life installs a package, uses it, and removes it. It prints one line per step that worked.
+// life is a script that installs a package, uses it, and removes it. The script prints a line after
+// each step that succeeds.
 const life = `
 test ! -e /usr/bin/varve
 $INSTALL
@@ -66,7 +67,8 @@ var lifeSteps = []string{
 	"the configuration is good", "the program is removed", "the data stays", "the owner of the data stays",
 }
 
-// checkLife runs a life, and fails unless all its steps worked.
+// checkLife runs the script life with the given commands, and then the script after. It fails the
+// test unless all steps succeed.
 func checkLife(t *testing.T, install, remove, after string, files ...string) {
 	t.Helper()
 	out := inSystem(t, strings.NewReplacer("$INSTALL", install, "$REMOVE", remove).Replace(life)+after, files...)
@@ -98,8 +100,8 @@ grep -q 'changed by the operator' /etc/varve/varve.yaml.rpmsave
 `, find(t, "varve-*."+machine+".rpm"))
 }
 
-// TestUnit_IsConfined checks the unit with systemd: it has no mistake, and an exposure of at
-// most 2.0 of 10.
+// TestUnit_IsConfined checks the unit with systemd-analyze. It must find no mistake, and an exposure
+// level below 2.0. The level of a unit without protection is almost 10.
 func TestUnit_IsConfined(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skipf("this system has no systemd-analyze: %v", err)

@@ -35,7 +35,8 @@ type batchWrite struct {
 	raw       []byte // JSON of the write
 }
 
-// texts returns, for each parameter of type string, its place in a request.
+// texts has, for each parameter of type string, a function that returns a pointer to the field of
+// a request.
 var texts = map[string]func(*request) *string{
 	"TableName":                           func(r *request) *string { return &r.table },
 	"IndexName":                           func(r *request) *string { return &r.index },
@@ -50,7 +51,7 @@ var texts = map[string]func(*request) *string{
 	"Select":                              func(r *request) *string { return &r.selects },
 }
 
-// numbers returns, for each integer parameter, its place in a request.
+// numbers has, for each integer parameter, a function that returns its place in a request.
 var numbers = map[string]func(*request) *int{
 	"Limit":         func(r *request) *int { return &r.limit },
 	"Segment":       func(r *request) *int { return &r.segment },

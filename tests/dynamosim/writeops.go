@@ -161,8 +161,8 @@ type consumed struct {
 	indexes []float64 // units of each index; nil if the request used none
 }
 
-// append appends the JSON of the consumed capacity. It has only the total, or also the units of
-// the indexes.
+// append appends the JSON of the consumed capacity. If detail is INDEXES, the JSON has the total and
+// the units of the table and of each index. Otherwise it has only the total.
 func (c consumed) append(detail string, out *jx.Writer) {
 	total := c.own
 	for _, n := range c.indexes {

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// TestReload_ReplacesCertificate moves the certificate to other files. After SIGHUP, the server
-// uses them. With a file that cannot be read, it keeps the certificate.
+// TestReload_ReplacesCertificate configures the files of another certificate. After SIGHUP, the
+// server must use it. If the configured files cannot be read, the server must keep its certificate.
 func TestReload_ReplacesCertificate(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	key := adminKey(t, dir)

@@ -19,7 +19,7 @@ import (
 const (
 	slowReadings = 5000                   // each has about 100 bytes; together they are more than the buffers of a connection hold
 	slowMemory   = 300 << 20              // largest resident memory of the server with all slow readers
-	slowHealth   = 100 * time.Millisecond // largest time of the fastest answer of /healthz meanwhile
+	slowHealth   = 100 * time.Millisecond // limit for the fastest of several answers of /healthz, with all slow readers
 	slowPath     = "/v1/streams/fleet/devices/d0/readings"
 )
 

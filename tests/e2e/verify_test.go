@@ -41,7 +41,7 @@ func TestVerifyOnline_RunsLongAndEndsWithClient(t *testing.T) {
 	if status, text := send(t, http.MethodPost, s.URL+"/v1/streams/fleet/readings", noise(0, 20000)); status != http.StatusOK {
 		t.Fatalf("%d: %s", status, text)
 	}
-	if err := s.Stop(); err != nil { // the end of the server writes all chunks; a verification does not read the journal
+	if err := s.Stop(); err != nil { // writes all readings to chunks, because a verification does not read the journal
 		t.Fatal(err)
 	}
 	s = start(t, dir, "--set", "limits.request=5s")

@@ -17,7 +17,7 @@ func newEmulator(t *testing.T) *emulator.Emulator {
 	return e
 }
 
-// door is a separate access to an emulator with its address.
+// door is a door to an emulator, with the address at which it is served.
 type door struct {
 	*emulator.Door
 	url string

@@ -62,7 +62,7 @@ type rule struct {
 	actions   string
 	resources []string
 	context   map[string][]string
-	may       string // the parts of Varve to which the actions are allowed; all other parts must be denied
+	may       string // the parts of Varve that may perform the actions; all other parts must be denied
 	never     bool   // must be denied even if another policy allows everything
 }
 

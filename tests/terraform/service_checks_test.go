@@ -104,7 +104,7 @@ func proxied(t *testing.T, p *planned) []string {
 const secret = "arn:aws:secretsmanager:" + region + ":" + account + ":secret:proxy"
 
 // sameConfig compares the command of a container with service_config. Only the settings of the
-// server may differ; listens has their expected values.
+// server may differ. The argument listens has the expected values of those settings.
 func sameConfig(t *testing.T, p *planned, command []string, listens config.Server) error {
 	if len(command) == 0 || command[0] != "serve" {
 		return fmt.Errorf("the command is %v", command)

@@ -134,8 +134,8 @@ func TestHygiene(t *testing.T) {
 	}
 }
 
-// TestHygieneSees checks that a module that breaks a rule has a finding, for each rule.
-func TestHygieneSees(t *testing.T) {
+// TestHygiene_FindsBrokenRules breaks each rule in a module. The check must report the broken rule.
+func TestHygiene_FindsBrokenRules(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		{"more.tf", "", "five files"},
 		{".terraform.lock.hcl", "", "lock file"},
@@ -251,7 +251,8 @@ func block(b *hclsyntax.Block, text []byte, example bool) (wrong []string) {
 	return wrong
 }
 
-// TestNothingElse checks that the folder of the modules has no files of other kinds.
+// TestNothingElse checks that the folder of the modules has only files of the expected kinds, and no
+// state of Terraform.
 func TestNothingElse(t *testing.T) {
 	err := fs.WalkDir(os.DirFS(modules), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -23,7 +23,7 @@ func IsConditionFailed(err error) (*types.ConditionalCheckFailedException, bool)
 }
 
 // Error translates an error of the SDK, after its retries, into an error of the store contract
-// with a remedy. It returns an error that is already translated unchanged.
+// with a remedy. If the error is translated already, Error does not change it.
 func (c *Client) Error(action, table string, err error) error {
 	var known *varve.Error
 	if errors.As(err, &known) {

@@ -21,8 +21,8 @@ type Use struct {
 // Usage is the use of a store since it was opened. DynamoDB does not report the units of a write
 // whose condition failed, so they are computed from the size of the row.
 type Usage struct {
-	Writes, Reads                 Use // of readings
-	RegistryWrites, RegistryReads Use // of items
+	Writes, Reads                 Use // use by writes and reads of readings
+	RegistryWrites, RegistryReads Use // use by writes and reads of registry items
 }
 
 // Meters count the use of each kind of work. They are safe for concurrent use.

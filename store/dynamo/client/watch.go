@@ -16,8 +16,8 @@ import (
 const (
 	// unreachableAfter is how long requests must fail before DynamoDB is reported as unreachable.
 	unreachableAfter = 5 * time.Second
-	// probeIdle is how long no request must have been sent before a probe is sent. A probe costs
-	// half a read unit. While requests fail, a probe is sent every probeFailing.
+	// probeIdle is the time without any request after which a probe is sent. A probe costs half a
+	// read unit. While requests fail, a probe is sent every probeFailing.
 	probeIdle    = 10 * time.Second
 	probeFailing = time.Second
 	// probeWithin limits the time of a probe.

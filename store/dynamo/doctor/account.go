@@ -118,10 +118,10 @@ func (e *examiner) tableAttempts(ctx context.Context, name string) []attempt {
 	}
 }
 
-// defaultQuota is the quota of tables of an account without a larger one.
+// defaultQuota is DynamoDB's default quota of tables per account and region.
 const defaultQuota = 2500
 
-// headRoom is the part of the quota that should stay free: a fifth.
+// headRoom is the divisor of the quota for the part that should stay free: a fifth.
 const headRoom = 5
 
 // checkTables compares the number of tables with the quota, today and in the future.

@@ -6,8 +6,8 @@
 //	account    permissions, quotas, clock
 //
 // Examine runs all checks and returns one Finding per check. It changes nothing, and needs no
-// table besides the registry. If a check fails, the others still run. Before the first start, the
-// registry is missing, and only the number of tables is checked.
+// table besides the registry. If a check fails, the others still run, unless the registry cannot be
+// read. Before the first start, the registry is missing, and only the number of tables is checked.
 package doctor
 
 import (
@@ -63,9 +63,9 @@ type Options struct {
 	Expired func(grid.Table) bool
 	// TableQuota is the quota of tables of the account and region. 0 means 2500.
 	TableQuota int
-	// Forecast describes the number of tables in the future, from the tables of this
-	// deployment and the number of others. It returns a remedy if the quota will be met. If
-	// nil, the future is not checked.
+	// Forecast describes the number of tables in the future. Its arguments are the tables of
+	// this deployment and the number of other tables. It returns a remedy if the number will
+	// reach the quota. If nil, the future is not checked.
 	Forecast Forecaster
 }
 

@@ -4,7 +4,8 @@
 //	read    Survey    merges the stream rows of all tables
 //
 // A stream row holds the row window and the shards of a stream in one table. Readers need it to
-// find every reading, even after the registry was lost.
+// find every reading, even after the registry was lost. A stream row covers a layout if a reader
+// with the stream row finds all readings that were written with the layout.
 //
 // Invariants: a stream row covers the layout of a reading before the reading is written, and
 // stream rows only become wider. So a layout that a remembered row covers is also covered by the

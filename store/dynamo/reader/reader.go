@@ -119,8 +119,8 @@ func (rd *Reader) Estimate(ctx context.Context, r store.Range) (store.Cost, erro
 // units of a table at once.
 const scanRows = 500
 
-// Scan calls each with every row of a table. After each request, it calls each with nil and the
-// units that the request used.
+// Scan reads all rows of a table, and calls the function each for every row, with 0 units. After
+// every request, it also calls that function with a nil row and the units that the request used.
 func (rd *Reader) Scan(ctx context.Context, t grid.Table, pace Pace, each func(it attr.Item, units float64)) error {
 	in := &dynamodb.ScanInput{
 		TableName: aws.String(t.Name()), Limit: aws.Int32(scanRows), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,

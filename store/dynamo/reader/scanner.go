@@ -57,10 +57,11 @@ func (rd *Reader) openScanner(r store.Range, shard int) *scanner {
 	return &scanner{rd: rd, r: r, in: in, window: window}
 }
 
-// rowsFor returns the number of rows that the first page requests for a limit of readings. With
-// rows of a millisecond, it requests three more. After may exclude one, one shows that more
-// follow, and one shows that no reading is before it. Wide rows mostly hold several readings. If
-// they do not, the next page is larger.
+// rowsFor returns the number of rows that the first page requests for a limit of readings. Rows of
+// a millisecond mostly hold one reading, so it adds three rows to the limit. Range.After may exclude
+// the reading of one row. The other two rows show that the last readings are in order, and that
+// more readings follow. Wide rows mostly hold several readings. If they do not, the next page is
+// larger.
 func rowsFor(limit int, window int64) int32 {
 	if window > 1 {
 		return int32(1 + limit/16)
@@ -68,8 +69,8 @@ func rowsFor(limit int, window int64) int32 {
 	return int32(limit + 3)
 }
 
-// clip reduces a range to the window of its table and to the times that After leaves. It returns
-// the first and the last millisecond, or false if the range is empty.
+// clip reduces a range to the window of its table, and to the times that Range.After does not
+// exclude. It returns the first and the last millisecond, or false if the range is empty.
 func clip(r *store.Range) (first, last int64, ok bool) {
 	w := &r.Window
 	own := r.Table.Window()
@@ -184,7 +185,8 @@ func (sc *scanner) addRow(it attr.Item) (edge int64, err error) {
 	return begin + sc.window, nil
 }
 
-// countReady returns the number of held readings before which no later row can have a reading.
+// countReady returns the number of held readings that can be returned now, because no later row can
+// have a reading that belongs before them.
 func (sc *scanner) countReady(edge int64) int {
 	n := slices.IndexFunc(sc.held, func(r varve.Reading) bool {
 		ms := r.Time.UnixNano() / nsPerMs
@@ -207,8 +209,8 @@ func (sc *scanner) compare(a, b varve.Reading) int {
 	return c
 }
 
-// dropCopies keeps the copy of each reading that arrived first. Copies must be next to each
-// other.
+// dropCopies removes all copies of a reading except the one that arrived first. Copies must be next
+// to each other.
 func dropCopies(list []varve.Reading) []varve.Reading {
 	unique := list[:0]
 	for _, r := range list {

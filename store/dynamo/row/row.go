@@ -30,7 +30,7 @@ import (
 type Row struct {
 	Keys  map[string]bool      // keys of the readings
 	Maps  map[string]attr.Item // for each attribute that is a map, its members by key
-	Bytes int                  // size of the row; of readings to be added, the size that they add
+	Bytes int                  // size of the row, or the number of bytes that the readings add to a row
 	Sized bool                 // whether the row has an attribute with its size
 	TTL   int64                // earliest time of deletion, in seconds since 1970; 0 means never
 	Whole bool                 // whether Maps has all members of the stored row

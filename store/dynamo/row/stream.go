@@ -141,7 +141,7 @@ func (s *Stream) Merge(o *Stream) {
 	}
 }
 
-// HasLayoutOf reports whether both have the same row window and shards.
+// HasLayoutOf reports whether s and o have the same row window and the same shards.
 func (s *Stream) HasLayoutOf(o *Stream) bool {
 	return s.Window == o.Window && maps.Equal(s.Shards, o.Shards)
 }

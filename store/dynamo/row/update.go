@@ -10,8 +10,9 @@ import (
 	"github.com/varvedb/varve/store/dynamo/attr"
 )
 
-// UpdateSeen returns the update that adds readings to a row with the contents seen, and its
-// condition. The condition fails if the row has changed since it was read.
+// UpdateSeen returns the update that adds readings to a row that was read before, and its condition.
+// The argument seen has the contents that were read. The condition fails if the row has changed
+// since.
 func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 	x = attr.NewExpression()
 	r.addTo(x, func(name string) bool { return seen.Maps[name] != nil })

@@ -35,7 +35,8 @@ type Listed struct {
 // HasRows reports whether a table may have rows of this deployment.
 func (l *Listed) HasRows() bool { return l.Owned && l.Status != store.Gone && !l.Empty }
 
-// list is a list of tables, and the version from which it is current.
+// list is a list of tables, and a version of the catalog. The list is at least as new as the
+// version.
 type list struct {
 	tables  []Listed
 	version string

@@ -17,8 +17,9 @@ import (
 // tries take about two seconds.
 const notFoundTries = 8
 
-// RetryNotFound sends a request to a table. A part of DynamoDB may not know a new table yet, so
-// it retries if the table exists. If the table is missing, it returns the error of the request.
+// RetryNotFound sends a request to a table. A part of DynamoDB may not know a new table yet. So if
+// DynamoDB does not find a table that exists, RetryNotFound sends the request again. If the table is
+// missing, it returns the error of the request.
 func (s *Records) RetryNotFound(ctx context.Context, t grid.Table, action string, send func() error) error {
 	for try := 0; ; try++ {
 		if err := client.Pause(ctx, try); err != nil {

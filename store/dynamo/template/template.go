@@ -1,7 +1,7 @@
 // Package template has the table template, which states how time tables are created.
 //
 //	registry item TEMPLATE TABLES, attribute "template"
-//	    ParseTemplate → Template   Of(class) → Settings of one table
+//	    Parse → Template   Of(class) → Settings of one table
 //
 // The package is pure. Terraform writes the item. Package tables reads it whenever it creates or
 // tunes a table. So a change of the template applies to tables that are created or tuned later.
@@ -140,7 +140,7 @@ func (s *Settings) CapacityOf(tier store.Tier) (c Capacity, provisioned bool) {
 	return c, ok && s.Billing == Provisioned
 }
 
-// Tiers returns the names of all tiers that settings may use.
+// Tiers returns all tiers that settings may use.
 func Tiers() []store.Tier { return []store.Tier{store.Hot, store.Warm, store.Cold} }
 
 func isTier(name string) bool {

@@ -15,15 +15,15 @@ const (
 	maxClosedBytes = 8 << 20
 	// closedFor is how long a row is cached. Another process may drop and recreate the table.
 	closedFor = 10 * time.Minute
-	// closedRowBytes and closedKeyBytes approximate the memory of a row and of a key, without
-	// their texts.
+	// closedRowBytes approximates the memory of a cached row without its keys, and closedKeyBytes
+	// the memory of a key without its text.
 	closedRowBytes = 300
 	closedKeyBytes = 56
 )
 
-// closedRows caches the keys of closed rows. For readings that belong below a cached row, the row
-// needs no request, which would cost as much as a write of the whole row. A closed row never
-// changes, so the cache is exact.
+// closedRows caches the keys of closed rows. If readings belong below a cached row, the writer sends
+// no request for that row. Such a request would cost as much as a write of the whole row. A closed
+// row never changes, so the cache is exact.
 type closedRows struct {
 	rows *cache.Cache[row.Address, contents]
 }
@@ -58,9 +58,9 @@ func (c *closedRows) drop(t grid.Table) {
 	c.rows.DropIf(func(at row.Address) bool { return at.Table == t })
 }
 
-// contents are hashes of the fields of a row's readings, by key. 0 means that the hash is not
-// needed, because the id is the hash, or is unknown, because not all attributes of the row were
-// returned.
+// contents are hashes of the fields of a row's readings, by key. The hash of a reading is 0 if the
+// id of the reading is already a hash of its fields. It is also 0 if the hash is unknown, because
+// DynamoDB did not return all attributes of the row.
 type contents map[string]uint64
 
 // contentsOf returns the contents of a row.

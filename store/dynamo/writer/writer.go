@@ -3,9 +3,9 @@
 //	batches ── groups, one per first row ── row by row, along the overflow path
 //
 // Each row needs at most two requests. The first request inserts the row, on the condition that
-// it is missing. If it exists, the answer has its contents. Readings that it holds are
-// duplicates, and one update adds the others. If the rows of a series mostly exist, a blind
-// update replaces the insert.
+// it is missing. If it exists, the answer has its contents. Readings whose ids it holds are
+// duplicates or conflicts, and one update adds the others. If the rows of a series mostly exist, a
+// blind update replaces the insert.
 //
 // A row of closedBytes or more is closed, and never changes. Further readings of its window are
 // written to overflow rows below it.

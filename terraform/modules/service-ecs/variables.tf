@@ -10,7 +10,7 @@ variable "name" {
 }
 
 variable "image" {
-  description = "Container image of Varve, as make dist builds it: the entry point is varve."
+  description = "Container image of Varve. Its entry point is varve, as in the image that make dist builds."
   type        = string
   nullable    = false
 

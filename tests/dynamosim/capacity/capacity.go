@@ -271,7 +271,7 @@ func (t *Throughput) measure(i int, now time.Time) {
 type State struct {
 	Partitions int
 	Splits     int   // number of splits of hot partitions
-	Rate       Units // of the table, per second
+	Rate       Units // units of the table per second
 }
 
 // State returns the current state.

@@ -42,8 +42,8 @@ func anywhere() func(int) uint64 {
 
 func one(hash uint64) func(int) uint64 { return func(int) uint64 { return hash } }
 
-// checkRate checks the average rate of admitted units, except the stored ones. It accepts a
-// difference of one hundredth plus one unit per second.
+// checkRate checks the average rate of admitted units. It does not count the units that were saved
+// before, which are the argument stored. It accepts a difference of 1 % plus one unit per second.
 func checkRate(t *testing.T, what string, admitted int, d time.Duration, want, stored float64) {
 	t.Helper()
 	if got := (float64(admitted) - stored) / d.Seconds(); math.Abs(got-want) > want/100+1 {

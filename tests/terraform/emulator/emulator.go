@@ -50,7 +50,8 @@ type Call struct {
 	Keys      []string // partition keys of the registry items that the request writes
 }
 
-// Door is a separate access to an emulator for one user.
+// Door is an HTTP handler through which one user accesses an emulator. It can refuse calls, and
+// records which operations were requested.
 type Door struct {
 	emulator *Emulator
 	refuse   func(Call) string
@@ -60,8 +61,8 @@ type Door struct {
 	refused []string
 }
 
-// Door returns a new access to the emulator. refuse returns the reason to refuse a call, or "" to
-// allow it. If refuse is nil, all calls are allowed.
+// Door returns a new door to the emulator. The function refuse returns the reason to refuse a call,
+// or "" to allow it. If refuse is nil, all calls are allowed.
 func (e *Emulator) Door(refuse func(Call) string) *Door {
 	if refuse == nil {
 		refuse = func(Call) string { return "" }
