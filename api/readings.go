@@ -310,10 +310,12 @@ func (a *answer) flush() error {
 
 // end sends the rest of the answer and the cursor.
 func (a *answer) end(rows *query.Rows) error {
-	if !a.found {
+	if x := rows.Coverage().Expiry; !a.found && (x == nil || x.Readings == 0) {
 		if err := a.h.checkSeries(a.r.Context(), a.q.Series); err != nil {
 			return err
 		}
+	}
+	if !a.found {
 		a.absent = nil
 	}
 	notes := append(a.absent.notes(), fieldNotes("query.where", rows.UnseenFields())...)

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/grid"
@@ -191,7 +192,7 @@ func TestDescribedParameters(t *testing.T) {
 		"status": "active", "during": "2026-11", "severity": "critical", "state": "open", "damaged": "skip", "rate": "1",
 		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
 		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "silent_since": "-1h",
-		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "time": "arrival", "fields": "flat",
+		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "post time": "arrival", "fields": "flat",
 		"where": "a>0", "scan_limit": "5&where=a=1",
 		"years": "1", "plan": (&rotator.Plan{}).Digest(), "stream": "weather",
 	}
@@ -230,10 +231,7 @@ func TestDescribedParameters(t *testing.T) {
 				if p.In != "query" || p.Name == "cursor" {
 					continue
 				}
-				value := values[p.Name]
-				if value == "" {
-					value = "x"
-				}
+				value := cmp.Or(values[method+" "+p.Name], values[p.Name], "x")
 				if r := s.send(strings.ToUpper(method), base+p.Name+"="+value, body); r.status != http.StatusOK {
 					t.Errorf("%s %s with %s=%s: %d %s", method, template, p.Name, value, r.status, r.body)
 				}

@@ -23,10 +23,12 @@ import (
 
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
+func noonClock() time.Time { return noon }
+
 // newClient returns the client of a server over a store in memory, at noon.
 func newClient(t *testing.T) *client.Client {
 	t.Helper()
-	now := func() time.Time { return noon }
+	now := noonClock
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(now), Holder: "test", Now: now})
 	if err != nil {
 		t.Fatal(err)

@@ -156,6 +156,7 @@ func (a *Answer) add(page *Answer, first bool) {
 	}{{&c.Read, p.Read}, {&c.Expired, p.Expired}, {&c.Missing, p.Missing}, {&c.Failed, p.Failed}} {
 		*l.to = slices.Compact(slices.Sorted(slices.Values(append(*l.to, l.from...))))
 	}
+	c.Expiry = c.Expiry.Merge(p.Expiry)
 	c.Damaged = append(c.Damaged, p.Damaged...)
 	c.MoreDamaged += p.MoreDamaged
 	c.Conflicts += p.Conflicts

@@ -94,7 +94,7 @@ func guess(cell []byte) (varve.Value, error) {
 	case s == "true" || s == "false":
 		return varve.BoolValue(s == "true"), nil
 	case isNaN(s):
-		return varve.Value{}, fmt.Errorf("%s is not a number that can be stored: leave the cell empty", s)
+		return varve.Value{}, fmt.Errorf("%s is not a number that can be stored: leave the cell empty, or send null=%s", s, s)
 	}
 	return textValue(s)
 }

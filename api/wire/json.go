@@ -81,7 +81,7 @@ func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 	if r.Time.IsZero() && !o.Arrival.IsZero() {
 		r.Time = o.Arrival
 	} else if !o.seen.time {
-		note(varve.Reject(varve.CodeTimeMissing, `"time" is missing`))
+		note(varve.Reject(varve.CodeTimeMissing, `"time" is missing: send it, or set time=arrival`))
 	}
 	if r.Device == "" && verdict.Code != varve.CodeDeviceInvalid {
 		note(varve.Reject(varve.CodeDeviceInvalid, `"device" is missing`))

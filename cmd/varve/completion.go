@@ -39,7 +39,7 @@ func (p completer) addTo(cmd *cobra.Command) {
 	if cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			i := min(len(args), len(names)-1)
-			if i < 0 || i < len(args) && !strings.HasSuffix(names[i], "…") {
+			if i < 0 || i < len(args) && !strings.HasSuffix(strings.TrimSuffix(names[i], "]"), "…") {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			name := strings.Trim(names[i], "[]…")

@@ -96,7 +96,7 @@ func didYouMean(err error) error {
 
 var (
 	precisionHint = regexp.MustCompile(`(milliseconds or )?precision=(s|ms|us|ns)\b`)
-	otherHint     = regexp.MustCompile(`\b(dst|fields)=(earlier|later|flat)\b`)
+	otherHint     = regexp.MustCompile(`\b(dst|fields|null)=(\w+)\b`)
 )
 
 // flagHints replaces the parameters in the hints of a rejection with flags.
