@@ -1,7 +1,8 @@
 package wire
 
 import (
-	"bytes"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -209,12 +210,20 @@ func (r *rowReader) group(first []byte, names []string, key []int) int {
 		return b.String()
 	}
 	same := keyOf()
-	for range maxGroup - 1 {
-		line, err := r.window.peek(n)
-		if err != nil || len(trimBlanks(bytes.TrimRight(line, "\r\n"))) == 0 || r.split(line) != nil || len(r.cells) != len(names) || keyOf() != same {
+	next := n // after blank lines
+	for rows := 1; rows < maxGroup && next-n < maxLine; {
+		line, err := r.window.peek(next)
+		if len(line) == 0 || err != nil && !errors.Is(err, io.EOF) {
 			break
 		}
-		n += len(line)
+		next += len(line)
+		if len(trimBlanks(line)) == 0 {
+			continue
+		}
+		if r.split(line) != nil || len(r.cells) != len(names) || keyOf() != same {
+			break
+		}
+		n, rows = next, rows+1
 	}
 	return n
 }

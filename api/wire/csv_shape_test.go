@@ -234,3 +234,42 @@ func TestParse_ChoosesLocalTimes(t *testing.T) {
 		}
 	}
 }
+
+// FuzzCSVShapes checks that a body in the long form has the same readings as its pieces, and that no
+// body with devices as columns, nulls or decimal commas panics.
+func FuzzCSVShapes(f *testing.F) {
+	for _, tt := range shapes {
+		f.Add(tt.body)
+	}
+	const row = "d,2026-04-20T14:00:00Z,"
+	f.Add("device,time,metric,value\n" + row + "a,1\n" + row + "a,2\n" + row + "b,3\n\n \n" + row + "c,4\n\n" + row + "d,5")
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, c := range []wire.Columns{{DeviceColumns: "t", Nulls: []string{"-"}, SkipBadCells: true}, {Delimiter: ';', Decimal: ','}} {
+			// A body error is a result, too.
+			_, _ = drain(new(wire.Memory), new(wire.Batch), wire.CSV, strings.NewReader(body), defaults(), c)
+		}
+		columns := wire.Columns{Name: "metric", Value: "value"}
+		whole, err := drain(new(wire.Memory), new(wire.Batch), wire.CSV, strings.NewReader(body), defaults(), columns)
+		if err != nil {
+			return
+		}
+		s, err := wire.NewSplitter(wire.CSV, strings.NewReader(body), columns, 2, 64)
+		if err != nil {
+			t.Fatalf("%q: %v", body, err)
+		}
+		var pieces []outcome
+		for {
+			p, err := s.Next()
+			if err != nil {
+				break
+			}
+			for range p.Rejects {
+				pieces = append(pieces, outcome{verdict: varve.Reject(varve.CodeTooLarge, "")})
+			}
+			if p.Len() > 0 {
+				pieces = append(pieces, readCSV(t, string(p.Data), defaults(), columns)...)
+			}
+		}
+		sameTexts(t, texts(pieces), texts(whole))
+	})
+}
