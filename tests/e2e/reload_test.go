@@ -19,7 +19,7 @@ func TestReload_ReplacesCertificate(t *testing.T) {
 	config(dir)
 	first, second := writeCertificate(t, dir, 1), writeCertificate(t, other, 2)
 	s := startAt(t, dir, varvetest.Reach{TLS: trusting(first)}, "--data", "data")
-	if resp, _ := getReadings(t, trusting(first), s.URL, key); resp.TLS.PeerCertificates[0].SerialNumber.Int64() != 1 {
+	if resp, _ := getStreams(t, trusting(first), s.URL, key); resp.TLS.PeerCertificates[0].SerialNumber.Int64() != 1 {
 		t.Fatal("the server does not use the first certificate")
 	}
 	reload := func(folder, logged string) {
@@ -33,11 +33,11 @@ func TestReload_ReplacesCertificate(t *testing.T) {
 		}
 	}
 	reload(other, "server.tls_cert")
-	if resp, _ := getReadings(t, trusting(second), s.URL, key); resp.TLS.PeerCertificates[0].SerialNumber.Int64() != 2 {
+	if resp, _ := getStreams(t, trusting(second), s.URL, key); resp.TLS.PeerCertificates[0].SerialNumber.Int64() != 2 {
 		t.Error("the server does not use the second certificate after SIGHUP")
 	}
 	reload(t.TempDir(), "certificate not reloaded on request")
-	if resp, _ := getReadings(t, trusting(second), s.URL, key); resp.TLS.PeerCertificates[0].SerialNumber.Int64() != 2 {
+	if resp, _ := getStreams(t, trusting(second), s.URL, key); resp.TLS.PeerCertificates[0].SerialNumber.Int64() != 2 {
 		t.Error("the certificate is replaced by one that cannot be read")
 	}
 	if err := s.Stop(); err != nil {

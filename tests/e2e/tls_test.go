@@ -165,7 +165,17 @@ func TestTLS_ServesWithKeys(t *testing.T) {
 // getReadings requests the readings of device d with an API key.
 func getReadings(t *testing.T, c *http.Client, url, key string) (resp *http.Response, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/streams/weather/devices/d/readings", nil)
+	return get(t, c, url+"/v1/streams/weather/devices/d/readings", key)
+}
+
+func getStreams(t *testing.T, c *http.Client, url, key string) (resp *http.Response, body string) {
+	t.Helper()
+	return get(t, c, url+"/v1/streams", key)
+}
+
+func get(t *testing.T, c *http.Client, url, key string) (resp *http.Response, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,19 +137,22 @@ func (e *examiner) checkTables(ctx context.Context) {
 	} else {
 		e.good(aboutTables, "%d in this account and region, %d of this deployment; the quota is %d", all, own, e.TableQuota)
 	}
-	e.checkFuture(ctx, all-own)
+	e.checkFuture(ctx, own, all-own)
 }
 
 // checkFuture forecasts the number of tables.
-func (e *examiner) checkFuture(ctx context.Context, others int) {
+func (e *examiner) checkFuture(ctx context.Context, own, others int) {
 	if e.Forecast == nil {
 		return
 	}
-	f := store.Filter{Prefixes: e.Prefixes, Window: varve.AllTime(), Details: true, Fresh: true}
-	infos, err := e.Tables.Catalog.Tables(ctx, f)
-	if err != nil {
-		e.failed(aboutFuture, "list tables", "*", err)
-		return
+	var infos []store.Info // none before the first start
+	if own > 0 {
+		var err error
+		f := store.Filter{Prefixes: e.Prefixes, Window: varve.AllTime(), Details: true, Fresh: true}
+		if infos, err = e.Tables.Catalog.Tables(ctx, f); err != nil {
+			e.failed(aboutFuture, "list tables", "*", err)
+			return
+		}
 	}
 	found, remedy, err := e.Forecast(ctx, infos, others)
 	switch {
