@@ -159,7 +159,7 @@ func (h *influxHandler) write(w http.ResponseWriter, r *http.Request, database s
 		h.fail(w, r, err)
 		return
 	}
-	rejected.answer(w, session)
+	rejected.answer(w, r, session)
 }
 
 // readLines stores the lines of the body. An error is about the whole body.

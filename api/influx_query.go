@@ -46,9 +46,9 @@ func (h *influxHandler) health(w http.ResponseWriter, _ *http.Request) {
 	writeInflux(w, status, body)
 }
 
-func (h *influxHandler) ready(w http.ResponseWriter, _ *http.Request) {
+func (h *influxHandler) ready(w http.ResponseWriter, r *http.Request) {
 	if why := h.whyUnready(); why != "" {
-		failInflux(w, varve.Errorf(varve.Unavailable, "%s", why))
+		failInflux(w, r, varve.Errorf(varve.Unavailable, "%s", why))
 		return
 	}
 	up := h.now().Sub(h.started)

@@ -231,6 +231,8 @@ func FuzzLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) <= fuzzLimit {
 			checkOracle(t, text)
+			checkOracle(t, slices.Concat(text, []byte("\n"), text, []byte("\n"), text)) // the series and the names are known
+			checkBody(t, wire.Line, string(text), wire.Columns{})
 		}
 	})
 }

@@ -25,19 +25,20 @@ type pointScan struct {
 // openQuote is the message of a verdict on a point whose last string has no end.
 const openQuote = "not a point of line protocol: a quote is not closed"
 
-// fields reads the fields of a point and the spaces after them.
-func (p *pointScan) fields(b *Batch) varve.Verdict {
+// plainFields reads the fields of a point if their names are predicted and their values are plain.
+// Otherwise it returns false, and the position and the batch are as before.
+func (p *pointScan) plainFields(b *Batch) bool {
 	for n := range fewShapes {
 		i := (p.last + n) % fewShapes
 		if s := &p.shapes[i]; len(s.order) > 0 && p.predicted(b, s) {
 			p.last = i
-			return varve.Verdict{}
+			return true
 		}
 	}
-	return p.anyFields(b)
+	return false
 }
 
-// predicted reads fields with the names of a shape. If they differ or a value is invalid, it
+// predicted reads fields with the names of a shape. If they differ or a value is not plain, it
 // returns false, and the position and the batch are as before.
 func (p *pointScan) predicted(b *Batch, s *shape) bool {
 	at, size, from := p.at, b.size, b.begin()
@@ -50,8 +51,8 @@ func (p *pointScan) predicted(b *Batch, s *shape) bool {
 			break
 		}
 		p.at = end + 1
-		v, verdict := p.value()
-		if verdict.Outcome != 0 {
+		v, ok := p.plainValue()
+		if !ok {
 			break
 		}
 		fields[s.order[i]] = varve.Field{Name: name, Value: v}
@@ -194,19 +195,46 @@ func (p *pointScan) boolean() (varve.Value, varve.Verdict) {
 	return varve.Value{}, malformedPoint("%s is not a boolean: strings are quoted", clip(string(word)))
 }
 
-// number reads a number. Up to 18 digits without exponent are read at once.
+// plainValue reads a value if it is a plain number, a boolean or a short string without escapes.
+func (p *pointScan) plainValue() (varve.Value, bool) {
+	if p.at == len(p.text) {
+		return varve.Value{}, false
+	}
+	switch c := p.text[p.at]; {
+	case c-'0' <= 9 || c == '-':
+		n, ok := p.plainNumber()
+		return varve.NumberValue(n), ok
+	case c == '"':
+		v, verdict := p.string()
+		return v, verdict.Outcome == 0
+	case c|0x20 == 't' || c|0x20 == 'f':
+		v, verdict := p.boolean()
+		return v, verdict.Outcome == 0
+	}
+	return varve.Value{}, false
+}
+
+// number reads a number.
 func (p *pointScan) number() (varve.Value, varve.Verdict) {
+	if n, ok := p.plainNumber(); ok {
+		return varve.NumberValue(n), varve.Verdict{}
+	}
+	return p.anyNumber()
+}
+
+// plainNumber reads a number of up to 18 digits without exponent.
+func (p *pointScan) plainNumber() (n varve.Number, ok bool) {
 	text, i := p.text, p.at
 	neg := text[i] == '-'
 	if neg {
 		i++
 	}
 	first, point := i, -1
-	var n int64
+	var v int64
 	for ; i < len(text) && i-first <= fewDigits; i++ {
 		c := text[i]
 		if c-'0' <= 9 {
-			n = n*10 + int64(c-'0')
+			v = v*10 + int64(c-'0')
 			continue
 		}
 		if c != '.' || point >= 0 {
@@ -224,13 +252,13 @@ func (p *pointScan) number() (varve.Value, varve.Verdict) {
 		i++
 	}
 	if digits == 0 || digits > fewDigits || i < len(text) && !endsValue(text[i]) {
-		return p.anyNumber()
+		return n, false
 	}
 	if neg {
-		n = -n
+		v = -v
 	}
 	p.at = i
-	return varve.NumberValue(decimal.FromScaled(n, -decimals)), varve.Verdict{}
+	return decimal.FromScaled(v, -decimals), true
 }
 
 // anyNumber reads a number with an exponent, many digits or an error.
@@ -362,6 +390,21 @@ func (p *pointScan) stamp() []byte {
 	text := p.text[from:p.at]
 	p.spaces()
 	return text
+}
+
+// plainStamp reads a space and a time of up to 19 digits at the end of the point.
+func (p *pointScan) plainStamp() (n uint64, ok bool) {
+	text := p.text[p.at:]
+	if len(text) < 2 || len(text) > 20 || text[0] != ' ' {
+		return 0, false
+	}
+	for _, c := range text[1:] {
+		if c-'0' > 9 {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	return n, true
 }
 
 func (p *pointScan) spaces() {

@@ -51,9 +51,9 @@ type server struct {
 	key string
 }
 
-func startServer(t *testing.T) *server {
+func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	v, err := varvetest.Start(context.WithoutCancel(t.Context()), binary, t.TempDir())
+	v, err := varvetest.Start(context.WithoutCancel(t.Context()), binary, t.TempDir(), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,13 +103,42 @@ func (s *server) stored(t *testing.T, stream string) int {
 	return strings.Count(string(text), "\n")
 }
 
-// proxy forwards requests to a server. It can refuse them for a time, or cut the connection after a
-// request was served.
+// occupy makes a server that accepts one write at a time busy with a slow one. It returns when the
+// server refuses others, and ends the slow write after a time.
+func (s *server) occupy(t *testing.T, d time.Duration) {
+	t.Helper()
+	body, slow := io.Pipe()
+	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, s.URL+"/v1/streams/slow/readings", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.key)
+	done := make(chan error, 1)
+	go func() {
+		resp, err := http.DefaultClient.Do(r)
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		done <- err
+	}()
+	if _, err := slow.Write([]byte("[")); err != nil {
+		t.Fatal(err)
+	}
+	isBusy := func() bool {
+		status, _ := s.call(t, http.MethodPost, "/write?db=x", "")
+		return status == http.StatusServiceUnavailable
+	}
+	if !varvetest.Eventually(isBusy) {
+		t.Fatal("the server is not busy")
+	}
+	time.AfterFunc(d, func() { _ = slow.Close() }) // fails only after the server stopped
+	t.Cleanup(func() { _ = slow.Close(); <-done }) // the answer does not matter
+}
+
+// proxy forwards requests to a server. It can cut the connection after a request was served.
 type proxy struct {
 	*httptest.Server
 	mu       sync.Mutex
-	outage   time.Duration // refuses writes for this time from the first one
-	until    time.Time
 	cut      int // number of answers to cut
 	statuses []int
 }
@@ -124,12 +153,6 @@ func startProxy(t *testing.T, target string) *proxy {
 
 func (p *proxy) serve(t *testing.T, w http.ResponseWriter, r *http.Request, target string) {
 	isWrite := strings.Contains(r.URL.Path, "write")
-	if isWrite && p.refuses() {
-		w.Header().Set("Retry-After", "1")
-		p.record(http.StatusServiceUnavailable)
-		http.Error(w, `{"code":"unavailable","message":"try later"}`, http.StatusServiceUnavailable)
-		return
-	}
 	out, err := http.NewRequestWithContext(r.Context(), r.Method, target+r.URL.RequestURI(), r.Body)
 	if err != nil {
 		t.Error(err)
@@ -158,15 +181,6 @@ func (p *proxy) serve(t *testing.T, w http.ResponseWriter, r *http.Request, targ
 	if _, err := w.Write(text); err != nil {
 		t.Log(err) // the client disconnected
 	}
-}
-
-func (p *proxy) refuses() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.outage > 0 && p.until.IsZero() {
-		p.until = time.Now().Add(p.outage)
-	}
-	return time.Now().Before(p.until)
 }
 
 func (p *proxy) cuts() bool {

@@ -32,6 +32,17 @@ var situations = []situation{
 	{name: "outage", outage: 10 * time.Second}, {name: "cut", cut: 1},
 }
 
+// server returns the server of a situation: a busy one, or the common one.
+func (s *situation) server(t *testing.T, common *server) *server {
+	t.Helper()
+	if s.outage == 0 {
+		return common
+	}
+	busy := startServer(t, "--set", "limits.requests=1")
+	busy.occupy(t, s.outage)
+	return busy
+}
+
 // expected returns the number of stored readings, and whether the client must report an error.
 func (c *client) expected(s *situation) (stored int, failed bool) {
 	switch {
@@ -63,8 +74,9 @@ func TestClients_AgreeWithStore(t *testing.T) {
 				situation := &situations[j]
 				t.Run(situation.name, func(t *testing.T) {
 					t.Parallel()
+					s := situation.server(t, s)
 					p := startProxy(t, s.URL)
-					p.outage, p.cut = situation.outage, situation.cut
+					p.cut = situation.cut
 					key := s.key
 					if situation.wrongKey {
 						key = "vk_wrong"
@@ -93,8 +105,9 @@ func TestTelegraf_AgreesWithStore(t *testing.T) {
 			situation := &situations[i]
 			t.Run(config+"/"+situation.name, func(t *testing.T) {
 				t.Parallel()
+				s := situation.server(t, s)
 				p := startProxy(t, s.URL)
-				p.outage, p.cut = situation.outage, situation.cut
+				p.cut = situation.cut
 				key := s.key
 				if situation.wrongKey {
 					key = "vk_wrong"

@@ -5,8 +5,8 @@ const lines = require('fs').readFileSync(file, 'utf8').trim().split('\n')
 const api = new InfluxDB({ url, token }).getWriteApi('org', 'bucket', 'ns', {
   maxRetries: 30, minRetryDelay: 300, maxRetryDelay: 1000, retryJitter: 100, maxRetryTime: 60000,
   writeSuccess: () => process.exit(0),
-  writeFailed: (error) => {
-    if (error.statusCode && error.statusCode < 429) { // the library does not retry
+  writeFailed: (error, _, attempt) => {
+    if (attempt > 30 || error.statusCode && error.statusCode < 429) { // the library gives up
       console.error(String(error), error.body)
       process.exit(1)
     }
