@@ -96,6 +96,9 @@ func trimPoint(text []byte) []byte {
 	for len(text) > 0 && text[0] == ' ' {
 		text = text[1:]
 	}
+	if len(trimBlanks(text)) == 0 {
+		return nil // a line of tabs is blank, too
+	}
 	return text
 }
 

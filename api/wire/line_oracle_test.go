@@ -224,7 +224,7 @@ func FuzzLine(f *testing.F) {
 	for _, text := range []string{
 		`weather,device=d1,site=north temperature=22.40,ok=t,n=7i,u=1u,s="a \"b\" \\" 1475001526000000000`,
 		"m,a\\ b=c\\,d\\=e f\\ g=\"x\ny\" \n# a comment\n\nm f=1e3,g=.5,h=5.,i=-0i\r\n",
-		"m f=\"open 1\nm f=2 1475001526000000001", `m,t=1 f=0x1p-2 1`, "m f=1,f=2", "m,a=1,a=2 f=1",
+		"m f=\"open 1\nm f=2 1475001526000000001", `m,t=1 f=0x1p-2 1`, "m f=1,f=2", "m,a=1,a=2 f=1", "\t", "\" 0=\"\n\"",
 	} {
 		f.Add([]byte(text))
 	}
