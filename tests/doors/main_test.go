@@ -51,9 +51,13 @@ type server struct {
 	key string
 }
 
+var starts sync.Mutex
+
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
+	starts.Lock() // two servers must not find the same port free
 	v, err := varvetest.Start(context.WithoutCancel(t.Context()), binary, t.TempDir(), args...)
+	starts.Unlock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,32 +111,42 @@ func (s *server) stored(t *testing.T, stream string) int {
 // server refuses others, and ends the slow write after a time.
 func (s *server) occupy(t *testing.T, d time.Duration) {
 	t.Helper()
-	body, slow := io.Pipe()
-	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, s.URL+"/v1/streams/slow/readings", body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+s.key)
-	done := make(chan error, 1)
-	go func() {
-		resp, err := http.DefaultClient.Do(r)
-		if err == nil {
-			err = resp.Body.Close()
-		}
-		done <- err
-	}()
-	if _, err := slow.Write([]byte("[")); err != nil {
-		t.Fatal(err)
-	}
+	slow, done := s.startSlowWrite(t)
 	isBusy := func() bool {
+		select {
+		case <-done: // a probe was under way, and the slow write was refused
+			slow, done = s.startSlowWrite(t)
+		default:
+		}
 		status, _ := s.call(t, http.MethodPost, "/write?db=x", "")
 		return status == http.StatusServiceUnavailable
 	}
 	if !varvetest.Eventually(isBusy) {
 		t.Fatal("the server is not busy")
 	}
-	time.AfterFunc(d, func() { _ = slow.Close() }) // fails only after the server stopped
-	t.Cleanup(func() { _ = slow.Close(); <-done }) // the answer does not matter
+	end := func() { _ = slow.Close() } // never fails
+	timer := time.AfterFunc(d, end)
+	t.Cleanup(func() { timer.Stop(); end(); <-done })
+}
+
+// startSlowWrite starts a write whose body ends when the pipe is closed. done is closed after the
+// answer, whatever it is.
+func (s *server) startSlowWrite(t *testing.T) (slow *io.PipeWriter, done chan struct{}) {
+	t.Helper()
+	body, slow := io.Pipe()
+	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, s.URL+"/v1/streams/slow/readings", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.key)
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			_ = resp.Body.Close() // its answer does not matter
+		}
+	}()
+	return slow, done // without a byte of the body, the client sends the header at once
 }
 
 // proxy forwards requests to a server. It can cut the connection after a request was served.
