@@ -13,7 +13,7 @@ type client struct {
 	name string
 	// write writes lines, and returns the client's report: nil if it calls them written.
 	write func(t *testing.T, url, key string, lines []string) error
-	// retries means that the client sends again after 503 and after a cut connection.
+	// The client resends after 503, and after a cut connection.
 	retries503, retriesCut bool
 	silent                 bool // reports no partial write: the client throws its error away
 }
@@ -97,7 +97,7 @@ func TestClients_AgreeWithStore(t *testing.T) {
 }
 
 // TestTelegraf_AgreesWithStore runs Telegraf with the configurations of the documentation in each
-// situation. Telegraf has no report, so the answers that it got tell when it is done.
+// situation. Telegraf has no report, so the test waits for its answers.
 func TestTelegraf_AgreesWithStore(t *testing.T) {
 	s := startServer(t)
 	for _, config := range []string{"telegraf-v1.conf", "telegraf.conf"} {
