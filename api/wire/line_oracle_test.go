@@ -118,10 +118,9 @@ func pointText(r *varve.Reading) string {
 			continue
 		}
 		text := f.Value.String()
-		switch f.Value.Kind() {
-		case varve.KindNumber:
+		if f.Value.Kind() == varve.KindNumber {
 			text = fmt.Sprintf("%g", f.Value.Number().Float64())
-		case varve.KindString:
+		} else if f.Value.Kind() == varve.KindString {
 			text = fmt.Sprintf("%q", f.Value.Text())
 		}
 		fields = append(fields, fmt.Sprintf(" %q:%s", f.Name, text))
@@ -134,11 +133,9 @@ func pointText(r *varve.Reading) string {
 // narrower reports whether a rejection is due to a limit that line protocol lacks: the names of
 // streams, the range of times and numbers, and their digits.
 func narrower(v varve.Verdict) bool {
-	switch v.Code {
-	case varve.CodeStreamInvalid, varve.CodeTimeTooOld, varve.CodeTimeUnit, varve.CodeTimeInFuture, varve.CodeTimeInvalid, varve.CodeFieldInvalid:
-		return true
-	}
-	return false
+	return slices.Contains([]varve.Code{
+		varve.CodeStreamInvalid, varve.CodeTimeTooOld, varve.CodeTimeUnit, varve.CodeTimeInFuture, varve.CodeTimeInvalid, varve.CodeFieldInvalid,
+	}, v.Code)
 }
 
 // checkOracle compares the reader with the library on one text.

@@ -21,6 +21,8 @@ var libraries = []client{
 	{name: "go2-async", write: writeGo2Async, retries503: true, retriesCut: true, silent: true},
 	{name: "go3", write: writeGo3(false)},
 	{name: "go3-v2", write: writeGo3(true)},
+	{name: "influx-cli", write: writeCLI},
+	{name: "python1", write: writePython, retriesCut: true},
 	{name: "js2", write: writeJS, retries503: true, retriesCut: true},
 }
 
