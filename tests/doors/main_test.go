@@ -27,7 +27,9 @@ import (
 // binary is the program under test.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+func TestMain(m *testing.M) {
+	os.Exit(runTests(m)) //nolint:forbidigo // as every TestMain must
+}
 
 func runTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "varve-doors")

@@ -2,6 +2,8 @@ package doors
 
 import (
 	"net/http"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +95,22 @@ func TestClients_AgreeWithStore(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// TestDocs_ShowTestedConfiguration checks that the documentation has the configuration that is tested.
+func TestDocs_ShowTestedConfiguration(t *testing.T) {
+	page, err := os.ReadFile("../../docs/line-protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../../docs/examples/telegraf.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, config, _ := strings.Cut(string(example), "[agent]")
+	if !strings.Contains(string(page), "```toml\n[agent]"+config+"```") {
+		t.Errorf("docs/line-protocol.md lacks the text of docs/examples/telegraf.conf:\n[agent]%s", config)
 	}
 }
 
