@@ -11,9 +11,9 @@ import (
 
 // Reasons for which an alert is resolved.
 const (
-	ByCondition   = "condition"    // a reading for which the condition fails
-	ByGap         = "gap"          // a reading after a time longer than the rule's gap
-	ByHand        = "hand"         // a person
+	ByCondition   = "condition"    // the condition fails for a reading
+	ByGap         = "gap"          // no reading followed within the rule's gap
+	ByHand        = "hand"         // a person resolved the alert
 	ByRuleDeleted = "rule_deleted" // the rule was deleted
 	ByRuleChanged = "rule_changed" // the condition of the rule was changed
 	Withdrawn     = "withdrawn"    // late readings show that the condition did not hold long enough
@@ -48,25 +48,25 @@ func stateOf(resolvedBy string) AlertState {
 // Alert is the published state of an episode.
 type Alert struct {
 	Tenant, Device string
-	ID             string // sorts as Since
+	ID             string // ids sort in the order of Since
 	Stream         string // "" for a deadman rule without a stream
 	Rule           string // id of the rule
 	Severity       Severity
 	Message        string      // the condition
-	Value          varve.Value // of the reading that opened it; zero for a deadman rule
-	Since          time.Time   // the first reading for which the condition holds
-	OpenedAt       time.Time   // the first reading at which it has held long enough
+	Value          varve.Value // value of the reading that opened the alert; zero for a deadman rule
+	Since          time.Time   // when the condition began to hold
+	OpenedAt       time.Time   // when the condition had held long enough
 	ResolvedAt     time.Time   // zero if the alert is open
 	ResolvedBy     string      // the reason; "" if the alert is open
-	// Late reports whether the reading that opened it arrived an hour or more after
-	// it happened.
+	// Late reports whether the reading that opened the alert arrived an hour or more after its
+	// event time.
 	Late         bool
 	Acknowledged Acknowledgement
 	MutedUntil   time.Time // zero if the alert is not muted
 
-	generation string    // of its rule; "" in items older than generations
-	moved      time.Time // when it was replaced or withdrawn; zero if it stands
-	extent     extent    // set if it has moved
+	generation string    // generation of the rule; "" in items from before generations existed
+	moved      time.Time // when the alert was replaced or withdrawn; zero if it was not
+	extent     extent    // set if moved is set
 }
 
 // extent is the range of readings that opened an alert.
@@ -103,8 +103,9 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 	return true
 }
 
-// updated returns the alert with the state that readings give it now. Remarks, severity
-// and a final resolution stay. An alert that had moved keeps only the remarks.
+// updated returns now, which is the alert as computed from readings, with the parts of the old alert
+// that stay: its remarks, its severity and a final resolution. If the old alert was replaced or
+// withdrawn, only its remarks stay.
 func (a *Alert) updated(now Alert) Alert {
 	s := a.remarks()
 	s.merge(now.remarks())

@@ -8,28 +8,28 @@ import (
 	"github.com/varvedb/varve/registry"
 )
 
-// AlertChoice selects open alerts to resolve. At least one part is set. An alert is chosen
-// if it has all parts that are set.
+// AlertChoice selects open alerts to resolve. At least one of IDs, Rule, Device, Severity and All
+// must be set. If several are set, an alert must match each of them.
 type AlertChoice struct {
 	Tenant   string
-	IDs      []string // alone; open or not
+	IDs      []string // if set, the other fields must be empty; ids of resolved alerts are accepted
 	Rule     string
 	Device   string
 	Severity Severity
-	All      bool // open alerts of the tenant
-	Limit    int  // of a page; 0 means registry.DefaultLimit
+	All      bool // all open alerts of the tenant
+	Limit    int  // maximum number of alerts in a page; 0 means registry.DefaultLimit
 	Cursor   string
 }
 
 // ResolvedPage is the result for one page of a choice.
 type ResolvedPage struct {
-	Resolved []Alert  // by this call
+	Resolved []Alert  // the alerts that this call resolved
 	Missing  []string // ids that no alert ever had
 	Next     string   // the cursor of the next page; "" at the end
 }
 
-// ResolveAlerts resolves a page of alerts by hand. The caller repeats it with
-// the cursor until Next is empty. It can be retried after a failure.
+// ResolveAlerts resolves a page of alerts by hand. The caller repeats the call with the cursor
+// until Next is empty. A failed call can be retried.
 func (m *Monitor) ResolveAlerts(ctx context.Context, c AlertChoice) (page ResolvedPage, err error) {
 	if err := c.validate(); err != nil {
 		return page, err

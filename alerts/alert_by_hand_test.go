@@ -16,9 +16,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
-// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
-// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
+// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
+// alert was resolved by hand, or because its rule was deleted or changed, the third part is
+// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
+// summary.
 
 // resolve resolves the open alerts of device d by hand.
 func (w *world) resolve() {
@@ -29,7 +31,8 @@ func (w *world) resolve() {
 	}
 }
 
-// cut holds readings before and after all alerts are resolved by hand, at second 60.
+// cut is a test case with late readings. The test sends the readings of the field before, resolves
+// all alerts by hand at second 60, and then sends the readings of the field after.
 type cut struct {
 	reason string
 	held   time.Duration
@@ -38,9 +41,9 @@ type cut struct {
 	want   string
 }
 
-// cuts are late readings that cut an episode whose alert was resolved by hand. A piece that
-// opened after the resolution is open, in any order of arrival. A piece that had opened
-// before stays resolved.
+// cuts are cases in which late readings split an episode whose alert was resolved by hand. A part
+// that opened after the resolution has an open alert, in any order of arrival. The alert of a
+// part that opened before stays resolved.
 var cuts = []cut{
 	{"in order", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(150, 1), valued(200, 9)}, "0-0-hand 200-200-"},
 	{"late", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(200, 9), valued(150, 1)}, "0-0-hand 200-200-"},
@@ -55,7 +58,7 @@ var cuts = []cut{
 	{"it goes on", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(30, 1), valued(70, 9)}, "0-0-hand 50-50-hand"},
 }
 
-// resolved returns a world in which the alerts of the first readings of a cut are resolved.
+// resolved returns a world after the first readings of a cut were sent and their alerts resolved.
 func (c *cut) resolved(t *testing.T, change ...func(*alerts.Options)) *world {
 	w := newWorld(t, change...)
 	w.rule(above(5, c.held))
@@ -75,8 +78,8 @@ func (c *cut) check(t *testing.T, w *world, what string) {
 	}
 }
 
-// TestCut_KeepsResolutionByHand cuts an episode by late readings after its alert was resolved by
-// hand.
+// TestCut_KeepsResolutionByHand splits an episode with late readings after its alert was resolved
+// by hand.
 func TestCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		w := c.resolved(t)
@@ -87,8 +90,8 @@ func TestCut_KeepsResolutionByHand(t *testing.T) {
 	}
 }
 
-// TestInterruptedCut_KeepsResolutionByHand lets each of the writes fail in turn. The rejected
-// readings are resent at once, or after the others.
+// TestInterruptedCut_KeepsResolutionByHand lets each write fail in turn. Rejected readings are
+// resent at once, or after all others.
 func TestInterruptedCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		for i := range 4 {
@@ -116,10 +119,12 @@ func TestInterruptedCut_KeepsResolutionByHand(t *testing.T) {
 	}
 }
 
-// failNth fails one write of records and alerts, and sets hit if it was reached.
+// failNth returns a function that fails the nth write of a record or an alert. It sets hit when
+// it does.
 func failNth(nth int, hit *bool) func(store.Key) error { return failNthOf(nth, hit, "RUN#", "ALERT#") }
 
-// failNthOf fails one write of items whose sort keys begin with one of the texts.
+// failNthOf returns a function that fails the nth write of an item whose sort key has one of the
+// prefixes. It sets hit when it does.
 func failNthOf(nth int, hit *bool, prefixes ...string) func(store.Key) error {
 	*hit = false
 	var mu sync.Mutex
@@ -136,7 +141,8 @@ func failNthOf(nth int, hit *bool, prefixes ...string) func(store.Key) error {
 	}
 }
 
-// begun returns alerts without their ends.
+// begun removes the third part, which is the resolution, from the texts of alerts. It returns the
+// texts in sorted order.
 func begun(shown string) []string {
 	list := unordered(shown)
 	for i, text := range list {
@@ -150,9 +156,9 @@ func begun(shown string) []string {
 // hand, and some after it, in any order. The registry fails at any step, until the rejected
 // readings are resent. Three conditions hold in the end:
 //
-//   - The alerts are the ones of the readings in the order of event time.
+//   - The alerts are the same as if the readings had arrived in the order of event time.
 //   - No alert that opened after the resolution is resolved by hand.
-//   - Every alert that was resolved by hand stays so, and so do its pieces.
+//   - Every alert that was resolved by hand stays resolved, even if its episode is split.
 func TestShuffledArrivals_KeepResolutionByHand(t *testing.T) {
 	const moment = 20 // seconds from noon
 	rapid.Check(t, func(rt *rapid.T) {
@@ -195,7 +201,7 @@ func TestShuffledArrivals_KeepResolutionByHand(t *testing.T) {
 	})
 }
 
-// alone returns the times with readings. The value is true if a time has only one.
+// alone returns the event times of readings. The value is true if only one reading has the time.
 func alone(readings []varve.Reading) map[int64]bool {
 	at := map[int64]bool{}
 	for i := range readings {
@@ -205,7 +211,8 @@ func alone(readings []varve.Reading) map[int64]bool {
 	return at
 }
 
-// sendAll sends readings one by one, and resends the rejected ones sooner or later.
+// sendAll sends readings one by one, in random order, and resends rejected ones until all are
+// stored.
 func (w *world) sendAll(rng *rand.Rand, left []varve.Reading) {
 	w.t.Helper()
 	for len(left) > 0 {

@@ -11,9 +11,9 @@ import (
 
 const (
 	alertPrefix = "ALERT#"
-	// severityKind names the partitions of the first index that list alerts by severity.
+	// severityKind is the kind of the partitions that list alerts by severity, in the first index.
 	severityKind = "ALERT_SEVERITY"
-	// movedAttr is an attribute of alerts that have moved, and are in no list.
+	// movedAttr is an attribute of alerts that were replaced or withdrawn. Lists exclude them.
 	movedAttr = "movedAt"
 	// alertIDLen is the length of alert ids: a time, a hyphen and a hash.
 	alertIDLen = 16 + 1 + 11
@@ -25,15 +25,16 @@ func alertKey(tenant, device, id string) store.Key {
 	return store.Key{PK: registry.DevicePK(tenant, device), SK: alertPrefix + id}
 }
 
-// alertIDPK returns the partition of the second index that holds one alert by its id.
+// alertIDPK returns the partition of the second index that holds the alert with an id.
 func alertIDPK(tenant, id string) string { return "ALERT_ID#" + tenant + "/" + id }
 
-// item returns the item of the alert. An alert that has moved is found by its id only.
+// item returns the item of the alert. An alert that was replaced or withdrawn can be found only
+// by its id.
 func (a *Alert) item(version int64) store.Item {
 	return a.itemWith(make(map[string]varve.Value, expectedAlertAttrs), version)
 }
 
-// itemWith returns the item of the alert with its attributes in an empty map.
+// itemWith returns the item of the alert. It puts the attributes into attrs, which must be empty.
 func (a *Alert) itemWith(attrs map[string]varve.Value, version int64) store.Item {
 	key := alertKey(a.Tenant, a.Device, a.ID)
 	it := store.Item{Key: key, GSI2: store.Key{PK: alertIDPK(a.Tenant, a.ID), SK: key.SK}, Attrs: attrs}

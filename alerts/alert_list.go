@@ -9,20 +9,25 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// AlertList selects alerts of a device, or of a severity across devices. The newest comes
+// AlertList selects alerts of one device, or of a severity across devices. The newest alert is
 // first.
 type AlertList struct {
 	Tenant   string
 	Device   string     // "" means all devices
-	Severity Severity   // across devices; "" means any
+	Severity Severity   // "" means any
 	State    AlertState // "" means any
 	Rule     string     // "" means any
-	Limit    int        // of a page; 0 means registry.DefaultLimit
+	Limit    int        // maximum number of alerts in a page; 0 means registry.DefaultLimit
 	Cursor   string
 }
 
 // Alerts returns a page of alerts. Alerts with another state or rule are read and skipped.
 func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[Alert], err error) {
+	if l.Severity != "" {
+		if err := checkSeverity(l.Severity); err != nil {
+			return page, err
+		}
+	}
 	s := registry.Span{Index: store.GSI1, Prefix: alertPrefix, Order: varve.Descending}
 	switch {
 	case l.Device != "":
@@ -33,9 +38,6 @@ func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[A
 	case l.Severity == "":
 		s.PKs = registry.AllShards(severityKind, l.Tenant, Severities()...)
 	default:
-		if err := checkSeverity(l.Severity); err != nil {
-			return page, err
-		}
 		s.PKs = registry.AllShards(severityKind, l.Tenant, l.Severity)
 	}
 	if l.State != "" {
@@ -74,9 +76,10 @@ func (m *Monitor) Alerts(ctx context.Context, l AlertList) (page registry.Page[A
 	return page, nil
 }
 
-// match returns the filter for items of the list; nil if it includes all.
+// match returns a filter that selects the items of the list; nil if the list includes all alerts of
+// the tenant.
 func (l *AlertList) match() func(*store.Item) bool {
-	if l.Device == "" && l.State == "" && l.Rule == "" {
+	if l.Device == "" && l.State == "" && l.Rule == "" && l.Severity == "" {
 		return nil
 	}
 	return func(it *store.Item) bool {
@@ -84,6 +87,9 @@ func (l *AlertList) match() func(*store.Item) bool {
 			return false
 		}
 		if l.Rule != "" && it.Attrs["rule"].Text() != l.Rule {
+			return false
+		}
+		if l.Severity != "" && it.Attrs["severity"].Text() != string(l.Severity) {
 			return false
 		}
 		return l.State == "" || stateOf(it.Attrs["resolvedBy"].Text()) == l.State

@@ -83,7 +83,8 @@ func TestAlerts_RejectUnknownStateAndForeignCursor(t *testing.T) {
 	}
 }
 
-// TestAlerts_FindOpenAmongThousands needs few queries for one open alert after thousands of resolved ones.
+// TestAlerts_FindOpenAmongThousands checks that few queries find one open alert among thousands
+// of resolved ones.
 func TestAlerts_FindOpenAmongThousands(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))

@@ -12,15 +12,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMovedAlert_LeadsToSuccessor holds for reading, resolving, acknowledging and muting an alert.
+// TestMovedAlert_LeadsToSuccessor checks that the id of a replaced alert leads to its successor.
+// The id is used to read, resolve, acknowledge and mute the alert.
 func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 	for _, c := range []struct {
 		reason       string
 		held         time.Duration
 		before, then []varve.Reading
-		want         int    // second from noon at which the alert begins to which the first id leads
-		by           string // why it is resolved
-		other        bool   // it is another alert: the first was withdrawn in between
+		want         int    // start of the alert to which the first id leads, in seconds after noon
+		by           string // why that alert is resolved; "" if it is open
+		other        bool   // that alert lacks the remarks on the first one, which was withdrawn before
 	}{
 		{"it begins earlier", 0, []varve.Reading{valued(5, 9)}, []varve.Reading{valued(3, 9)}, 3, "", false},
 		{"earlier, and once more", 0, []varve.Reading{valued(5, 9)}, []varve.Reading{valued(3, 9), valued(1, 9)}, 1, "", false},
@@ -71,8 +72,8 @@ func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 }
 
 // TestAlertIDs_StayValid sends readings in any order, while the registry fails. Each id that was
-// ever listed leads to an alert with the reading that begins the old one, or with another that
-// opened it, if such an alert is listed.
+// once listed stays valid. It leads to a listed alert that shares readings with the opening of
+// the old alert, if one exists.
 func TestAlertIDs_StayValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, processes := twoProcesses(rt, t)
@@ -118,7 +119,8 @@ func TestAlertIDs_StayValid(t *testing.T) {
 	})
 }
 
-// TestLate_IsEqualInAnyOrder sends readings in any order and in any writes, once or several times.
+// TestLate_IsEqualInAnyOrder sends readings in several orders, in writes of any size, with
+// duplicates. Whether an alert is late does not depend on the order.
 func TestLate_IsEqualInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var all []varve.Reading

@@ -9,9 +9,11 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
-// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
-// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
+// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
+// alert was resolved by hand, or because its rule was deleted or changed, the third part is
+// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
+// summary.
 
 // TestResolveAlert_HoldsWhileConditionHolds checks that late readings do not reopen a resolved
 // alert. After the condition has failed, a new alert can open.
@@ -56,7 +58,8 @@ func TestResolveAlert_HoldsWhileConditionHolds(t *testing.T) {
 	}
 }
 
-// TestAlerts_ListNewestFirst covers lists of a device, and of a severity across devices, page by page.
+// TestAlerts_ListNewestFirst lists the alerts of a device, and of a severity across devices, page
+// by page.
 func TestAlerts_ListNewestFirst(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))

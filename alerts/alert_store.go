@@ -13,15 +13,15 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// alertStore stores alerts. All its writes are conditional on the version that was read,
-// and repeated if another process was first.
+// alertStore stores alerts. Each write requires that the stored version is the one that was read.
+// If another process has changed the alert, it is reread and the write is retried.
 type alertStore struct {
 	items   store.Items
 	records recordStore
-	time    func() time.Time // to the millisecond
+	time    func() time.Time // returns the time to the millisecond
 }
 
-// storedAlerts are alerts as they were read, by their ids.
+// storedAlerts holds alerts by id, as they were read.
 type storedAlerts map[string]storedAlert
 
 type storedAlert struct {
@@ -47,7 +47,7 @@ func (s *alertStore) get(ctx context.Context, tenant, device, id string) (*Alert
 	return &a, items[0].Attrs["version"], err
 }
 
-// getAll returns the alerts of a device that have one of some ids.
+// getAll returns the alerts of a device with the given ids.
 func (s *alertStore) getAll(ctx context.Context, tenant, device string, ids map[string]bool) (storedAlerts, error) {
 	keys := make([]store.Key, 0, len(ids))
 	for id := range ids {
@@ -68,7 +68,8 @@ func (s *alertStore) getAll(ctx context.Context, tenant, device string, ids map[
 	return all, nil
 }
 
-// find returns the alert to which an id leads, and its version. It fails with NotFound.
+// find returns the alert to which an id leads, and its version. It fails with NotFound if no alert
+// ever had the id.
 func (s *alertStore) find(ctx context.Context, tenant, id string) (Alert, varve.Value, error) {
 	if len(id) != alertIDLen {
 		return Alert{}, varve.Value{}, alertNotFound(id)
@@ -98,14 +99,14 @@ func alertNotFound(id string) error {
 	return varve.Errorf(varve.NotFound, "alert %s does not exist", quote.Text(id))
 }
 
-// successor returns the alert that has taken the place of one that has moved: the alert
-// of the episode with its first reading. Otherwise it is the first with another reading
-// up to the one that opened it. Without a successor, the old alert is returned as
-// Withdrawn.
+// successor returns the alert that replaced an old one. This is the alert of the episode that
+// contains the first reading of the old alert. If none does, it is the alert of the first episode
+// that begins later, up to the reading that opened the old alert. Without a successor, the old
+// alert is returned as Withdrawn.
 func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Value, error) {
 	rule := &Rule{Tenant: old.Tenant, ID: old.Rule, generation: old.generation}
 	of := subjectOf(rule, varve.Series{Tenant: old.Tenant, Stream: old.Stream, Device: old.Device})
-	for range 2 { // a second time, in case another process changed them in between
+	for range 2 { // twice, since another process may change the episodes meanwhile
 		episodes, err := s.episodesIn(ctx, &of, old.extent)
 		if err != nil {
 			return Alert{}, varve.Value{}, err
@@ -125,12 +126,13 @@ func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Va
 	return gone, varve.Value{}, nil
 }
 
-// maxNearby exceeds the number of episodes around one position that a process can be
-// changing at a time.
+// maxNearby limits the episodes that are read around one position. A process never changes so
+// many of them at a time.
 const maxNearby = 8
 
-// episodesIn returns the recorded episodes that share readings with an extent. First come
-// the ones with its first reading, the latest first. Episodes that begin after it follow.
+// episodesIn returns the recorded episodes that share readings with an extent. Episodes that
+// contain the first reading of the extent are first, in descending order. Episodes that begin
+// after that reading follow.
 func (s *alertStore) episodesIn(ctx context.Context, of *subject, x extent) ([]episode, error) {
 	first, err := s.records.load(ctx, of, keyRange{to: keyAfter(x.start), order: varve.Descending, limit: maxNearby})
 	if err != nil {
@@ -160,8 +162,8 @@ func (s *alertStore) change(ctx context.Context, tenant, id string, edit func(*A
 	}
 }
 
-// put writes an alert after a version, and reports whether a condition on the stored item
-// held.
+// put writes an alert with the next version, if a condition on the stored item holds. It reports
+// whether the condition held.
 func (s *alertStore) put(ctx context.Context, a *Alert, version varve.Value, cond store.Cond) (bool, error) {
 	err := s.items.Put(ctx, a.item(registry.Int(version)+1), cond)
 	if errors.Is(err, store.ErrCondition) {
@@ -170,11 +172,11 @@ func (s *alertStore) put(ctx context.Context, a *Alert, version varve.Value, con
 	return err == nil, err
 }
 
-// ifVersion returns the condition that the stored item has a version.
+// ifVersion returns the condition that the stored item has the given version.
 func ifVersion(version varve.Value) store.Cond { return store.IfEquals("version", version) }
 
-// upsert writes an alert as readings determine it. The remarks and the severity of a
-// stored alert stay.
+// upsert writes an alert that was computed from readings. If the alert is stored already, its
+// remarks and its severity stay.
 func (s *alertStore) upsert(ctx context.Context, a Alert) error {
 	for {
 		old, version, err := s.get(ctx, a.Tenant, a.Device, a.ID)
@@ -191,7 +193,7 @@ func (s *alertStore) upsert(ctx context.Context, a Alert) error {
 	}
 }
 
-// withdraw marks the alert of an episode as moved, if it is stored and stands.
+// withdraw marks the alert of an episode as withdrawn, unless it is missing or marked already.
 func (s *alertStore) withdraw(ctx context.Context, of *subject, e *episode) error {
 	id := of.alertID(e.start)
 	for {
@@ -210,7 +212,7 @@ func (s *alertStore) withdraw(ctx context.Context, of *subject, e *episode) erro
 	}
 }
 
-// resolve resolves a listed alert, if it is still open and stands.
+// resolve resolves a listed alert, unless it was resolved, replaced or withdrawn in the meantime.
 func (s *alertStore) resolve(ctx context.Context, listed *Alert, by string) error {
 	for {
 		a, version, err := s.get(ctx, listed.Tenant, listed.Device, listed.ID)

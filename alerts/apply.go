@@ -9,13 +9,12 @@ import (
 
 // stepWriter applies plans to a registry that writes items one by one.
 //
-// The record of an episode is written before its alert, and once more after it. An
-// episode that is removed loses its alert first. So no alert is without a record. If the
-// steps are interrupted, an unpublished record remains, and the next evaluation continues
-// from there.
+// The record of an episode is written before its alert, and once more after it. The alert of a
+// removed episode is withdrawn before the record is deleted. So every alert has a record. If the
+// steps are interrupted, an unpublished record remains, and the next evaluation completes them.
 //
-// The first record of an episode includes the remarks that it takes over. An evaluation
-// that continues the work may not find the replaced episodes as they were.
+// The first record of an episode includes the remarks that the episode inherits. When another
+// evaluation completes the steps, the replaced episodes may be gone.
 type stepWriter struct {
 	*subject
 	*stores
@@ -80,7 +79,7 @@ func (w *stepWriter) publishAll(ctx context.Context, episodes []episode) error {
 	return g.Wait()
 }
 
-// inherit takes over the remarks on the alerts of overlapping episodes.
+// inherit adds the remarks on overlapping episodes and their alerts to an episode.
 func (w *stepWriter) inherit(ctx context.Context, e *episode) error {
 	for _, k := range w.recorded.overlapping(e) {
 		old, _, err := w.alerts.get(ctx, w.series.Tenant, w.series.Device, w.alertID(k.start))
@@ -100,8 +99,8 @@ func (w *stepWriter) upsertAlert(ctx context.Context, e *episode) error {
 	return nil
 }
 
-// remove withdraws the alert of an episode, and deletes its record. In between, the
-// record is unpublished.
+// remove withdraws the alert of an episode, and deletes its record. Before both, it marks the
+// record as unpublished.
 func (w *stepWriter) remove(ctx context.Context, e *episode) error {
 	if e.published {
 		if err := w.records.put(ctx, w.subject, e, false); err != nil {

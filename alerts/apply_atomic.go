@@ -11,11 +11,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// maxChanges is the number of episodes that one atomic write changes at most.
+// maxChanges is the maximum number of episodes that one atomic write changes.
 const maxChanges = 2000
 
-// atomicWriter applies plans to a registry that executes many writes as one. Each
-// episode is written together with its alert, and with all others up to maxChanges.
+// atomicWriter applies plans to a registry that executes many writes as one. One write has up to
+// maxChanges episodes, each with its alert.
 type atomicWriter struct {
 	*subject
 	*stores
@@ -38,9 +38,9 @@ func (w *atomicWriter) apply(ctx context.Context, p plan) error {
 	return w.commit(ctx, append(w.upserts(current, p.write), w.removals(current, p.remove)...))
 }
 
-// applyParts executes a plan in several writes, in the order of stepWriter.apply. An
-// episode that replaces others is published after they are removed. Otherwise a failure
-// in between would leave them, and a retry would find no difference.
+// applyParts executes a plan in several writes, in the order of stepWriter.apply. An episode that
+// replaces others is published only after those are removed. If it were published earlier, a
+// failure would leave the others, and a retry would not notice them.
 func (w *atomicWriter) applyParts(ctx context.Context, current storedAlerts, p plan) error {
 	replaced := timelineOf(p.remove...)
 	for i := range p.write {
@@ -70,8 +70,8 @@ func (w *atomicWriter) applyParts(ctx context.Context, current storedAlerts, p p
 	return nil
 }
 
-// upserts returns the writes of episodes and of their alerts. A plan has the last new episode
-// first, so their order is reversed: a store writes ascending keys faster.
+// upserts returns the writes of episodes and of their alerts. A plan has the latest new episode
+// first. upserts reverses the order, because stores write ascending keys faster.
 func (w *atomicWriter) upserts(current storedAlerts, episodes []episode) []store.Change {
 	n := len(episodes)
 	changes := make([]store.Change, 2*n)
@@ -85,7 +85,7 @@ func (w *atomicWriter) upserts(current storedAlerts, episodes []episode) []store
 	return changes
 }
 
-// removals returns the writes that delete episodes and withdraw their alerts.
+// removals returns the writes that delete the records of episodes and withdraw their alerts.
 func (w *atomicWriter) removals(current storedAlerts, episodes []episode) (changes []store.Change) {
 	for i := range episodes {
 		e := &episodes[i]
@@ -100,14 +100,16 @@ func (w *atomicWriter) removals(current storedAlerts, episodes []episode) (chang
 	return changes
 }
 
-// putRecord returns the write of a record over its version, and sets the next version.
+// putRecord returns the write that replaces the known version of a record, and sets the next
+// version.
 func (w *atomicWriter) putRecord(e *episode) store.Change {
 	c := putOver(w.recordItem(newAttrs(), e), e.version)
 	e.version = c.Item.Attrs["version"]
 	return c
 }
 
-// putOver returns the write of an item over its version; zero if the item is new.
+// putOver returns the write of an item on the condition that a version is stored. The zero
+// version means that the item must be new.
 func putOver(it store.Item, version varve.Value) store.Change {
 	if version.IsZero() {
 		return store.Change{Item: it, Conds: ifAbsent}
@@ -115,12 +117,12 @@ func putOver(it store.Item, version varve.Value) store.Change {
 	return store.Change{Item: it, Conds: []store.Cond{store.IfEquals("version", version)}}
 }
 
-// attrMaps holds empty maps for the attributes of items. A bulk upload writes thousands.
+// attrMaps holds empty maps for the attributes of items. A bulk upload needs thousands of maps.
 var attrMaps = sync.Pool{New: func() any { return make(map[string]varve.Value, expectedAlertAttrs) }}
 
 func newAttrs() map[string]varve.Value { return attrMaps.Get().(map[string]varve.Value) }
 
-// releaseAttrs returns the attributes of changes that are applied to the pool.
+// releaseAttrs puts the attributes of executed changes back into the pool.
 func releaseAttrs(changes []store.Change) {
 	for i := range changes {
 		if attrs := changes[i].Item.Attrs; attrs != nil {
@@ -142,8 +144,8 @@ func (w *atomicWriter) commit(ctx context.Context, changes []store.Change) error
 	return nil
 }
 
-// readAlerts reads the alerts of a plan's episodes, and of episodes that overlap them.
-// A new episode that overlaps none has no alert yet, unless it is contested.
+// readAlerts reads the alerts of a plan's episodes, and of recorded episodes that overlap them. A
+// new episode without overlap has no alert yet, unless the episode is contested.
 func (w *atomicWriter) readAlerts(ctx context.Context, p plan) (storedAlerts, error) {
 	ids := map[string]bool{}
 	add := func(e *episode) { ids[w.alertID(e.start)] = true }
@@ -170,7 +172,7 @@ func (w *atomicWriter) readAlerts(ctx context.Context, p plan) (storedAlerts, er
 	return all, nil
 }
 
-// upsert returns the write of an alert as readings determine it.
+// upsert returns the write of an alert that was computed from readings.
 func (s storedAlerts) upsert(a Alert) store.Change {
 	old, ok := s[a.ID]
 	if ok {

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// atomicStore is a store with one process that executes several writes as one. If one
-// fails, all fail.
+// atomicStore is a store that executes several writes as one: if one fails, none is applied. Only
+// one process may use it.
 type atomicStore struct {
 	*registrytest.Items
 	mu sync.Mutex
@@ -57,11 +57,11 @@ func (s *atomicStore) Apply(ctx context.Context, changes []store.Change) error {
 	return s.DeleteAll(ctx, gone)
 }
 
-// atomically gives a world a store that writes many items as one.
+// atomically is an option that gives a world an atomicStore.
 func atomically(o *alerts.Options) { o.Items = &atomicStore{Items: o.Items.(*registrytest.Items)} }
 
-// twoProcesses returns a world and the processes that write to it: two, or one with a store
-// of its own.
+// twoProcesses returns a world and the processes that write to it. By chance these are two
+// processes, or one process with an atomicStore.
 func twoProcesses(rt *rapid.T, t testing.TB) (*world, []*alerts.Monitor) {
 	if rapid.Bool().Draw(rt, "one process") {
 		w := newWorld(t, atomically)
@@ -73,9 +73,9 @@ func twoProcesses(rt *rapid.T, t testing.TB) (*world, []*alerts.Monitor) {
 	return w, []*alerts.Monitor{w.Monitor, other}
 }
 
-// TestInterruptedJoin_IsCompletedByResentReading fills the gaps between more episodes than one
-// write changes, and fails a write after the first. After any reading is resent, at their start or
-// among them, one episode remains.
+// TestInterruptedJoin_IsCompletedByResentReading joins more episodes than one write can change,
+// and fails a write after the first. Once a reading is resent, from the start or the middle of
+// the joined episode, one episode remains.
 func TestInterruptedJoin_IsCompletedByResentReading(t *testing.T) {
 	const episodes = 2001
 	var apart, between []varve.Reading
@@ -83,7 +83,7 @@ func TestInterruptedJoin_IsCompletedByResentReading(t *testing.T) {
 		apart = append(apart, valued(2*i, 9))
 		between = append(between, valued(2*i+1, 9))
 	}
-	for _, nth := range []int{2, 1 + episodes} { // of the records: the first that is deleted, and the last write
+	for _, nth := range []int{2, 1 + episodes} { // writes of records: the first deletion, and the last write
 		for _, again := range []varve.Reading{between[0], between[episodes/2]} {
 			w := newWorld(t, atomically)
 			w.rule(gapped(5, 0, time.Second))

@@ -10,9 +10,11 @@ import (
 	"github.com/varvedb/varve/registry/registrytest"
 )
 
-// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
-// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
-// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
+// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
+// alert was resolved by hand, or because its rule was deleted or changed, the third part is
+// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
+// summary.
 
 // named returns a reading with an id that the client chose.
 func named(second int, v int64) varve.Reading {
@@ -25,15 +27,15 @@ func named(second int, v int64) varve.Reading {
 	return r
 }
 
-// TestConflict_CountsStoredValues checks that the stored values decide if a reading is resent under
-// its id with other values.
+// TestConflict_CountsStoredValues resends readings with other values under the same id. The
+// alerts follow from the stored values.
 func TestConflict_CountsStoredValues(t *testing.T) {
 	bare := named(40, 0)
 	bare.Fields = []varve.Field{{Name: "w", Value: varve.IntValue(1)}}
 	for _, c := range []struct {
 		reason string
 		first  []varve.Reading
-		fails  bool // its records cannot be written
+		fails  bool // records cannot be written while the first readings are sent
 		then   []varve.Reading
 		want   string
 	}{

@@ -14,29 +14,29 @@ import (
 const (
 	// deadmanLease names the lease of the process that checks deadman rules.
 	deadmanLease = "deadman"
-	// deadmanTTL is the time after which an idle lease is lost. It outlasts the minute
-	// between two checks, so that the same process continues with its state. The third
-	// check of another process takes over the lease of a killed one.
+	// deadmanTTL is the time after which an idle lease is lost. It is longer than the minute
+	// between two checks, so the same process does the next check, and uses its device states. If
+	// that process is killed, another one takes over at its third check.
 	deadmanTTL = 75 * time.Second
 )
 
-// deadmanChecker checks the rules that are evaluated every minute. One process at a time
-// does so, under a lease.
+// deadmanChecker checks the rules that are evaluated every minute. A lease ensures that one
+// process checks them at a time.
 type deadmanChecker struct {
 	deadmanSources
 	rules *ruleStore
 
 	checking sync.Mutex
 	leases   lease.Manager // remembers when another process last renewed its lease
-	held     *lease.Lease  // between checks; nil if it was released
-	token    int64         // of the last check
+	held     *lease.Lease  // held between checks, too; nil if it was released
+	token    int64         // token of the lease at the last check
 	state    deadmanState
 }
 
 // checkAll checks all rules, unless another check is running here or elsewhere.
 func (c *deadmanChecker) checkAll(ctx context.Context) error {
 	if !c.checking.TryLock() {
-		return nil // a second check would take the lease from the first
+		return nil // a second check would take over the lease of the first
 	}
 	defer c.checking.Unlock()
 	rules, err := c.rules.query(ctx, store.ItemQuery{Index: store.GSI1, PK: deadmanPK})

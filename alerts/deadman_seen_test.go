@@ -14,17 +14,17 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Alerts are written as in "0-10-30 31-41-": since, opened and resolved, in minutes from
-// noon. Nothing follows the last hyphen of an open alert. A log such as "11: 0-10- | 30:
-// 0-10-30" has the alerts after each minute in which they changed. See minutes and checks.
+// The tests write alerts as text, such as "0-10-30 31-41-". The parts are the times since, opened
+// and resolved, in minutes after noon. An open alert has no third part. A log such as "11: 0-10-
+// | 30: 0-10-30" has all alerts after each minute in which one changed. See minutes and checks.
 
 // silent returns a deadman rule on stream weather.
 func silent(device string, held time.Duration) alerts.Rule {
 	return alerts.Rule{Kind: alerts.Deadman, Stream: "weather", Device: device, For: held, Severity: alerts.Critical}
 }
 
-// checks checks the deadman rules in each of some minutes, after a call of each. It returns
-// the minutes in which the alerts of device d changed, with the alerts.
+// checks checks the deadman rules once a minute. Before each check it calls the function each, if
+// set. It returns the alerts of device d after every minute in which they changed.
 func (w *world) checks(minutes int, each func(minute int)) string {
 	w.t.Helper()
 	var log []string
@@ -34,7 +34,7 @@ func (w *world) checks(minutes int, each func(minute int)) string {
 		if each != nil {
 			each(minute)
 		}
-		synctest.Wait() // until last-seen times are written
+		synctest.Wait() // wait until last-seen times are written
 		must(w.t, w.CheckDeadman(w.t.Context()))
 		if got := w.minutes(); got != last {
 			log = append(log, fmt.Sprintf("%d: %s", minute, got))
@@ -50,7 +50,7 @@ func TestObserve_RecordsLastSeenForDeadmanRules(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		rules  []alerts.Rule
-		want   int // writes in three minutes, of two devices
+		want   int // writes of last-seen times for two devices in three minutes
 	}{
 		{"no rule", nil, 0},
 		{"about a value", []alerts.Rule{above(5, 0)}, 0},
@@ -82,7 +82,7 @@ func TestObserve_RecordsLastSeenForDeadmanRules(t *testing.T) {
 }
 
 // TestDeadman_CountsDuplicatesAsReports checks that resent readings and long requests end a
-// silence, because the time of writing counts.
+// silence, because the time of the write counts.
 func TestDeadman_CountsDuplicatesAsReports(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 2*time.Minute), silent("d", 2*time.Minute), {Kind: alerts.Deadman, For: 2 * time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -102,12 +102,12 @@ func TestDeadman_CountsDuplicatesAsReports(t *testing.T) {
 }
 
 // TestNewDeadmanRule_ReadsTablesOnce checks that earlier readings are found in the tables, once.
-// The alert may open late by the length of a request, but never early. A device without readings in
-// the stream gets none.
+// The alert may open late by the length of a request, but never early. No alert opens for a
+// device without readings in the stream.
 func TestNewDeadmanRule_ReadsTablesOnce(t *testing.T) {
 	for _, c := range []struct {
 		reason string
-		before time.Duration // that it has sent, before the rule is made
+		before time.Duration // time from the last reading to the creation of the rule
 		want   string
 	}{
 		{"a moment ago", 0, "25: 0-10-"},
@@ -135,7 +135,7 @@ func TestNewDeadmanRule_ReadsTablesOnce(t *testing.T) {
 }
 
 // TestRecreatedDeadmanRule_IgnoresOldLastSeen deletes a rule and recreates it later. In between,
-// last-seen times are not recorded. The ones recorded under the first rule do not make a device
+// last-seen times are not recorded. Last-seen times from the first rule do not make a device
 // silent under the second.
 func TestRecreatedDeadmanRule_IgnoresOldLastSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -156,13 +156,14 @@ func TestRecreatedDeadmanRule_IgnoresOldLastSeen(t *testing.T) {
 				w.send(reading("d", w.now()))
 			}
 		})
-		if got != "85: 60-70-" { // a quarter of an hour late, as for readings before the rule
+		if got != "85: 60-70-" { // 15 minutes late, as for readings that are older than the rule
 			t.Error(got)
 		}
 	})
 }
 
-// TestRecreatedDeadmanRule_DropsDeviceStates holds even without a sweep between the two rules.
+// TestRecreatedDeadmanRule_DropsDeviceStates checks that a recreated rule does not use the device
+// states of the old one, even without a sweep in between.
 func TestRecreatedDeadmanRule_DropsDeviceStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -181,8 +182,8 @@ func TestRecreatedDeadmanRule_DropsDeviceStates(t *testing.T) {
 	})
 }
 
-// TestDeadman_AllowsForClockSkewOfRule uses a rule whose creation time is too early. Readings
-// before its real creation still need the tables.
+// TestDeadman_AllowsForClockSkewOfRule uses a rule whose creation time is too early. For readings
+// before its real creation, the tables are still read.
 func TestDeadman_AllowsForClockSkewOfRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -267,7 +268,8 @@ func TestSweep_ReadsLittleForUnchangedDevices(t *testing.T) {
 			expect := func(what string) {
 				queries, gets, asked := w.items.Queries, w.items.Gets, w.tableReads
 				must(t, w.CheckDeadman(t.Context()))
-				// The rules and 16 partitions of devices; the lease and the last-seen times.
+				// Queries read the rules and 16 partitions of devices. Reads get the lease and
+				// the last-seen times.
 				if q, g, a := w.items.Queries-queries, w.items.Gets-gets, w.tableReads-asked; q > 17 || g > 2 || a > 0 {
 					t.Errorf("%s of %q, %s: %d queries, %d reads, the tables %d times", r.String(), r.Stream, what, q, g, a)
 				}
@@ -294,8 +296,8 @@ func TestSweep_ReadsLittleForUnchangedDevices(t *testing.T) {
 	}
 }
 
-// TestSweep_AllowsForLaggingLists checks that a list without a recent last-seen time does not make
-// a device silent.
+// TestSweep_AllowsForLaggingLists checks that a device does not count as silent if only an outdated
+// list lacks its recent last-seen time.
 func TestSweep_AllowsForLaggingLists(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 2*time.Minute), {Kind: alerts.Deadman, For: 2 * time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -316,8 +318,8 @@ func TestSweep_AllowsForLaggingLists(t *testing.T) {
 	}
 }
 
-// TestSweep_ContinuesAfterFailedDevices checks that the error names a failed device. If all devices
-// fail, the sweep ends early.
+// TestSweep_ContinuesAfterFailedDevices checks that a sweep checks the other devices, too, and
+// names a failed one in its error. If all devices fail, the sweep ends early.
 func TestSweep_ContinuesAfterFailedDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	r := w.rule(alerts.Rule{Kind: alerts.Deadman, For: 10 * time.Minute, Severity: alerts.Info})

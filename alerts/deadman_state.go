@@ -10,10 +10,10 @@ const maxSeenDelay = time.Minute
 type deviceState struct {
 	seen    lastSeen
 	open    bool // an alert is open about the silence that began at seen
-	recheck bool // the sweep changed an episode, or another process may have changed one
-	// tablesRead reports whether the last arrival was read from the tables, or whether
-	// last-seen records make the read unnecessary. lastArrival is the result of the read;
-	// zero if the tables had no reading.
+	recheck bool // the next sweep must evaluate the device, because an episode has changed or may have changed
+	// tablesRead is true if the last arrival was read from the tables, or if last-seen records
+	// make the read unnecessary. lastArrival is the result of the read; zero if the tables had
+	// no reading.
 	tablesRead  bool
 	lastArrival time.Time
 }
@@ -21,11 +21,11 @@ type deviceState struct {
 // upToDate reports whether the state of a device still holds, given the time at which it
 // was last seen.
 //
-// An open alert stays open until the device is seen again. Without an open alert, another
-// process may have opened one since, which sets recheck. The exception is a process that
-// lost its lease during a sweep: it may open an alert afterwards. It does so only for a
-// silence of at least Rule.For. So no alert belongs between two last-seen times that are
-// closer together.
+// An open alert stays open until the device is seen again. If no alert is open, another process
+// may have opened one. recheck is set if that process held the lease. It is not set if the
+// process lost the lease during a sweep, and opened the alert afterwards. But that process opens
+// alerts only for a silence of at least Rule.For. So no alert can be between two last-seen times
+// that are closer together.
 func (d *deviceState) upToDate(r *Rule, seen lastSeen, now time.Time) bool {
 	gap := seen.at.Sub(d.seen.at)
 	switch {
@@ -42,14 +42,14 @@ func (d *deviceState) upToDate(r *Rule, seen lastSeen, now time.Time) bool {
 
 // ruleState is the state of a deadman rule between sweeps.
 type ruleState struct {
-	since   time.Time // its first sweep by this process
+	since   time.Time // time of the first sweep of the rule by this process
 	devices map[string]deviceState
 }
 
-// deadmanState holds the states of all deadman rules by their global names.
+// deadmanState holds the states of all deadman rules by Rule.globalName.
 type deadmanState map[string]*ruleState
 
-// of returns the state of a rule. It adds one if the rule is new.
+// of returns the state of a rule. It adds a state if the rule is new.
 func (s deadmanState) of(r *Rule, now time.Time) *ruleState {
 	name := r.globalName()
 	if s[name] == nil {
@@ -58,7 +58,7 @@ func (s deadmanState) of(r *Rule, now time.Time) *ruleState {
 	return s[name]
 }
 
-// retain returns the states of some rules. It drops all others.
+// retain returns the states of the given rules, without the states of all others.
 func (s deadmanState) retain(rules []Rule) deadmanState {
 	kept := make(deadmanState, len(rules))
 	for i := range rules {

@@ -18,12 +18,12 @@ import (
 const (
 	// sweepers is the number of devices that are evaluated concurrently.
 	sweepers = 8
-	// maxDeviceFailures is the number of failed devices after which a sweep gives up:
-	// the cause is not in the devices.
+	// maxDeviceFailures is the number of failed devices after which a sweep ends early. So many
+	// failures have a common cause.
 	maxDeviceFailures = 10
 )
 
-// deadmanSources are the sources of a sweep, and the stores of its alerts.
+// deadmanSources holds the sources that a sweep reads, and the stores of its alerts.
 type deadmanSources struct {
 	stores
 	devices *devices.Registry
@@ -35,22 +35,22 @@ type deadmanSources struct {
 
 // sweep is one check of the devices of a deadman rule.
 //
-// Nearly all devices were seen a moment ago, and have no open alert. Their last-seen
-// records are read many at once, and compared with the state after the last sweep. Only
-// devices that are or were silent are evaluated one by one.
+// Nearly all devices were seen a moment ago, and have no open alert. Their last-seen records are
+// read in batches, and compared with the state after the last sweep. Only devices that are or
+// were silent are evaluated one by one.
 type sweep struct {
 	*deadmanSources
 	rule     *Rule
 	kind     clockKind
 	recorded bool                   // every process writes last-seen records for the rule
-	before   map[string]deviceState // after the last sweep
+	before   map[string]deviceState // device states after the last sweep
 
 	mu      sync.Mutex
 	lease   *lease.Lease
 	after   map[string]deviceState
-	stopped bool  // the lease is lost, or the context has ended
-	failed  int   // devices
-	err     error // of the first failed device
+	stopped bool  // because the lease is lost or the context has ended
+	failed  int   // number of failed devices
+	err     error // error of the first failed device
 }
 
 // checkDevices checks all devices of the rule.
@@ -107,7 +107,7 @@ func (s *sweep) checkPage(ctx context.Context, list []devices.Device) error {
 			return nil
 		})
 	}
-	return g.Wait() // never fails: addResult has the errors
+	return g.Wait() // always nil: addResult records the errors
 }
 
 // checkLease fails if the lease is lost.
@@ -117,7 +117,7 @@ func (s *sweep) checkLease(ctx context.Context) error {
 	return s.lease.Check(ctx)
 }
 
-// addResult counts a device that failed.
+// addResult counts a device that failed, and records the first error.
 func (s *sweep) addResult(ctx context.Context, d *devices.Device, err error) {
 	if err == nil {
 		return
@@ -130,7 +130,7 @@ func (s *sweep) addResult(ctx context.Context, d *devices.Device, err error) {
 	s.stopped = s.stopped || errors.Is(err, lease.ErrLost) || ctx.Err() != nil
 }
 
-// isOver reports whether the sweep gives up.
+// isOver reports whether the sweep must end early.
 func (s *sweep) isOver() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,9 +143,9 @@ func (s *sweep) put(d *devices.Device, state deviceState) {
 	s.after[d.Device] = state
 }
 
-// lastSeen returns the time at which a device was last seen; zero if it is unknown. A
-// device that has sent nothing was seen when it was registered. A rule on a stream does
-// not know devices that have sent nothing to it.
+// lastSeen returns the time at which a device was last seen; zero if it is unknown. A device that
+// has sent nothing was seen when it was registered. For a rule on a stream, the time is unknown
+// if the device has sent nothing to that stream.
 func (s *sweep) lastSeen(d *devices.Device, state *deviceState) lastSeen {
 	switch {
 	case state.lastArrival.After(d.LastSeenAt):
@@ -157,8 +157,8 @@ func (s *sweep) lastSeen(d *devices.Device, state *deviceState) lastSeen {
 	}
 }
 
-// checkDevice evaluates one device, and stores its state. After a change, the next sweep
-// evaluates it once more.
+// checkDevice evaluates one device, and stores its state. If an episode has changed, the next
+// sweep evaluates the device once more.
 func (s *sweep) checkDevice(ctx context.Context, d *devices.Device, state deviceState) error {
 	if err := s.refresh(ctx, d, &state); err != nil {
 		return err
@@ -177,9 +177,10 @@ func (s *sweep) checkDevice(ctx context.Context, d *devices.Device, state device
 	return err
 }
 
-// refresh rereads the last-seen time of a device that seems silent, since lists may lag.
-// If that is older than the rule, records were not required then, and the tables are read
-// once. A device that was registered later has complete records.
+// refresh rereads the last-seen time of a device that seems silent, because lists may lag.
+// Last-seen records of a stream are complete only since the rule was added. If the last-seen time
+// is older, refresh reads the last arrival from the tables, once. For a device that was
+// registered after the rule, the records are complete.
 func (s *sweep) refresh(ctx context.Context, d *devices.Device, state *deviceState) error {
 	r := s.rule
 	if s.seemsSilent(d, state) && r.Device == "" {
@@ -212,14 +213,15 @@ func (s *sweep) seemsSilent(d *devices.Device, state *deviceState) bool {
 	return s.lastSeen(d, state).silentFor(s.rule.For, s.now())
 }
 
-// evaluate updates the episodes of a device. It reports whether it changed one, and
-// otherwise whether an alert is open about the current silence.
+// evaluate updates the episodes of a device. It reports whether an episode changed. If none
+// changed, it reports whether an alert is open about the current silence.
 func (s *sweep) evaluate(ctx context.Context, d *devices.Device, seen lastSeen) (changed, open bool, err error) {
 	c := reconciler{
 		subject: subjectOf(s.rule, varve.Series{Tenant: s.rule.Tenant, Stream: s.rule.Stream, Device: d.Device}),
 		stores:  s.stores,
 	}
-	// The last episode, and the one before, which an interrupted sweep may have left open.
+	// Two episodes are read: the last one, and the one before it, which an interrupted sweep may
+	// have left open.
 	recorded, err := s.records.load(ctx, &c.subject, keyRange{order: varve.Descending, limit: 2})
 	if err != nil {
 		return false, false, err

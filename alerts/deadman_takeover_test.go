@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Alerts are written as in "0-10-30 31-41-": since, opened and resolved, in minutes from
-// noon. Nothing follows the last hyphen of an open alert. A log such as "11: 0-10- | 30:
-// 0-10-30" has the alerts after each minute in which they changed. See minutes and checks.
+// The tests write alerts as text, such as "0-10-30 31-41-". The parts are the times since, opened
+// and resolved, in minutes after noon. An open alert has no third part. A log such as "11: 0-10-
+// | 30: 0-10-30" has all alerts after each minute in which one changed. See minutes and checks.
 
 // other returns another process, whose clock is ahead.
 func (w *world) other(ahead time.Duration) *alerts.Monitor {
@@ -24,7 +24,7 @@ func (w *world) other(ahead time.Duration) *alerts.Monitor {
 	return f
 }
 
-// checksBy lets another process check the deadman rules in each of some minutes.
+// checksBy lets another process check the deadman rules once a minute.
 func (w *world) checksBy(f *alerts.Monitor, minutes int) {
 	w.t.Helper()
 	for range minutes {
@@ -33,8 +33,8 @@ func (w *world) checksBy(f *alerts.Monitor, minutes int) {
 	}
 }
 
-// TestDeadman_ResolvesAlertOpenedByPeer resolves an alert that the device states of the process do
-// not show.
+// TestDeadman_ResolvesAlertOpenedByPeer checks that a process resolves an alert that another
+// process opened, and that its own device states lack.
 func TestDeadman_ResolvesAlertOpenedByPeer(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 10*time.Minute), silent("", time.Minute), {Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -63,9 +63,9 @@ func TestDeadman_ResolvesAlertOpenedByPeer(t *testing.T) {
 	}
 }
 
-// TestDeadman_ResolvesAlertOpenedByFastClock ends a process after its fast clock has opened an
-// alert too early. The next process has the device as reporting in its state, and resolves the
-// alert. It does so at its first check if the other process was stopped, and at its third if it was
+// TestDeadman_ResolvesAlertOpenedByFastClock ends a process with a fast clock after it has opened
+// an alert too early. In the state of the next process, the device is not silent. That process
+// resolves the alert, at its first check if the other one was stopped, and at its third if it was
 // killed.
 func TestDeadman_ResolvesAlertOpenedByFastClock(t *testing.T) {
 	for _, c := range []struct {
@@ -124,7 +124,7 @@ func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 				must(t, f.CheckDeadman(ctx))
 				w.advance(time.Second)
 			}
-			// The rules, twice, and 16 partitions of devices.
+			// The queries read the rules, twice, and 16 partitions of devices.
 			if n := w.items.Queries - queries; minute > 1 && n > 18 {
 				t.Errorf("minute %d: %d queries", minute, n)
 			}
@@ -139,8 +139,9 @@ func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 	})
 }
 
-// TestDeadman_RereadsTablesAfterTakeover covers devices that existed when the rule was added, and have
-// sent nothing in its stream since. For later devices the tables are not read.
+// TestDeadman_RereadsTablesAfterTakeover covers a device that existed when the rule was added, and has
+// sent nothing to the rule's stream. After a takeover, the new process reads the tables for this
+// device once. For devices that were registered after the rule, no process reads them.
 func TestDeadman_RereadsTablesAfterTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

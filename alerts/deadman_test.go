@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// Alerts are written as in "0-10-30 31-41-": since, opened and resolved, in minutes from
-// noon. Nothing follows the last hyphen of an open alert. A log such as "11: 0-10- | 30:
-// 0-10-30" has the alerts after each minute in which they changed. See minutes and checks.
+// The tests write alerts as text, such as "0-10-30 31-41-". The parts are the times since, opened
+// and resolved, in minutes after noon. An open alert has no third part. A log such as "11: 0-10-
+// | 30: 0-10-30" has all alerts after each minute in which one changed. See minutes and checks.
 
-// TestDeadman_OpensAndResolvesOneAlert opens no alert a minute too early. The next reading resolves it.
+// TestDeadman_OpensAndResolvesOneAlert checks that an alert does not open a minute too early, and
+// that the next reading resolves it.
 func TestDeadman_OpensAndResolvesOneAlert(t *testing.T) {
 	for _, c := range []struct {
 		reason         string
@@ -35,7 +36,7 @@ func TestDeadman_OpensAndResolvesOneAlert(t *testing.T) {
 				for minute := 1; minute <= 60; minute++ {
 					w.advance(time.Minute)
 					if minute == 30 || minute == 31 {
-						w.send(reading("d", noon.Add(time.Duration(minute)))) // long ago, arriving now
+						w.send(reading("d", noon.Add(time.Duration(minute)))) // an old event time that arrives now
 						synctest.Wait()
 					}
 					must(t, w.CheckDeadman(t.Context()))
@@ -43,7 +44,7 @@ func TestDeadman_OpensAndResolvesOneAlert(t *testing.T) {
 						log = append(log, fmt.Sprintf("%d: %s", minute, got))
 					}
 				}
-				// Last-seen times are kept to the minute, so the alert opens a minute late.
+				// Last-seen times are stored to the minute, so the alert opens a minute late.
 				const want = "1:  | 11: 0-10- | 30: 0-10-30 | 42: 0-10-30 31-41-"
 				if got := strings.Join(log, " | "); got != want {
 					t.Errorf("%s\nwant %s", got, want)
@@ -67,7 +68,8 @@ func (w *world) minutes() string {
 	return strings.Join(all, " ")
 }
 
-// TestDeadman_AppliesToActiveDevices includes active devices that never reported, only of the tenant.
+// TestDeadman_AppliesToActiveDevices checks that a rule without a scope applies to the active
+// devices of its tenant, even if they never reported.
 func TestDeadman_AppliesToActiveDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(alerts.Rule{Kind: alerts.Deadman, For: 10 * time.Minute, Severity: alerts.Info})
@@ -167,8 +169,8 @@ func TestCheckDeadman_SkipsWhileRunning(t *testing.T) {
 	}
 }
 
-// TestDeadmanOfDevice_SkipsInactiveDevices covers devices that are not registered or not active. They stop no
-// other rule. Once such a device is active, its alert opens.
+// TestDeadmanOfDevice_SkipsInactiveDevices covers devices that are not registered or not active.
+// They do not stop the evaluation of other rules. Once such a device is active, its alert opens.
 func TestDeadmanOfDevice_SkipsInactiveDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	for _, device := range []string{"unknown", "mended", "off", "z"} {

@@ -1,4 +1,4 @@
-// Package alerts evaluates the rules of tenants, and stores the alerts of stored readings.
+// Package alerts evaluates the alert rules of tenants on stored readings, and stores the alerts.
 //
 //	write ── Observe ──┬─ devices: last seen
 //	                   └─ evaluation: samples + records ── evaluate ── plan ── apply
@@ -7,7 +7,7 @@
 //
 // The main types are:
 //
-//   - Monitor is the entry to everything.
+//   - Monitor is the entry point of the package.
 //   - Rule is a condition with a severity. Its kind, in a file rule_<kind>.go, checks,
 //     describes and evaluates it.
 //   - episode is a sequence of readings for which a condition holds. It has a record in
@@ -15,14 +15,14 @@
 //   - Alert is the published state of an episode.
 //   - Source returns the stored readings.
 //
-// An evaluation has three steps. The functions evaluate and clockKind.evaluate compute the
-// wanted episodes; planOf compares them with the records; both are pure. A stepWriter or an
-// atomicWriter then applies the plan.
+// An evaluation has three steps. The functions evaluate and clockKind.evaluate compute the wanted
+// episodes; planOf compares them with the records. All three are pure functions. A stepWriter or
+// an atomicWriter then applies the plan.
 //
 // The alerts of a value rule are the same in any order of arrival, since they follow from
 // the stored readings. An alert that was resolved by hand stays resolved. An id that was
 // returned once stays valid.
 //
-// If the registry fails, readings under a rule are rejected as unavailable. When they are
-// resent, they are duplicates, and the evaluation is completed.
+// If the registry fails, readings to which a rule applies are rejected as unavailable. When they
+// are resent, they are duplicates, and the evaluation is completed.
 package alerts

@@ -6,30 +6,30 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// episode is a sequence of readings of a series for which a rule's condition holds, and
-// holds long enough. It is the subject of one alert.
+// episode is a sequence of readings of a series for which a rule's condition holds long enough.
+// It is the subject of one alert.
 type episode struct {
-	start  varve.Position  // of its first reading
-	opened varve.Position  // of the first reading at which it has held long enough
-	end    *varve.Position // the first position after it; if nil, it is open
+	start  varve.Position  // position of its first reading
+	opened varve.Position  // position of the first reading at which the condition has held long enough
+	end    *varve.Position // the first position after the episode; if nil, the episode is open
 	byGap  bool            // a gap ended it: end is just after the gap
 
-	read bool // start comes from a reading, not from a record
+	read bool // start was found in a reading, not in a record
 
 	// The rest is stored in the record.
-	version   varve.Value // of the record; zero if it is not recorded
-	published bool        // the alert is written as recorded
-	opening   opening     // of the reading at opened
-	remarks   remarks     // of the alerts that it replaces, in whole or in part
+	version   varve.Value // version of the record; zero if the episode is not recorded
+	published bool        // the alert has been written as the record describes it
+	opening   opening     // data of the reading at opened
+	remarks   remarks     // remarks on the alerts that it replaces, wholly or partly
 }
 
-// endByGap returns the end of an episode whose last reading has a time: just after the
-// gap.
+// endByGap returns the end of an episode that a gap ended, given the time of its last reading.
+// The end is just after the gap.
 func endByGap(last int64, gap time.Duration) *varve.Position {
 	return &varve.Position{Time: last + int64(gap) + 1, ID: firstID}
 }
 
-// resolvedAt returns the time at which an ended episode ended.
+// resolvedAt returns the time at which the episode ended. The episode must not be open.
 func (e *episode) resolvedAt() time.Time {
 	if e.byGap {
 		return time.Unix(0, e.end.Time-1).UTC()
@@ -51,7 +51,7 @@ func (e *episode) isOpened() bool { return e.opened != varve.Position{} }
 // isRecorded reports whether the episode has a record.
 func (e *episode) isRecorded() bool { return !e.version.IsZero() }
 
-// equal reports whether two episodes with the same start open and end alike.
+// equal reports whether two episodes with the same start have the same opening and the same end.
 func (e *episode) equal(q *episode) bool {
 	if e.opened != q.opened || e.byGap != q.byGap || (e.end == nil) != (q.end == nil) {
 		return false
@@ -59,11 +59,11 @@ func (e *episode) equal(q *episode) bool {
 	return e.end == nil || *e.end == *q.end
 }
 
-// inherit takes over the remarks of a recorded episode, and of its alert if that is stored.
+// inherit adds the remarks of a recorded episode, and of its alert if that is stored.
 //
-// A resolution by hand does not pass to an episode that no longer contains the recorded
-// start and that opened later. The person did not know of that episode. Had the readings
-// arrived in order, it would have had its own alert.
+// A resolution by hand is not inherited if two conditions hold: the new episode lacks the
+// recorded start, and it opened after the resolution. The person did not know of that episode.
+// Had the readings arrived in order, that episode would have had its own alert.
 func (e *episode) inherit(k *episode, old *Alert) {
 	from := k.remarks
 	if old != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// trustAfter is the number of samples of an episode that are read on either side before
-// the record of the rest is trusted.
+// trustAfter is the number of samples of an episode that are read on each side of a span. The
+// record is trusted for the rest of the episode.
 const trustAfter = 1000
 
-// span is a range of readings that were stored, by position.
+// span is a range of positions, from the first to the last of some stored readings.
 type span struct {
-	lo, hi  varve.Position // of the first and the last of them
-	mayHold bool           // the condition may hold for the first
+	lo, hi  varve.Position // positions of the first and the last reading
+	mayHold bool           // the condition may hold for the first reading
 }
 
 // history holds the records around a span.
 type history struct {
 	recorded timeline // the records as they were read
-	earlier  timeline // records before this process changed some
+	earlier  timeline // records as they were before this process changed them
 	// stored holds the starts of recorded episodes whose first reading is stored.
 	stored map[varve.Position]bool
 }
@@ -34,20 +34,20 @@ func (h *history) isInside(p varve.Position) bool {
 
 // findings are the result of an evaluation.
 type findings struct {
-	span                           // lo moves back to readings that the records lack
+	span                           // begins earlier than the given span if the records lack earlier readings
 	wanted []episode               // the episodes that touch the span
-	stored map[varve.Position]bool // history.stored, with the starts that were read
+	stored map[varve.Position]bool // history.stored, and the starts that this evaluation has read
 }
 
-// evaluate computes the episodes that touch a span, from stored samples. It is a pure
-// function of its arguments; an error is one of reading samples.
+// evaluate computes the episodes that touch a span, from stored samples. It is a pure function of
+// its arguments. It fails only if samples cannot be read.
 //
 //	stored   ○ ● ● ○ ●│● ○ ● ●│● ● ○ ─ ─      ● the condition holds  ○ it does not
 //	                  lo      hi
 //	     ◀── back to the start of the episode     on to the end of the last one ──▶
 //
-// Records decide where reading stops. Far away from the span they are trusted, so that a
-// long episode is not read to its ends.
+// The records decide where reading stops. Far from the span, evaluate trusts them, so that a long
+// episode is not read to its ends.
 func evaluate(rule *Rule, readings samples, around span, known history) (findings, error) {
 	v := evaluator{hold: rule.For, gap: rule.maxSilence(), span: around, history: known}
 	v.stored = maps.Clone(known.stored)
@@ -69,20 +69,20 @@ type evaluator struct {
 	span
 	history
 
-	current *episode // the episode of the last sample, which is next; nil if it has none
+	current *episode // the episode of the last sample; nil if the sample is outside all episodes
 	next    episode
 	last    int64 // time of the last sample of current
 	hasLast bool  // a sample of current was read
 	found   []episode
-	after   int // samples after hi
+	after   int // number of samples after hi
 }
 
 // readBack finds the start of the episode that reaches lo.
 func (v *evaluator) readBack(readings samples) error {
 	in := v.recorded.upTo(v.lo)
 	next := v.lo              // the sample after the one that is read
-	var before []sample       // of the episode, the last first
-	var bound *varve.Position // of the last sample before the episode
+	var before []sample       // samples of the episode, the latest first
+	var bound *varve.Position // position of the last sample before the episode
 	trusted := false
 	err := readings.before(v.lo, func(one *sample) bool {
 		inside := in != nil && in.covers(one.at)
@@ -93,7 +93,8 @@ func (v *evaluator) readBack(readings samples) error {
 				return false
 			}
 			v.markStored(one.at)
-			// The record lacks this end: later episodes are found from here on.
+			// The record lacks this end of the episode. So evaluation begins here, to find the
+			// episodes that follow.
 			if v.lo, v.mayHold, before = next, true, nil; !one.holds {
 				v.lo, v.mayHold, next = one.at, false, one.at
 				return true
@@ -105,7 +106,7 @@ func (v *evaluator) readBack(readings samples) error {
 		trusted = in != nil && in.published && len(before) >= trustAfter && in.opened.Compare(one.at) < 0
 		return !trusted
 	})
-	// If the first readings of a recorded episode are deleted, its start is kept.
+	// If the first readings of a recorded episode are deleted, the recorded start is used.
 	deleted := in != nil && !v.stored[in.start] && (bound == nil || bound.Compare(in.start) < 0)
 	if in != nil && in.start != v.lo && (trusted || deleted) {
 		v.current = &episode{start: in.start, opened: in.opened, opening: in.opening}
@@ -145,11 +146,12 @@ func (v *evaluator) addForward(one *sample) bool {
 			at := one.at
 			v.closeEpisode(&at, false)
 		}
-		// A sample inside an episode is not part of the record yet, so the evaluation continues.
+		// If a recorded episode covers this sample, its record does not consider the sample yet.
+		// So the evaluation continues.
 		return !after || v.isInside(one.at)
 	}
 	if after && v.current == nil && !v.isInside(one.at) {
-		return false // from here on, nothing has changed
+		return false // from here on, the records are still correct
 	}
 	v.extend(one)
 	if v.after < trustAfter || !v.current.isOpened() || v.current.opened.Compare(one.at) >= 0 {
@@ -162,7 +164,7 @@ func (v *evaluator) addForward(one *sample) bool {
 	return true
 }
 
-// extend adds a sample for which the condition holds to the current episode.
+// extend adds a sample to the current episode. The condition must hold for the sample.
 func (v *evaluator) extend(one *sample) {
 	if v.current == nil {
 		v.next = episode{start: one.at, read: true}
@@ -176,8 +178,8 @@ func (v *evaluator) extend(one *sample) {
 	}
 }
 
-// closeEpisode ends the current episode at the position of a sample, or after a gap. If
-// it has lasted long enough, it is found.
+// closeEpisode ends the current episode at the position of a sample, or after a gap. If the
+// episode has lasted long enough, it is added to found.
 func (v *evaluator) closeEpisode(end *varve.Position, byGap bool) {
 	c := v.current
 	if c == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// sliceSamples implements samples by a slice that is sorted by position.
+// sliceSamples implements samples with a slice that is sorted by position.
 type sliceSamples []sample
 
 func (s sliceSamples) before(p varve.Position, yield func(*sample) bool) error {
@@ -33,7 +33,7 @@ func (s sliceSamples) from(p varve.Position, yield func(*sample) bool) error {
 	return nil
 }
 
-// second returns the position of a sample: a number of seconds from 1970.
+// second returns the position of a sample, n seconds after the start of 1970.
 func second(n int) varve.Position {
 	return varve.Position{Time: int64(n) * int64(time.Second), ID: firstID}
 }
@@ -106,10 +106,10 @@ func TestEvaluate_FindsEpisodesAroundSpan(t *testing.T) {
 	}
 }
 
-// TestEvaluate_IncrementsToWholeEvaluation adds samples in any order. After each one, it
-// applies the plan to the records in memory. The records are then the episodes of one
-// evaluation of all samples.
-func TestEvaluate_IncrementsToWholeEvaluation(t *testing.T) {
+// TestEvaluate_StepsEqualWholeEvaluation adds samples in any order. After each one, it applies
+// the plan to the records in memory. The records are then equal to the episodes that one
+// evaluation of all samples finds.
+func TestEvaluate_StepsEqualWholeEvaluation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := &Rule{For: time.Duration(rapid.IntRange(0, 4).Draw(t, "for")) * time.Second, Gap: NoGap}
 		if gap := rapid.IntRange(0, 5).Draw(t, "gap"); gap > 0 {
@@ -151,7 +151,7 @@ func TestDeadmanEvaluate_ClosesAndOpensEpisodes(t *testing.T) {
 	for _, c := range []struct {
 		reason         string
 		recorded       []episode
-		seen, late, at int // seconds
+		seen, late, at int // lastSeen.at, lastSeen.late and the current time, in seconds
 		want           string
 		open           bool
 	}{

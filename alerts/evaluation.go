@@ -16,10 +16,10 @@ type evaluation struct {
 	samples *storedSamples
 	written written
 	known   history
-	scratch sample // of the reading that is added
+	scratch sample // sample of the reading that is added; reused
 }
 
-// written summarizes the readings of a write that count, or may count.
+// written summarizes the readings of a write that matter to the rule, or may matter.
 type written struct {
 	span
 	any   bool // the write has such readings
@@ -27,7 +27,7 @@ type written struct {
 	fails bool // the condition fails for all of them
 }
 
-// add adds the position of a reading, and whether the condition may hold or fail there.
+// add adds the position of a reading, and whether the condition may hold or may fail for it.
 func (w *written) add(p varve.Position, mayHold, mayFail bool) {
 	if !mayHold && !mayFail {
 		return
@@ -84,15 +84,16 @@ func (e *evaluation) apply(ctx context.Context) error {
 		}
 		changed, err := e.reconcile(ctx, &found, &e.known)
 		if err != nil || !changed || e.atomic != nil && len(e.contested) == 0 {
-			return err // with the only writer, one try is enough
+			return err // if no other process writes, one try is enough
 		}
 		e.widen(found.wanted)
 	}
 	return fmt.Errorf("evaluate rule %s of %s: other processes changed its episodes %d times", e.rule.ID, e.series, maxTries)
 }
 
-// widen prepares another try after a change. Another process may have stored a reading
-// since this one read them, and compared it with the records from before the change.
+// widen extends the evaluated span for another try, after this try has changed episodes. Another
+// process may have stored a reading in the meantime, and evaluated it with the records from before
+// the change.
 func (e *evaluation) widen(wanted []episode) {
 	e.known.earlier = e.known.earlier.with(e.known.recorded.episodes...)
 	for i := range wanted {
@@ -133,8 +134,8 @@ func (e *evaluation) load(ctx context.Context) error {
 	return err
 }
 
-// loadAround reads the next recorded episodes before lo and after hi. If one of them is
-// not published, an evaluation was interrupted there, and is completed by this one.
+// loadAround reads the next recorded episodes before lo and after hi. If one of them is not
+// published, an evaluation was interrupted there, and this one completes it.
 func (e *evaluation) loadAround(ctx context.Context) error {
 	if err := e.loadBefore(ctx); err != nil {
 		return err
@@ -193,8 +194,8 @@ func (e *evaluation) loadInside(ctx context.Context, wanted []episode) (beyond b
 // unaffected reports whether the written readings certainly change nothing. That is so in
 // two cases:
 //
-//   - The condition fails, and they are outside of every episode.
-//   - The condition holds, and they are inside an episode, without a gap before them.
+//   - The condition fails, and the readings are outside every episode.
+//   - The condition holds, and the readings are inside an episode, without a gap before them.
 func (e *evaluation) unaffected() (bool, error) {
 	w, recorded := &e.written, &e.known.recorded
 	if slices.ContainsFunc(recorded.episodes, func(k episode) bool { return !k.published || k.start.Compare(w.lo) > 0 }) {

@@ -18,9 +18,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
-// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
-// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
+// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
+// alert was resolved by hand, or because its rule was deleted or changed, the third part is
+// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
+// summary.
 
 func (w *world) rule(r alerts.Rule) alerts.Rule {
 	w.t.Helper()
@@ -30,12 +32,12 @@ func (w *world) rule(r alerts.Rule) alerts.Rule {
 	return r
 }
 
-// above returns a rule on stream weather.
+// above returns a value rule on field v of stream weather.
 func above(threshold int64, held time.Duration) alerts.Rule {
 	return alerts.Rule{Stream: "weather", Field: "v", Comparison: ">", Threshold: varve.IntValue(threshold), For: held, Severity: alerts.Critical}
 }
 
-// gapped returns a rule as above does, with a gap; 0 means NoGap.
+// gapped returns the same rule as above, with a gap; 0 means NoGap.
 func gapped(threshold int64, held, gap time.Duration) alerts.Rule {
 	r := above(threshold, held)
 	if r.Gap = gap; gap == 0 {
@@ -61,8 +63,8 @@ func (w *world) alerts(l alerts.AlertList) (all []alerts.Alert) {
 	}
 }
 
-// summary returns the alerts of device d as text, the oldest first. Each is since, opened
-// and resolved, in seconds from noon, with the reason of the resolution.
+// summary returns the alerts of device d as text, the oldest first. Each has the times since,
+// opened and resolved, in seconds after noon, and the reason of its resolution.
 func (w *world) summary() string {
 	w.t.Helper()
 	list := w.alerts(alerts.AlertList{Device: "d", Limit: 2})
@@ -91,12 +93,12 @@ func (w *world) summary() string {
 	return strings.Join(all, " ")
 }
 
-// unordered returns alerts sorted by their texts. Alerts with equal times are listed by
-// their ids, which are hashes.
+// unordered returns the texts of alerts in sorted order. Lists sort alerts with equal times by
+// id, which is a hash.
 func unordered(shown string) []string { return slices.Sorted(slices.Values(strings.Fields(shown))) }
 
 // TestAlerts_FollowReadingsOfSeries sends readings in steps of one write each, and compares the
-// alerts.
+// alerts with the expected ones.
 func TestAlerts_FollowReadingsOfSeries(t *testing.T) {
 	type step = []varve.Reading
 	for _, c := range []struct {
@@ -176,10 +178,10 @@ func expected(readings []varve.Reading, threshold int64, held, gap time.Duration
 	return strings.Join(all, " ")
 }
 
-// TestShuffledArrivals_EndWithSameAlerts sends readings in any order and in any writes, through two
-// processes. Some are duplicates, and some have other values than the stored ones. Writes to
-// the registry fail at any step, until the rejected readings are resent. The alerts are then
-// the ones of the stored readings in the order of event time.
+// TestShuffledArrivals_EndWithSameAlerts sends readings in any order and in any writes, through
+// two processes. Some are duplicates, and some have other values than the stored ones. Writes to
+// the registry fail at any step, until the rejected readings are resent. The alerts are then the
+// same as if the stored readings had arrived in the order of event time.
 func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, processes := twoProcesses(rt, t)
@@ -191,7 +193,7 @@ func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 			v := rapid.SampledFrom([]int64{1, 2, 8, 9}).Draw(rt, "v")
 			of := valued
 			if rapid.Bool().Draw(rt, "named") {
-				of = named // one for each second, with any value
+				of = named // the id depends only on the second, so values can differ under the same id
 			}
 			all = append(all, of(rapid.IntRange(0, 20).Draw(rt, "at"), v))
 		}
@@ -233,14 +235,14 @@ func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 	})
 }
 
-// atTimes fails a third of the calls, up to a number of failures.
+// atTimes returns a function that fails a third of its calls, up to a number of failures.
 func atTimes(rng *rand.Rand, failures int) func(store.Key) error {
 	var mu sync.Mutex
 	rng = rand.New(rand.NewPCG(rng.Uint64(), 1)) // not shared: writes are concurrent
 	return func(k store.Key) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if strings.HasPrefix(k.SK, "#") { // written by another goroutine
+		if strings.HasPrefix(k.SK, "#") { // last-seen records, which another goroutine writes
 			return nil
 		}
 		if failures > 0 && rng.IntN(3) == 0 {
@@ -258,8 +260,8 @@ func shownReadings(rs []varve.Reading) (all []string) {
 	return all
 }
 
-// TestConcurrentArrivals_EndWithSameAlerts has many writers in two processes. In the end, the alerts
-// are the ones of the readings in the order of event time.
+// TestConcurrentArrivals_EndWithSameAlerts has many writers in two processes. In the end, the
+// alerts are the same as if the readings had arrived in the order of event time.
 func TestConcurrentArrivals_EndWithSameAlerts(t *testing.T) {
 	for round := range 20 {
 		w := newWorld(t)

@@ -16,9 +16,9 @@ type Options struct {
 	Devices *devices.Registry
 	Source  Source
 	Now     func() time.Time
-	Holder  string // names this process in leases, uniquely
-	// RequestTimeout is the limit of a request that writes readings. A reading may be
-	// stored that much later than it arrived.
+	Holder  string // unique name of this process, for leases
+	// RequestTimeout is the limit of a request that writes readings. A reading may be stored up
+	// to this long after its arrival.
 	RequestTimeout time.Duration
 	// Failed, if set, is called when a background task fails. The task is retried.
 	Failed func(task string, err error)
@@ -73,5 +73,5 @@ func (m *Monitor) Close() {
 // minute. It does nothing if another check is running here or in another process.
 func (m *Monitor) CheckDeadman(ctx context.Context) error { return m.deadman.checkAll(ctx) }
 
-// time returns the time as it is recorded: to the millisecond.
+// time returns the current time to the millisecond, as items store it.
 func (m *Monitor) time() time.Time { return m.opts.Now().UTC().Truncate(time.Millisecond) }

@@ -8,12 +8,13 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// newestSamples remembers the newest sample of each subject. If all samples of a write are
-// newer, they are the only ones from the first of them on, and are not read back. Only the
-// samples of writes that are observed later may be among them, and those are late then.
+// newestSamples remembers the newest sample of each subject. If all samples of a write are newer,
+// the store has no other samples after the first sample of the write. So an evaluation uses the
+// samples of the write, and does not read the store. A concurrent write may have stored samples in
+// between. They are evaluated when that write is observed.
 //
-// This holds if no other process writes. newestSamples is safe for concurrent use. The caller
-// of apply holds the lock of the series.
+// This requires that no other process writes. newestSamples is safe for concurrent use. The
+// caller of apply holds the lock of the series.
 type newestSamples struct {
 	mu         sync.Mutex
 	bySampling map[sampling]varve.Position
@@ -76,8 +77,8 @@ func (n *newestSamples) put(of sampling, p varve.Position) {
 	n.bySampling[of] = p
 }
 
-// newReadings returns the readings of an index, sorted by position; nil if one of them was
-// stored before.
+// newReadings returns the readings at the given indexes, sorted by position; nil if one of them
+// was stored before.
 func newReadings(readings []varve.Reading, verdicts []varve.Verdict, index []int) []*varve.Reading {
 	fresh := make([]*varve.Reading, 0, len(index))
 	sorted := true

@@ -9,12 +9,13 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// The only process that writes does not read newer samples back, in any order within a write.
-// Late readings and duplicates are still compared with the stored ones.
+// TestNewerWrite_IsNotReadBack checks that a single process does not read back the newest samples
+// that it wrote, in any order within a write. For older readings and duplicates, it reads the
+// stored samples.
 func TestNewerWrite_IsNotReadBack(t *testing.T) {
 	w := newWorld(t, atomically)
 	w.rule(gapped(5, 0, 0))
-	w.send(valued(0, 9), valued(1, 1)) // reads to the end
+	w.send(valued(0, 9), valued(1, 1)) // reads all stored samples to the end
 	for _, c := range []struct {
 		reason string
 		write  []varve.Reading
@@ -43,8 +44,9 @@ func TestNewerWrite_IsNotReadBack(t *testing.T) {
 	}
 }
 
-// A rule that is added later, and a failed evaluation, leave no reading out.
-func TestNewestSample_IsOfOneRule(t *testing.T) {
+// TestNewestSample_BelongsToOneRule checks that no reading is left out after a rule is added, or after
+// an evaluation fails.
+func TestNewestSample_BelongsToOneRule(t *testing.T) {
 	w := newWorld(t, atomically)
 	w.rule(gapped(5, 0, 0))
 	w.send(valued(0, 1))

@@ -9,13 +9,12 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Observe registers the devices of readings that were stored just now, and evaluates the
-// rules on them. It ignores readings that were rejected for another reason than a
-// conflict. For a conflict, the stored values count.
+// Observe registers the devices of readings that were stored just now, and evaluates the rules on
+// them. It ignores rejected readings, except conflicts. For a conflict, the stored values count.
 //
-// Readings for which that fails are rejected as unavailable. When they are resent, they
-// are duplicates, and the evaluation is completed. An error means that the context has
-// ended.
+// If the device of a reading cannot be registered, or a rule cannot be evaluated, the reading is
+// rejected as unavailable. When it is resent, it is a duplicate, and Observe completes the work.
+// An error means that the context has ended.
 func (m *Monitor) Observe(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error {
 	for len(readings) > 0 {
 		tenant, n := firstTenant(readings, verdicts)
@@ -29,8 +28,9 @@ func (m *Monitor) Observe(ctx context.Context, now time.Time, readings []varve.R
 	return nil
 }
 
-// firstTenant returns the tenant of the first readings, and their number. Rejected
-// readings may lack a tenant, and belong to any; the tenant is empty if all are rejected.
+// firstTenant returns the tenant of the first readings, and the number of readings before the
+// first one of another tenant. Rejected readings may lack a tenant, so they are counted with any
+// tenant. The tenant is empty if all readings are rejected.
 func firstTenant(readings []varve.Reading, verdicts []varve.Verdict) (tenant string, n int) {
 	for ; n < len(readings); n++ {
 		of := readings[n].Tenant
@@ -70,7 +70,8 @@ func (m *Monitor) observeTenant(ctx context.Context, now time.Time, tenant strin
 	return nil
 }
 
-// group returns the indexes of the stored readings of each series that has rules.
+// group returns the indexes of the stored readings of each series that has rules. It replaces
+// their zero ids by content ids.
 func (s *ruleSet) group(readings []varve.Reading, verdicts []varve.Verdict) map[varve.Series][]int {
 	groups := map[varve.Series][]int{}
 	for from := 0; from < len(readings); {
@@ -82,6 +83,9 @@ func (s *ruleSet) group(readings []varve.Reading, verdicts []varve.Verdict) map[
 			index := slices.Grow(groups[series], to-from)
 			for i := from; i < to; i++ {
 				if verdicts[i].HasStored() {
+					if r := &readings[i]; r.ID.IsZero() {
+						r.ID = r.ContentID()
+					}
 					index = append(index, i)
 				}
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/devices"
 )
 
-// TestObserve_RegistersDevicesOfEachTenant covers one write with readings of several tenants. For
-// rejected readings, no rules are read.
+// TestObserve_RegistersDevicesOfEachTenant covers one write with readings of several tenants. If
+// all readings are rejected, no rules are read.
 func TestObserve_RegistersDevicesOfEachTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -17,20 +17,20 @@ type plan struct {
 
 func (p *plan) isEmpty() bool { return len(p.write) == 0 && len(p.remove) == 0 }
 
-// planOf returns the plan that turns the recorded episodes into the wanted ones, which
-// are sorted by start. Another process was first to change the episodes that start in
-// contested. It is a pure function.
+// planOf returns the plan that turns the recorded episodes into the wanted ones, which are sorted
+// by start. The argument contested holds the starts of episodes that another process changed
+// first. planOf is a pure function.
 func planOf(found *findings, known *history, contested map[varve.Position]bool) (p plan) {
 	p.remove = unwanted(found, known)
 	p.write = differing(found, known, p.remove, contested)
 	return p
 }
 
-// unwanted returns the recorded episodes that no longer exist. An episode whose readings
-// are deleted stays, unless one of three holds:
+// unwanted returns the recorded episodes that no longer exist. An episode whose readings are
+// deleted stays, unless one of three conditions holds:
 //
-//   - it covers lo, and has become too short;
-//   - it is in a wanted episode that begins earlier;
+//   - the episode covers lo, and has become too short;
+//   - its start is in a wanted episode that begins earlier;
 //   - its first reading is stored, and begins no episode.
 func unwanted(found *findings, known *history) (gone []episode) {
 	wanted := sortedTimeline(found.wanted)
@@ -46,7 +46,8 @@ func unwanted(found *findings, known *history) (gone []episode) {
 	return gone
 }
 
-// differing returns the episodes that are not recorded as wanted, or not published.
+// differing returns the episodes whose record is missing, differs from the wanted one, or is not
+// published.
 func differing(found *findings, known *history, removed []episode, contested map[varve.Position]bool) (differ []episode) {
 	for _, e := range found.wanted {
 		old := known.recorded.at(e.start)
@@ -63,15 +64,15 @@ func differing(found *findings, known *history, removed []episode, contested map
 		differ = append(differ, e)
 	}
 	for _, k := range known.recorded.episodes {
-		// An unpublished episode without readings is published as recorded. One with
-		// stored readings is found from them.
+		// An unpublished episode whose readings are deleted is published as recorded. If readings
+		// are stored, it is among the wanted episodes.
 		deleted := !k.published && !found.stored[k.start] && k.start.Compare(found.hi) <= 0
 		if (deleted || contested[k.start]) && !startsAt(found.wanted, k.start) && !startsAt(removed, k.start) {
 			differ = append(differ, k)
 		}
 	}
-	// New episodes are written first, the last of them first: an episode that is cut is
-	// not shortened before the rest of it is recorded.
+	// New episodes are written first, the latest before the others. So if an episode is split,
+	// its later parts are recorded before it is shortened.
 	slices.SortFunc(differ, func(a, b episode) int { return cmp.Or(cmp.Compare(rank(&a), rank(&b)), b.start.Compare(a.start)) })
 	return differ
 }

@@ -17,7 +17,8 @@ var firstID = varve.HashID(0)
 // instant returns the time of a position.
 func instant(p varve.Position) time.Time { return time.Unix(0, p.Time).UTC() }
 
-// positionText returns a position as text that sorts as positions from 1970 on do.
+// positionText returns a position as text. The texts of positions since 1970 sort in the order of
+// the positions.
 func positionText(p varve.Position) string {
 	var text [positionLen]byte
 	return string(appendPosition(text[:0], p))
@@ -26,7 +27,7 @@ func positionText(p varve.Position) string {
 // positionLen is the length of the text of a position whose id is a hash.
 const positionLen = hexTimeLen + 1 + 11
 
-// appendPosition appends positionText.
+// appendPosition appends the text of a position to dst.
 func appendPosition(dst []byte, p varve.Position) []byte {
 	return p.ID.Append(append(appendHexTime(dst, p.Time), '#'))
 }
@@ -46,7 +47,7 @@ func appendHexTime(dst []byte, nanos int64) []byte {
 	return hex.AppendEncode(dst, raw[:])
 }
 
-// parsePosition decodes the text of a position from 1970 on. It inverts positionText.
+// parsePosition decodes the text of a position since 1970. It inverts positionText.
 func parsePosition(text string) (p varve.Position, err error) {
 	at, id, _ := strings.Cut(text, "#")
 	if p.Time, err = strconv.ParseInt(at, 16, 64); err == nil {

@@ -14,12 +14,12 @@ import (
 type reconciler struct {
 	subject
 	stores
-	// contested holds the starts of episodes that another process has changed first.
+	// contested holds the starts of episodes that another process changed before this one could.
 	contested map[varve.Position]bool
 }
 
-// reconcile writes the difference between wanted and recorded episodes, and reports
-// whether a difference exists.
+// reconcile writes the difference between wanted and recorded episodes, and reports whether a
+// difference existed.
 func (c *reconciler) reconcile(ctx context.Context, found *findings, known *history) (changed bool, err error) {
 	slices.SortFunc(found.wanted, func(a, b episode) int { return a.start.Compare(b.start) })
 	p := planOf(found, known, c.contested)
@@ -34,8 +34,8 @@ func (c *reconciler) reconcile(ctx context.Context, found *findings, known *hist
 		err = w.apply(ctx, p)
 	}
 	if errors.Is(err, store.ErrCondition) {
-		// Another process was first. The next try compares its records with the stored
-		// readings. An alert may have been overwritten in between.
+		// Another process has changed an episode first. The next try compares the new records
+		// with the stored readings. This try may have overwritten an alert already.
 		if c.contested == nil {
 			c.contested = map[varve.Position]bool{}
 		}
@@ -50,8 +50,8 @@ func (c *reconciler) reconcile(ctx context.Context, found *findings, known *hist
 	return true, err
 }
 
-// deleteOrphans withdraws alerts that this reconciler has written for contested episodes
-// which do not exist.
+// deleteOrphans withdraws alerts that this reconciler has written for contested episodes that do
+// not exist.
 func (c *reconciler) deleteOrphans(ctx context.Context, wanted []episode) error {
 	for start := range c.contested {
 		recorded, err := c.records.exists(ctx, &c.subject, start)

@@ -13,12 +13,12 @@ import (
 type subject struct {
 	rule    *Rule
 	series  varve.Series
-	message string // of the alerts
+	message string // message of the alerts
 
 	// The rest is computed from rule and series.
 	ruleName     string
 	devicePK     string // the partition of the device
-	recordPrefix string // of the sort keys of the records
+	recordPrefix string // prefix of the sort keys of the records
 }
 
 // subjectOf returns the subject of a rule and a series, with its message.
@@ -68,8 +68,8 @@ func (s *subject) recordKey(start varve.Position) store.Key {
 	return store.Key{PK: s.devicePK, SK: s.recordPrefix + string(appendPosition(at[:0], start))}
 }
 
-// recordItem returns the record of an episode in its next version, with its attributes in an
-// empty map.
+// recordItem returns the record of an episode in its next version. It puts the attributes into
+// attrs, which must be empty.
 func (s *subject) recordItem(attrs map[string]varve.Value, e *episode) store.Item {
 	it := store.Item{Key: s.recordKey(e.start), Attrs: attrs}
 	it.Attrs["version"] = varve.IntValue(registry.Int(e.version) + 1)
@@ -93,7 +93,7 @@ func (s *subject) recordItem(attrs map[string]varve.Value, e *episode) store.Ite
 	return it
 }
 
-// episodeOf returns the episode of a record whose sort key has a prefix.
+// episodeOf decodes the record of an episode. The sort key of the record begins with prefix.
 func episodeOf(it *store.Item, prefix string) (e episode, err error) {
 	if e.start, err = parsePosition(strings.TrimPrefix(it.SK, prefix)); err == nil {
 		e.opened, err = parsePosition(it.Attrs["opened"].Text())

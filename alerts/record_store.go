@@ -56,7 +56,7 @@ func (s recordStore) exists(ctx context.Context, of *subject, start varve.Positi
 	return len(items) > 0, err
 }
 
-// put writes the record of an episode over its last known version.
+// put writes the record of an episode, if the stored version is the last known one.
 func (s recordStore) put(ctx context.Context, of *subject, e *episode, published bool) error {
 	cond := store.IfAbsent()
 	if e.isRecorded() {
@@ -71,7 +71,7 @@ func (s recordStore) put(ctx context.Context, of *subject, e *episode, published
 	return nil
 }
 
-// remove deletes the record of an episode in its last known version.
+// remove deletes the record of an episode, if the stored version is the last known one.
 func (s recordStore) remove(ctx context.Context, of *subject, e *episode) error {
 	if err := s.items.Delete(ctx, of.recordKey(e.start), store.IfEquals("version", e.version)); err != nil {
 		return fmt.Errorf("delete the record of an episode of rule %s: %w", of.rule.ID, err)

@@ -16,16 +16,16 @@ type Acknowledgement struct {
 	Comment string
 }
 
-// remarks are the changes that people made to an alert. They survive changes by
-// readings, and pass to the alerts that take its place.
+// remarks are the changes that people made to an alert. They stay when readings change the alert,
+// and the alerts that replace it inherit them.
 type remarks struct {
 	resolved     time.Time // when a person resolved the alert; zero if no person did
 	acknowledged Acknowledgement
 	mutedUntil   time.Time
 }
 
-// put adds the remarks to the attributes of an item. The time of resolution has the
-// attribute named resolved; if that is empty, put leaves the time out.
+// put adds the remarks to the attributes of an item. The argument resolved names the attribute
+// for the time of resolution. If it is empty, put leaves the time out.
 func (s *remarks) put(attrs map[string]varve.Value, resolved string) {
 	if resolved != "" {
 		registry.PutTime(attrs, resolved, s.resolved)
@@ -46,8 +46,8 @@ func remarksOf(a *registry.Reader, resolved string) (s remarks) {
 	return s
 }
 
-// merge takes over the remarks of another alert that this one lacks. Of two mutes, the
-// later end counts.
+// merge adds the remarks of another alert that this one lacks. Of two mutes, the later end
+// counts.
 func (s *remarks) merge(other remarks) {
 	if s.resolved.IsZero() {
 		s.resolved = other.resolved

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// retireWithin is the time after which no process uses a rule that was deleted or
-	// changed. Alerts that it has opened until then are resolved afterwards.
+	// retireWithin is the time after which no process uses a rule that was deleted or changed.
+	// Alerts that open until then are resolved afterwards.
 	retireWithin = 5 * time.Minute
-	// retiredAtOnce bounds the alerts that are read before a request that deletes or
-	// changes a rule is answered. The worker resolves the rest.
+	// retiredAtOnce bounds the alerts that a request reads when it deletes or changes a rule.
+	// ResolveRetired resolves the rest later.
 	retiredAtOnce = 10_000
 )
 
@@ -45,8 +45,9 @@ func (t *retirer) resolveAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// begin resolves the open alerts of a rule that was deleted or changed just now, up to a
-// limit. A failure is left to the worker, since the rule is out of force.
+// begin resolves the open alerts of a rule that was deleted or changed just now, up to a limit.
+// It calls failed for a failure, and does not return it: the rule is no longer in force, and
+// ResolveRetired retries.
 func (t *retirer) begin(ctx context.Context, r *Rule) error {
 	if r.retired == "" {
 		return nil
@@ -57,8 +58,8 @@ func (t *retirer) begin(ctx context.Context, r *Rule) error {
 	return nil
 }
 
-// finish resolves the alerts of a rule's retirements, and removes the old ones. It
-// deletes the item of a deleted rule without retirements.
+// finish resolves the alerts of a rule's retirements, and removes old retirements. It deletes the
+// item of a deleted rule once no retirements remain.
 func (t *retirer) finish(ctx context.Context, r *Rule) error {
 	list, err := parseRetirements(r.retired)
 	if err != nil {
@@ -67,7 +68,7 @@ func (t *retirer) finish(ctx context.Context, r *Rule) error {
 	now := t.now()
 	over := func(x retirement) bool { return now.Sub(x.at) >= retireWithin }
 	if !slices.ContainsFunc(list, func(x retirement) bool { return !x.passed || over(x) }) {
-		return nil // only the last pass remains, which is not due yet
+		return nil // only the last pass is missing, and it is not due yet
 	}
 	if err := t.resolve(ctx, r, 0); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (t *retirer) finish(ctx context.Context, r *Rule) error {
 		list[i].passed = true
 	}
 	if r.retired = retirementsText(list); r.retired != "" || r.deletedAt.IsZero() {
-		_, err := t.rules.put(ctx, r, cond) // if it was changed, the next minute retries
+		_, err := t.rules.put(ctx, r, cond) // if another process changed the rule, the next call retries
 		return err
 	}
 	return t.rules.remove(ctx, r, cond)
@@ -95,7 +96,7 @@ func (t *retirer) resolve(ctx context.Context, r *Rule, limit int) error {
 	for _, x := range list {
 		reasons[x.generation] = x.reason
 	}
-	// Alerts older than generations belong to the oldest one.
+	// Alerts from before generations existed belong to the oldest retirement.
 	reasonOf := func(it *store.Item) string {
 		if text := it.Attrs[generationAttr].Text(); text != "" {
 			return reasons[text]

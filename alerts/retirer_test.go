@@ -12,9 +12,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
-// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
-// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
+// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
+// alert was resolved by hand, or because its rule was deleted or changed, the third part is
+// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
+// summary.
 
 // open returns the number of open alerts.
 func (w *world) open() int { return len(w.alerts(alerts.AlertList{State: alerts.Open})) }
@@ -41,9 +43,9 @@ func TestDeleteRule_ResolvesDeadmanAlerts(t *testing.T) {
 	}
 }
 
-// TestRetirement_IsResumedAfterFailure lets each write fail in turn. The worker continues until all
-// alerts are resolved and the item of the rule is deleted. That includes alerts of a process
-// with an outdated rule.
+// TestRetirement_IsResumedAfterFailure lets each write fail in turn. ResolveRetired continues
+// until all alerts are resolved and the item of the rule is deleted. This includes alerts that a
+// process with outdated rules opens.
 func TestRetirement_IsResumedAfterFailure(t *testing.T) {
 	for nth := 1; ; nth++ {
 		w := newWorld(t)
@@ -85,8 +87,8 @@ func TestRetirement_IsResumedAfterFailure(t *testing.T) {
 	}
 }
 
-// TestEditRule_KeepsAlertsForNewSeverity checks that only a new severity leaves the alerts. Any
-// other change makes it a new rule.
+// TestEditRule_KeepsAlertsForNewSeverity checks that alerts stay open if only the severity
+// changes. After any other change, the rule is evaluated as a new one.
 func TestEditRule_KeepsAlertsForNewSeverity(t *testing.T) {
 	for _, c := range []struct {
 		reason string
@@ -137,7 +139,8 @@ func TestEditRule_KeepsAlertsForNewSeverity(t *testing.T) {
 	}
 }
 
-// TestEditRule_KeepsMeasuredGap edits a rule without a change of its condition.
+// TestEditRule_KeepsMeasuredGap checks that an edit which leaves the condition unchanged does not
+// measure the gap.
 func TestEditRule_KeepsMeasuredGap(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	r := above(5, 0)
@@ -166,6 +169,7 @@ func TestResolveAlerts_ResolvesChoicePageByPage(t *testing.T) {
 		{"of a device", alerts.AlertChoice{Device: "d1"}, []string{"a d0", "a d2", "b d0", "b d2"}},
 		{"of a severity", alerts.AlertChoice{Severity: alerts.Info}, []string{"a d0", "a d1", "a d2"}},
 		{"of a rule and a device", alerts.AlertChoice{Rule: "b", Device: "d2"}, []string{"a d0", "a d1", "a d2", "b d0", "b d1"}},
+		{"of a device and a severity", alerts.AlertChoice{Device: "d1", Severity: alerts.Info}, []string{"a d0", "a d1", "a d2", "b d0", "b d2"}},
 		{"all", alerts.AlertChoice{All: true}, nil},
 	} {
 		w, ctx := newWorld(t), t.Context()
@@ -201,8 +205,8 @@ func TestResolveAlerts_ResolvesChoicePageByPage(t *testing.T) {
 	}
 }
 
-// TestResolveAlerts_ReportsMissingIDs also checks that an empty or contradictory choice is
-// rejected.
+// TestResolveAlerts_ReportsMissingIDs checks the missing ids of a page. It also checks that an
+// empty or contradictory choice is rejected.
 func TestResolveAlerts_ReportsMissingIDs(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(above(5, 0))

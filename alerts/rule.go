@@ -17,10 +17,10 @@ type Kind string
 // defaultKind is the kind of a rule without one.
 const defaultKind Kind = "value"
 
-// ruleKind has the parts of a rule that differ between kinds. Each kind is one file.
-// It is also a readingKind or a clockKind.
+// ruleKind implements the parts of a rule that differ between kinds. Each kind is in a file of
+// its own, and is also a readingKind or a clockKind.
 type ruleKind interface {
-	// check returns the first problem of the fields that depend on the kind.
+	// check returns the first error in the fields that depend on the kind.
 	check(r *Rule) error
 	// needsScope reports whether a rule must name a stream or a device.
 	needsScope() bool
@@ -28,7 +28,7 @@ type ruleKind interface {
 	describe(r *Rule) string
 }
 
-// kinds holds all kinds. The file of a kind adds it in its init function.
+// kinds holds all kinds. The file of a kind adds its kind in an init function.
 var kinds = map[Kind]ruleKind{}
 
 // Severity is the importance of an alert.
@@ -51,21 +51,21 @@ func checkSeverity(s Severity) error {
 	return varve.InvalidParam("severity", "%s is unknown: use %s", quote.Text(string(s)), param.Alternatives(Severities()))
 }
 
-// Comparison compares a value with the threshold of a rule.
+// Comparison is the operator that compares a value with the threshold of a rule.
 type Comparison string
 
-// Rule is a condition on readings or on silence. An alert opens while it holds.
+// Rule is a condition on readings or on silence. An alert is open while the condition holds.
 type Rule struct {
 	Tenant string
 	ID     string // chosen by the client, or computed from the content
 	Kind   Kind
-	// Stream and Device select the readings. At least one is set, except in a deadman
-	// rule: without both, that one applies to every active device.
+	// Stream and Device select the readings. At least one is set, except in a deadman rule. A
+	// deadman rule without both applies to every active device.
 	Stream, Device string
 	Field          string
 	Comparison     Comparison
 	Threshold      varve.Value
-	// For is the time for which the condition must hold, from one reading to another.
+	// For is the time for which the condition must hold, from the first reading to a later one.
 	// In a deadman rule, it is the time without a reading.
 	For time.Duration
 	// Gap is the longest time between two readings of an episode. NoGap means no
@@ -76,12 +76,12 @@ type Rule struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time // zero if the rule was never edited
 	MutedUntil  time.Time // zero if the rule is not muted
-	// generation separates the rule from earlier rules with the same id or another
-	// condition. Records and alerts of those belong to their own generations.
+	// generation separates the rule from earlier rules with the same id, and from its own earlier
+	// conditions. Their records and alerts have other generations.
 	generation string
 	deletedAt  time.Time // set while the alerts of a deleted rule are being resolved
-	retired    string    // the retirements, as text
-	version    int64     // of the item
+	retired    string    // generations whose open alerts must be resolved, formatted by retirementsText
+	version    int64     // version of the item
 }
 
 // name returns a name that no other rule of the tenant has or had.
@@ -142,8 +142,8 @@ func (r *Rule) checkScope(kind ruleKind) error {
 	return nil
 }
 
-// contentID returns the id of a rule's content. It is computed as the ids of readings
-// are. A measured gap is not part of the content.
+// contentID returns the id of a rule's content, computed like the content id of a reading. A
+// measured gap is not part of the content.
 func (r *Rule) contentID() varve.ID {
 	c := r.condition()
 	c.Fields = append(c.Fields, varve.Field{Name: "severity", Value: varve.StringValue(string(r.Severity))})
@@ -151,7 +151,7 @@ func (r *Rule) contentID() varve.ID {
 	return c.ContentID()
 }
 
-// condition returns the condition of a rule as fields, sorted by name.
+// condition returns a reading whose fields are the parts of the rule's condition, sorted by name.
 func (r *Rule) condition() (c varve.Reading) {
 	add := func(name string, v varve.Value) { c.Fields = append(c.Fields, varve.Field{Name: name, Value: v}) }
 	add("comparison", varve.StringValue(string(r.Comparison)))
@@ -179,7 +179,7 @@ func (r *Rule) sameCondition(q *Rule) bool {
 func (r *Rule) equalContent(q *Rule) bool { return r.contentID() == q.contentID() }
 
 const (
-	// NoGap is the gap of a rule whose episodes do not end by gaps.
+	// NoGap is the gap of a rule whose episodes are never ended by a gap.
 	NoGap time.Duration = -1
 
 	leastGap = time.Second

@@ -56,12 +56,12 @@ type ruleCache struct {
 	mu         sync.RWMutex
 	tenants    map[string]*ruleSet
 	changes    int64 // the number of calls of drop
-	generation int64 // the last one
+	generation int64 // the last generation
 	loading    sync.Mutex
 }
 
-// nextGeneration returns the time in nanoseconds as text. It is later than the last one,
-// even if the clock stands still or is set back.
+// nextGeneration returns a new generation as text. It is the time in nanoseconds, but greater
+// than the last generation if the clock stops or is set back.
 func (c *ruleCache) nextGeneration(now time.Time) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,8 +83,8 @@ func (c *ruleCache) changeCount() int64 {
 	return c.changes
 }
 
-// put adds a copy that was read after a number of changes. If more changes followed, the
-// copy may be outdated, and is not added.
+// put adds a copy of a tenant's rules. The argument changes is the changeCount from before the
+// copy was read. If it has increased since, the copy may be outdated, and is not added.
 func (c *ruleCache) put(tenant string, s *ruleSet, changes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,14 +9,16 @@ import (
 	"time"
 )
 
-// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
-// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
-// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
+// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
+// alert was resolved by hand, or because its rule was deleted or changed, the third part is
+// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
+// summary.
 
-// slow calls a function once, after a read of the store and before its return.
+// slow is a store that calls do once: after it has read some items, and before it returns them.
 type slow struct {
 	store.Items
-	prefix string // of the sort keys that are read
+	prefix string // prefix of the sort keys whose read triggers the call
 	do     func()
 }
 
@@ -48,8 +50,8 @@ func newSlow(t *testing.T) (*world, *slow) {
 	return w, s
 }
 
-// TestRuleCache_DropsRulesChangedWhileRead checks that a rule is in force here from its creation to
-// its deletion, even if the rules are being read at either moment.
+// TestRuleCache_DropsRulesChangedWhileRead checks that a rule is in force in this process from
+// its creation to its deletion. This holds even if the rules are being read at either moment.
 func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 	w, s := newSlow(t)
 	r := above(5, 0)

@@ -12,7 +12,7 @@ const Deadman Kind = "deadman"
 
 func init() { kinds[Deadman] = deadmanKind{} }
 
-// leastSilence is the shortest silence of a rule. Devices are seen to the minute.
+// leastSilence is the shortest silence of a rule. Last-seen times are only precise to the minute.
 const leastSilence = time.Minute
 
 // deadmanKind implements clockKind for deadman rules.
@@ -38,8 +38,8 @@ func (deadmanKind) check(r *Rule) error {
 	return nil
 }
 
-// evaluate implements clockKind. An open episode that begins before the device was last
-// seen ends there. A silence that is long enough is a new episode.
+// evaluate implements clockKind. An open episode that begins before the device was last seen ends
+// at that time. A silence that is long enough is a new episode.
 func (deadmanKind) evaluate(r *Rule, seen lastSeen, now time.Time, recorded []episode) (wanted []episode, open bool) {
 	at := seen.position()
 	known := false

@@ -8,7 +8,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Rule returns a rule. It fails with NotFound, and with Invalid for a malformed id.
+// Rule returns a rule. It fails with NotFound if the rule is missing, and with Invalid for a
+// malformed id.
 func (m *Monitor) Rule(ctx context.Context, tenant, id string) (Rule, error) {
 	return m.rules.find(ctx, tenant, id)
 }
@@ -18,10 +19,10 @@ func (m *Monitor) Rules(ctx context.Context, tenant string) ([]Rule, error) {
 	return m.rules.list(ctx, tenant)
 }
 
-// AddRule adds a rule. This process applies it at once, other processes within ten
-// seconds. If a rule with the same id exists, it is a Duplicate if the content is equal,
-// and a Conflict otherwise. A rule with the id of a deleted one is a new rule, which has
-// no part in the alerts of the old one.
+// AddRule adds a rule. This process applies it at once, other processes within ten seconds. If a
+// rule with the same id exists, the outcome is Duplicate for equal content. For other content,
+// AddRule fails with Conflict. A rule with the id of a deleted one is a new rule. It does not
+// change the alerts of the old one.
 func (m *Monitor) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, error) {
 	if err := r.Validate(); err != nil {
 		return r, 0, err
@@ -54,12 +55,11 @@ func (m *Monitor) AddRule(ctx context.Context, r Rule) (Rule, varve.Outcome, err
 	}
 }
 
-// EditRule replaces the content of a rule. It fails with NotFound.
+// EditRule replaces the content of a rule. It fails with NotFound if the rule is missing.
 //
-// If only the severity changes, the rule keeps its alerts, and open alerts keep their
-// severity. With another condition it is evaluated as a new rule, for readings that
-// arrive from then on, and its open alerts are resolved as ByRuleChanged. A measured gap
-// stays while the condition does.
+// If only the severity changes, open alerts stay open with their old severity. If the condition
+// changes, the rule is evaluated as a new one, for readings that arrive from then on. Its open
+// alerts are resolved as ByRuleChanged. A measured gap stays until the condition changes.
 func (m *Monitor) EditRule(ctx context.Context, r Rule) (Rule, error) {
 	if err := checkRuleID(r.ID); err != nil {
 		return r, err
@@ -86,7 +86,7 @@ func (m *Monitor) EditRule(ctx context.Context, r Rule) (Rule, error) {
 	}
 }
 
-// editedRule returns a rule with other content.
+// editedRule returns a rule with the content of to.
 func (m *Monitor) editedRule(ctx context.Context, old, to Rule) (Rule, error) {
 	to.CreatedAt, to.UpdatedAt, to.MutedUntil = old.CreatedAt, m.time(), old.MutedUntil
 	to.generation, to.retired, to.version = old.generation, old.retired, old.version
@@ -102,8 +102,8 @@ func (m *Monitor) editedRule(ctx context.Context, old, to Rule) (Rule, error) {
 	return to, nil
 }
 
-// MuteRule mutes the alerts of a rule until a time, and returns it. The zero time ends
-// the mute. It fails with NotFound, and with Invalid for a time in the past.
+// MuteRule mutes the alerts of a rule until a time, and returns it. The zero time ends the mute.
+// MuteRule fails with NotFound if the rule is missing, and with Invalid for a time in the past.
 func (m *Monitor) MuteRule(ctx context.Context, tenant, id string, until time.Time) (Rule, error) {
 	if err := checkMute(until, m.opts.Now()); err != nil {
 		return Rule{}, err
@@ -128,9 +128,9 @@ func checkMute(until, now time.Time) error {
 	return nil
 }
 
-// DeleteRule deletes a rule, and resolves its open alerts as ByRuleDeleted. It resolves
-// many of them at once, and leaves the rest to ResolveRetired. It fails with NotFound, and with Invalid for a
-// malformed id.
+// DeleteRule deletes a rule, and resolves its open alerts as ByRuleDeleted. It resolves many of
+// them before it returns, and leaves the rest to ResolveRetired. It fails with NotFound if the rule
+// is missing, and with Invalid for a malformed id.
 func (m *Monitor) DeleteRule(ctx context.Context, tenant, id string) error {
 	for {
 		r, err := m.Rule(ctx, tenant, id)
@@ -150,7 +150,6 @@ func (m *Monitor) DeleteRule(ctx context.Context, tenant, id string) error {
 	}
 }
 
-// ResolveRetired resolves the open alerts that deleted and changed rules have left. Most
-// were resolved at once. The caller calls it every minute. Several processes may do so
-// at a time.
+// ResolveRetired resolves the alerts of deleted and changed rules that DeleteRule and EditRule have
+// left open. The caller calls it every minute. Several processes may call it at the same time.
 func (m *Monitor) ResolveRetired(ctx context.Context) error { return m.retirer.resolveAll(ctx) }

@@ -16,17 +16,17 @@ const (
 	// DefaultGap applies to a rule that sets no gap, if too few readings exist to measure
 	// one. It suits daily readings.
 	DefaultGap = 10 * 24 * time.Hour
-	// gapIntervals is the number of median intervals in a measured gap.
+	// gapIntervals is the factor by which a measured gap is longer than the median interval.
 	gapIntervals = 10
 
-	// sampledTime is the maximum age of the readings by which a gap is measured.
+	// sampledTime is the maximum age of the readings that are used to measure a gap.
 	sampledTime = 31 * 24 * time.Hour
 	// sampledDevices is the maximum number of devices whose readings are read.
 	sampledDevices = 20
 	// sampledSeries is the number of series after which measuring stops, if each of them
 	// has sampledReadings readings.
 	sampledSeries = 5
-	// sampledReadings is the maximum number of readings of a series.
+	// sampledReadings is the maximum number of readings of a series that are read.
 	sampledReadings = 21
 )
 

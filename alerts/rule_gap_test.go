@@ -10,9 +10,11 @@ import (
 	"github.com/varvedb/varve/registry/registrytest"
 )
 
-// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
-// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
-// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
+// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
+// alert was resolved by hand, or because its rule was deleted or changed, the third part is
+// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
+// summary.
 
 func TestGap_EndsEpisodeInAnyOrder(t *testing.T) {
 	for _, c := range []struct {
@@ -50,8 +52,8 @@ func TestGap_EndsEpisodeInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestGapMeter_TakesTenMedianIntervals checks the measured gap, which stays if the rule is added
-// once more.
+// TestGapMeter_TakesTenMedianIntervals checks the measured gap. It does not change if the rule is
+// added once more.
 func TestGapMeter_TakesTenMedianIntervals(t *testing.T) {
 	every := func(seconds, n int) (all []varve.Reading) {
 		for i := range n {
@@ -110,9 +112,9 @@ func TestAddRule_RejectsInvalidGaps(t *testing.T) {
 	invalid(t, err, "gap", "a deadman rule has no gap")
 }
 
-// TestInterruptedJoin_StopsAtUnrecordedEnd joins episodes by a late reading. The records of the
-// last one lack a reading that ends it, because that reading was stored and rejected. The readings
-// after it are an episode of their own, whichever write fails.
+// TestInterruptedJoin_StopsAtUnrecordedEnd joins episodes with a late reading. The reading that ends
+// the last episode was stored but not evaluated, so the record of the episode lacks it. The readings
+// after it must be an episode of their own, whichever write fails.
 func TestInterruptedJoin_StopsAtUnrecordedEnd(t *testing.T) {
 	for _, change := range [][]func(*alerts.Options){{atomically}, nil} {
 		for nth, hit := 1, true; hit; nth++ {

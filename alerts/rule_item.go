@@ -91,9 +91,9 @@ func ruleOf(it *store.Item) (Rule, error) {
 	return r, err
 }
 
-// unchanged returns the condition that the rule is still stored as it was read.
+// unchanged returns the condition that the stored rule has not changed since it was read.
 func (r *Rule) unchanged() store.Cond {
-	if r.version == 0 { // in items older than versions
+	if r.version == 0 { // in items from before versions existed
 		return store.IfEquals(generationAttr, varve.StringValue(r.generation))
 	}
 	return store.IfEquals("version", varve.IntValue(r.version))

@@ -9,8 +9,8 @@ import (
 // readingKind is a kind that is evaluated after each write, from stored readings.
 type readingKind interface {
 	ruleKind
-	// sample sets one to the sample of a reading, and reports whether the reading counts.
-	// The position is set in any case.
+	// sample sets *one to the sample of a reading, and reports whether the reading matters to the
+	// rule. It always sets the position.
 	sample(r *Rule, reading *varve.Reading, one *sample) (counts bool)
 }
 
@@ -18,8 +18,9 @@ type readingKind interface {
 // was last seen.
 type clockKind interface {
 	ruleKind
-	// evaluate returns the wanted episodes among the recorded ones of a device, and
-	// reports whether one is open that follows last. It is a pure function.
+	// evaluate returns the wanted episodes of a device that differ from the recorded ones. It
+	// also reports whether a recorded episode about the current silence is open. It is a pure
+	// function.
 	evaluate(r *Rule, seen lastSeen, now time.Time, recorded []episode) (wanted []episode, open bool)
 }
 

@@ -8,18 +8,18 @@ import (
 	"github.com/varvedb/varve/registry"
 )
 
-// retirement is a generation of a rule that ended, by deletion or another condition. Its
-// open alerts are to be resolved.
+// retirement is a generation of a rule that ended because the rule was deleted or its condition
+// changed. The open alerts of that generation must be resolved.
 type retirement struct {
 	generation string
 	reason     string // ByRuleDeleted or ByRuleChanged
 	at         time.Time
-	passed     bool // all listed alerts were resolved once
+	passed     bool // a pass has resolved all alerts that were listed
 }
 
 // retire adds a retirement of a generation.
 func (r *Rule) retire(generation, reason string, at time.Time) {
-	list, _ := parseRetirements(r.retired) // ruleOf has parsed it
+	list, _ := parseRetirements(r.retired) // never fails: ruleOf has parsed the text before
 	r.retired = retirementsText(append(list, retirement{generation: generation, reason: reason, at: at}))
 }
 

@@ -30,7 +30,8 @@ func checkRuleID(id string) error {
 
 func ruleNotFound(id string) error { return varve.Errorf(varve.NotFound, "rule %q does not exist", id) }
 
-// find returns a rule. It fails with NotFound, and with Invalid for a malformed id.
+// find returns a rule. It fails with NotFound if the rule is missing, and with Invalid for a
+// malformed id.
 func (s *ruleStore) find(ctx context.Context, tenant, id string) (Rule, error) {
 	if err := checkRuleID(id); err != nil {
 		return Rule{}, err
@@ -45,8 +46,8 @@ func (s *ruleStore) find(ctx context.Context, tenant, id string) (Rule, error) {
 	return *r, nil
 }
 
-// get returns a rule; nil if it is missing. A deleted rule with retirements is returned,
-// too.
+// get returns a rule; nil if it is missing. It also returns a deleted rule that still has
+// retirements.
 func (s *ruleStore) get(ctx context.Context, tenant, id string) (*Rule, error) {
 	items, err := s.items.Get(ctx, []store.Key{ruleKey(tenant, id)}, true)
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *ruleStore) list(ctx context.Context, tenant string) ([]Rule, error) {
 	return slices.DeleteFunc(rules, func(r Rule) bool { return !r.deletedAt.IsZero() }), err
 }
 
-// query returns the rules of all items that a query finds.
+// query returns the rules in all pages of a query.
 func (s *ruleStore) query(ctx context.Context, q store.ItemQuery) (rules []Rule, err error) {
 	for {
 		page, err := s.items.Query(ctx, q)

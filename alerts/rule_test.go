@@ -11,9 +11,11 @@ import (
 	"github.com/varvedb/varve/registry/registrytest"
 )
 
-// Alerts are written as in "1-4-6 8-8-gap10 12-12-": since, opened and resolved, in seconds
-// from noon. Nothing follows the last hyphen of an open alert. "gap", "hand", "deleted" and
-// "changed" name the reason of another resolution; "L" marks a late alert. See summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". The parts are the times
+// since, opened and resolved, in seconds after noon. An open alert has no third part. If the
+// alert was resolved by hand, or because its rule was deleted or changed, the third part is
+// "hand", "deleted" or "changed". "gap" marks a resolution by gap, and "L" a late alert. See
+// summary.
 
 // TestRules_ListEachRuleOnce covers adding a rule twice, conflicts, other tenants and deletion.
 func TestRules_ListEachRuleOnce(t *testing.T) {
@@ -163,7 +165,7 @@ func TestComparisons_ApplyToKindsOfValues(t *testing.T) {
 func TestRule_AppliesToScope(t *testing.T) {
 	for _, c := range []struct {
 		stream, device string
-		want           string // of d, e and another stream's d
+		want           string // one digit each for d, for e, and for d in another stream: 1 if an alert opens
 	}{{"weather", "", "110"}, {"", "d", "101"}, {"weather", "d", "100"}, {"other", "", "001"}, {"none", "d", "000"}} {
 		w := newWorld(t)
 		rule := above(5, 0)
@@ -188,8 +190,8 @@ func TestRule_AppliesToScope(t *testing.T) {
 	}
 }
 
-// TestRule_IsInForceAfterTenSeconds adds a rule in another process. Without rules, a write reads
-// nothing from the registry in between.
+// TestRule_IsInForceAfterTenSeconds adds a rule in another process. Within ten seconds, many
+// writes without a rule read the registry only once.
 func TestRule_IsInForceAfterTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	other, _ := w.process(w.options)

@@ -16,12 +16,12 @@ const OnValue = defaultKind
 
 func init() { kinds[OnValue] = valueKind{} }
 
-// maxFor bounds the time for which a condition must hold. Each new reading reads the
-// readings of that time.
+// maxFor bounds the time for which a condition must hold. The evaluation of a new reading reads
+// all readings of that time.
 const maxFor = 30 * 24 * time.Hour
 
-// Comparisons returns all comparisons. Numbers have them all, strings and booleans only
-// the last two.
+// Comparisons returns all comparisons. Numbers support all of them, strings and booleans only the
+// last two.
 func Comparisons() []Comparison { return []Comparison{">", ">=", "<", "<=", "==", "!="} }
 
 // valueKind implements readingKind for value rules.
@@ -41,7 +41,7 @@ func (valueKind) check(r *Rule) error {
 	if r.Threshold.IsZero() || r.Threshold.Kind() == varve.KindJSON {
 		return varve.InvalidParam("threshold", "missing or an object: use a number, string or boolean")
 	}
-	// A reading checks the name of the field.
+	// Normalizing a reading checks the name of the field.
 	one := varve.Reading{
 		Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "s", Device: "d"}, Time: time.Unix(0, 0),
 		Fields: []varve.Field{{Name: r.Field, Value: r.Threshold}},

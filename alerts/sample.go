@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// lateFrom is the delay between event and arrival from which on a reading is late.
+// lateFrom is the minimum delay between the event time and the arrival of a late reading.
 const lateFrom = time.Hour
 
 // sample is the part of a reading that matters to a rule.
@@ -16,14 +16,14 @@ type sample struct {
 	opening
 }
 
-// opening is the part of a reading that its alert shows if the reading opens it.
+// opening is the part of a reading that an alert shows if the reading opens it.
 type opening struct {
 	value varve.Value
 	late  bool
 }
 
-// samples yields the samples of a series until yield returns false. A sample is valid
-// until yield returns. The error is one of reading.
+// samples yields the samples of a series until yield returns false. A sample is valid until yield
+// returns. An error means that samples could not be read.
 type samples interface {
 	// before yields the samples before a position, the latest first.
 	before(p varve.Position, yield func(*sample) bool) error

@@ -7,19 +7,19 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// storedSamples implements samples by stored readings.
+// storedSamples implements samples with stored readings.
 type storedSamples struct {
 	rule *Rule
 	kind readingKind
 	read func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
-	// last holds the newest readings, sorted by position: all from its first one on. If
-	// empty, they are read.
+	// last holds the newest readings of the series without a gap, sorted by position. Only older
+	// readings are read from the tables. If last is empty, all readings are read.
 	last []*varve.Reading
-	// end is the newest sample, if from has reached it.
+	// end is the position of the newest sample; nil if the method from has not reached it.
 	end *varve.Position
 }
 
-// samplesOf returns the samples of a series under a rule that is evaluated by readings.
+// samplesOf returns the samples of a series for a rule whose kind is a readingKind.
 func samplesOf(ctx context.Context, src Source, rule *Rule, s varve.Series) *storedSamples {
 	return &storedSamples{rule: rule, kind: rule.byReadings(), read: func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error {
 		return src.Read(ctx, s, w, o, yield)
@@ -60,7 +60,7 @@ func (s *storedSamples) from(p varve.Position, yield func(*sample) bool) error {
 	return nil
 }
 
-// readFrom reads the samples from the time of a position on, but not the last ones.
+// readFrom reads the samples from the time of a position on, up to the first reading of last.
 func (s *storedSamples) readFrom(p varve.Position, yield func(*sample) bool) error {
 	w := varve.Window{From: time.Unix(0, p.Time), To: varve.AllTime().To}
 	if len(s.last) == 0 {

@@ -21,7 +21,7 @@ func timelineOf(episodes ...episode) timeline {
 	return sortedTimeline(sorted)
 }
 
-// sortedTimeline returns a timeline of episodes that are sorted by start. It shares them.
+// sortedTimeline returns a timeline of episodes that are sorted by start. It does not copy them.
 func sortedTimeline(episodes []episode) timeline {
 	t := timeline{episodes: episodes, ends: make([]*varve.Position, 0, len(episodes))}
 	for i := range t.episodes {
@@ -37,7 +37,7 @@ func sortedTimeline(episodes []episode) timeline {
 // with returns the timeline with further episodes.
 func (t *timeline) with(more ...episode) timeline { return timelineOf(append(t.episodes, more...)...) }
 
-// at returns the episode with a start; nil if it is missing.
+// at returns the episode that begins at a position; nil if it is missing.
 func (t *timeline) at(start varve.Position) *episode {
 	if i := t.from(start); i < len(t.episodes) && t.episodes[i].start == start {
 		return &t.episodes[i]
@@ -50,7 +50,7 @@ func (t *timeline) from(p varve.Position) int {
 	return sort.Search(len(t.episodes), func(i int) bool { return t.episodes[i].start.Compare(p) >= 0 })
 }
 
-// covering returns the latest episode that a position is in; nil if it is in none.
+// covering returns the latest episode that covers a position; nil if none does.
 func (t *timeline) covering(p varve.Position) *episode {
 	return t.latest(p, func(e *episode) bool { return e.covers(p) })
 }
@@ -60,8 +60,8 @@ func (t *timeline) isInside(p varve.Position) bool {
 	return t.latest(p, func(e *episode) bool { return e.covers(p) && e.start != p }) != nil
 }
 
-// upTo returns the latest episode that begins before a position and reaches it; nil if
-// it is missing. An episode that ends at the position reaches it, too.
+// upTo returns the latest episode that begins before a position and ends at it or later; nil if
+// it is missing.
 func (t *timeline) upTo(p varve.Position) *episode {
 	return t.latest(p, func(e *episode) bool { return e.start != p && (e.end == nil || e.end.Compare(p) >= 0) })
 }
@@ -83,7 +83,7 @@ func (t *timeline) latest(p varve.Position, meets func(*episode) bool) *episode 
 	return nil
 }
 
-// overlapping returns the episodes that share time with one that has another start.
+// overlapping returns the episodes that overlap e, except an episode with the same start.
 func (t *timeline) overlapping(e *episode) (all []*episode) {
 	i := t.from(e.start)
 	for j := i; j > 0; j-- {
@@ -102,7 +102,7 @@ func (t *timeline) overlapping(e *episode) (all []*episode) {
 	return all
 }
 
-// startsAt reports whether one of some episodes, sorted by start, begins at a position.
+// startsAt reports whether an episode begins at a position. The episodes must be sorted by start.
 func startsAt(episodes []episode, start varve.Position) bool {
 	_, found := slices.BinarySearchFunc(episodes, start, func(e episode, p varve.Position) int { return e.start.Compare(p) })
 	return found

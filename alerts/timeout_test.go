@@ -8,8 +8,9 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// TestDeadman_WaitsForRequestTimeout checks that an alert waits for the request timeout if the last
-// reading was found in tables. The reading may have been stored that much later than it arrived.
+// TestDeadman_WaitsForRequestTimeout checks that an alert waits for the request timeout if the
+// last reading was found in tables. The reading may have been stored up to this long after its
+// arrival.
 func TestDeadman_WaitsForRequestTimeout(t *testing.T) {
 	for timeout, want := range map[time.Duration]string{
 		5 * time.Minute:  "15: 0-10-",

@@ -15,12 +15,12 @@ import (
 type access uint8
 
 const (
-	operator access = iota // admin keys of varve.DefaultTenant; routes that are not in the table, too
+	operator access = iota // admin keys of varve.DefaultTenant; also required for a route without an entry in accesses
 	watcher                // keys of varve.DefaultTenant that may read
 	admin                  // admin keys
 	reader                 // keys that may read
 	writer                 // keys that may write
-	anyKey                 // valid ones
+	anyKey                 // all valid keys
 	anybody                // no key is needed
 )
 
@@ -34,6 +34,8 @@ var accesses = map[string]access{
 	"GET /v1/streams/{stream}/devices/{device}/aggregate": reader,
 	"GET /v1/streams/{stream}/aggregate":                  reader,
 	"GET /v1/streams":                                     reader,
+	"GET /v1/streams/{stream}/devices":                    reader,
+	"GET /v1/streams/{stream}/counts":                     reader,
 	"GET /v1/streams/{stream}/devices/{device}/rollups":   reader,
 	"POST /v1/streams/{stream}/devices/{device}/rollups":  admin,
 
@@ -43,6 +45,7 @@ var accesses = map[string]access{
 	"PUT /v1/devices/{device}":                     admin,
 	"GET /v1/devices/{device}":                     reader,
 	"DELETE /v1/devices/{device}":                  admin,
+	"GET /v1/devices/{device}/why":                 reader,
 	"POST /v1/devices/{device}/logs":               writer,
 	"GET /v1/devices/{device}/logs":                reader,
 	"GET /v1/operators/{operator}/logs":            reader,
@@ -65,6 +68,8 @@ var accesses = map[string]access{
 
 	"GET /v1/tables":                 operator,
 	"GET /v1/tables/plan":            operator,
+	"GET /v1/tables/calendar":        operator,
+	"POST /v1/tables/calendar":       operator,
 	"POST /v1/tables/apply":          operator,
 	"POST /v1/tables/{name}/restore": operator,
 	"PUT /v1/tables/{name}/hold":     operator,
@@ -151,10 +156,10 @@ func open(path string) bool {
 
 type grantKey struct{}
 
-// noGrant is the grant of a request that was refused.
+// noGrant stands for a missing grant. It has no rights.
 var noGrant = &apikeys.Grant{}
 
-// grantOf returns the grant of a request. Without one, it has no rights.
+// grantOf returns the grant of a request. If the request has none, it returns noGrant.
 func grantOf(ctx context.Context) *apikeys.Grant {
 	if g, ok := ctx.Value(grantKey{}).(*apikeys.Grant); ok {
 		return g
@@ -177,7 +182,7 @@ func (s *Server) require(a access, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// describeKeys adds the key of each operation to the OpenAPI document.
+// describeKeys adds the required API key to each operation of the OpenAPI document.
 func (o *operations) describeKeys() {
 	const scheme = "key"
 	doc := o.api.OpenAPI()

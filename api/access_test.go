@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// access holds the status of each route for each caller, in the order of callers. A
-// route without a line makes TestAccess fail.
+// access holds the status of each route for each caller, in the order of callers. TestAccess
+// fails for a route without a line.
 //
 //	nobody  no key, a wrong one, an expired one, a revoked one: all the same
 //	read    a key of tenant default with that scope; write, rw and admin likewise
-//	other   read, write and admin: keys of another tenant, which has nothing
+//	other   read, write and admin: keys of another tenant, which has no data
 var access = map[string][]int{
 	//                                                 nobody read write rw  admin  other: read write admin
 	"POST /v1/streams/{stream}/readings": {401, 403, 200, 200, 200, 403, 200, 200},
@@ -30,19 +30,22 @@ var access = map[string][]int{
 	"GET /health":                        {200, 200, 200, 200, 200, 200, 200, 200},
 	"GET /ready":                         {200, 200, 200, 200, 200, 200, 200, 200},
 	"GET /api/v2/ready":                  {200, 200, 200, 200, 200, 200, 200, 200},
-	"GET /v1/streams/{stream}/devices/{device}/readings":  {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/readings":  {401, 200, 403, 200, 200, 404, 403, 404},
 	"GET /v1/streams/{stream}/devices/{device}/latest":    {401, 200, 403, 200, 200, 404, 403, 404},
 	"GET /v1/streams/{stream}/latest":                     {401, 200, 403, 200, 200, 200, 403, 200},
-	"GET /v1/streams/{stream}/devices/{device}/aggregate": {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/aggregate": {401, 200, 403, 200, 200, 404, 403, 404},
 	"GET /v1/streams/{stream}/aggregate":                  {401, 200, 403, 200, 200, 200, 403, 200},
 	"PUT /v1/streams/{stream}/devices/{device}/shards":    {401, 403, 403, 403, 200, 403, 403, 200},
-	"GET /v1/streams/{stream}/devices/{device}/rollups":   {401, 200, 403, 200, 200, 200, 403, 200},
-	"POST /v1/streams/{stream}/devices/{device}/rollups":  {401, 403, 403, 403, 200, 403, 403, 200},
+	"GET /v1/streams/{stream}/devices/{device}/rollups":   {401, 200, 403, 200, 200, 404, 403, 404},
+	"POST /v1/streams/{stream}/devices/{device}/rollups":  {401, 403, 403, 403, 200, 403, 403, 404},
 	"GET /v1/streams":                              {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/devices":             {401, 200, 403, 200, 200, 200, 403, 200},
+	"GET /v1/streams/{stream}/counts":              {401, 200, 403, 200, 200, 200, 403, 200},
 	"GET /v1/devices":                              {401, 200, 403, 200, 200, 200, 403, 200},
 	"PUT /v1/devices/{device}":                     {401, 403, 403, 403, 200, 403, 403, 200},
 	"GET /v1/devices/{device}":                     {401, 200, 403, 200, 200, 200, 403, 200},
 	"DELETE /v1/devices/{device}":                  {401, 403, 403, 403, 200, 403, 403, 200},
+	"GET /v1/devices/{device}/why":                 {401, 200, 403, 200, 200, 200, 403, 200},
 	"POST /v1/devices/{device}/logs":               {401, 403, 200, 200, 200, 403, 200, 200},
 	"GET /v1/devices/{device}/logs":                {401, 200, 403, 200, 200, 200, 403, 200},
 	"GET /v1/operators/{operator}/logs":            {401, 200, 403, 200, 200, 200, 403, 200},
@@ -64,6 +67,8 @@ var access = map[string][]int{
 	"DELETE /v1/alerts/{id}/mute":                  {401, 403, 404, 404, 404, 403, 404, 404},
 	"GET /v1/tables":                               {401, 403, 403, 403, 200, 403, 403, 403},
 	"POST /v1/verify":                              {401, 403, 403, 403, 200, 403, 403, 403},
+	"GET /v1/tables/calendar":                      {401, 403, 403, 403, 200, 403, 403, 403},
+	"POST /v1/tables/calendar":                     {401, 403, 403, 403, 200, 403, 403, 403},
 	"GET /v1/tables/plan":                          {401, 403, 403, 403, 200, 403, 403, 403},
 	"POST /v1/tables/apply":                        {401, 403, 403, 403, 200, 403, 403, 403},
 	"POST /v1/tables/{name}/restore":               {401, 403, 403, 403, 409, 403, 403, 403},
@@ -88,7 +93,7 @@ var access = map[string][]int{
 type locked struct {
 	*server
 	operator string            // an admin key of tenant default
-	keys     map[string]string // by owner
+	keys     map[string]string // API keys by kind of caller
 }
 
 const otherTenant = "acme"
@@ -96,7 +101,7 @@ const otherTenant = "acme"
 func newLocked(t *testing.T) *locked {
 	t.Helper()
 	l := &locked{server: newServer(t, nil), keys: map[string]string{}}
-	l.write(good(noon)) // of tenant default, before keys existed
+	l.write(good(noon)) // a reading of tenant default, written before keys existed
 	l.operator = l.create(apikeys.Draft{Scopes: apikeys.Admin})
 	for who, scopes := range map[string]apikeys.Scopes{"read": apikeys.Read, "write": apikeys.Write, "rw": apikeys.Read | apikeys.Write, "admin": apikeys.Admin} {
 		l.keys[who] = l.create(apikeys.Draft{Scopes: scopes})
@@ -156,7 +161,7 @@ func TestAccess(t *testing.T) {
 		for i, some := range callers {
 			for _, who := range some {
 				if strings.HasPrefix(who, "other") {
-					body = strings.ReplaceAll(body, `"d1"`, `"d9"`) // they have no d1
+					body = strings.ReplaceAll(body, `"d1"`, `"d9"`) // the other tenant has no d1
 				}
 				r := l.as(l.keys[who], method, path, body, "Content-Type", "application/json")
 				if r.status != want[i] {
@@ -208,8 +213,8 @@ func TestUnlistedRoute(t *testing.T) {
 	}
 }
 
-// TestWithoutRoute checks that an unknown path requires a key, too, with any method. Open paths are
-// open by their exact name only.
+// TestWithoutRoute checks that an unknown path requires a key, too, with any method. Only the
+// exact open paths need no key.
 func TestWithoutRoute(t *testing.T) {
 	l := newLocked(t)
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} {
@@ -290,8 +295,8 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestTablesOfTenants checks that the shared tables do not show a tenant when another tenant has
-// readings.
+// TestTablesOfTenants checks that answers from shared tables do not reveal when another tenant
+// has readings.
 func TestTablesOfTenants(t *testing.T) {
 	l := newLocked(t)
 	theirs := l.keys["other rw"]
@@ -307,6 +312,10 @@ func TestTablesOfTenants(t *testing.T) {
 			all = append(all, r.body)
 		}
 		return all
+	}
+	body := `{"device":"d1","time":"2026-11-18T10:00:00Z","fields":{"v":1}}`
+	if r := l.as(theirs, "POST", writePath, body, "Content-Type", "application/json"); r.status != http.StatusOK {
+		t.Fatal(r.body)
 	}
 	before := answers()
 	for _, at := range []string{"1999-05-01T00:00:00Z", "2026-11-18T11:00:00Z"} {
@@ -324,7 +333,8 @@ func TestTablesOfTenants(t *testing.T) {
 	}
 }
 
-// TestReadiness checks that a caller without a key of the deployment gets no details of it.
+// TestReadiness checks that only keys of tenant default with the scope read get details of the
+// deployment.
 func TestReadiness(t *testing.T) {
 	l := newLocked(t)
 	for who, all := range map[string]bool{"none": false, "revoked": false, "other admin": false, "write": false, "read": true, "admin": true} {
@@ -335,7 +345,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestKeysDescribed checks that the document names the key of each operation.
+// TestKeysDescribed checks that the OpenAPI document states the key that each operation requires.
 func TestKeysDescribed(t *testing.T) {
 	l := newLocked(t)
 	doc := decode[struct {

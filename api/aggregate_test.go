@@ -27,7 +27,7 @@ func writeExample(s *server) {
 	)
 }
 
-// TestAggregate_AnswersInAllFormats compares whole answers.
+// TestAggregate_AnswersInAllFormats compares whole answers in each format.
 func TestAggregate_AnswersInAllFormats(t *testing.T) {
 	s := newServer(t, nil)
 	writeExample(s)
@@ -64,12 +64,12 @@ func TestAggregate_AnswersInAllFormats(t *testing.T) {
 		t.Errorf("columns by Accept: %s", r.body)
 	}
 	s.get(with(aggregatePath, append(day, "format", "columns")...)).problem(http.StatusBadRequest, "query.format", "json, ndjson or csv")
-	if r := s.get("/v1/streams/weather/devices/nobody/aggregate?step=1d"); !strings.HasPrefix(r.body, `{"buckets":[],"source":"readings"`) {
+	if r := s.get(with(aggregatePath, "step", "1d", "during", "1999")); !strings.HasPrefix(r.body, `{"buckets":[],"source":"readings"`) {
 		t.Errorf("no readings: %s", r.body)
 	}
 }
 
-// TestAggregate_UsesTimezone checks local days, and a month that is local, too.
+// TestAggregate_UsesTimezone checks buckets of local days in a local month.
 func TestAggregate_UsesTimezone(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(numbered("d1", time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC), `"t":1`), numbered("d1", time.Date(2026, 10, 25, 22, 59, 0, 0, time.UTC), `"t":2`),
@@ -86,7 +86,8 @@ func TestAggregate_UsesTimezone(t *testing.T) {
 	}
 }
 
-// TestAggregate_ReadsLocalWindows checks during where midnight is skipped, and before 1970.
+// TestAggregate_ReadsLocalWindows checks the parameter during for a day without midnight, for an
+// hour that occurs twice, and for a day that begins before 1970.
 func TestAggregate_ReadsLocalWindows(t *testing.T) {
 	s := newServer(t, nil)
 	for _, c := range []struct {
@@ -190,7 +191,7 @@ func TestAggregateRefuses(t *testing.T) {
 }
 
 // TestAggregate_FailsWithStore checks that no part of an answer is sent if a table fails, and
-// that damage is reported and skipped as for readings.
+// that damage is reported by its code.
 func TestAggregate_FailsWithStore(t *testing.T) {
 	s := newServer(t, nil)
 	writeExample(s)
@@ -202,7 +203,8 @@ func TestAggregate_FailsWithStore(t *testing.T) {
 	}
 }
 
-// TestAggregate_ReleasesMemory checks that aggregates that end in any way let others continue.
+// TestAggregate_ReleasesMemory checks that failed and successful aggregates release their memory,
+// so that others can run.
 func TestAggregate_ReleasesMemory(t *testing.T) {
 	s := newServer(t, nil)
 	writeExample(s)

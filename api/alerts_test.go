@@ -26,8 +26,8 @@ func measured(hours, v int) string {
 	return fmt.Sprintf(`{"device":"d1","time":%q,"fields":{"v":%d}}`, noon.Add(-time.Duration(hours)*time.Hour).Format(time.RFC3339), v)
 }
 
-// TestAlerts checks that stored readings raise each alert once, by event time, before they are
-// answered. Alerts resolve by themselves and by hand.
+// TestAlerts checks that stored readings raise each alert once, by event time, before the write
+// is answered. Alerts are resolved by readings and by hand.
 func TestAlerts(t *testing.T) {
 	s := newServer(t, nil)
 	a := s.rule(hot)
@@ -65,8 +65,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// listed compares the number of alerts of device d1, and of all devices, which are
-// equal.
+// listed checks the number of alerts for each query, in the list of device d1 and in the list of
+// all devices.
 func (s *server) listed(want map[string]int) {
 	s.t.Helper()
 	for query, n := range want {
@@ -78,8 +78,8 @@ func (s *server) listed(want map[string]int) {
 	}
 }
 
-// TestAlertsAreNotLost checks that readings whose neighbours cannot be read are rejected as
-// unavailable, and raise their alert when they are resent.
+// TestAlertsAreNotLost checks that readings are rejected if the readings around them cannot be
+// read. They are rejected as unavailable, and raise their alert when they are resent.
 func TestAlertsAreNotLost(t *testing.T) {
 	s := newServer(t, nil)
 	s.rule(hot)
@@ -135,9 +135,9 @@ func TestBadRules(t *testing.T) {
 	r.problem(http.StatusConflict, "", "choose another id")
 }
 
-// TestAlertsOfPeople checks that an alert can be read, acknowledged, muted and resolved by its old
-// id after late readings replaced the alert.
-func TestAlertsOfPeople(t *testing.T) {
+// TestAlerts_AreChangedByHand checks that an alert can be read, acknowledged, muted and resolved by
+// its old id after late readings replaced the alert.
+func TestAlerts_AreChangedByHand(t *testing.T) {
 	s := newServer(t, nil)
 	s.rule(`{"id":"hot","stream":"weather","field":"v","comparison":">","threshold":30,"severity":"critical"}`)
 	s.write(measured(3, 31))

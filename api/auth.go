@@ -12,9 +12,10 @@ import (
 	"github.com/varvedb/varve/apikeys"
 )
 
-// Once a key exists, all paths except open ones require a key, even unknown paths.
-// So requests are checked here, before routing. The rights that a route requires
-// are in accesses.
+// everything is the grant of all requests before the first key exists.
+//
+// Once a key exists, all paths except open ones require a key, even unknown paths. So requests
+// are checked before routing. The rights that a route requires are in accesses.
 
 var everything = apikeys.Everything()
 
@@ -26,7 +27,7 @@ type guard struct {
 	now          func() time.Time
 }
 
-// enter checks a request and adds its grant, or returns the reason of its refusal.
+// enter checks a request and adds its grant, or returns the reason for its refusal.
 func (g *guard) enter(r *http.Request) (*http.Request, error) {
 	if showsKey(r.URL) {
 		if isInflux(r.URL.Path) {
@@ -66,12 +67,12 @@ func (g *guard) keysOn(ctx context.Context) (bool, error) {
 	return g.keys.On(ctx)
 }
 
-// unauthorized is the error for all requests without a valid key. It does not
-// distinguish missing, wrong, expired, revoked and foreign keys.
+// unauthorized is the error for all requests without a valid key. It does not distinguish
+// missing, wrong, expired and revoked keys.
 var unauthorized = &varve.Error{Failure: varve.Forbidden, Err: errNoKey,
 	Message: "this takes a valid API key: send it in the header Authorization, as Bearer " + apikeys.Prefix + "…; varve keys create makes one"}
 
-// admit checks a request's key, and takes the request off its rate.
+// admit checks a request's key, and counts the request against the rate of the key.
 func (g *guard) admit(r *http.Request) (*apikeys.Grant, error) {
 	read, refused := keyIn, unauthorized
 	if isInflux(r.URL.Path) {
@@ -94,11 +95,12 @@ func (g *guard) admit(r *http.Request) (*apikeys.Grant, error) {
 	return grant, nil
 }
 
-// keyIn returns the key that a request carries. It returns "" if the request has none, or several.
+// keyIn returns the API key in the headers of a request. It returns "" if the request has none,
+// or several.
 func keyIn(h http.Header) string {
 	var found []string
 	for _, value := range h["Authorization"] {
-		// Other schemes are for a proxy in front.
+		// Other schemes are meant for a proxy in front of the server.
 		if scheme, text, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "Bearer") {
 			found = append(found, strings.TrimLeft(text, " "))
 		}
@@ -122,7 +124,7 @@ func showsKey(u *url.URL) bool {
 		return true
 	}
 	for part := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return strings.ContainsRune("&;=", r) }) {
-		// a part that cannot be unescaped must not hide a key in another part
+		// A part that cannot be unescaped must not hide a key in another part.
 		if plain, err := url.QueryUnescape(part); err == nil && apikeys.Shows(plain) {
 			return true
 		}

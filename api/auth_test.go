@@ -21,8 +21,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestHowAKeyIsSent checks that both headers and any case of Bearer work. An ambiguous header is
-// not accepted as a key.
+// TestHowAKeyIsSent checks that a key is accepted in both headers, with Bearer in any case.
+// Ambiguous headers are refused.
 func TestHowAKeyIsSent(t *testing.T) {
 	l := newLocked(t)
 	key, other := l.operator, l.keys["other admin"]
@@ -50,8 +50,8 @@ func TestHowAKeyIsSent(t *testing.T) {
 	}
 }
 
-// TestKeyInAddress checks that a key in an address is refused before it could be logged, and is not
-// repeated. It may be valid or not, escaped or not.
+// TestKeyInAddress checks that a request with a key in its address is refused, and that the
+// answer does not repeat the key. The key may be valid or not, escaped or not.
 func TestKeyInAddress(t *testing.T) {
 	l := newLocked(t)
 	key := l.operator
@@ -68,7 +68,7 @@ func TestKeyInAddress(t *testing.T) {
 			}
 		}
 	}
-	if r := l.as(key, "GET", "/v1/streams/vk_gates/devices/vk_abcdefgh_1/readings", ""); r.status != http.StatusOK {
+	if r := l.as(key, "GET", "/v1/streams/vk_gates/devices/vk_abcdefgh_1/readings", ""); r.status != http.StatusNotFound || !strings.Contains(r.body, "stream vk_gates") {
 		t.Errorf("names that look a little like a key: %d %s", r.status, r.body)
 	}
 }
@@ -108,8 +108,8 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// TestHostsWithKeys checks that a server with keys accepts any host name, and still refuses changes
-// by pages of other sites.
+// TestHostsWithKeys checks that a server with keys accepts any host name, but refuses changes by
+// pages of other sites.
 func TestHostsWithKeys(t *testing.T) {
 	l := newLocked(t)
 	head := []string{"Authorization", "Bearer " + l.operator}
@@ -120,8 +120,8 @@ func TestHostsWithKeys(t *testing.T) {
 	l.request(l.api, "POST", writePath, "varve.example.com", good(noon), append(head, "Origin", "http://evil.test")...).problem(http.StatusForbidden, "", "another site")
 }
 
-// TestKeysOfTenants checks that an admin lists, creates and revokes the keys of its own tenant
-// only, and an operator the keys of all.
+// TestKeysOfTenants checks that an admin lists, creates and revokes only the keys of its own
+// tenant. An operator manages the keys of all tenants.
 func TestKeysOfTenants(t *testing.T) {
 	l := newLocked(t)
 	json := []string{"Content-Type", "application/json"}
@@ -249,7 +249,7 @@ func TestHeldBack(t *testing.T) {
 	}
 }
 
-// TestKeyFailures checks that a registry that cannot be read lets no request in.
+// TestKeyFailures checks that no request is admitted while the registry cannot be read.
 func TestKeyFailures(t *testing.T) {
 	l := newLocked(t)
 	l.advance(time.Minute)

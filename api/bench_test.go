@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// benched returns a handler on an embedded store.
+// benched returns a handler on an embedded store, for benchmarks.
 func benched(b *testing.B, tail int64) http.Handler {
 	b.Helper()
 	st, err := local.Open(local.Options{Dir: b.TempDir(), TailBytes: tail})
@@ -98,14 +98,14 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// discard is a response that goes nowhere.
+// discard is a response writer that drops the response.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(int)             {}
 
-// BenchmarkDay reads a day of a device, 1,440 readings, out of chunks.
+// BenchmarkDay reads a day of a device, 1,440 readings, from chunks.
 func BenchmarkDay(b *testing.B) {
 	h := benched(b, 1<<20)
 	at := time.Now().Add(-25 * time.Hour).Truncate(time.Minute)

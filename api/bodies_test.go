@@ -19,7 +19,7 @@ import (
 	"github.com/varvedb/varve/engine"
 )
 
-// pack packs a body.
+// pack compresses a body.
 func pack(t *testing.T, encoding, body string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -50,7 +50,7 @@ func lines(n int) string {
 
 var ndjson = []string{"Content-Type", "application/x-ndjson"}
 
-// TestPackedBodies checks that gzip and zstd are decompressed, also if compressed bodies are
+// TestPackedBodies checks that gzip and zstd are decompressed, even if compressed bodies are
 // concatenated. Other or broken encodings are refused with the reason.
 func TestPackedBodies(t *testing.T) {
 	s := newServer(t, nil)
@@ -79,15 +79,16 @@ func TestPackedBodies(t *testing.T) {
 		if p.Tally == nil {
 			t.Errorf("%s: no counts", encoding)
 		}
-		// A reader that failed is not left in a state that the next one feels.
+		// A failed decompression does not affect later requests, which may reuse its decoder.
 		if r := s.send("POST", writePath, pack(t, encoding, lines(3)), head...); r.status != http.StatusOK {
 			t.Errorf("%s, afterwards: %d %s", encoding, r.status, r.body)
 		}
 	}
 }
 
-// TestBodyLimit checks that a body over the limit, decompressed, gets 413 with the counts of its
-// earlier readings. This holds with and without a length, and for any compression.
+// TestBodyLimit checks that a body that is longer than the limit after decompression gets 413, with
+// the counts of the readings before the limit. The body may have a Content-Length or not, and any
+// compression.
 func TestBodyLimit(t *testing.T) {
 	body := lines(200)
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Body = int64(len(body)) })
@@ -106,7 +107,7 @@ func TestBodyLimit(t *testing.T) {
 			t.Errorf("%s: no counts", encoding)
 		}
 	}
-	// Without a length; the test's reader hides it.
+	// The request has no Content-Length, because the reader hides the length.
 	r := s.sendReader("POST", writePath, io.MultiReader(strings.NewReader(body), strings.NewReader("\n")), ndjson...)
 	r.problem(http.StatusRequestEntityTooLarge, "", "longer than")
 	s.send("POST", writePath, "["+strings.ReplaceAll(strings.TrimSpace(body), "\n", ",")+",1]").problem(http.StatusRequestEntityTooLarge, "", "")
@@ -138,27 +139,28 @@ func TestStreamedBody(t *testing.T) {
 	}
 }
 
-// TestInvalidBodies_GivenUp checks that a body with mostly invalid readings is not read to its end.
-// The answer names the first of them.
+// TestInvalidBodies_GivenUp checks that a body with mostly invalid readings is not read to its
+// end. The answer names the first rejection.
 func TestInvalidBodies_GivenUp(t *testing.T) {
 	s := newServer(t, nil)
 	for line, says := range map[string]string{"x": "malformed", "{}": "time_missing", `{"device":"d1","time":"?"}`: "time_invalid"} {
-		// Packed it is so short that it is sent before it is answered.
+		// The compressed body is so short that the client sends all of it before the answer.
 		body := pack(t, "gzip", good(noon)+"\n"+strings.Repeat(line+"\n", 1_000_000))
 		p := s.send("POST", writePath, body, append(ndjson, "Content-Encoding", "gzip")...).problem(http.StatusBadRequest, "", "the first is "+says)
 		if p.Tally == nil || p.Tally.Rejected > 300_000 || p.Tally.Stored+p.Tally.Duplicates != 1 {
 			t.Errorf("%s: %+v", line, p.Tally)
 		}
 	}
-	// As many of them as a good body may have are listed and counted as ever.
+	// A body with fewer invalid readings is read to its end. All are counted, and the first
+	// 10,000 are listed.
 	body := strings.Repeat("x\n", 50_000)
 	if a := decode[wire.WriteAnswer](s.send("POST", writePath, body, ndjson...)); a.Rejected != 50_000 || len(a.Rejects) != 10_000 {
 		t.Errorf("%d rejected, %d listed", a.Rejected, len(a.Rejects))
 	}
 }
 
-// TestPackedBlanks_GivenUp checks that a short packed body of blank lines costs little, and gets
-// the reason.
+// TestPackedBlanks_GivenUp checks that a short compressed body with many blank lines is refused
+// with the reason, at little cost.
 func TestPackedBlanks_GivenUp(t *testing.T) {
 	s := newServer(t, nil)
 	blank := strings.Repeat("\n", 256<<20)
@@ -172,8 +174,8 @@ func TestPackedBlanks_GivenUp(t *testing.T) {
 	}
 }
 
-// TestFieldsOfASeries_AreBounded checks that a reading with too many different fields for its
-// series gets a verdict of its own, and roll-ups stay small.
+// TestFieldsOfASeries_AreBounded checks that a reading with a new field is rejected if its series
+// has too many fields already, so that roll-ups stay small.
 func TestFieldsOfASeries_AreBounded(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) { o.SeriesFields = 20 })
 	var body strings.Builder

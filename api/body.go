@@ -39,8 +39,8 @@ func openBody(w http.ResponseWriter, r *http.Request, l Limits) (io.ReadCloser, 
 	}
 }
 
-// patient extends the connection's deadline with every successful read, up to the
-// time of the request. At the body's end it lifts the deadline, because the answer
+// patient is a body that extends the connection's deadline with every successful read, up to the
+// time limit of the request. At the end of the body it removes the deadline, because the answer
 // may take longer than a client may stall.
 type patient struct {
 	io.ReadCloser
@@ -94,7 +94,7 @@ func openGzip(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
 
 var zstds sync.Pool
 
-// maxZstdWindow bounds the memory that a zstd body can ask for.
+// maxZstdWindow bounds the memory that a zstd body can require.
 const maxZstdWindow = 8 << 20
 
 func openZstd(raw io.ReadCloser, limit int64) (io.ReadCloser, error) {
@@ -124,7 +124,7 @@ func packed(name string, err error) error {
 	}
 	var broken net.Error
 	if errors.As(err, &broken) {
-		return err // the body did not come, whatever is in it
+		return err // the body did not arrive, so its encoding is unknown
 	}
 	return varve.Errorf(varve.Invalid, "the body is not %s: %s", name, err)
 }
@@ -132,7 +132,7 @@ func packed(name string, err error) error {
 // bounded reads a body, and fails if its decompressed length exceeds limit.
 type bounded struct {
 	in    io.Reader
-	name  string // of the compression
+	name  string // name of the compression
 	close func() error
 	left  int64
 	limit int64
@@ -140,7 +140,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		// Exactly the limit is fine; a byte more is not.
+		// A body of exactly the limit is accepted. One more byte is not.
 		var one [1]byte
 		n, err := b.in.Read(one[:])
 		if n > 0 {

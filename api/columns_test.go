@@ -19,7 +19,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// rowsOnly hides all but the contract of a Reader, so that no page has columns.
+// rowsOnly exposes only the methods of store.Reader, so that pages have rows and no columns.
 type rowsOnly struct{ store.Reader }
 
 // twins are two servers over one embedded store: one reads columns, the other rows.
@@ -88,7 +88,7 @@ func randomValue(rng *rand.Rand, field int) string {
 	}
 }
 
-// ingest writes readings of the last days, also with their own ids, some of them repeats and
+// ingest writes readings of the last days. Some have their own ids, and some are duplicates or
 // conflicts.
 func (w *twins) ingest(rng *rand.Rand, n int) {
 	w.t.Helper()
@@ -142,7 +142,8 @@ func (w *twins) randomPath(rng *rand.Rand, format string) string {
 }
 
 // TestColumns_AnswersEqualRows compares the answers from columns and from rows byte by byte, on
-// random readings that arrive over four months, in part twice, with other values, or expired.
+// random readings that arrive over 80 days. Some arrive twice, some are conflicts, and some have
+// expired.
 func TestColumns_AnswersEqualRows(t *testing.T) {
 	for seed := range uint64(2) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -165,7 +166,7 @@ func TestColumns_AnswersEqualRows(t *testing.T) {
 	}
 }
 
-// compare compares the pages of a query.
+// compare compares the pages of a query from both servers.
 func (w *twins) compare(path string) {
 	w.t.Helper()
 	for next, pages := path, 0; next != "" && pages < 4; pages++ {
@@ -229,7 +230,7 @@ func TestColumns_FormatHoldsArraysOfEqualLength(t *testing.T) {
 	s.send(http.MethodPost, writePath+"?format=columns", good(noon)).problem(http.StatusBadRequest, "query.format", "use json, ndjson, csv or line")
 }
 
-// TestColumns_FormatIsBounded checks that too large an answer is refused with the remedies.
+// TestColumns_FormatIsBounded checks that an answer that is too large is refused with remedies.
 func TestColumns_FormatIsBounded(t *testing.T) {
 	s := newServer(t, nil)
 	long := strings.Repeat("x", 60_000)

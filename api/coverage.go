@@ -9,19 +9,20 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// seesTables reports whether a request may see the list of tables. Tenants share
-// tables, and their content would show a tenant when others have readings. So only
-// keys of the deployment's own tenant may.
+// seesTables reports whether a request may see the list of tables. Tenants share tables, so the
+// list would reveal to a tenant when others have readings. Only keys of varve.DefaultTenant may
+// see it.
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
-// coverage returns the coverage as JSON, or nil if the request may not see it. Without
-// the right to see tables, the coverage has damaged rows only.
+// coverage returns the coverage as JSON. If the request may not see tables, the coverage has only
+// damaged rows and expired readings, without their tables. It is nil if it would be empty.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
-		if len(c.Damaged) == 0 {
+		expiry := ownExpiry(c.Expiry)
+		if len(c.Damaged) == 0 && expiry == nil {
 			return nil, nil
 		}
-		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged}
+		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged, Expiry: expiry}
 		for i := range c.Damaged {
 			c.Damaged[i].Table = ""
 		}
@@ -29,7 +30,18 @@ func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	return wire.MarshalJSON(listed(c))
 }
 
-// shortCoverage returns a coverage that fits into a trailer.
+// ownExpiry returns the expiry of a tenant's own readings, without tables. It returns nil if no
+// reading was omitted.
+func ownExpiry(x *query.Expiry) *query.Expiry {
+	if x == nil || x.Readings == 0 {
+		return nil
+	}
+	own := *x
+	own.Tables = 0
+	return &own
+}
+
+// shortCoverage returns the coverage as JSON that is short enough for a trailer.
 func shortCoverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	return coverage(r, shortened(c))
 }
@@ -38,7 +50,8 @@ func shortCoverage(r *http.Request, c query.Coverage) ([]byte, error) {
 // trailers of up to 4 KB.
 const trailerTables = 12
 
-// trailerRows is the number of damaged rows in the coverage of a trailer. Their keys are longer.
+// trailerRows is the number of damaged rows in the coverage of a trailer. It is smaller than
+// trailerTables, because the keys of rows are longer than the names of tables.
 const trailerRows = 3
 
 // shortened returns a part of a coverage that fits into a trailer.
@@ -57,7 +70,7 @@ func shortened(c query.Coverage) query.Coverage {
 	return c
 }
 
-// listed replaces missing lists by empty ones, so that clients find all four.
+// listed replaces nil lists with empty ones, so that clients find all four lists.
 func listed(c query.Coverage) query.Coverage {
 	for _, l := range []*[]string{&c.Read, &c.Expired, &c.Missing, &c.Failed} {
 		if *l == nil {

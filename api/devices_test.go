@@ -32,7 +32,7 @@ func TestDevices(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	s.write(good(noon))
-	if err := s.engine.Close(); err != nil { // it writes the pending times
+	if err := s.engine.Close(); err != nil { // writes the pending last-seen times
 		t.Fatal(err)
 	}
 	s.get("/v1/devices/hall%2F3").problem(http.StatusServiceUnavailable, "", "closed")
@@ -97,8 +97,8 @@ func TestBadDevices(t *testing.T) {
 	}
 }
 
-// TestRetentionOfDevice checks that the readings of a device expire after its own retention, other
-// devices' readings do not.
+// TestRetentionOfDevice checks that the readings of a device expire after its own retention, and
+// the readings of other devices do not.
 func TestRetentionOfDevice(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(good(noon), strings.Replace(good(noon), "d1", "d2", 1))

@@ -23,7 +23,7 @@ func TestClientGone(t *testing.T) {
 	if a := decode[wire.WriteAnswer](s.send("POST", writePath, body.String(), ndjson...)); a.Stored != 400 {
 		t.Fatalf("%+v", a)
 	}
-	// During the answer: a part is read, and the connection closed.
+	// During the answer: the client reads a part, and closes the connection.
 	resp, err := s.Client().Get(s.URL + readPath)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestClientGone(t *testing.T) {
 	}
 	resp.Body.Close()
 	s.Client().CloseIdleConnections()
-	// Before the answer: the store still works, and returns when it is canceled.
+	// Before the answer: the store still reads, and returns when the request is canceled.
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan struct{})
 	s.store.set(&s.store.read, func(grid.Table) error {

@@ -7,13 +7,13 @@
 // The main types:
 //
 //   - Server is the handler of all routes.
-//   - Each resource has a handler, as tablesHandler, with the parts that it uses.
-//   - Options hold the parts that it serves, and Limits bound its requests.
-//   - Events report failures, verdicts and changes of keys.
+//   - Each resource has a handler, such as tablesHandler, with the parts that the resource uses.
+//   - Options holds the parts that the server uses, and Limits bounds its requests.
+//   - Events holds callbacks for failures, verdicts and changes of keys.
 //
-// The routes that move readings are written by hand, close to package wire. The others,
-// and the OpenAPI document of all routes, use huma. A route without an entry in
-// accesses requires an operator's key.
+// The routes that transfer readings are written by hand, with package wire. The others, and the
+// OpenAPI document of all routes, use huma. A route without an entry in accesses requires an
+// operator's key.
 //
 // Every failure is a problem. The table statuses of package wire maps kinds of failure
 // to statuses, and package client maps them back.

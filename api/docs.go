@@ -1,11 +1,11 @@
 package api
 
 import (
-	_ "embed" // for the page
+	_ "embed" // for docsPage
 	"net/http"
 )
 
-// docsPage shows /openapi.json to people. It loads nothing from other hosts.
+// docsPage is an HTML page that displays /openapi.json. It loads nothing from other hosts.
 //
 //go:embed docs.html
 var docsPage []byte

@@ -12,14 +12,15 @@ import (
 	"github.com/varvedb/varve/internal/quote"
 )
 
-// Before the first key exists, a browser on this machine can reach the server from any
-// page. So a request must name the server as intended clients do. With keys, no
-// browser sends a key by itself, and any name is accepted. Requests that change
-// something must not come from another site's page in either case.
+// crossOrigin refuses requests by which a page of another site changes something.
+//
+// Before the first key exists, any page in a browser on this machine can send requests to the
+// server. So the Host header must name this server. Once keys exist, any name is accepted,
+// because a browser does not send a key by itself.
 
 var crossOrigin = http.NewCrossOriginProtection()
 
-// checkOrigin returns the reason to refuse a request of any route, or nil.
+// checkOrigin returns an error if the Host or the Origin of a request is not accepted.
 func (g *guard) checkOrigin(r *http.Request, keysOn bool) error {
 	if !keysOn && !g.ownHost(r.Host) {
 		return &varve.Error{Failure: varve.Forbidden, Param: "header.Host",
@@ -54,9 +55,9 @@ func (g *guard) ownHost(host string) bool {
 	})
 }
 
-// unaskedType reports whether a page of any site can send the body's type without a
-// preflight request, and the type is not one of readings. The default type of curl
-// is not such a type if no browser sent it.
+// unaskedType reports whether a page of any site can send the content type without a preflight
+// request. No such type is a format of readings. For the default type of curl, it returns true
+// only if a browser sent the request.
 func unaskedType(r *http.Request) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {

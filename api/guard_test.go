@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/api"
 )
 
-// request has a handler answer a request without a connection.
+// request lets a handler answer a request, without a network connection.
 func (s *server) request(h http.Handler, method, path, host, body string, head ...string) *reply {
 	s.t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -24,7 +24,7 @@ func (s *server) request(h http.Handler, method, path, host, body string, head .
 }
 
 // TestHosts checks that only requests with the name of this machine or a configured name are
-// answered. A page whose name was made to resolve to 127.0.0.1 sends another name.
+// answered. An attacker's page whose host name resolves to 127.0.0.1 sends that name instead.
 func TestHosts(t *testing.T) {
 	s := newServer(t, nil)
 	named := api.New(api.Options{
@@ -93,7 +93,8 @@ func TestUnaskedTypes(t *testing.T) {
 	}
 }
 
-// TestJSONTypes checks the same for routes that accept JSON only.
+// TestJSONTypes checks that routes for JSON refuse the content types of HTML forms, too, with the
+// same exception.
 func TestJSONTypes(t *testing.T) {
 	s := newServer(t, nil)
 	const self, form, path, body = "127.0.0.1:8278", "application/x-www-form-urlencoded", "/v1/devices/a", `{"name":"A"}`

@@ -28,15 +28,14 @@ func (h *healthHandler) addRoutes(o *operations) {
 	o.mux.HandleFunc("GET /metrics", metrics.ServeHTTP)
 }
 
-// alive reports that the process lives.
+// alive reports that the process is running.
 func alive(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("ok\n")) // a client that disconnected needs no answer
 }
 
-// ready reports whether readings can be stored: the tables of this month exist and no
-// condition refuses readings. The rest of the state is shown only to requests that
-// may see it.
+// ready reports whether readings can be stored: the tables of this month exist and no condition
+// refuses readings. Only keys of varve.DefaultTenant that may read get the rest of the state.
 func (h *healthHandler) ready(w http.ResponseWriter, r *http.Request) {
 	state := h.rotator.Health()
 	body := wire.Readiness{

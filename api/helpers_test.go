@@ -24,7 +24,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// noon is when the tests take place.
+// noon is the time at which the tests begin.
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
 var errDisk = errors.New("the disk is full")
@@ -37,7 +37,7 @@ type faulty struct {
 	read  func(grid.Table) error
 	items error
 
-	tables func(store.Filter) error // set before the store is used
+	tables func(store.Filter) error // only changed before the store is used
 }
 
 func (f *faulty) Tables(ctx context.Context, filter store.Filter) ([]store.Info, error) {
@@ -82,7 +82,7 @@ func (f *faulty) set(h *func(grid.Table) error, do func(grid.Table) error) {
 	*h = do
 }
 
-// errHangs is the error of a hook for a store that does not answer.
+// errHangs is returned by a hook to make the store hang.
 var errHangs = errors.New("the store hangs")
 
 func (f *faulty) Write(ctx context.Context, batches []store.Batch) []store.Result {
@@ -90,7 +90,7 @@ func (f *faulty) Write(ctx context.Context, batches []store.Batch) []store.Resul
 	for i, b := range batches {
 		results[i].Err = f.hook(&f.write, b.Table)
 		if errors.Is(results[i].Err, errHangs) {
-			<-ctx.Done() // as a store does that is not reached
+			<-ctx.Done() // like a store that cannot be reached
 			results[i].Err = fmt.Errorf("%w: %w", errHangs, context.Cause(ctx))
 		}
 		if results[i].Err == nil {
@@ -114,7 +114,7 @@ type server struct {
 	api    *api.Server
 	engine *engine.Engine
 	store  *faulty
-	failed []error // from the events
+	failed []error // errors that the server reported as events
 
 	mu  sync.Mutex
 	now time.Time
@@ -138,19 +138,25 @@ func (s *server) failures() int {
 	return len(s.failed)
 }
 
-// newServer starts a server. If set, change changes the options before.
+// newServer starts a server. If not nil, change modifies the options first.
 func newServer(t *testing.T, change func(*engine.Options, *api.Limits)) *server {
 	t.Helper()
-	return start(t, change, nil)
+	return start(t, change, nil, api.Account{})
 }
 
-// newServerBefore starts a server with a store that is changed before.
+// newBilledServer starts a server whose store belongs to an account.
+func newBilledServer(t *testing.T, account api.Account) *server {
+	t.Helper()
+	return start(t, nil, nil, account)
+}
+
+// newServerBefore starts a server after prepare has modified its store.
 func newServerBefore(t *testing.T, prepare func(*faulty)) *server {
 	t.Helper()
-	return start(t, nil, prepare)
+	return start(t, nil, prepare, api.Account{})
 }
 
-func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func(*faulty)) *server {
+func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func(*faulty), account api.Account) *server {
 	t.Helper()
 	s := &server{t: t, now: noon}
 	s.store = &faulty{Store: mem.New(s.clock)}
@@ -169,7 +175,7 @@ func start(t *testing.T, change func(*engine.Options, *api.Limits), prepare func
 		Verify: func(context.Context, api.Verification) error { return nil },
 		Router: s.engine.Router, Query: s.engine.Query, Rotator: s.engine.Rotator, Lifecycle: s.engine.Store, Streams: s.engine.Streams,
 		Keys: s.engine.Keys, Devices: s.engine.Devices, Logs: s.engine.Logs, Alerts: s.engine.Alerts, Rollups: s.engine.Rollups, Aggregator: s.engine.Aggregator,
-		Conditions: s.engine.Conditions, Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits,
+		Conditions: s.engine.Conditions, Now: s.clock, Version: "v1.2.3", Metrics: prometheus.NewRegistry(), Limits: limits, Account: account,
 		Events: api.Events{Failed: func(_ *http.Request, err error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -195,7 +201,7 @@ type reply struct {
 	body    string
 }
 
-// send sends a request; head is name and value by turns.
+// send sends a request. In head, names and values of headers alternate.
 func (s *server) send(method, path, body string, head ...string) *reply {
 	s.t.Helper()
 	return s.sendReader(method, path, strings.NewReader(body), head...)
@@ -240,8 +246,7 @@ func (s *server) write(lines ...string) {
 	}
 }
 
-// decode parses an answer's body. Unknown members are an error, except members that
-// huma adds.
+// decode parses an answer's body.
 func decode[T any](r *reply) (v T) {
 	r.t.Helper()
 	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
@@ -250,8 +255,8 @@ func decode[T any](r *reply) (v T) {
 	return v
 }
 
-// problem expects a problem (RFC 9457) with a status, a parameter if it is not empty,
-// and a text.
+// problem expects a problem (RFC 9457) with a status and a parameter, whose body contains the last
+// argument. If param is empty, the problem must not name a parameter.
 func (r *reply) problem(status int, param, says string) wire.Problem {
 	r.t.Helper()
 	if r.status != status || r.header.Get("Content-Type") != "application/problem+json" {

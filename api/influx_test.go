@@ -44,7 +44,11 @@ func point(value int) string {
 // stored returns the number of readings of device d1.
 func (s *server) stored() int {
 	s.t.Helper()
-	return strings.Count(s.get(readPath+"?format=ndjson").body, "\n")
+	r := s.get(readPath + "?format=ndjson")
+	if r.status == http.StatusNotFound {
+		return 0 // the stream does not exist
+	}
+	return strings.Count(r.body, "\n")
 }
 
 // TestInflux_StoresPrecisions checks each route with each unit of times.

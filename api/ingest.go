@@ -20,8 +20,8 @@ import (
 const (
 	// maxRejects is the maximum number of rejections in an answer.
 	maxRejects = 10_000
-	// maxRejectBytes is the size of rejections above which an answer omits the stored values
-	// of conflicts.
+	// maxRejectBytes limits the total size of rejections with stored values. Beyond it, an answer
+	// omits the stored values of conflicts.
 	maxRejectBytes = 2 << 20
 )
 
@@ -29,7 +29,7 @@ const (
 type rejections struct {
 	text   []byte // JSON, without the brackets
 	listed int
-	out    []byte // memory of the answer
+	out    []byte // buffer of the answer
 }
 
 var rejectionLists = sync.Pool{New: func() any { return new(rejections) }}
@@ -48,7 +48,7 @@ type ingestHandler struct {
 	now      func() time.Time
 }
 
-// newIngester returns the ingester of a door, whose verdicts are counted.
+// newIngester returns the ingester of a door, and counts its verdicts in m.
 func newIngester(d door, budget *wire.Budget, m *metrics, o *Options) *ingest.Ingester {
 	return ingest.New(ingest.Options{
 		Router: o.Router, Budget: budget, Now: o.Now,
@@ -68,6 +68,7 @@ func (h *ingestHandler) addRoutes(o *operations) {
 		"types", "CSV: kinds of columns, as in serial:string,ok:boolean",
 		"delimiter", "CSV: between columns; default a comma, tab for tabs",
 	)...)
+	params = append(params, shapeParams()...)
 	params[0].Schema = &huma.Schema{Type: huma.TypeString, Enum: bodyNames()}
 	responses := o.responses(reflect.TypeFor[wire.WriteAnswer](), "200", "207", "422", "503")
 	o.raw(http.MethodPost, "/v1/streams/{stream}/readings", h.postReadings, &huma.Operation{
@@ -89,6 +90,20 @@ func (h *ingestHandler) addRoutes(o *operations) {
 		}},
 		Responses: responses,
 	})
+}
+
+// shapeParams describes the parameters of bodies that are not one complete reading per row or object.
+func shapeParams() []*huma.Param {
+	return queryParams(
+		"name_column", "CSV: column with the names of fields, if each row has one value; consecutive rows with the same time, device and id are one reading",
+		"value_column", "CSV: with name_column, the column with the values",
+		"device_columns", "CSV: all other columns are devices, and their cells are this field",
+		"null", "CSV: cells that stand for a missing value, as in NaN,N/A,-",
+		"decimal", "CSV: a comma, if numbers have a decimal comma; requires another delimiter",
+		"bad_cells", "CSV: skip: omit and count cells that are not values; default reject, which rejects their reading",
+		"dst", "local times that occur twice or never: earlier or later; by default they are rejected",
+		"time", "arrival: readings without a time happened at their arrival; default required",
+		"fields", "JSON: flat: all members but device, time, id and stream are fields; default nested")
 }
 
 // bodyNames returns the names of the formats of writes.
@@ -133,7 +148,8 @@ func (h *ingestHandler) postReadings(w http.ResponseWriter, r *http.Request) {
 	list.answer(w, session)
 }
 
-// readBody stores the readings of the body. An error is about the whole body.
+// readBody stores the readings of the body. An error concerns the body as a whole, not one
+// reading.
 func (h *ingestHandler) readBody(w http.ResponseWriter, r *http.Request, session *ingest.Session, list *rejections) error {
 	defaults, err := defaultsOf(r)
 	if err != nil {
@@ -153,19 +169,23 @@ func (h *ingestHandler) readBody(w http.ResponseWriter, r *http.Request, session
 	if err != nil {
 		return err
 	}
+	arrival, err := arrivalIsTime(asked)
+	if err != nil {
+		return err
+	}
 	r.Body = session.Body(r.Context(), r.Body)
 	body, err := openBody(w, r, h.limits)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // the parsed readings stand, even if the rest fails
+	defer func() { _ = body.Close() }() // stored readings are unaffected by an error here
 	return session.Read(r.Context(), &ingest.Source{
-		Format: format, Body: body, Defaults: defaults, Columns: columns,
+		Format: format, Body: body, Defaults: defaults, Columns: columns, ArrivalIsTime: arrival,
 		Large: r.ContentLength > ingest.SmallBody, Rejected: list.add,
 	})
 }
 
-// add adds a rejection to the answer, which lists a limited number.
+// add adds a rejection to the answer, up to maxRejects.
 func (l *rejections) add(r ingest.Rejection) {
 	v := r.Verdict
 	if l.listed == maxRejects {
@@ -212,6 +232,9 @@ func (l *rejections) answer(w http.ResponseWriter, session *ingest.Session) {
 	out = strconv.AppendInt(out, tally.Duplicates, 10)
 	out = append(out, `,"rejected":`...)
 	out = strconv.AppendInt(out, tally.Rejected, 10)
+	if session.SkippedCells > 0 {
+		out = strconv.AppendInt(append(out, `,"skipped_cells":`...), session.SkippedCells, 10)
+	}
 	out = append(out, `,"rejects":[`...)
 	out = append(out, l.text...)
 	out = append(out, ']')

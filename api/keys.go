@@ -35,8 +35,8 @@ func (h *keysHandler) addRoutes(o *operations) {
 		"It ends at once in the process that answers, and within ten seconds in others."), h.revokeKey)
 }
 
-// tenantOfKeys returns the tenant whose keys a grant may manage. An operator's is "", which means
-// all tenants.
+// tenantOfKeys returns the tenant whose keys a grant may manage. For an operator it returns "",
+// which means all tenants.
 func tenantOfKeys(g *apikeys.Grant) string {
 	if g.Operates(apikeys.Admin) {
 		return ""
@@ -73,7 +73,7 @@ func (h *keysHandler) createKey(ctx context.Context, in *draft) (*reply[wire.New
 	return &reply[wire.NewKey]{wire.NewKey{KeyInfo: KeyInfo(&k, h.now()), Key: text}}, nil
 }
 
-// DraftOf reads the draft of a key.
+// DraftOf converts the body of a request to the draft of a key.
 func DraftOf(b *wire.KeyDraft) (d apikeys.Draft, err error) {
 	d = apikeys.Draft{Tenant: b.Tenant, Name: b.Name, Rate: apikeys.Rate{Requests: b.RequestsPerSecond, Readings: b.ReadingsPerSecond}}
 	if b.Expires != nil {
@@ -83,7 +83,7 @@ func DraftOf(b *wire.KeyDraft) (d apikeys.Draft, err error) {
 	return d, err
 }
 
-// inBody prefixes the parameter at fault with body.
+// inBody adds the prefix "body." to the parameter of an error.
 func inBody(err error) error {
 	if e := classify(err); e.Param != "" {
 		inside := *e
@@ -112,7 +112,7 @@ func (h *keysHandler) listKeys(ctx context.Context, _ *struct{}) (*reply[wire.Ke
 	return &reply[wire.KeyList]{body}, nil
 }
 
-// byID is the path of one key.
+// byID holds the path parameter of the routes of one key.
 type byID struct {
 	ID string `path:"id" doc:"the key's id; not the key"`
 }

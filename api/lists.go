@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// deviceOp describes an operation in the group of a tag.
+// deviceOp returns the description of an operation with a tag.
 func deviceOp(tag, id, method, path, summary, description string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Description: description, Tags: []string{tag}}
 }
@@ -22,8 +22,8 @@ type Paging struct {
 	Cursor string `query:"cursor" doc:"next of the page before; the other parameters must be the same"`
 }
 
-// inPlace prefixes the parameter at fault with its place: path, or else the place of
-// the other parameters, query or body.
+// inPlace adds a prefix to the parameter of an error. The prefix is "path" for the parameters that
+// are listed in path, and rest for all others.
 func inPlace(err error, rest string, path ...string) error {
 	e := classify(err)
 	if e.Param == "" {
@@ -39,7 +39,7 @@ func inPlace(err error, rest string, path ...string) error {
 	return e
 }
 
-// jsonValue parses a JSON object; empty text is an empty value.
+// jsonValue parses a JSON object. For empty text and null, it returns the zero Value.
 func jsonValue(param string, text json.RawMessage) (varve.Value, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return varve.Value{}, nil
@@ -59,7 +59,7 @@ func rawJSON(v varve.Value) json.RawMessage {
 	return wire.AppendValue(nil, v)
 }
 
-// momentIn reads a time of a list's query; "" is the default.
+// momentIn parses a time of a list's query. For empty text, it returns def.
 func momentIn(name, text string, now, def time.Time) (time.Time, error) {
 	return moment(url.Values{name: {text}}, name, wire.TimeFormat{}, now, def)
 }

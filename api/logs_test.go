@@ -56,7 +56,7 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	next := decode[wire.LogList](s.get("/v1/devices/d1/logs?limit=1&from=-100000h")).Next
-	s.advance(24 * time.Hour) // a relative window stays where it was
+	s.advance(24 * time.Hour) // the relative window of the first page applies to the next page
 	if got := s.messages("/v1/devices/d1/logs?limit=1&from=-100000h&cursor=" + next); got != "fine" {
 		t.Errorf("second page: %q", got)
 	}

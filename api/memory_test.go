@@ -41,8 +41,8 @@ func packedBulk(t *testing.T, f wire.Format, n int) []byte {
 	return out.Bytes()
 }
 
-// TestMemoryOfWrites checks that many large bodies at once, which are small when compressed, use no
-// more memory than their batches may.
+// TestMemoryOfWrites checks that many concurrent bodies use no more memory than their batches may
+// use. The bodies are small when compressed and large when decompressed.
 func TestMemoryOfWrites(t *testing.T) {
 	s := newServer(t, nil)
 	n := 1000
@@ -57,7 +57,7 @@ func TestMemoryOfWrites(t *testing.T) {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		most = max(most, m.HeapAlloc)
-		return errDisk // it keeps nothing
+		return errDisk // so that no reading is stored
 	})
 	bodies := map[wire.Format][]byte{wire.JSON: packedBulk(t, wire.JSON, n), wire.NDJSON: packedBulk(t, wire.NDJSON, n)}
 	debug.FreeOSMemory()

@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// metrics are the metrics of the server and the rotator.
+// metrics holds the Prometheus metrics of the server and the rotator.
 type metrics struct {
-	outcomes [4]prometheus.Counter // by varve.Outcome
+	outcomes [4]prometheus.Counter // indexed by varve.Outcome
 	rejects  *prometheus.CounterVec
 	requests *prometheus.HistogramVec
 	refusals *prometheus.CounterVec
@@ -83,9 +83,9 @@ func holds(conditions *health.Conditions, name health.Name) float64 {
 	return 0
 }
 
-// route returns the observer of one route.
+// route returns a function that records the status and the duration of the requests of one route.
 func (m *metrics) route(pattern string) func(status int, took time.Duration) {
-	var observers sync.Map // by status
+	var observers sync.Map // keyed by status
 	return func(status int, took time.Duration) {
 		o, ok := observers.Load(status)
 		if !ok {

@@ -37,8 +37,8 @@ func newOperations(mux humago.Mux, version string) *operations {
 	return o
 }
 
-// onlyKnown refuses parameters that an operation does not have, as the routes
-// written by hand do.
+// onlyKnown refuses parameters that an operation does not have. The routes written by hand refuse
+// them, too.
 func (o *operations) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
 	if u.RawQuery == "" {
@@ -58,15 +58,15 @@ func (o *operations) onlyKnown(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// refuse answers a request with an error instead of its operation.
+// refuse answers a request with an error, without running its operation.
 func (o *operations) refuse(ctx huma.Context, err error) {
 	e := classify(err)
-	// a failure means only that the client disconnected
+	// An error only means that the client disconnected.
 	_ = huma.WriteErr(o.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
 }
 
-// readable accepts the default type of curl for JSON, and refuses other types with a
-// remedy.
+// readable accepts JSON, even with the default content type of curl, and refuses other types with
+// a remedy.
 func (o *operations) readable(ctx huma.Context, next func(huma.Context)) {
 	if ctx.Operation().RequestBody == nil {
 		next(ctx)
@@ -86,8 +86,8 @@ func (o *operations) readable(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// known rejects a request with other parameters than these, because a misspelt parameter would
-// otherwise be ignored.
+// known rejects parameters that are not among names. Otherwise a misspelt parameter would be
+// ignored.
 func known(params url.Values, names ...string) error {
 	for name := range params {
 		switch {
@@ -115,8 +115,8 @@ func clearer(_ huma.Context, _ string, v any) (any, error) {
 	return v, nil
 }
 
-// raw adds a route that reads and writes its bodies itself, and its
-// description.
+// raw adds a route and its description. The handler of the route reads and writes the bodies
+// itself.
 func (o *operations) raw(method, path string, handle http.HandlerFunc, op *huma.Operation) {
 	op.Method, op.Path = method, path
 	o.api.OpenAPI().AddOperation(op)
@@ -158,12 +158,15 @@ func pathParam(name, doc string) *huma.Param {
 	return &huma.Param{Name: name, In: "path", Required: true, Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
-// kindOf returns the schema of a query parameter; most are any text.
+// kindOf returns the schema of a query parameter; most accept any text.
 func kindOf(name string) *huma.Schema {
 	oneOf := func(words ...any) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Enum: words} }
 	switch name {
 	case "limit":
 		least, most := 1.0, float64(maxLimit)
+		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
+	case "scan_limit":
+		least, most := 1.0, float64(maxScan)
 		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
 	case "explain", "consistent":
 		return &huma.Schema{Type: huma.TypeBoolean}
@@ -178,6 +181,12 @@ func kindOf(name string) *huma.Schema {
 	case "top":
 		least, most := 1.0, float64(aggregate.MaxTop)
 		return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
+	case "decimal":
+		return oneOf(".", ",")
+	case "bad_cells":
+		return oneOf("reject", "skip")
+	case "dst":
+		return oneOf("earlier", "later")
 	case "period":
 		return oneOf("hourly", "daily")
 	case "by":
@@ -204,12 +213,12 @@ func queryParams(namesAndDocs ...string) []*huma.Param {
 	return params
 }
 
-// deviceParams returns the parameters of the path of a device in a stream.
+// deviceParams returns the path parameters of a device in a stream.
 func deviceParams() []*huma.Param {
 	return []*huma.Param{pathParam("stream", "the stream"), pathParam("device", "the device")}
 }
 
-// fieldParams returns the parameters of all reads of readings.
+// fieldParams returns the parameters of every route that returns readings.
 func fieldParams() []*huma.Param {
 	return queryParams("fields", "only these, separated by commas", "consistent", "true: see every reading acknowledged before",
 		"damaged", "skip: leave damaged rows out, and name them in the coverage; without it they fail the request")

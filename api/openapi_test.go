@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDescribedKinds checks that the document has the types of parameters, the address of the
-// server, and the formats of readings.
+// TestDescribedKinds checks that the OpenAPI document has the types of parameters, the address of
+// the server, and the formats of readings.
 func TestDescribedKinds(t *testing.T) {
 	s := newServer(t, nil)
 	doc := decode[struct {
@@ -39,7 +39,7 @@ func TestDescribedKinds(t *testing.T) {
 		for _, op := range ops {
 			for _, p := range op.Parameters {
 				if p.Name == "format" && strings.HasSuffix(path, "/readings") && fmt.Sprint(p.Schema.Enum) == "[json ndjson csv columns]" {
-					continue // of reads
+					continue // the parameter of a read, whose formats are as expected
 				}
 				if p.Name == "format" && strings.HasSuffix(path, "/readings") && fmt.Sprint(p.Schema.Enum) == "[json ndjson csv line]" {
 					continue // of writes

@@ -10,10 +10,12 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/lease"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 )
 
-// classify adds a kind to an error from another package.
+// classify converts an error to a varve.Error. An error from another package gets a kind of
+// failure.
 func classify(err error) *varve.Error {
 	var e *varve.Error
 	var body *wire.BodyError
@@ -27,13 +29,13 @@ func classify(err error) *varve.Error {
 	case errors.As(err, &body):
 		return &varve.Error{Failure: varve.Invalid, Message: body.Message}
 	case errors.As(err, &e):
-		if e == err { //nolint:errorlint // the very one, not one that it wraps
+		if e == err { //nolint:errorlint // the error itself, not one that it wraps
 			return e
 		}
 		return &varve.Error{Failure: e.Failure, Param: e.Param, Message: err.Error(), RetryAfter: e.RetryAfter}
 	case errors.Is(err, store.ErrNoTable):
 		return &varve.Error{Failure: varve.NotFound, Message: err.Error()}
-	case errors.Is(err, store.ErrRefused), errors.Is(err, store.ErrForeign), errors.Is(err, lease.ErrHeld), errors.Is(err, lease.ErrLost):
+	case errors.Is(err, store.ErrRefused), errors.Is(err, store.ErrForeign), errors.Is(err, lease.ErrHeld), errors.Is(err, lease.ErrLost), errors.Is(err, rotator.ErrOtherPlan):
 		return &varve.Error{Failure: varve.Conflict, Message: err.Error()}
 	case errors.Is(err, store.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &varve.Error{Failure: varve.Unavailable, Message: err.Error()}
@@ -74,7 +76,7 @@ func unsupported(field, format string, args ...any) error {
 	return e
 }
 
-// errNotTaken marks answers that could not be sent to their end.
+// errNotTaken marks an answer that the client did not read to its end.
 var errNotTaken = errors.New("the client did not take the answer")
 
 // clientGone reports whether a request failed because its client disconnected, or did not read the

@@ -17,7 +17,7 @@ func BenchmarkQuery24h(b *testing.B) {
 	for _, place := range []struct {
 		name   string
 		tail   int64
-		chunks int // readings of each device that are in chunks
+		chunks int // number of readings of each device that are in chunks
 	}{{"chunks", 1, 1440}, {"memtable", 1 << 30, 0}, {"both", 1 << 20, 1000}} {
 		b.Run(place.name, func(b *testing.B) {
 			h := benched(b, place.tail)
@@ -49,8 +49,8 @@ func readBenched(b *testing.B, h http.Handler, at time.Time, format string) {
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N)/1440, "cpu-ns/reading")
 }
 
-// processorTime returns the processor time of the process in nanoseconds. Unlike the time of a
-// clock, it does not depend on other processes much.
+// processorTime returns the processor time of the process in nanoseconds. Unlike elapsed time, it
+// hardly depends on other processes.
 func processorTime(b *testing.B) int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

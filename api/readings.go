@@ -19,15 +19,16 @@ import (
 
 const maxLimit = 1_000_000_000
 
-var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "consistent", "damaged", "explain", "format", "precision", "timezone"}
+var readParams = []string{"from", "to", "during", "order", "limit", "fields", "cursor", "where", "scan_limit", "consistent", "damaged", "explain", "format", "precision", "timezone"}
 
 // readingsHandler serves reads of readings.
 type readingsHandler struct {
 	*responder
+	*directory
 	query      *query.Engine
 	conditions *health.Conditions
 	reads      *reads
-	stall      time.Duration // for a client that reads nothing
+	stall      time.Duration // time limit for a client that reads nothing
 	now        func() time.Time
 }
 
@@ -36,6 +37,7 @@ func (h *readingsHandler) addRoutes(o *operations) {
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
 		Description: "Streamed, in any number. An answer in columns is limited to 8 MiB. With a limit, next leads to the following page, also after tables were rotated. " +
 			"NDJSON, CSV and columns by Accept or format. In NDJSON and CSV, next and coverage come as the trailers Varve-Next and Varve-Coverage. Coverage is for keys of the tenant default. " +
+			"With where, a page may be short or empty and not the last. " +
 			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived. " +
 			"In the format columns, the answer is an object with the arrays time, id and arrived, and an object fields with an array for each field. " +
 			"All arrays have the same length; a reading without a field has null there.",
@@ -45,7 +47,9 @@ func (h *readingsHandler) addRoutes(o *operations) {
 			"during", "instead of from and to, a year, month, day, hour or minute in UTC, as in 2024-12, 2024-12-01 or 2024-12-01T14",
 			"order", "asc or desc; default asc",
 			"limit", "at most so many readings; default: all",
-			"cursor", "next of the page before; from, to, during and order must be the same",
+			"where", aboutWhere,
+			"scan_limit", "with where: at most so many readings are compared with it, up to 1000000; then next continues; default 1000000",
+			"cursor", "next of the page before; from, to, during, order and where must be the same",
 			"explain", "true: return the tables that would be read and the cost, and read nothing",
 			"precision", "unit of numeric from and to: s, ms, us or ns; default ms",
 			"timezone", "of from and to without a zone; default UTC"), fieldParams()),
@@ -64,12 +68,12 @@ func (h *readingsHandler) getReadings(w http.ResponseWriter, r *http.Request) {
 			h.failed(r, err)
 			panic(http.ErrAbortHandler)
 		}
-		w.Header().Del("Trailer") // of the abandoned answer
+		w.Header().Del("Trailer") // the header of the abandoned answer
 		h.fail(w, r, err)
 	}
 }
 
-// answer writes the answer to one query while it is read.
+// answer writes the answer to one query while the readings are read.
 type answer struct {
 	h      *readingsHandler
 	w      http.ResponseWriter
@@ -77,10 +81,12 @@ type answer struct {
 	q      query.Query
 	asked  url.Values
 	format wire.Format
-	table  wire.Table      // its Writer serves JSON, too
-	set    *wire.ColumnSet // of the format columns
+	table  wire.Table      // writes the readings in all formats except columns
+	set    *wire.ColumnSet // only in the format columns
 	begun  bool
-	sent   bool // some of it
+	sent   bool // a part of the answer has been sent
+	found  bool // the answer has a reading
+	absent missingFields
 	n      int
 	out    []byte
 }
@@ -96,11 +102,12 @@ func (a *answer) release() {
 	answers.Put(a)
 }
 
-// An answer is sent in pieces of flushAt. A client must read each piece within limits.stall.
+// An answer is collected up to flushAt bytes, and then sent in parts of at most piece bytes. A
+// client must read each part within limits.stall.
 const (
 	flushAt = 64 << 10
 	piece   = 128 << 10
-	maxKept = 2 << 20 // of a buffer, for the next answer
+	maxKept = 2 << 20 // largest buffer that is reused for another answer
 )
 
 // send writes the answer page by page.
@@ -121,13 +128,14 @@ func (a *answer) send() error {
 		return a.explain()
 	}
 	a.table.Fields = slices.Compact(slices.Sorted(slices.Values(a.q.Fields)))
+	a.absent = newMissingFields(a.q.Fields)
 	if a.format == wire.CSV {
 		if err := a.columns(); err != nil {
 			return err
 		}
 	}
-	// Damage after the start of an answer can only cut it off. So while damage is
-	// known, the answer is read once before it is sent.
+	// If a damaged row is found after the answer has begun, the answer can only be cut off. So
+	// while damage is known, the answer is read completely before it is sent.
 	if a.h.conditions.Holds(health.DataDamaged) && a.format != wire.CSV && a.format != wire.ColumnJSON {
 		if err := a.scan(func(*query.Part) {}); err != nil {
 			return err
@@ -152,8 +160,8 @@ func (a *answer) send() error {
 	return a.end(rows)
 }
 
-// page adds the next page to the answer, in turn. It retains nothing, because the
-// client may read slowly.
+// page adds the next page to the answer, once the limit of reads permits. It releases the memory
+// of the page, because the client may read slowly.
 func (a *answer) page(rows *query.Rows) (more bool, err error) {
 	err = a.h.reads.inTurn(a.r.Context(), func() error {
 		part, err := rows.NextPart(a.r.Context())
@@ -163,7 +171,12 @@ func (a *answer) page(rows *query.Rows) (more bool, err error) {
 		if !a.begun {
 			a.begin()
 		}
-		more = part.Len() > 0
+		more = !part.IsEnd()
+		if part.Len() > 0 {
+			a.found = true
+			a.absent.addColumns(part.Columns)
+			a.absent.addReadings(part.Readings)
+		}
 		err = a.add(&part)
 		rows.Release()
 		return err
@@ -196,6 +209,9 @@ func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, e
 	if q.SkipDamaged, err = skipDamaged(asked); err != nil {
 		return q, err
 	}
+	if q.Where, q.ScanLimit, err = whereOf(asked); err != nil {
+		return q, err
+	}
 	q.Fields = list(asked, "fields")
 	if text := asked.Get("cursor"); text != "" {
 		c, err := query.ParseCursor(text, q.Series, q.Order, startText(asked), asked.Get("to"))
@@ -207,7 +223,7 @@ func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, e
 	return q, nil
 }
 
-// inQuery prefixes the parameter at fault with query.
+// inQuery adds the prefix "query." to the parameter of an error.
 func inQuery(err error) error {
 	if e := classify(err); e.Param != "" {
 		e.Param = "query." + e.Param
@@ -216,8 +232,8 @@ func inQuery(err error) error {
 	return err
 }
 
-// columns returns the columns of a CSV answer: the requested fields, or else all fields of its
-// readings. In the second case the answer is read twice.
+// columns sets the columns of an answer: the requested fields, or else all fields of its
+// readings. To find all fields, it reads the whole answer first.
 func (a *answer) columns() error {
 	if len(a.q.Fields) > 0 {
 		return nil
@@ -238,7 +254,7 @@ func (a *answer) columns() error {
 	return nil
 }
 
-// scan reads the whole answer before the answer begins.
+// scan reads the whole answer, before any of it is sent.
 func (a *answer) scan(do func(*query.Part)) error {
 	rows, err := a.h.query.Open(a.r.Context(), a.q)
 	if err != nil {
@@ -251,7 +267,7 @@ func (a *answer) scan(do func(*query.Part)) error {
 			if err == nil {
 				do(&part)
 			}
-			more = part.Len() > 0
+			more = !part.IsEnd()
 			return err
 		})
 		if err != nil {
@@ -261,7 +277,7 @@ func (a *answer) scan(do func(*query.Part)) error {
 	return nil
 }
 
-// begin sends the head.
+// begin sets the headers, and adds the head of the body.
 func (a *answer) begin() {
 	a.begun = true
 	h := a.w.Header()
@@ -275,11 +291,11 @@ func (a *answer) begin() {
 		a.out = a.table.AppendHeader(a.out)
 		fallthrough
 	default:
-		h.Set("Trailer", "Varve-Next, Varve-Coverage")
+		h.Set("Trailer", "Varve-Next, Varve-Coverage, "+notesTrailer)
 	}
 }
 
-// flush sends the gathered lines.
+// flush sends the collected text.
 func (a *answer) flush() error {
 	a.sent = true
 	for part := range slices.Chunk(a.out, piece) {
@@ -294,6 +310,15 @@ func (a *answer) flush() error {
 
 // end sends the rest of the answer and the cursor.
 func (a *answer) end(rows *query.Rows) error {
+	if x := rows.Coverage().Expiry; !a.found && (x == nil || x.Readings == 0) {
+		if err := a.h.checkSeries(a.r.Context(), a.q.Series); err != nil {
+			return err
+		}
+	}
+	if !a.found {
+		a.absent = nil
+	}
+	notes := append(a.absent.notes(), fieldNotes("query.where", rows.UnseenFields())...)
 	next := ""
 	if at, more := rows.More(); more {
 		c := query.Cursor{Window: a.q.Window, After: at}
@@ -308,6 +333,7 @@ func (a *answer) end(rows *query.Rows) error {
 		if cover != nil {
 			a.w.Header().Set("Varve-Coverage", string(cover))
 		}
+		setNotes(a.w.Header(), notes)
 		return err
 	}
 	cover, err := coverage(a.r, rows.Coverage())
@@ -328,7 +354,7 @@ func (a *answer) end(rows *query.Rows) error {
 	if cover != nil {
 		a.out = append(append(a.out, `,"coverage":`...), cover...)
 	}
-	a.out = append(a.out, '}', '\n')
+	a.out = append(wire.AppendNotes(a.out, notes), '}', '\n')
 	if !a.sent {
 		a.w.Header().Set("Content-Length", strconv.Itoa(len(a.out)))
 	}
@@ -343,7 +369,10 @@ func (a *answer) explain() error {
 	if err != nil {
 		return err
 	}
-	body := wire.Explained{Tables: []wire.ExplainedTable{}, Requests: x.Cost.Requests, Units: x.Cost.Units}
+	if err := a.h.checkSeries(a.r.Context(), a.q.Series); err != nil {
+		return err
+	}
+	body := wire.Explained{Tables: []wire.ExplainedTable{}, Requests: x.Cost.Requests, Units: x.Cost.Units, Expiry: x.Expiry}
 	for _, t := range x.Tables {
 		body.Tables = append(body.Tables, wire.ExplainedTable{
 			PlannedTable: t, WriteMonth: t.Month.String(), Requests: t.Cost.Requests, Units: t.Cost.Units,

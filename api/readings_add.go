@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// add adds a part of the readings: first its columns, then its rows.
+// add adds a part of the answer: first the readings that it holds as columns, then the others.
 func (a *answer) add(part *query.Part) error {
 	if a.format == wire.ColumnJSON {
 		return a.addColumns(part)

@@ -14,8 +14,8 @@ import (
 // reads limits the number of concurrent reads, and the number of them that use the store at a time.
 // Most reads only wait for their clients.
 type reads struct {
-	underWay *semaphore.Weighted // Limits.Reads
-	inStore  *semaphore.Weighted // Limits.ReadsAtWork
+	underWay *semaphore.Weighted // admits at most Limits.Reads reads
+	inStore  *semaphore.Weighted // admits at most Limits.ReadsAtWork reads at a time
 }
 
 func newReads(l Limits) *reads {
@@ -42,8 +42,8 @@ func (r *reads) limit(a *responder, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// inTurn runs the part of a read that uses the store, as soon as the limit permits. A wait
-// for the client must not be part of it.
+// inTurn runs the part of a read that uses the store, as soon as the limit permits. The function
+// do must not wait for the client.
 func (r *reads) inTurn(ctx context.Context, do func() error) error {
 	if err := r.inStore.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestTooManyReads_Refused checks that too many reads in flight get 429 with a time to wait, on
-// every route that reads data, until one ends. Writes and operators' requests pass.
+// every route that reads data, until one ends. Writes and operators' requests are not limited.
 func TestTooManyReads_Refused(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 1 })
 	s.write(good(noon))
@@ -49,7 +49,7 @@ func TestTooManyReads_Refused(t *testing.T) {
 	}
 }
 
-// stuck is a connection whose client takes nothing.
+// stuck is a connection whose client reads nothing.
 type stuck struct {
 	*httptest.ResponseRecorder
 	begun *sync.WaitGroup
@@ -63,8 +63,8 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSlowReaders_HoldLittleMemory checks that many reads by slow clients hold little memory,
-// refused ones hold none, and other reads continue.
+// TestSlowReaders_HoldLittleMemory checks that many reads by slow clients hold little memory, that
+// refused reads hold none, and that other reads continue.
 func TestSlowReaders_HoldLittleMemory(t *testing.T) {
 	const clients, most = 500, 80 << 20
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 400 })
@@ -75,7 +75,7 @@ func TestSlowReaders_HoldLittleMemory(t *testing.T) {
 	if r := s.send("POST", writePath, body.String(), ndjson...); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}
-	s.get(readPath) // now it is known how large the readings are
+	s.get(readPath) // from now on, the server knows the size of the readings
 	before := heap()
 	var begun, ended sync.WaitGroup
 	gate := make(chan struct{})

@@ -21,8 +21,7 @@ func (a *responder) fail(w http.ResponseWriter, r *http.Request, err error) {
 	a.failWrite(w, r, err, nil)
 }
 
-// failWrite answers with a problem that has the counts of the readings before the
-// fault.
+// failWrite answers with a problem that has the counts of the readings before the error.
 func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error, tally *varve.Tally) {
 	e := classify(err)
 	status := statusOf(e)
@@ -49,7 +48,7 @@ func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error,
 	} else if e.Failure == varve.Busy || e.Failure == varve.Unavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	// A Problem has nothing in it that cannot be marshalled.
+	// A Problem can always be marshalled.
 	body, _ := wire.MarshalJSON(p)
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
@@ -63,7 +62,7 @@ func (a *responder) failed(r *http.Request, err error) {
 	}
 }
 
-// problem turns an error into huma's form of one.
+// problem converts an error to an error of huma.
 func (a *responder) problem(err error) error {
 	e := classify(err)
 	status := statusOf(e)
@@ -77,7 +76,7 @@ func (a *responder) problem(err error) error {
 	return huma.NewError(status, e.Message, details...)
 }
 
-// reply is a body of huma's.
+// reply is an answer in the form that huma expects.
 type reply[T any] struct{ Body T }
 
 // orNull returns a time for JSON; the zero time is null.

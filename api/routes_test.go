@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/store"
 	"net/http"
 	"slices"
@@ -39,9 +41,13 @@ var routes = []struct {
 	{"GET /v1/streams/{stream}/devices/{device}/rollups", rollupsPath + "?period=daily", "", 200, "application/json"},
 	{"POST /v1/streams/{stream}/devices/{device}/rollups", rollupsPath, "", 200, "application/json"},
 	{"GET /v1/streams", "/v1/streams", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/devices", "/v1/streams/weather/devices", "", 200, "application/json"},
+	{"GET /v1/streams/{stream}/counts", "/v1/streams/weather/counts", "", 200, "application/json"},
 	{"PUT /v1/streams/{stream}/devices/{device}/shards", "/v1/streams/weather/devices/a/shards", `{"shards":4}`, 200, "application/json"},
 	{"GET /v1/tables", "/v1/tables", "", 200, "application/json"},
 	{"POST /v1/verify", "/v1/verify", "", 200, "application/x-ndjson"},
+	{"GET /v1/tables/calendar", "/v1/tables/calendar?years=1", "", 200, "application/json"},
+	{"POST /v1/tables/calendar", "/v1/tables/calendar?years=1", policyBody, 200, "application/json"},
 	{"GET /v1/tables/plan", "/v1/tables/plan", "", 200, "application/json"},
 	{"POST /v1/tables/apply", "/v1/tables/apply", "", 200, "application/json"},
 	{"PUT /v1/tables/{name}/hold", "/v1/tables/{table}/hold", `{"reason":"audit"}`, 200, "application/json"},
@@ -50,7 +56,7 @@ var routes = []struct {
 	{"GET /v1/devices", "/v1/devices", "", 200, "application/json"},
 	{"PUT /v1/devices/{device}", "/v1/devices/d1", `{"name":"Warehouse Temp A"}`, 200, "application/json"},
 	{"GET /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
-	{"DELETE /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
+	{"GET /v1/devices/{device}/why", "/v1/devices/d1/why?time=2026-11-18T12:00:00Z", "", 200, "application/json"},
 	{"POST /v1/devices/{device}/logs", "/v1/devices/d1/logs", `{"time":"2026-11-18T12:00:00Z","state":"WARNING"}`, 200, "application/json"},
 	{"GET /v1/devices/{device}/logs", "/v1/devices/d1/logs", "", 200, "application/json"},
 	{"GET /v1/operators/{operator}/logs", "/v1/operators/Liz/logs", "", 200, "application/json"},
@@ -63,6 +69,7 @@ var routes = []struct {
 	{"DELETE /v1/alert-rules/{rule}/mute", "/v1/alert-rules/hot/mute", "", 200, "application/json"},
 	{"DELETE /v1/alert-rules/{rule}", "/v1/alert-rules/hot", "", 200, "application/json"},
 	{"GET /v1/devices/{device}/alerts", "/v1/devices/d1/alerts", "", 200, "application/json"},
+	{"DELETE /v1/devices/{device}", "/v1/devices/d1", "", 200, "application/json"},
 	{"GET /v1/alerts", "/v1/alerts?severity=critical", "", 200, "application/json"},
 	{"GET /v1/alerts/{id}", "/v1/alerts/nothing", "", 404, "application/problem+json"},
 	{"POST /v1/alerts/resolve", "/v1/alerts/resolve", `{"all":true}`, 200, "application/json"},
@@ -82,7 +89,7 @@ var routes = []struct {
 	{"GET /openapi-3.0.json", "/openapi-3.0.json", "", 200, "application/openapi+json"},
 	{"GET /openapi-3.0.yaml", "/openapi-3.0.yaml", "", 200, "application/openapi+yaml"},
 	{"GET /schemas/{schema}", "/schemas/TableList.json", "", 200, "application/json"},
-	// The last: with the first key, the others take one.
+	// This route must be the last one: once a key exists, all others require a key.
 	{"POST /v1/keys", "/v1/keys", `{"scopes":["admin"]}`, 200, "application/json"},
 }
 
@@ -127,8 +134,8 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
-// TestDescription checks that every operation in the document is a route, every route below /v1 is
-// described, and each parameter has a description.
+// TestDescription checks that every operation in the OpenAPI document is a route, every route
+// below /v1 is described, and each parameter has a description.
 func TestDescription(t *testing.T) {
 	s := newServer(t, nil)
 	type param struct {
@@ -184,7 +191,10 @@ func TestDescribedParameters(t *testing.T) {
 		"order": "desc", "limit": "1", "consistent": "true", "explain": "true", "format": "json", "by": "arrival", "at": "+1d", "period": "daily",
 		"status": "active", "during": "2026-11", "severity": "critical", "state": "open", "damaged": "skip", "rate": "1",
 		"step": "1h", "functions": "mean,max", "fill": "null", "source": "rollups", "group": "none", "top": "3&top_by=max&top_field=a",
-		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max",
+		"top_by": "max&top=3&top_field=a", "top_field": "a&top=3&top_by=max", "silent_since": "-1h",
+		"name_column": "x&value_column=y", "value_column": "y&name_column=x", "decimal": ".", "bad_cells": "skip", "dst": "later", "post time": "arrival", "fields": "flat",
+		"where": "a>0", "scan_limit": "5&where=a=1",
+		"years": "1", "plan": (&rotator.Plan{}).Digest(), "stream": "weather",
 	}
 	doc := decode[struct {
 		Paths map[string]map[string]struct{ Parameters []struct{ Name, In string } }
@@ -205,10 +215,12 @@ func TestDescribedParameters(t *testing.T) {
 				values["format"] = "line"
 			case strings.HasSuffix(base, "/readings?") && method == "post":
 				body = good(noon)
+			case strings.HasSuffix(base, "/calendar?") && method == "post":
+				body = policyBody
 			case method == "put":
 				body = `{"reason":"audit"}`
-			case strings.HasSuffix(base, "weather/latest?"):
-				base += "device=d1&"
+			case strings.HasSuffix(base, "/why?"):
+				base += "time=now&"
 			case strings.HasSuffix(base, "/aggregate?"):
 				base += "step=1d&"
 			case strings.HasSuffix(base, "/rollups?") && method == "get":
@@ -219,10 +231,7 @@ func TestDescribedParameters(t *testing.T) {
 				if p.In != "query" || p.Name == "cursor" {
 					continue
 				}
-				value := values[p.Name]
-				if value == "" {
-					value = "x"
-				}
+				value := cmp.Or(values[method+" "+p.Name], values[p.Name], "x")
 				if r := s.send(strings.ToUpper(method), base+p.Name+"="+value, body); r.status != http.StatusOK {
 					t.Errorf("%s %s with %s=%s: %d %s", method, template, p.Name, value, r.status, r.body)
 				}
@@ -264,8 +273,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestSecurityHeaders checks the headers against guessed content types, and against the
-// documentation in a frame of another page.
+// TestSecurityHeaders checks the headers that stop a browser from guessing content types, and
+// from showing the documentation in a frame of another page.
 func TestSecurityHeaders(t *testing.T) {
 	s := newServer(t, nil)
 	for _, path := range []string{"/docs", "/", "/healthz", "/metrics", "/openapi.json", readPath, "/v1/devices", "/nothing", "/v1/keys?x=1"} {
@@ -283,14 +292,14 @@ func TestSecurityHeaders(t *testing.T) {
 // TestMessages_AreNotEscapedForHTML checks that messages with quoted addresses are readable.
 func TestMessages_AreNotEscapedForHTML(t *testing.T) {
 	s := newServer(t, nil)
-	for _, path := range []string{"/v1/streams/weather/latest", readPath + "?from=%3C%26%3E", "/v1/devices?limit=%26"} {
+	for _, path := range []string{with("/v1/streams/weather/latest", "limit", "<&>"), readPath + "?from=%3C%26%3E", "/v1/devices?limit=%26"} {
 		if r := s.get(path); strings.Contains(r.body, `\u00`) || !strings.ContainsAny(r.body, "&<") {
 			t.Errorf("%s: %s", path, r.body)
 		}
 	}
 }
 
-// TestHealth checks that readiness follows the rotator, and that metrics count requests and
+// TestHealth checks that readiness depends on the rotator, and that metrics count requests and
 // readings.
 func TestHealth(t *testing.T) {
 	s := newServer(t, nil)
@@ -327,8 +336,8 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestReadyz_ShowsConditions checks that each condition is shown with its beginning and message,
-// and as a metric. A condition that refuses readings makes the answer 503.
+// TestReadyz_ShowsConditions checks that each condition is shown with its message and the time at
+// which it was set, and as a metric. A condition that refuses readings makes the answer 503.
 func TestReadyz_ShowsConditions(t *testing.T) {
 	s := newServer(t, nil)
 	readiness := func() (status int, r wire.Readiness) {

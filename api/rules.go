@@ -121,7 +121,7 @@ func (h *rulesHandler) unmuteRule(ctx context.Context, in *rulePath) (*reply[wir
 	return h.ruleReply(h.monitor.MuteRule(ctx, tenantOf(ctx), in.Rule, time.Time{}))
 }
 
-// threshold reads a number, digit for digit, a string or a boolean.
+// threshold parses a number with all its digits, a string or a boolean.
 func threshold(text json.RawMessage) (v varve.Value, err error) {
 	var as any
 	if len(text) == 0 {

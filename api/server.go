@@ -23,8 +23,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// Options hold the parts that the server serves. All but Rollups, Keys, KeysRequired,
-// Conditions, Limits, Hosts, Events and Influx are required.
+// Options holds the parts that the server uses. All are required except Rollups, Aggregator,
+// Keys, KeysRequired, Conditions, Version, Verify, Limits, Hosts, Events and Influx.
 type Options struct {
 	Router     *router.Router
 	Query      *query.Engine
@@ -36,7 +36,7 @@ type Options struct {
 	Alerts     *alerts.Monitor
 	Rollups    *rollup.Reader // if nil, roll-ups are off
 	Aggregator *rollup.Aggregator
-	// Keys check requests. If nil, keys do not exist, and every request may do
+	// Keys checks the API keys of requests. If nil, no keys exist, and every request may do
 	// everything.
 	Keys *apikeys.Registry
 	// KeysRequired refuses all requests without a key, even before the first key
@@ -56,6 +56,18 @@ type Options struct {
 	Hosts  []string
 	Events Events
 	Influx Influx
+	// Account limits the tables of the store. The zero value has no limits.
+	Account Account
+}
+
+// Account holds the limits of a cloud account, and the effects on its bill.
+type Account struct {
+	TableQuota int  // the maximum number of tables; 0 means no limit
+	Billed     bool // requests and bytes cost money, at the prices of DynamoDB
+	Rollups    bool // readings have roll-ups
+	// CountTables returns the number of all tables in the account. If nil, only the tables of
+	// this deployment count.
+	CountTables func(context.Context) (int, error)
 }
 
 // Limits bounds the duration, size and number of requests. Zero fields have defaults.
@@ -93,14 +105,15 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Events holds callbacks. Nil ones are skipped.
+// Events holds callbacks. A nil callback is not called.
 type Events struct {
 	// Failed is called after a request failed through a fault of the server.
 	Failed func(r *http.Request, err error)
-	// Judged is called after readings got their verdicts, with the number of rejected ones.
+	// Judged is called after readings got their verdicts, with the number of readings and of
+	// rejected readings.
 	Judged func(readings, rejected int)
-	// KeyCreated and KeyRevoked report a change of a key. By is the id of the key that
-	// made it, or "" before the first key.
+	// KeyCreated and KeyRevoked report a change of a key. The argument by is the id of the key
+	// that made the change, or "" before the first key.
 	KeyCreated, KeyRevoked func(k apikeys.Key, by string)
 }
 
@@ -129,11 +142,11 @@ type Server struct {
 	metrics   *metrics
 	routes    []string
 	reads     *reads
-	timeLimit time.Duration // of a request
+	timeLimit time.Duration // time limit of a request
 	drain     context.CancelFunc
 }
 
-// New returns the handler.
+// New returns a server.
 func New(opts Options) *Server {
 	opts.Limits = opts.Limits.withDefaults()
 	opts.Events = opts.Events.withDefaults()
@@ -168,8 +181,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// HandleFunc adds a route with its access check, metrics and limits of time and
-// reads. huma adds its routes with it, too.
+// HandleFunc adds a route with its access check, metrics and limits of time and reads. huma uses
+// it to add its routes, too.
 func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
 	s.routes = append(s.routes, pattern)
 	if accesses[pattern] == reader {
@@ -179,7 +192,7 @@ func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *ht
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		if pattern != verifyPattern { // the handler limits its time by its progress
+		if pattern != verifyPattern { // the handler of this route limits the time without progress instead
 			ctx, cancel := context.WithTimeoutCause(r.Context(), s.timeLimit, errTooLong)
 			defer cancel()
 			r = r.WithContext(ctx)
@@ -195,7 +208,7 @@ var errTooLong = varve.Errorf(varve.Unavailable, "the request took longer than t
 // Routes returns the patterns of all routes.
 func (s *Server) Routes() []string { return s.routes }
 
-// statusWriter remembers the status.
+// statusWriter remembers the status of the answer.
 type statusWriter struct {
 	http.ResponseWriter
 	status int

@@ -43,8 +43,9 @@ func (s *server) halfSent(head, part string) *reply {
 	return &reply{t: s.t, status: resp.StatusCode, header: resp.Header, body: string(text)}
 }
 
-// TestStalledBodies checks that a body that stops gets 408 with the counts of its earlier readings,
-// whether long or short, packed or not. It is not reported as a fault.
+// TestStalledBodies checks that a body that stalls gets 408 with the counts of its earlier
+// readings, whether long or short, with or without a length. The stall is not reported as a
+// fault.
 func TestStalledBodies(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 30 * time.Millisecond })
 	for _, head := range []string{"Content-Length: 100\r\n", "Content-Length: 100000\r\n", "Transfer-Encoding: chunked\r\n"} {
@@ -74,7 +75,7 @@ func TestStalledBodies(t *testing.T) {
 	}
 }
 
-// drips gives out blanks, and takes its time.
+// drips is an endless reader that returns one blank at a time, with a pause before each.
 type drips struct{ every time.Duration }
 
 func (d drips) Read(p []byte) (int, error) {

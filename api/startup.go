@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/health"
 )
 
-// Starting returns the handler of a server whose store is still opening. It is
-// alive, not ready, and refuses all other requests.
+// Starting returns the handler of a server whose store is still opening. The handler reports that
+// the server is alive and not ready, and refuses all other requests.
 func Starting(conditions *health.Conditions) http.Handler {
 	why := func() string {
 		for _, c := range conditions.List() {
@@ -24,7 +24,7 @@ func Starting(conditions *health.Conditions) http.Handler {
 		w.Header().Set("Content-Type", media)
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusServiceUnavailable)
-		text, _ := json.Marshal(body) // of texts and numbers
+		text, _ := json.Marshal(body) // cannot fail for texts and numbers
 		_, _ = w.Write(append(text, '\n'))
 	}
 	mux := http.NewServeMux()

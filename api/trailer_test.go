@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLongCoverage checks that a coverage with more tables than fit into a trailer has their
-// number, and that the client can read it.
+// TestLongCoverage checks a coverage with more tables than fit into a trailer. It has the number
+// of omitted tables, and the client can read it.
 func TestLongCoverage(t *testing.T) {
 	s := newServer(t, nil)
 	var body strings.Builder

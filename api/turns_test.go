@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestSlowUploads_DoNotHoldUpOthers checks that a large body of a slow client gives up its turn to
-// other bodies.
-func TestSlowUploads_DoNotHoldUpOthers(t *testing.T) {
+// TestSlowUploads_DoNotDelayOthers checks that large bodies of slow clients do not delay other
+// bodies.
+func TestSlowUploads_DoNotDelayOthers(t *testing.T) {
 	s := newServer(t, nil)
 	s.send(http.MethodPost, writePath, good(noon), ndjson...) // from now on, large requests yield to small ones
 	for range 2 * runtime.GOMAXPROCS(0) {
@@ -30,7 +30,7 @@ func TestSlowUploads_DoNotHoldUpOthers(t *testing.T) {
 		}
 	}
 	begin := time.Now()
-	for _, n := range []int{1, 5000} { // a small one, and one that is large by itself
+	for _, n := range []int{1, 5000} { // a small body, and a large one
 		r := s.send(http.MethodPost, writePath, lines(n), ndjson...)
 		if a := decode[wire.WriteAnswer](r); r.status != http.StatusOK || a.Stored+a.Duplicates != int64(n) {
 			t.Errorf("%d readings: %d %s", n, r.status, r.body)

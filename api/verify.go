@@ -19,11 +19,12 @@ import (
 // Verifier reads all stored data and reports damage. It changes nothing.
 type Verifier func(ctx context.Context, v Verification) error
 
-// Verification holds the arguments of a [Verifier], which calls its functions from one goroutine.
+// Verification holds the arguments of a [Verifier]. The verifier calls the functions from one
+// goroutine.
 type Verification struct {
 	// Rate is the maximum number of bytes or read units per second. If 0, the verifier chooses.
 	Rate int64
-	// Found is called with each damaged place.
+	// Found is called for each damaged place.
 	Found func(wire.Damage)
 	// Read is called with the bytes or read units that were read so far.
 	Read func(n int64)
@@ -130,8 +131,7 @@ type verifyLines struct {
 	last    time.Time
 }
 
-// begin sends the head of the answer, and lifts the deadline for reads: the deadline
-// of the request's body would end the request.
+// begin sends the head of the answer, so that the client gets it before the first line.
 func (l *verifyLines) begin() error {
 	l.w.Header().Set("Content-Type", "application/x-ndjson")
 	l.w.WriteHeader(http.StatusOK)

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// future is a reading that is rejected.
+// future is a reading that is rejected because its time is too far in the future.
 var future = good(noon.Add(48 * time.Hour))
 
 // TestWrites checks that each kind of body gets its status and verdicts. 200: nothing rejected;
@@ -133,12 +133,12 @@ func TestBadWriteParams(t *testing.T) {
 		s.send("POST", row.path, good(noon)).problem(http.StatusBadRequest, row.param, row.says)
 	}
 	s.send("POST", with(writePath, "delimiter", `"`), "a", "Content-Type", "text/csv").problem(http.StatusBadRequest, "delimiter", "separate")
-	s.get(latestPath).problem(http.StatusNotFound, "", "no reading")
+	s.get(latestPath).problem(http.StatusNotFound, "", "stream weather")
 }
 
-// TestRejectsAreListedUpTo checks that an answer lists a limited number of rejections, reports the
-// limit, and counts all of them.
-func TestRejectsAreListedUpTo(t *testing.T) {
+// TestRejects_AreListedUpToLimit checks that an answer lists a limited number of rejections,
+// reports the limit, and counts all of them.
+func TestRejects_AreListedUpToLimit(t *testing.T) {
 	s := newServer(t, nil)
 	const n = 10_050
 	a := decode[wire.WriteAnswer](s.send("POST", writePath, strings.Repeat("x\n", n)+good(noon), "Content-Type", "application/x-ndjson"))
@@ -147,8 +147,8 @@ func TestRejectsAreListedUpTo(t *testing.T) {
 	}
 }
 
-// TestNotStoredForNow checks the code of readings that may be stored later. The status is 503 with
-// a time to wait if all readings are such, and 207 if some are.
+// TestNotStoredForNow checks the code of readings that may be stored later. The status is 503
+// with a time to wait if this applies to all readings, and 207 if it applies to some.
 func TestNotStoredForNow(t *testing.T) {
 	s := newServer(t, nil)
 	bad := thisTable(s)

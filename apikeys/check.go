@@ -14,8 +14,8 @@ import (
 // cacheFor is the time for which a cached key is used.
 const cacheFor = 10 * time.Second
 
-// lookupTimeout bounds a read of the registry. It continues for other requests when
-// the request that began it ends.
+// lookupTimeout bounds a read of the registry. The read does not end with the request that began
+// it, because other requests may wait for the result.
 const lookupTimeout = 5 * time.Second
 
 // Limits of the cache of keys.
@@ -49,7 +49,7 @@ var placeholder entry
 // Check returns the grant of a key's text. It fails with one of:
 //
 //   - ErrNone: the text is not a valid key
-//   - Busy: too many unknown keys were tried, and this process does not know the key
+//   - Busy: too many unknown keys were tried, and the key is not in the cache
 //   - the error of the store
 func (r *Registry) Check(ctx context.Context, text string) (*Grant, error) {
 	id, ok := idOf(text)
@@ -69,8 +69,8 @@ func (r *Registry) Check(ctx context.Context, text string) (*Grant, error) {
 	return &e.grant, nil
 }
 
-// refusal returns the error for an invalid key. It is the same for known and unknown
-// ids, also while reads of unknown ids are refused.
+// refusal returns the error for an invalid key. It is the same for known and unknown ids, even
+// while reads of unknown ids are refused.
 func (r *Registry) refusal(now time.Time) error {
 	if r.guesses.TokensAt(now) >= 1 {
 		return ErrNone
@@ -136,12 +136,13 @@ func (r *Registry) lookUp(ctx context.Context, id string) (*entry, error) {
 		return &placeholder, nil
 	}
 	if r.changes != changes {
-		begin = time.Time{} // valid for requests before the change only
+		begin = time.Time{} // not cached, because the result may be older than the change
 	}
 	return r.remember(s, begin), nil
 }
 
-// remember adds a key to the cache, with the rest of its rate. The caller holds the lock.
+// remember adds a key to the cache. If the key was cached with the same rate, its limiters stay
+// in use. The caller holds the lock.
 func (r *Registry) remember(s *stored, read time.Time) *entry {
 	e := &entry{stored: *s, read: read}
 	e.grant = Grant{ID: s.ID, Tenant: s.Tenant, Scopes: s.Scopes, Rate: s.Rate, Ends: s.Expires}
@@ -163,8 +164,8 @@ func (r *Registry) remember(s *stored, read time.Time) *entry {
 	return e
 }
 
-// changed stores a key that this process changed. Reads that are in flight may
-// return the old key; no later request uses their result.
+// changed caches a key that this process has changed. Reads that are in flight may return the old
+// key; no later request uses their result.
 func (r *Registry) changed(s *stored) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,8 +175,8 @@ func (r *Registry) changed(s *stored) {
 	r.remember(s, r.now())
 }
 
-// newLimit returns a limiter that admits the events of one second at once. If the rate has no
-// bound, it returns nil.
+// newLimit returns a limiter whose burst is the number of events that are allowed per second, and
+// at least 1. If perSecond is 0, events are not limited, and newLimit returns nil.
 func newLimit(perSecond float64) *rate.Limiter {
 	if perSecond == 0 {
 		return nil

@@ -68,8 +68,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestEnds checks that a key ends at its exact expiry, also if it is cached. A revoked key ends at
-// once in this process, and within ten seconds in others.
+// TestEnds checks that a key ends at its exact expiry, even if it is cached. A revoked key ends
+// at once in this process, and within ten seconds in others.
 func TestEnds(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -93,7 +93,7 @@ func TestEnds(t *testing.T) {
 	if w.allowed(revoked) {
 		t.Error("a key is valid in the process that revoked it")
 	}
-	w.clock.advance(5 * time.Second) // ten since it was read
+	w.clock.advance(5 * time.Second) // ten seconds since the key was read
 	if elsewhere.allowed(revoked) {
 		t.Error("a revoked key is valid after ten seconds")
 	}
@@ -120,7 +120,7 @@ func TestRevokedWhileRead(t *testing.T) {
 		g, err := w.Check(t.Context(), text)
 		done <- err == nil && g != nil
 	}()
-	<-began // it has read the key as it was
+	<-began // the key has been read before the change
 	w.revoke(k.ID)
 	if w.allowed(text) {
 		t.Error("the key is valid before the look ended")
@@ -132,8 +132,8 @@ func TestRevokedWhileRead(t *testing.T) {
 	}
 }
 
-// TestMemory checks that a valid key is read once in ten seconds, by any number of requests. A
-// wrong secret costs no read, and an unknown id one in ten seconds.
+// TestMemory checks that a valid key is read from the store once in ten seconds, however many
+// requests use it. A wrong secret causes no read, and an unknown id one read in ten seconds.
 func TestMemory(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -152,7 +152,7 @@ func TestMemory(t *testing.T) {
 	}
 	wg.Wait()
 	if n := w.items.reads() - before; n < 1 || n > 50 {
-		t.Errorf("%d reads", n) // concurrent misses may share several reads
+		t.Errorf("%d reads", n) // concurrent requests may share reads
 	}
 	before = w.items.reads()
 	for range 100 {
@@ -180,7 +180,7 @@ func TestMemory(t *testing.T) {
 }
 
 // TestGuessing checks that guessed ids reach the store at most fifty times a second, after the
-// first few hundred. Known keys still pass, and new ones get a retry.
+// first few hundred. Cached keys are still accepted, and other keys must be retried.
 func TestGuessing(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

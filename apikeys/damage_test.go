@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestCheck_FailsClosedOnDamage checks that damage that destroyed the keys denies all requests,
-// also after the loss was accepted.
+// TestCheck_FailsClosedOnDamage checks that all requests are denied if damage has destroyed the
+// keys, even after the loss was accepted.
 func TestCheck_FailsClosedOnDamage(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *local.Store {
@@ -70,8 +70,8 @@ func TestCheck_FailsClosedOnDamage(t *testing.T) {
 	}
 }
 
-// TestCheck_FailsClosedAfterJournalLoss loses the journal with the only key. Requests without a key
-// are refused after a repair, also after an interrupted one.
+// TestCheck_FailsClosedAfterJournalLoss loses the journal with the only key. Requests without a
+// key are refused after a repair, even after an interrupted one.
 func TestCheck_FailsClosedAfterJournalLoss(t *testing.T) {
 	for _, lose := range []string{"journal", filepath.Join("journal", "0000000001.journal")} {
 		t.Run(filepath.Base(lose), func(t *testing.T) {
@@ -110,8 +110,8 @@ func reopen(t *testing.T, o local.Options) *local.Store {
 	return s
 }
 
-// withKeyInJournal returns a store's folder as a kill leaves it: the key that was
-// made is in the journal alone.
+// withKeyInJournal returns the data folder of a killed process. It contains one key, which is only
+// in the journal.
 func withKeyInJournal(t *testing.T) string {
 	t.Helper()
 	from, dir := filepath.Join(t.TempDir(), "running"), filepath.Join(t.TempDir(), "killed")

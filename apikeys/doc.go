@@ -11,14 +11,14 @@
 //   - Grant holds the rights of one request, and the key's rate.
 //   - Scopes is a set of rights: read, write, admin.
 //
-// The id names a key in lists and logs; the secret is 256 random bits. The registry
-// stores the SHA-256 of the whole text, so that its readers cannot make requests.
-// A secret of 256 bits needs neither a salt nor a slow hash.
+// The id names a key in lists and logs; the secret is 256 random bits. The registry stores the
+// SHA-256 of the whole text, so that no reader of the registry can make requests. A secret of 256
+// bits needs neither a salt nor a slow hash.
 //
-// A key stays in memory for ten seconds. A revocation takes effect at once in the
-// process that revoked the key, and within ten seconds in the others.
+// A key is cached in memory for ten seconds. A revocation takes effect at once in the process
+// that revoked the key, and within ten seconds in the others.
 //
-// Each key is one item: pk KEYS, sk <id>. The item KEYS ON records that a key exists
-// or existed. From then on all requests need a key, even if all keys have expired,
-// or were revoked or deleted. If damage takes items, requests are denied.
+// Each key is one item: pk KEYS, sk <id>. The item KEYS ON records that a key exists or existed.
+// From then on all requests need a key, even if all keys have expired, or were revoked or
+// deleted. If damage destroys these items, requests are denied.
 package apikeys

@@ -23,8 +23,7 @@ type Grant struct {
 // Everything returns the grant of all requests before any key exists.
 func Everything() *Grant { return &Grant{Tenant: varve.DefaultTenant, Scopes: Read | Write | Admin} }
 
-// Operates reports whether the grant is one of the deployment's own tenant, and
-// has a scope there.
+// Operates reports whether the grant is for varve.DefaultTenant and has a scope.
 func (g *Grant) Operates(scope Scopes) bool {
 	return g.Tenant == varve.DefaultTenant && g.Scopes.Has(scope)
 }
@@ -48,8 +47,8 @@ func (g *Grant) Write(now time.Time) time.Duration {
 }
 
 // Begin subtracts the first readings of a body from the key's rate. If earlier readings exceeded
-// the rate, it subtracts nothing and returns the time to wait. So concurrent bodies are not all
-// admitted.
+// the rate, it subtracts nothing and returns the time to wait. So the rate also limits how many
+// concurrent bodies are admitted.
 func (g *Grant) Begin(now time.Time, n int) time.Duration {
 	if g.readings == nil {
 		return 0
@@ -72,7 +71,8 @@ func (g *Grant) Readings(now time.Time, n int) {
 	}
 }
 
-// TooFast returns the error for an exceeded rate of a key, of requests or of readings.
+// TooFast returns the error for an exceeded rate of a key. The argument of is "requests" or
+// "readings".
 func TooFast(of string, wait time.Duration) error {
 	return &varve.Error{Failure: varve.Busy, RetryAfter: wait,
 		Message: fmt.Sprintf("this key's rate of %s is used up: try again in %s", of, wait.Round(time.Millisecond))}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRequestRate checks that the requests of one second pass at once, and later ones at the rate.
-// The rate continues when the key is reread.
+// TestRequestRate checks that a burst of one second's requests passes at once, and later requests
+// pass at the rate. When the key is reread, its rate is not reset.
 func TestRequestRate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()
@@ -34,7 +34,7 @@ func TestRequestRate(t *testing.T) {
 		t.Errorf("after that they have to wait %s and %s", first, second)
 	}
 	n := 0
-	for range 30 { // through several looks into the registry
+	for range 30 { // the key is reread several times
 		w.clock.advance(time.Second)
 		for ask() == 0 {
 			n++
@@ -85,8 +85,8 @@ func TestNoRate(t *testing.T) {
 	}
 }
 
-// TestShows checks that a key is found anywhere in a text, also if its end is truncated. Names that
-// resemble a key are not found.
+// TestShows checks that a key is found anywhere in a text, even if its end is truncated. Names
+// that resemble a key are not found.
 func TestShows(t *testing.T) {
 	w := newWorld(t)
 	k, text := w.admin()
@@ -105,7 +105,7 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// TestRateIsRemembered checks that a key's rate continues when the key is reread.
+// TestRateIsRemembered checks that the rate of a key is not reset when the key is reread.
 func TestRateIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// clock is a time that tests set.
+// clock is a clock that tests advance.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -39,7 +39,7 @@ type watched struct {
 	store.Items
 	mu   sync.Mutex
 	gets int
-	get  func(found []store.Item) error // after a read, before it is answered
+	get  func(found []store.Item) error // called after a read, before the result is returned
 	put  func() error
 }
 
@@ -101,7 +101,7 @@ func (w *world) other() *world {
 	return &world{Registry: apikeys.New(w.items, w.clock.Now), t: w.t, clock: w.clock, items: w.items}
 }
 
-// create creates a key. The first one must be an admin's.
+// create creates a key. The first key must be an admin key.
 func (w *world) create(d apikeys.Draft) (apikeys.Key, string) {
 	w.t.Helper()
 	k, text, err := w.Create(w.t.Context(), d)
@@ -134,7 +134,7 @@ func (w *world) revoke(id string) {
 	}
 }
 
-// invalid expects an Invalid error about a parameter.
+// invalid expects an Invalid error about a parameter, whose message contains the last argument.
 func invalid(t *testing.T, err error, param, says string) {
 	t.Helper()
 	var e *varve.Error

@@ -26,12 +26,12 @@ const (
 	attrCreated  = "created"
 	attrExpires  = "expires"
 	attrRevoked  = "revoked"
-	attrRequests = "requests" // a second
+	attrRequests = "requests" // per second
 	attrReadings = "readings"
-	attrSince    = "since" // of the item KEYS ON
+	attrSince    = "since" // attribute of the item KEYS ON
 )
 
-// listEndedFor is how long a key that has ended is still listed.
+// listEndedFor is the time for which a key is listed after its end.
 const listEndedFor = 90 * 24 * time.Hour
 
 func keyOf(id string) store.Key { return store.Key{PK: partition, SK: id} }

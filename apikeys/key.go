@@ -15,7 +15,7 @@ import (
 type Key struct {
 	ID      string
 	Tenant  string
-	Name    string // for people
+	Name    string // description for people
 	Scopes  Scopes
 	Rate    Rate
 	Created time.Time
@@ -47,13 +47,13 @@ func (k *Key) StateAt(now time.Time) State {
 
 // Rate limits the use of a key in one process; 0 means no limit.
 type Rate struct {
-	Requests float64 // a second
-	Readings float64 // submitted, a second
+	Requests float64 // requests per second
+	Readings float64 // submitted readings per second
 }
 
 // Draft describes a key to create.
 type Draft struct {
-	Tenant  string // "" is varve.DefaultTenant
+	Tenant  string // "" means varve.DefaultTenant
 	Name    string
 	Scopes  Scopes
 	Rate    Rate
@@ -62,7 +62,7 @@ type Draft struct {
 
 const maxKeyNameBytes = 100
 
-// Check rejects an invalid draft with Invalid and the parameter at fault.
+// Check returns an Invalid error that names the parameter at fault, if the draft is invalid.
 func (d *Draft) Check(now time.Time) error {
 	if err := varve.ValidateName("tenant", cmp.Or(d.Tenant, varve.DefaultTenant)); err != nil {
 		return varve.InvalidParam("tenant", "%s", err)
@@ -85,8 +85,8 @@ func (d *Draft) Check(now time.Time) error {
 	return checkRate("readings_per_second", d.Rate.Readings)
 }
 
-// Under limits a draft to the grant of the key that creates it. Missing rates and a
-// missing end become the grant's. It fails if the draft exceeds the grant.
+// Under limits a draft to the grant of the key that creates it. Missing rates and a missing end
+// are set to the grant's. It fails if the draft exceeds the grant.
 func (d *Draft) Under(g *Grant) error {
 	for _, r := range []struct {
 		param      string
@@ -112,7 +112,7 @@ func (d *Draft) Under(g *Grant) error {
 	return nil
 }
 
-// CheckFirst rejects a draft that cannot become the first key of all.
+// CheckFirst rejects a draft that is not allowed for the first key of a deployment.
 func (d *Draft) CheckFirst() error {
 	if d.Scopes&Admin == 0 || cmp.Or(d.Tenant, varve.DefaultTenant) != varve.DefaultTenant {
 		return varve.InvalidParam("scopes", "the first key must be an admin key of tenant %s: no other could make more keys", varve.DefaultTenant)

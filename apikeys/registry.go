@@ -24,14 +24,14 @@ type Registry struct {
 	now   func() time.Time
 
 	on      atomic.Bool
-	offAt   atomic.Int64 // when keys were last read as off, in unix nanoseconds
+	offAt   atomic.Int64 // when the registry was last read and no key existed, in Unix nanoseconds
 	flight  singleflight.Group
 	guesses *rate.Limiter
 
 	mu      sync.RWMutex
-	known   map[string]*entry    // by id
+	known   map[string]*entry    // cached keys by id
 	unknown map[string]time.Time // missing ids, and the time of their lookup
-	changes uint64               // of keys, by this process
+	changes uint64               // number of changes of keys by this process
 }
 
 // New returns a registry of the keys in items.
@@ -43,8 +43,9 @@ func New(items store.Items, now func() time.Time) *Registry {
 }
 
 // Create creates a key and returns its text, which is not stored. When it returns, the key is
-// durable and requests need keys. The first key must be an admin key of varve.DefaultTenant,
-// because other keys cannot create keys. It fails with Invalid and the invalid parameter.
+// durable, and from then on every request needs a key. The first key must be an admin key of
+// varve.DefaultTenant, because other keys cannot create keys. If the draft is invalid, Create
+// returns an Invalid error that names the parameter.
 func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err error) {
 	now := r.now().UTC().Truncate(time.Millisecond)
 	d.Tenant = cmp.Or(d.Tenant, varve.DefaultTenant)
@@ -73,8 +74,8 @@ func (r *Registry) Create(ctx context.Context, d Draft) (k Key, text string, err
 	}
 }
 
-// turnOn records that keys exist before it creates the first one. If the process dies in between,
-// requests are denied, not allowed.
+// turnOn records that keys exist, before the first key is created. If the process dies in
+// between, requests are denied, not allowed.
 func (r *Registry) turnOn(ctx context.Context, d *Draft, now time.Time) error {
 	on, err := r.readOn(ctx)
 	if err != nil || on {
@@ -90,8 +91,8 @@ func (r *Registry) turnOn(ctx context.Context, d *Draft, now time.Time) error {
 	return nil
 }
 
-// OnMark returns the item that turns keys on. It is restored if damage may have destroyed it:
-// requests need a key even if none existed.
+// OnMark returns the item that records that keys exist. If damage may have destroyed it, a repair
+// writes it. From then on requests need a key, even if none existed.
 func OnMark(now time.Time) store.Item {
 	return store.Item{Key: keyOf(onKey), Attrs: map[string]varve.Value{attrSince: varve.StringValue(now.UTC().Format(timeForm))}}
 }
@@ -131,9 +132,9 @@ func (r *Registry) List(ctx context.Context, tenant string) ([]Key, error) {
 	return list, nil
 }
 
-// Revoke ends a key of a tenant; "" means any tenant. This process denies it at
-// once, others within ten seconds. A revoked key stays unchanged. If the key is
-// missing or of another tenant, it fails with NotFound.
+// Revoke ends a key of a tenant; "" means any tenant. This process denies the key at once, others
+// within ten seconds. Revoking a revoked key changes nothing. If the key is missing or of another
+// tenant, it fails with NotFound.
 func (r *Registry) Revoke(ctx context.Context, tenant, id string) (Key, error) {
 	none := varve.Errorf(varve.NotFound, "key %s: not found", shown(id))
 	if !isID(id) {
@@ -212,5 +213,5 @@ func (r *Registry) readOn(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	r.offAt.Store(begin.UnixNano())
-	return r.on.Load(), nil // it may have been turned on meanwhile
+	return r.on.Load(), nil // a key may have been created meanwhile
 }

@@ -20,8 +20,8 @@ const day = 24 * time.Hour
 
 var form = regexp.MustCompile(`^vk_[a-z2-7]{8}_[0-9A-Za-z]{43}$`)
 
-// TestCreate checks that a key has the drafted properties in every process and a secret of the
-// documented form. The store has only its hash.
+// TestCreate checks that a key has the properties of its draft in every process, and a secret in
+// the documented form. The store has only its hash.
 func TestCreate(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

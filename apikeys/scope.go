@@ -13,7 +13,7 @@ type Scopes uint8
 const (
 	Read  Scopes = 1 << iota // read the tenant's data
 	Write                    // send readings, and nothing else
-	Admin                    // both, and the management of the tenant's keys; in varve.DefaultTenant also of the deployment
+	Admin                    // both, and manage the tenant's keys; in varve.DefaultTenant, manage the deployment, too
 )
 
 // scopeNames lists the scopes in the order of String.
@@ -30,7 +30,7 @@ func ScopeNames() (names []string) {
 	return names
 }
 
-// ParseScopes reads the names of scopes.
+// ParseScopes parses the names of scopes.
 func ParseScopes(names ...string) (all Scopes, err error) {
 	for _, name := range names {
 		var one Scopes

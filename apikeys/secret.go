@@ -11,8 +11,8 @@ import (
 // Prefix begins every key.
 const Prefix = "vk_"
 
-// A key's text: the prefix, an id of 40 bits in small letters and digits, _,
-// and a secret of 256 bits in letters and digits.
+// The text of a key has four parts: the prefix, an id, an underscore, and a secret. The id has 40
+// bits in small letters and digits, the secret 256 bits in letters and digits.
 const (
 	idBytes     = 5
 	idLen       = 8
@@ -23,7 +23,7 @@ const (
 
 var ids = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// newText creates an id, and the text of a key with it. crypto/rand does not fail.
+// newText creates an id, and the text of a key with this id. crypto/rand does not fail.
 func newText() (id, text string) {
 	var b [idBytes + secretBytes]byte
 	_, _ = rand.Read(b[:])
@@ -32,7 +32,7 @@ func newText() (id, text string) {
 	return id, Prefix + id + "_" + strings.Repeat("0", secretLen-len(secret)) + secret
 }
 
-// idOf returns the id in a key's text. It is false if the text is not a key.
+// idOf returns the id in a key's text; false if the text is not a key.
 func idOf(text string) (string, bool) {
 	if len(text) != textLen || text[:len(Prefix)] != Prefix || text[len(Prefix)+idLen] != '_' {
 		return "", false
@@ -69,7 +69,8 @@ func IDOf(text string) string {
 	return text
 }
 
-// leastSecret is the minimum number of letters of a secret with which a text counts as a key.
+// leastSecret is the number of characters of a secret that Shows needs to recognize a truncated
+// key.
 const leastSecret = 16
 
 // Shows reports whether a text contains a key, or a large part of one.

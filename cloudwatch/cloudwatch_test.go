@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// published is a line in CloudWatch's view: the values of the declared metrics.
+// published is a line as CloudWatch reads it, with the values of the declared metrics.
 type published struct {
 	at     time.Time
 	values map[string]float64
@@ -116,7 +116,7 @@ func TestPublish_WritesMetricsOnce(t *testing.T) {
 }
 
 // TestRun_PublishesAtEachTick expects a line at each tick, and one at the end with the counts
-// since.
+// since the last tick.
 func TestRun_PublishesAtEachTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

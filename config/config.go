@@ -11,7 +11,7 @@
 //   - Source names the file, the environment and the flags.
 //   - Mistakes lists all mistakes at once, each with its place.
 //
-// Load returns the valid settings even if others are mistaken.
+// Load returns the valid settings even if others are invalid.
 package config
 
 import (
@@ -53,22 +53,22 @@ type Server struct {
 	Listen  string        // address and port
 	Hosts   string        // names by which a proxy in front calls the server, separated by commas
 	TLSCert string        // file of a certificate chain; if empty, no TLS
-	TLSKey  string        // file of its private key
-	Proxied bool          // a proxy in front ends TLS
+	TLSKey  string        // file of the certificate's private key
+	Proxied bool          // if true, a proxy in front terminates TLS
 	Drain   time.Duration // the time limit of running requests on shutdown
 	// DebugListen is a loopback address and port that serve profiles. If empty, profiles are off.
 	DebugListen string
 }
 
-// Loopback reports whether only this machine can reach the address that is
-// listened on.
+// Loopback reports whether only this machine can reach the server's address.
 func (s Server) Loopback() bool {
 	host, _, err := net.SplitHostPort(s.Listen)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// URL returns the address of a server that listens on an address, for programs on this machine.
+// URL returns the URL by which programs on this machine reach a server that listens on an
+// address.
 func (s Server) URL(address string) string {
 	scheme := "http://"
 	if s.TLSCert != "" {
@@ -84,19 +84,21 @@ func (s Server) URL(address string) string {
 // HostList returns the names in Hosts.
 func (s Server) HostList() []string { return words(s.Hosts) }
 
-// Store configures the place of all data.
+// Store configures the store of all data.
 type Store struct {
 	Kind     string // local, mem or dynamodb
 	Dir      string // local: the data folder
-	Memory   Size   // local: memory for readings before they become chunks
+	Memory   Size   // local: memory for readings that are not in chunks yet
 	Cache    Size   // local: memory for cached chunks
 	MinFree  Size   // local: the free space on the disk below which readings are refused
 	Endpoint string // dynamodb: the address of an emulator; if empty, AWS
 	Region   string // dynamodb: the region; if empty, the environment's
 	Registry string // dynamodb: the registry's table; if empty, <prefix>_registry
+	// TableQuota is the quota of tables of the account and region; dynamodb only.
+	TableQuota int
 }
 
-// Tables shapes the grid.
+// Tables configures the grid of tables.
 type Tables struct {
 	Prefix      string
 	Future      time.Duration
@@ -105,7 +107,7 @@ type Tables struct {
 	MonthsAhead int // arrival months after the current one whose tables are created in advance
 }
 
-// Retention configures the end of tables.
+// Retention configures when tables are sealed, retired and dropped.
 type Retention struct {
 	Drop     bool
 	Grace    time.Duration
@@ -128,7 +130,7 @@ type Stream struct {
 	Class     string
 	Retention time.Duration
 	RowWindow time.Duration // dynamodb: the time that a row covers; 0 means a millisecond
-	Expect    string        // dynamodb: whether most rows exist already; if empty, auto
+	Expect    string        // dynamodb: auto, new or existing: whether most rows are expected to exist; if empty, auto
 }
 
 // Limits bounds the duration, size and number of requests.
@@ -179,15 +181,15 @@ type Log struct {
 	Format string // console or json
 }
 
-// Metrics configures the output of metrics beside /metrics.
+// Metrics configures the output of metrics in addition to the route /metrics.
 type Metrics struct {
-	CloudWatch bool // to standard output, for Amazon CloudWatch
+	CloudWatch bool // if true, metrics for Amazon CloudWatch are written to standard output
 }
 
 // Size is a number of bytes.
 type Size int64
 
-// ParseSize reads bytes, or a number with KiB, MiB or GiB.
+// ParseSize parses a number of bytes, or a number with the unit KiB, MiB or GiB.
 func ParseSize(s string) (Size, error) {
 	for i, unit := range []string{"KiB", "MiB", "GiB"} {
 		if text, ok := strings.CutSuffix(s, unit); ok {
@@ -209,7 +211,7 @@ func sizeError(s string) error {
 	return fmt.Errorf("%q is not a size: write bytes, or a number with KiB, MiB or GiB", s)
 }
 
-// String writes the size as ParseSize reads it.
+// String formats the size so that ParseSize can parse it.
 func (s Size) String() string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if one := Size(1) << (30 - 10*i); s >= one && s%one == 0 {
@@ -219,13 +221,13 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
-// Default returns the configuration without any source.
+// Default returns the configuration that applies without any source.
 func Default() Config {
 	layout := grid.DefaultPolicy()
 	rotation := rotator.Policy{}.WithDefaults()
 	return Config{
 		Server: Server{Listen: "127.0.0.1:8278", Drain: 30 * time.Second},
-		Store:  Store{Kind: StoreKinds()[0], Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20},
+		Store:  Store{Kind: StoreKinds()[0], Dir: "data", Memory: 64 << 20, Cache: 64 << 20, MinFree: 256 << 20, TableQuota: 2500},
 		Tables: Tables{Prefix: "varve", Future: layout.Future, RecentWeeks: layout.Recent, Doubling: layout.Doubling, MonthsAhead: rotation.MonthsAhead},
 		Retention: Retention{
 			Grace: rotation.Grace, Seal: rotation.Seal, Schedule: "@hourly", MaxDrops: rotation.MaxDrops,
@@ -240,7 +242,7 @@ func Default() Config {
 	}
 }
 
-// Grid returns the shape of the tables.
+// Grid returns the policy of the grid.
 func (c *Config) Grid() grid.Policy {
 	return grid.Policy{Future: c.Tables.Future, Recent: c.Tables.RecentWeeks, Doubling: c.Tables.Doubling}
 }
@@ -257,10 +259,10 @@ func (c *Config) Policy() *retention.Policy {
 	return p
 }
 
-// expects maps names to the expected share of resent readings.
+// expects maps the values of the setting expect to constants of package store.
 var expects = map[string]store.Expect{"auto": store.ExpectAuto, "new": store.ExpectNew, "existing": store.ExpectExisting}
 
-// Layouts returns the layouts of the streams that have one of their own.
+// Layouts returns the layouts of the streams that have their own layout.
 func (c *Config) Layouts() map[string]store.Layout {
 	layouts := map[string]store.Layout{}
 	for name, s := range c.Streams {
@@ -271,7 +273,7 @@ func (c *Config) Layouts() map[string]store.Layout {
 	return layouts
 }
 
-// Rotation returns the policy of the rotator. The engine uses it as it is.
+// Rotation returns the policy of the rotator. The engine uses it unchanged.
 func (c *Config) Rotation() rotator.Policy {
 	p := rotator.Policy{
 		Grid: c.Grid(), Retention: c.Policy(), MonthsAhead: c.Tables.MonthsAhead, Drop: c.Retention.Drop,

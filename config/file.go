@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// file adds the file's layer.
+// file adds the layer of the file.
 func (l *loader) file(src Source) {
 	if src.File == "" {
 		return
@@ -63,7 +63,7 @@ func (l *loader) unreadable(file string, err error) {
 	l.mistake(file, "", "%s", message)
 }
 
-// node gathers the values below a node.
+// node collects the values below a node.
 func (l *loader) node(file, key string, n *yaml.Node, values map[string]any) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -73,7 +73,7 @@ func (l *loader) node(file, key string, n *yaml.Node, values map[string]any) {
 	switch {
 	case null || n.Kind == yaml.MappingNode && len(n.Content) == 0:
 		if key != "" && !isGroup(key) {
-			l.known(place, key) // and has its default
+			l.known(place, key) // an existing setting without a value has its default
 		}
 	case n.Kind == yaml.MappingNode && l.within[n]:
 		l.mistake(place, key, "contains itself")

@@ -21,10 +21,10 @@ type Source struct {
 	// Required.
 	File     string
 	Required bool
-	// Environ is the environment, as os.Environ has it.
+	// Environ is the environment, as os.Environ returns it.
 	Environ []string
-	// Flags are keys and values, and FlagNames how each was put, as in
-	// --listen.
+	// Flags maps keys to values from the command line. FlagNames maps the same keys to the flags,
+	// such as --listen.
 	Flags     map[string]string
 	FlagNames map[string]string
 }
@@ -32,20 +32,22 @@ type Source struct {
 // Loaded is a configuration with the origin of each value.
 type Loaded struct {
 	Config
-	// Origins maps keys to places: varve.yaml:3, VARVE_LOG_LEVEL, --listen.
-	// Keys that are not in it have their default.
+	// Origins maps keys to places: varve.yaml:3, VARVE_LOG_LEVEL, --listen. A key that is missing
+	// here has its default value.
 	Origins map[string]string
+	// Warnings lists the variables that begin with EnvPrefix and are not settings. They have no
+	// effect.
+	Warnings []Mistake
 }
 
-// EnvPrefix begins the names of variables: VARVE_SERVER_LISTEN is
-// server.listen.
+// EnvPrefix begins the names of variables: VARVE_SERVER_LISTEN sets server.listen.
 const EnvPrefix = "VARVE_"
 
-// others are variables with this prefix that configure something else.
+// others are variables with EnvPrefix that do not set a key.
 var others = []string{"VARVE_CONFIG", "VARVE_SERVER", "VARVE_TIMEOUT", "VARVE_KEY", "VARVE_KEY_FILE", "VARVE_CA_FILE"}
 
-// sep separates the parts of keys while layers are merged; stream names may
-// have dots in them. It cannot stand in a YAML file, which is UTF-8.
+// sep separates the parts of keys while layers are merged; stream names may have dots in them. It
+// cannot occur in a YAML file, which is UTF-8.
 const sep = "\xff"
 
 // Load reads a configuration. The error, if any, is Mistakes.
@@ -55,6 +57,7 @@ func Load(src Source) (*Loaded, error) {
 	l.environ(src)
 	l.flags(src)
 	loaded := l.decode()
+	loaded.Warnings = l.warnings
 	l.validate(loaded)
 	if len(l.mistakes) > 0 {
 		return loaded, l.mistakes
@@ -64,17 +67,18 @@ func Load(src Source) (*Loaded, error) {
 
 type loader struct {
 	merged   *koanf.Koanf
-	places   map[string]string // of keys, with sep
+	places   map[string]string // the place at which each key was set; the parts of the key are separated by sep
 	within   map[*yaml.Node]bool
 	mistakes Mistakes
+	warnings []Mistake
 }
 
 func (l *loader) mistake(place, key, format string, args ...any) {
 	l.mistakes = append(l.mistakes, Mistake{place, strings.ReplaceAll(key, sep, "."), fmt.Sprintf(format, args...)})
 }
 
-// add puts a value into a layer if its setting exists. A wrong value is reported even
-// if a later layer overrides it.
+// add puts a value into a layer if its setting exists, and otherwise records a mistake. Values are
+// checked after all layers are merged.
 func (l *loader) add(values map[string]any, path, value, place string) {
 	if l.known(place, path) {
 		values[path], l.places[path] = value, place
@@ -131,12 +135,12 @@ func pathOf(key string) string {
 	return group + sep + rest[:dot] + sep + rest[dot+1:]
 }
 
-// decode turns the merged layers into a configuration.
+// decode converts the merged layers to a configuration.
 func (l *loader) decode() *Loaded {
 	loaded := &Loaded{Config: Default(), Origins: map[string]string{}}
 	for _, path := range l.merged.Keys() {
 		key := strings.ReplaceAll(path, sep, ".")
-		s, _ := find(key) // nothing else was added
+		s, _ := find(key) // always found: add has added only known keys
 		if err := s.set(&loaded.Config, l.merged.String(path)); err != nil {
 			l.mistake(l.places[path], path, "%s", err)
 			continue
@@ -147,7 +151,8 @@ func (l *loader) decode() *Loaded {
 	return loaded
 }
 
-// unset adds classes and streams that are named without any setting.
+// unset adds streams that are named without any setting. For a class without a setting, it
+// records a mistake.
 func (l *loader) unset(loaded *Loaded) {
 	for path, place := range l.places {
 		parts := strings.Split(path, sep)
@@ -209,9 +214,9 @@ func (l *loader) validateTLS(s *Server) {
 	}
 }
 
-// placeOf returns the place at which a key was set, or a key above or below it.
+// placeOf returns the place at which a key, or a key above or below it, was set.
 func (l *loader) placeOf(key string) string {
-	// A class or stream as a whole may have dots in its name.
+	// If key names a whole class or stream, its name may have dots.
 	for _, path := range []string{pathOf(key), strings.Replace(key, ".", sep, 1)} {
 		for _, at := range sortedKeys(l.places) {
 			if at == path || strings.HasPrefix(at, path+sep) {
@@ -226,7 +231,7 @@ func (l *loader) placeOf(key string) string {
 	return "default"
 }
 
-// comparePlaces orders places of one file by line.
+// comparePlaces compares places. In one file, it compares their lines.
 func comparePlaces(a, b string) int {
 	fa, la, _ := strings.Cut(a, ":")
 	fb, lb, _ := strings.Cut(b, ":")
@@ -278,4 +283,14 @@ func (l *Loaded) Values() []Value {
 		values = append(values, Value{Key: key, Value: s.get(&l.Config), Origin: origin, Doc: s.doc})
 	}
 	return values
+}
+
+// Changed returns the keys of the settings in which two configurations differ, in order.
+func Changed(a, b *Config) []string {
+	keys := append(a.keys(), b.keys()...)
+	slices.Sort(keys)
+	return slices.DeleteFunc(slices.Compact(keys), func(key string) bool {
+		s, ok := find(key)
+		return !ok || s.get(a) == s.get(b)
+	})
 }

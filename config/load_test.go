@@ -15,7 +15,7 @@ import (
 
 const day = 24 * time.Hour
 
-// file writes a configuration file into a folder of its own.
+// file writes a configuration file into a new folder, and changes to this folder.
 func file(t testing.TB, yaml string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -101,6 +101,7 @@ store:
   endpoint: http://127.0.0.1:8000
   region: eu-central-1
   registry: acme_registry
+  table_quota: 5000
   min_free: 0
 tables:
   prefix: acme
@@ -148,12 +149,12 @@ streams:
   nothing:
 `
 
-// TestEverySetting checks that every setting can be set, and reaches the policies.
+// TestEverySetting checks that every setting can be set in a file, and is used in the policies.
 func TestEverySetting(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything), Required: true})
 	want := config.Config{
 		Server:    config.Server{Listen: "[::1]:9000", Hosts: "varve.example.com, varve.example.com:8443", TLSCert: "c.pem", TLSKey: "k.pem", Proxied: true, Drain: time.Minute, DebugListen: "127.0.0.1:6060"},
-		Store:     config.Store{Kind: "mem", Dir: "/var/lib/varve", Memory: 128 << 20, Cache: 1 << 30, Endpoint: "http://127.0.0.1:8000", Region: "eu-central-1", Registry: "acme_registry"},
+		Store:     config.Store{Kind: "mem", Dir: "/var/lib/varve", Memory: 128 << 20, Cache: 1 << 30, Endpoint: "http://127.0.0.1:8000", Region: "eu-central-1", Registry: "acme_registry", TableQuota: 5000},
 		Tables:    config.Tables{Prefix: "acme", Future: 2 * day, RecentWeeks: 8, Doubling: 3 * 365 * day, MonthsAhead: 3},
 		Retention: config.Retention{Drop: true, Grace: 14 * day, Seal: 2 * time.Hour, Schedule: "@every 30m", MaxDrops: 7},
 		Classes:   map[string]config.Class{"default": {Retention: 30 * day}, "archive": {Retention: retention.Forever}},
@@ -235,10 +236,11 @@ streams:
 	}
 }
 
-// TestPrintedIsRead checks that the printed configuration, as a file, is the same configuration.
+// TestPrintedIsRead checks that the printed settings, read as flags, result in the same
+// configuration.
 func TestPrintedIsRead(t *testing.T) {
 	loaded := load(t, config.Source{File: file(t, everything)})
-	delete(loaded.Streams, "plain") // the default configuration does not set them, so they are not printed
+	delete(loaded.Streams, "plain") // a stream without settings is not printed
 	delete(loaded.Streams, "nothing")
 	values, names := map[string]string{}, map[string]string{}
 	for _, v := range loaded.Values() {
@@ -261,7 +263,7 @@ func TestEverySettingHasAVariable(t *testing.T) {
 		}
 	}
 	again := load(t, config.Source{Environ: environ})
-	loaded.Streams = map[string]config.Stream{} // a name with a dot must be named by another source, too
+	loaded.Streams = map[string]config.Stream{} // a stream with a dot in its name must be named by another source, too
 	if !reflect.DeepEqual(again.Config, loaded.Config) {
 		t.Errorf("got  %+v\nwant %+v", again.Config, loaded.Config)
 	}

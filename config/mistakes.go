@@ -9,8 +9,8 @@ type Mistakes []Mistake
 
 // Mistake is a single mistake, with its place and key.
 type Mistake struct {
-	Place   string // where it stands
-	Key     string // "" if it is about a file as a whole
+	Place   string // a file and a line, a variable, or a flag
+	Key     string // "" if the mistake concerns a whole file
 	Message string
 }
 
@@ -28,39 +28,4 @@ func (m Mistakes) Error() string {
 		lines[i] = mistake.String()
 	}
 	return strings.Join(lines, "\n")
-}
-
-// suggest returns the most similar setting to a key.
-func suggest(key string) string {
-	best, least := "", len(key)/2+1
-	for _, s := range settings {
-		if d := distance(key, s.key); d < least {
-			best, least = s.key, d
-		}
-	}
-	if best == "" {
-		return "varve config print lists them"
-	}
-	return "did you mean " + best + "?"
-}
-
-// distance returns the number of letters to insert, delete or exchange to make b of a
-// (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := last
-			if a[i] != b[j] {
-				d = 1 + min(last, row[j], row[j+1])
-			}
-			last, row[j+1] = row[j+1], d
-		}
-	}
-	return row[len(b)]
 }

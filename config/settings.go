@@ -19,7 +19,7 @@ import (
 
 // setting is a single setting with its key, its description and its text form.
 type setting struct {
-	key string // as in server.listen
+	key string // such as server.listen
 	doc string
 	get func(*Config) string
 	set func(*Config, string) error
@@ -57,7 +57,7 @@ func size(key, doc string, at func(*Config) *Size) setting {
 	}}
 }
 
-// positive rejects 0, which would mean the default.
+// positive returns a setting that rejects 0, which would mean the default.
 func positive(s setting) setting {
 	set := s.set
 	s.set = func(c *Config, text string) error {
@@ -74,7 +74,7 @@ func positive(s setting) setting {
 	return s
 }
 
-// most rejects a whole number above a bound.
+// most returns a setting that rejects whole numbers above a bound.
 func most(bound int, s setting) setting {
 	set := s.set
 	s.set = func(c *Config, text string) error {
@@ -135,6 +135,7 @@ var settings = []setting{
 	text("store.endpoint", "dynamodb: address of an emulator; if empty, AWS", func(c *Config) *string { return &c.Store.Endpoint }, checkEndpoint),
 	text("store.region", "dynamodb: region; if empty, AWS_REGION or the profile", func(c *Config) *string { return &c.Store.Region }, nil),
 	text("store.registry", "dynamodb: table of the registry; empty: <prefix>_registry", func(c *Config) *string { return &c.Store.Registry }, checkRegistry),
+	whole("store.table_quota", "dynamodb: quota of tables of the account and region; doctor and the plan warn before it is met", 1, func(c *Config) *int { return &c.Store.TableQuota }),
 	size("store.min_free", "local: free space of the disk below which readings are refused", func(c *Config) *Size { return &c.Store.MinFree }),
 	text("tables.prefix", "prefix of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
 	span("tables.future", "how far ahead of its arrival an event time may lie", func(c *Config) *time.Duration { return &c.Tables.Future }),
@@ -177,7 +178,7 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// checkDebugAddress accepts loopback addresses only, because profiles take no API key.
+// checkDebugAddress accepts loopback addresses only, because profiles require no API key.
 func checkDebugAddress(s string) error {
 	if s == "" {
 		return nil
@@ -261,7 +262,7 @@ func classRetention(key, name string) setting {
 				err = fmt.Errorf("a class cannot keep readings for %s", s)
 			}
 			if err != nil {
-				d = 365 * 24 * time.Hour // a mistake is reported; the default prevents further ones
+				d = 365 * 24 * time.Hour // the mistake is reported; the default prevents further mistakes
 			}
 			c.Classes[name] = Class{Retention: d}
 			return err

@@ -9,7 +9,7 @@ import (
 type Bound struct {
 	Forever []string // the classes whose tables are never dropped
 	Classes int      // the number of the other classes
-	Tables  int      // the maximum number of their tables at a time
+	Tables  int      // the maximum number of tables of the other classes at a time
 }
 
 // Bound returns the maximum number of tables, if each run of the rotator is at most outage late. It
@@ -25,7 +25,7 @@ func (c *Config) Bound(now time.Time, outage time.Duration) (Bound, bool) {
 			bounded = append(bounded, class)
 		}
 	}
-	p.Retention.Classes = bounded // Policy returns a new value for each call
+	p.Retention.Classes = bounded // c stays unchanged: Rotation returns a new policy for each call
 	b.Classes = len(bounded)
 	tables, ok := p.Bound(now, outage)
 	b.Tables = tables

@@ -42,8 +42,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestBoundWithRollups checks that the bound includes the three days for which roll-ups need
-// retired tables, if the grace is shorter.
+// TestBoundWithRollups checks that the policy has the three days for which roll-ups need retired
+// tables, even if the grace is shorter.
 func TestBoundWithRollups(t *testing.T) {
 	c := config.Default()
 	c.Retention.Drop, c.Retention.Grace = true, time.Hour

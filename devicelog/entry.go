@@ -18,11 +18,11 @@ const (
 	maxLogAttributes = 8 << 10
 )
 
-// Entry is an entry of the log of a device's states.
+// Entry is an entry in the log of a device's states.
 type Entry struct {
 	Tenant, Device string
 	Time           time.Time
-	// ID separates entries of one device and time. It is the client's own, or is
+	// ID separates entries of one device and time. The client chooses it. Otherwise it is
 	// computed from the content, so that a resent entry is the same entry.
 	ID          varve.ID
 	Arrived     time.Time
@@ -33,8 +33,8 @@ type Entry struct {
 	Attributes  varve.Value // a JSON object, or zero
 }
 
-// Validate checks an entry, and adds the id of its content if it has none. It fails
-// with Invalid.
+// Validate checks an entry. If the entry has no id, Validate sets the id that is computed from its
+// content. If the entry is invalid, the error is of kind Invalid.
 func (e *Entry) Validate(now time.Time) error {
 	if err := varve.ValidateDevice(e.Device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
@@ -109,15 +109,16 @@ func (e *Entry) repeat(stored *Entry) varve.Verdict {
 	if e.ID == e.contentID() {
 		return varve.Verdict{Outcome: varve.Duplicate}
 	}
-	reading := func(e *Entry) *varve.Reading { // an empty text is a missing one
+	reading := func(e *Entry) *varve.Reading { // an empty text equals a missing one
 		return &varve.Reading{ID: e.ID, Fields: slices.DeleteFunc(e.content(), func(f varve.Field) bool { return f.Value.Equal(varve.StringValue("")) })}
 	}
 	return store.Repeat(reading(e), reading(stored))
 }
 
-// An entry is two items: one in the order of time over all states, and one in the
-// order of time within its state. Each is in the index of the operator or the
-// supervisor in the same order.
+// An entry is stored as two items in the partition of its device. The keys of the first items sort
+// all entries of the device by time. The keys of the second items sort the entries of one state by
+// time. If an entry has an Operator, its first item is also in the index of that operator. If it
+// has EscalatedTo, both items are in indexes of that supervisor. Indexes are sorted by time.
 
 const (
 	logPrefix      = "LOG#"
@@ -136,8 +137,8 @@ func supervisorStatePK(tenant, state, supervisor string) string {
 	return "LOG_SUPERVISOR_STATE#" + tenant + "/" + state + "#" + supervisor
 }
 
-// items returns the two items of an entry. An entry exists if its item by time
-// does, so that one is written first.
+// items returns the two items of an entry. An entry exists if its item by time exists, so that
+// item is written first.
 func (e *Entry) items(expires time.Time) (byTime, byState store.Item) {
 	attrs := map[string]varve.Value{"arrived": registry.TimeValue(e.Arrived), "state": varve.StringValue(e.State)}
 	registry.PutText(attrs, "message", e.Message)
@@ -157,7 +158,7 @@ func (e *Entry) items(expires time.Time) (byTime, byState store.Item) {
 	return byTime, byState
 }
 
-// entryOf returns the entry of either item.
+// entryOf decodes the entry from one of its two items.
 func entryOf(tenant string, it *store.Item) (Entry, error) {
 	a := registry.NewReader(it)
 	e := Entry{

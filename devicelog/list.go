@@ -2,7 +2,6 @@ package devicelog
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -11,28 +10,35 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Query selects entries in the order of time: of a device, of an operator, or
-// escalated to a supervisor. One of the three is set.
+// Query selects entries in the order of time: of a device, of an operator, or escalated to a
+// supervisor. Exactly one of Device, Operator and Supervisor is set.
 type Query struct {
 	Tenant     string
 	Device     string
 	Operator   string
 	Supervisor string
-	State      string // if set, only this state; of a device or a supervisor
-	Window     varve.Window
-	Order      varve.Order
-	Limit      int // of a page; 0 is registry.DefaultLimit
-	Cursor     string
-	// Asked is the text of the window, if the text may mean another window later. A
-	// cursor has the window of the first page.
+	// State, if set, selects one state, or with a final * the states with a prefix, as in
+	// WARNING*. It is for the entries of a device or a supervisor.
+	State  string
+	Window varve.Window
+	Order  varve.Order
+	Limit  int // maximum number of entries in a page; 0 means registry.DefaultLimit
+	Cursor string
+	// Asked is the text from which Window was parsed. The text may mean another window later, so
+	// cursors contain the window of the first page.
 	Asked []string
 }
 
-// items returns the one ordered query of the list.
+// items returns the query of the registry that finds the entries in order.
 func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
-	if q.State != "" {
-		if err := checkState(q.State); err != nil {
+	state := q.State
+	if state != "" {
+		name, many := q.statePrefix()
+		if err := checkState(name); err != nil {
 			return iq, "", err
+		}
+		if many {
+			state = "" // the entries of all states are in order of time
 		}
 	}
 	switch {
@@ -42,16 +48,16 @@ func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	case q.Supervisor != "":
 		err = checkPerson("supervisor", q.Supervisor)
 		iq = store.ItemQuery{Index: store.GSI2, PK: supervisorPK(q.Tenant, q.Supervisor)}
-		if q.State != "" {
-			iq.PK = supervisorStatePK(q.Tenant, q.State, q.Supervisor)
+		if state != "" {
+			iq.PK = supervisorStatePK(q.Tenant, state, q.Supervisor)
 		}
 	default:
 		if err = varve.ValidateDevice(q.Device); err != nil {
 			err = varve.InvalidParam("device", "%s", err)
 		}
 		iq, prefix = store.ItemQuery{PK: registry.DevicePK(q.Tenant, q.Device)}, logPrefix
-		if q.State != "" {
-			prefix = stateLogPrefix + q.State + "#"
+		if state != "" {
+			prefix = stateLogPrefix + state + "#"
 		}
 	}
 	if err == nil {
@@ -61,13 +67,17 @@ func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	return iq, prefix, err
 }
 
-// List returns a page of entries.
+// List returns a page of entries. A page of states with a prefix may be short or empty and not the
+// last.
 func (l *Log) List(ctx context.Context, q Query) (page registry.Page[Entry], err error) {
 	iq, prefix, err := q.items()
 	if err != nil {
 		return page, err
 	}
 	question := append([]string{"logs", iq.PK, prefix, q.Order.String()}, q.Asked...)
+	if _, many := q.statePrefix(); many {
+		question = append(question, q.State)
+	}
 	if q.Cursor != "" {
 		if iq.After, err = q.resume(question, &iq); err != nil {
 			return page, err
@@ -80,27 +90,25 @@ func (l *Log) List(ctx context.Context, q Query) (page registry.Page[Entry], err
 	if !q.Window.From.Before(q.Window.To) {
 		return page, nil
 	}
-	items, err := l.opts.Items.Query(ctx, iq)
+	f, err := l.page(ctx, &q, iq)
 	if err != nil {
-		return page, fmt.Errorf("list logs: %w", err)
+		return page, err
 	}
-	for i := range items.Items {
-		e, err := entryOf(q.Tenant, &items.Items[i])
+	for i := range f.items {
+		e, err := entryOf(q.Tenant, &f.items[i])
 		if err != nil {
 			return page, err
 		}
 		page.Items = append(page.Items, e)
 	}
-	if items.More {
-		last := &items.Items[len(items.Items)-1]
-		page.Next = registry.EncodeCursor(question, last.PK, last.SK, last.In(iq.Index).SK,
+	if f.more {
+		page.Next = registry.EncodeCursor(question, f.last.PK, f.last.SK, f.last.In(iq.Index).SK,
 			strconv.FormatInt(q.Window.From.UnixNano(), 10), strconv.FormatInt(q.Window.To.UnixNano(), 10))
 	}
 	return page, nil
 }
 
-// resume takes the window from the cursor, and returns the last item of the page
-// before.
+// resume sets the window from the cursor, and returns the last item of the previous page.
 func (q *Query) resume(question []string, iq *store.ItemQuery) (*store.Item, error) {
 	place, err := registry.ParseCursor(q.Cursor, question, 5)
 	if err != nil {

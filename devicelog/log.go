@@ -18,9 +18,8 @@ const DefaultRetention = 365 * 24 * time.Hour
 type Options struct {
 	Items store.Items
 	Now   func() time.Time
-	// Retention is the retention of entries from now on. 0 is DefaultRetention, and
-	// retention.Forever means no limit. Older entries keep the retention that they
-	// were written with.
+	// Retention is the retention of new entries. 0 means DefaultRetention, and retention.Forever
+	// means no limit. The expiry of older entries does not change.
 	Retention time.Duration
 }
 
@@ -52,9 +51,9 @@ func (l *Log) Add(ctx context.Context, sent Entry) (Entry, varve.Verdict, error)
 	}
 	e, expires, v, err := l.putByTime(ctx, sent, retention.Add(last, l.opts.Retention))
 	if err == nil {
-		// The item by state is written second, from the stored entry, so that a list by
-		// state has no other entries. If this is cut off, the entry was not
-		// acknowledged, and is completed when it is resent.
+		// The item by state is written second, from the stored entry, so that a list by state has
+		// no other entries. If this write fails, the entry is not acknowledged, and is completed
+		// when it is resent.
 		_, byState := e.items(expires)
 		err = l.opts.Items.Put(ctx, byState, store.IfAbsent())
 	}
@@ -84,6 +83,6 @@ func (l *Log) putByTime(ctx context.Context, e Entry, expires time.Time) (Entry,
 			}
 			return old, items[0].Expires, e.repeat(&old), nil
 		}
-		// It has just expired, so the next try succeeds.
+		// The stored entry has just expired, so the next try succeeds.
 	}
 }

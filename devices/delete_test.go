@@ -20,7 +20,7 @@ type gated struct {
 	store.Items
 	gate  chan struct{} // if nil, calls do not wait
 	calls atomic.Int32
-	dies  int32 // if not 0, this call and all later ones fail
+	dies  int32 // number of the first call that fails, from 1; later calls also fail; 0 means none
 }
 
 func (g *gated) pass() error {
@@ -122,7 +122,7 @@ func TestDelete_RemovesLastSeenRecords(t *testing.T) {
 // TestDelete_SurvivesCrash interrupts a deletion after each step. The next readings register the
 // device, and a second deletion is complete.
 func TestDelete_SurvivesCrash(t *testing.T) {
-	for seen := range 3 { // minutes in which it was
+	for seen := range 3 { // number of minutes in which the device was seen
 		for call := int32(1); ; call++ {
 			done := false
 			synctest.Test(t, func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestDelete_SurvivesCrash(t *testing.T) {
 	}
 }
 
-// TestDelete_RacesWithReadings deletes a device that sends readings, in any order of the calls of
-// both. Its next readings register it.
+// TestDelete_RacesWithReadings deletes a device while it sends readings. The calls of the deletion
+// and of the readings reach the store in any order. The next readings register the device.
 func TestDelete_RacesWithReadings(t *testing.T) {
 	const most = 6
 	for seen := 1; seen <= 2; seen++ {

@@ -19,14 +19,14 @@ type Status string
 // The statuses.
 const (
 	Active      Status = "active"      // should send readings
-	Inactive    Status = "inactive"    // should not
-	Maintenance Status = "maintenance" // may or may not
+	Inactive    Status = "inactive"    // should not send readings
+	Maintenance Status = "maintenance" // may send readings or not
 )
 
 // Statuses returns all statuses.
 func Statuses() []Status { return []Status{Active, Inactive, Maintenance} }
 
-// ParseStatus returns the status of a text. It fails with Invalid.
+// ParseStatus parses a status. If the text is not a status, the error is of kind Invalid.
 func ParseStatus(s string) (Status, error) {
 	if slices.Contains(Statuses(), Status(s)) {
 		return Status(s), nil
@@ -44,24 +44,24 @@ const (
 type Device struct {
 	Tenant, Device string
 	Name           string // for people
-	Type           string // as in sensor, gateway
+	Type           string // such as sensor or gateway
 	Status         Status
 	Location       string
 	Firmware       string
 	Attributes     varve.Value // a JSON object, or no value
-	// Retention is the retention of its readings, if it is shorter than the retention
-	// of their stream. 0 means no override.
+	// Retention is the retention of the device's readings, if it is shorter than the retention of
+	// their stream. 0 means no override.
 	Retention time.Duration
 
-	CreatedAt time.Time // registered: by hand, or by its first reading
-	UpdatedAt time.Time // changed by hand
-	// LastSeenAt is when a reading arrived. The last one may have arrived up to a
-	// minute later. Zero means that none has arrived.
+	CreatedAt time.Time // when the device was registered, by hand or by its first reading
+	UpdatedAt time.Time // when the device was last changed by hand
+	// LastSeenAt is the arrival of a recent reading. The newest reading may have arrived up to a
+	// minute later. Zero means that no reading has arrived.
 	LastSeenAt time.Time
 }
 
-// Validate checks all of a device but its retention. A missing status becomes
-// Active. It fails with Invalid.
+// Validate checks a device, except its retention. A missing status becomes Active. If the device is
+// invalid, the error is of kind Invalid.
 func (d *Device) Validate() error {
 	if err := varve.ValidateDevice(d.Device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
@@ -94,7 +94,7 @@ const devicePrefix = "DEVICE#"
 
 const statusKind = "DEVICE_STATUS"
 
-// item returns the device as it is stored, in its first version.
+// item returns a new item for the device, with version 1.
 func (d *Device) item() store.Item {
 	it := store.Item{
 		Key:   metadataKey(d.Tenant, d.Device),

@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestPut_ReplacesDevice checks that Put replaces all of a device but createdAt, and that Delete
-// removes it.
+// TestPut_ReplacesDevice checks that Put replaces everything in a device except createdAt, and
+// that Delete removes the device.
 func TestPut_ReplacesDevice(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	attributes, err := varve.JSONValue([]byte(`{"floor":2}`))
@@ -76,12 +76,12 @@ func TestPut_CreatesOnceUnderConcurrency(t *testing.T) {
 }
 
 // TestPut_FollowsConcurrentChange registers, changes or deletes the device during a call, as
-// another process would. The call repeats and follows the other change. If the store fails, the
-// call fails without a retry.
+// another process would. The call is retried after the other change. If the store fails, the call
+// fails without a retry.
 func TestPut_FollowsConcurrentChange(t *testing.T) {
 	for _, c := range []struct {
 		reason        string
-		there, delete bool // before; by the other
+		there, delete bool // the device exists before the call; the other process deletes the device
 		created       time.Time
 		version       int64
 	}{
@@ -176,9 +176,9 @@ func (w *world) devices(l devices.Query) (all []devices.Device) {
 	}
 }
 
-// TestList_SelectsStatus checks that a list has the devices of its status and tenant, in the order
-// of their names, with pages of any length. It follows a change. Its cursors are valid for the same
-// list only.
+// TestList_SelectsStatus checks that a list has the devices of its status and tenant, in the
+// order of their names, with pages of any length. The list reflects changes. Its cursors are
+// valid only for the same list.
 func TestList_SelectsStatus(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	for i := range 100 {
@@ -226,8 +226,8 @@ func openDisk(t *testing.T) *local.Store {
 	return disk
 }
 
-// TestList_ScalesToHundredThousand checks that a list has all of 100,000 active devices, in order.
-// No partition of the index has more than its share and a tenth.
+// TestList_ScalesToHundredThousand checks that a list has all of 100,000 active devices, in
+// order. No partition of the index exceeds its share by more than a tenth.
 func TestList_ScalesToHundredThousand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100,000 devices to a disk")

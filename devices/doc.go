@@ -1,18 +1,18 @@
-// Package devices has the records of devices: descriptions, last-seen times, and
-// retention overrides.
+// Package devices stores the records of devices: descriptions, last-seen times, and retention
+// overrides.
 //
 //	readings ── Touch ──┬─ first reading: registered before the answer
 //	                    └─ later ones: last seen, written in the background
 //	api ── Get, List, Put, Delete
 //	query ── Retention ── a cache of ten seconds
 //
-// Registry is the entry to all of it. Device is one record. StreamFilter selects
-// the streams in which last-seen times are recorded as well.
+// Registry is the entry point of the package. Device is one record. StreamFilter selects the
+// streams in which last-seen times are recorded as well.
 //
 // A device is registered before its first reading is acknowledged. As long as a
 // last-seen record exists, Touch does not register the device again, so Delete
 // removes these records first. A last-seen time never decreases.
 //
-// If the store fails, readings of new devices are rejected for now. Last-seen times
-// of known devices are kept in memory and retried.
+// If the store fails, readings of new devices are rejected as unavailable. Last-seen times of
+// known devices stay in memory, and their writes are retried.
 package devices

@@ -109,12 +109,12 @@ func (w *world) store(readings []varve.Reading) []varve.Verdict {
 	return verdicts
 }
 
-// touch records that readings arrived.
+// touch calls Touch for stored readings.
 func (w *world) touch(ctx context.Context, now time.Time, readings []varve.Reading, verdicts []varve.Verdict) error {
 	return w.Touch(ctx, now, tenant, w.filter, readings, verdicts)
 }
 
-// send stores readings and records that they arrived.
+// send stores readings and calls Touch for them.
 func (w *world) send(readings ...varve.Reading) {
 	w.t.Helper()
 	must(w.t, w.touch(w.t.Context(), w.now(), readings, w.store(readings)))
@@ -127,7 +127,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// invalid expects an Invalid error about a parameter, whose message has a text.
+// invalid expects an Invalid error about a parameter, whose message contains text.
 func invalid(t *testing.T, err error, param, text string) {
 	t.Helper()
 	var e *varve.Error
@@ -136,5 +136,5 @@ func invalid(t *testing.T, err error, param, text string) {
 	}
 }
 
-// alias returns bytes as a string without copying them, as parsers do.
+// alias returns bytes as a string without a copy, as parsers do.
 func alias(b []byte) string { return unsafe.String(&b[0], len(b)) }

@@ -9,34 +9,33 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// lastSeen is the set of devices that sent readings in the present minute, and the
-// records that are still to be written. Only the first reading of a minute changes
-// it. Every other reading costs one lookup in a map.
+// lastSeen is the set of devices that sent readings in the current minute, and of the records
+// that are still to be written. Only the first reading of a device in a minute changes the set.
+// Every other reading costs one lookup in a map.
 type lastSeen struct {
 	mu         sync.RWMutex
-	minute     int64                  // since 1970
-	touched    map[string]touched     // by tenant; all of it is registered
-	pending    map[recordID]time.Time // to be written
+	minute     int64                  // the current minute, counted from 1970
+	touched    map[string]touched     // records touched in the current minute, by tenant; all of them exist
+	pending    map[recordID]time.Time // records to be written, with their times
 	registered registered
 	wake       chan struct{}
 }
 
-// touched is the part of a tenant's records that the present minute has touched.
+// touched holds the records of a tenant that readings have touched in the current minute.
 type touched struct {
 	devices map[string]struct{}
-	series  map[recordID]struct{} // selected by a stream filter
+	series  map[recordID]struct{} // records in the streams that a stream filter selects
 }
 
-// written reports whether a record was written with the present time.
+// written reports whether a record was written with the current time.
 type written bool
 
 func newLastSeen() lastSeen {
 	return lastSeen{touched: map[string]touched{}, pending: map[recordID]time.Time{}, registered: registered{}, wake: make(chan struct{}, 1)}
 }
 
-// untouched returns the records that readings of one tenant touch for the first
-// time in this minute. A record may occur several times. The names are in the
-// memory of the readings.
+// untouched returns the records that readings of one tenant touch for the first time in this
+// minute. A record may occur several times. The names share the memory of the readings.
 func (s *lastSeen) untouched(now time.Time, tenant string, filter StreamFilter, readings []varve.Reading, verdicts []varve.Verdict) (fresh []recordID) {
 	minute := now.Unix() / 60
 	var last varve.Series
@@ -65,13 +64,13 @@ func (s *lastSeen) untouched(now time.Time, tenant string, filter StreamFilter, 
 	return fresh
 }
 
-// expired reports whether a minute is another than the present one. A request of
-// the minute before may come late. A clock that was set back further starts over.
-// The lock is held.
+// expired reports whether a minute replaces the current one. The minute before the current one
+// does not, because its requests may be late. If the clock was set back further, the earlier
+// minute becomes the current one. The caller holds the lock.
 func (s *lastSeen) expired(minute int64) bool { return minute > s.minute || minute < s.minute-1 }
 
-// unique returns each record once, in memory of its own, and those among them that
-// are not known to exist.
+// unique returns each record once, in memory of its own. It also returns the records that are not
+// known to exist.
 func (s *lastSeen) unique(fresh []recordID) (all map[recordID]written, first []recordID) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -88,8 +87,8 @@ func (s *lastSeen) unique(fresh []recordID) (all map[recordID]written, first []r
 	return all, first
 }
 
-// touch records that the present minute has touched some records. Records that
-// were not written with this very time become pending.
+// touch marks records as touched in the current minute. Records that were not written with this
+// time become pending.
 func (s *lastSeen) touch(now time.Time, records map[recordID]written) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +118,7 @@ func (s *lastSeen) touch(now time.Time, records map[recordID]written) {
 	}
 	select {
 	case s.wake <- struct{}{}:
-	default: // it is awake
+	default: // the writer is awake already
 	}
 }
 
@@ -156,8 +155,8 @@ func (s *lastSeen) restorePending(id recordID, at time.Time) {
 // all are forgotten, and each record costs a read of the registry.
 const maxRegistered = 1 << 20
 
-// registered has the hashes of records that exist. Of two records with one hash,
-// the second is registered in the background.
+// registered has the hashes of records that exist. If two records have the same hash, the second
+// one is registered in the background.
 type registered map[uint64]struct{}
 
 var registeredSeed = maphash.MakeSeed()

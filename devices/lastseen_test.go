@@ -16,7 +16,7 @@ import (
 // lastSeen returns the stored last-seen time of a device.
 func (w *world) lastSeen(device string) time.Time {
 	w.t.Helper()
-	synctest.Wait() // until the writer is idle
+	synctest.Wait() // wait until the writer is idle
 	d, err := w.Get(w.t.Context(), tenant, device)
 	must(w.t, err)
 	return d.LastSeenAt
@@ -38,7 +38,7 @@ func TestTouch_RegistersAtFirstReading(t *testing.T) {
 			list[1].Status != devices.Active || !list[1].CreatedAt.Equal(arrived) || !list[1].LastSeenAt.Equal(arrived) {
 			t.Errorf("%+v", list)
 		}
-		// Deleted, and still sending.
+		// The device is deleted, and continues to send.
 		must(t, w.Delete(t.Context(), tenant, "new"))
 		w.advance(time.Minute)
 		w.send(reading("new", noon.Add(1)))
@@ -48,8 +48,8 @@ func TestTouch_RegistersAtFirstReading(t *testing.T) {
 	})
 }
 
-// TestTouch_RecordsArrivalPerMinute checks that the last-seen time follows arrivals, not event
-// times. Duplicates count, rejected readings do not. A minute costs one write.
+// TestTouch_RecordsArrivalPerMinute checks that the last-seen time depends on arrivals, not on
+// event times. Duplicates count, rejected readings do not. A minute costs one write.
 func TestTouch_RecordsArrivalPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -100,13 +100,13 @@ func TestTouch_NeverDecreasesLastSeen(t *testing.T) {
 	})
 }
 
-// TestTouch_AcceptsKnownDevicesDespiteFailure checks that a failing store is reported, and does not
-// delay readings of registered devices. The next minute writes the time.
+// TestTouch_AcceptsKnownDevicesDespiteFailure checks that a failing store is reported, and does
+// not delay readings of registered devices. The time is written in the next minute.
 func TestTouch_AcceptsKnownDevicesDespiteFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.send(reading("d", noon))
-		synctest.Wait() // until the first last-seen time is written
+		synctest.Wait() // wait until the first last-seen time is written
 		w.advance(time.Minute)
 		w.items.FailWrites(func(store.Key) error { return registrytest.ErrDisk })
 		w.send(reading("d", noon.Add(1)))
@@ -198,8 +198,8 @@ func TestClose_WritesPendingTimes(t *testing.T) {
 	}
 }
 
-// TestTouch_CopiesNames checks that the registry does not refer to the buffers that contain the
-// names.
+// TestTouch_CopiesNames checks that the registry copies names, because the buffers of readings
+// are reused.
 func TestTouch_CopiesNames(t *testing.T) {
 	w := newWorld(t)
 	buf := []byte("sensor")

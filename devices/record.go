@@ -8,10 +8,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// The last-seen time of a device is an item of its own, from its second minute on.
-// It changes every minute, and must neither touch the indexes nor collide with a
-// change by hand. The last-seen time in a stream is another item, as long as a
-// deadman rule names the stream.
+// lastSeenSK begins the sort keys of last-seen records.
+//
+// The last-seen time of a device is an item of its own, from the device's second minute on. It
+// changes every minute. These writes must not change the indexes, and must not conflict with a
+// change by hand. If a deadman rule names a stream, the last-seen time in this stream is another
+// item.
 const lastSeenSK = "#SEEN"
 
 // deviceID names a device.
@@ -20,7 +22,7 @@ type deviceID struct{ tenant, device string }
 // recordID names a last-seen record: of a device in any stream, or in one.
 type recordID struct {
 	deviceID
-	stream string // if empty, any
+	stream string // if empty, the record is for any stream
 }
 
 func (id *recordID) key() store.Key { return lastSeenKey(id.tenant, id.device, id.stream) }
@@ -38,8 +40,8 @@ func (id *recordID) item(at time.Time) store.Item {
 	return store.Item{Key: id.key(), Attrs: map[string]varve.Value{attrLastSeen: registry.TimeValue(at)}}
 }
 
-// firstItem returns the item that a first reading creates: the device, which has
-// the last-seen time of its first minute, or its record in a stream.
+// firstItem returns the item that a first reading creates. It is the device with the last-seen
+// time of its first minute, or its last-seen record in a stream.
 func (id *recordID) firstItem(at time.Time) store.Item {
 	if id.stream != "" {
 		return id.item(at)
@@ -55,11 +57,11 @@ func lastSeenOf(it *store.Item) (time.Time, error) {
 	return at, a.Err()
 }
 
-// StreamFilter selects the series whose last-seen times are recorded by stream:
-// devices by stream, where "" means all devices. If nil, it selects none.
+// StreamFilter selects the series whose last-seen times are recorded by stream. It maps streams
+// to devices, where "" means all devices. If nil, it selects none.
 type StreamFilter map[string]map[string]struct{}
 
-// Add selects a device in a stream, or all devices if the name is empty.
+// Add selects a device in a stream, or all devices if device is empty.
 func (f StreamFilter) Add(stream, device string) {
 	if f[stream] == nil {
 		f[stream] = map[string]struct{}{}

@@ -8,17 +8,17 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// A device is registered before its first reading is acknowledged: deadman rules
-// check registered devices only, and a device may send just one reading. For the
-// same reason its record in a stream that a rule names is created before its first
-// reading of the stream is acknowledged. Later times are written in the background.
+// A device is registered before its first reading is acknowledged: deadman rules check registered
+// devices only, and a device may send just one reading. For the same reason, if a rule names a
+// stream, the device's record in this stream is created before its first reading in the stream is
+// acknowledged. Later times are written in the background.
 
 // Touch records that readings of one tenant arrived. The filter selects the series
 // whose last-seen times are recorded by stream.
 //
-// When it returns, the records of first readings are durable. If they cannot be
-// written, their readings are rejected for now. Later times are written in the
-// background. It fails only if the context has ended.
+// When Touch returns, the records of first readings are durable. If they cannot be written, the
+// readings are rejected as unavailable. Later times are written in the background. Touch fails
+// only if the context has ended.
 func (r *Registry) Touch(ctx context.Context, now time.Time, tenant string, filter StreamFilter, readings []varve.Reading, verdicts []varve.Verdict) error {
 	fresh := r.lastSeen.untouched(now, tenant, filter, readings, verdicts)
 	if len(fresh) == 0 {
@@ -42,7 +42,7 @@ func (r *Registry) Touch(ctx context.Context, now time.Time, tenant string, filt
 	return nil
 }
 
-// registerAll writes the items of first readings that are missing, in one batch.
+// registerAll writes the items that first readings create, unless they exist, in one batch.
 func (r *Registry) registerAll(ctx context.Context, now time.Time, first []recordID, records map[recordID]written) error {
 	if len(first) == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (r *Registry) registerAll(ctx context.Context, now time.Time, first []recor
 	return nil
 }
 
-// rejectFirst rejects, for now, the readings of devices that are not registered.
+// rejectFirst rejects the readings of devices that could not be registered, as unavailable.
 func rejectFirst(first []recordID, err error, readings []varve.Reading, verdicts []varve.Verdict) {
 	failed := make(map[recordID]struct{}, len(first))
 	for _, id := range first {

@@ -25,8 +25,8 @@ func manyDevices(n int) (readings []varve.Reading) {
 }
 
 // TestTouch_RegistersInOneBatch checks that Touch registers all devices in one batch, each once.
-// The batch has their records in selected streams, too. Later readings, also in other minutes, cost
-// no batch.
+// The batch has their records in selected streams, too. Later readings cost no batch, even in
+// other minutes.
 func TestTouch_RegistersInOneBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -70,15 +70,15 @@ func TestTouch_KeepsExistingDevices(t *testing.T) {
 		if at := w.lastSeen("d0001"); !at.Equal(noon.Add(time.Minute)) {
 			t.Errorf("seen at %s", at)
 		}
-		if n := w.items.Puts("#METADATA") - before; n != 3 { // two new ones, and one that exists
+		if n := w.items.Puts("#METADATA") - before; n != 3 { // two new devices, and one that exists
 			t.Errorf("%d devices were put", n)
 		}
 	})
 }
 
-// TestTouch_RejectsNewDevicesIfStoreFails checks that readings of new devices are rejected for now
-// while devices cannot be registered. Resent, they are duplicates, and their devices are
-// registered. Readings of registered devices are acknowledged.
+// TestTouch_RejectsNewDevicesIfStoreFails checks that readings of new devices are rejected as
+// unavailable while devices cannot be registered. When they are resent, they are duplicates, and
+// their devices are registered. Readings of registered devices are acknowledged.
 func TestTouch_RejectsNewDevicesIfStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -108,7 +108,7 @@ func TestTouch_RejectsNewDevicesIfStoreFails(t *testing.T) {
 }
 
 // TestTouch_RegistersDeletedDevice checks that the next reading registers a deleted device before
-// its answer, also in the same minute.
+// the reading is answered, even in the same minute.
 func TestTouch_RegistersDeletedDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// StreamFinder finds the streams in which a device has live readings.
+// StreamFinder finds the streams in which a device has readings that are not expired.
 type StreamFinder interface {
 	StreamsOf(ctx context.Context, tenant, device string) ([]string, error)
 }
@@ -34,7 +34,7 @@ const (
 type Registry struct {
 	opts       Options
 	lastSeen   lastSeen
-	overriding *registry.Cache[string, bool] // by tenant
+	overriding *registry.Cache[string, bool] // whether devices of a tenant may have overrides
 	overrides  *registry.Cache[deviceID, time.Duration]
 
 	closing sync.Once
@@ -67,5 +67,5 @@ func (r *Registry) Close() {
 	})
 }
 
-// now returns the time as records have it, to the millisecond.
+// now returns the current time to the millisecond, as records store it.
 func (r *Registry) now() time.Time { return r.opts.Now().UTC().Truncate(time.Millisecond) }

@@ -13,17 +13,16 @@ import (
 	"github.com/varvedb/varve/timefmt"
 )
 
-// Most deployments have no device with a retention of its own, and none of their
-// queries should need another request. So a tenant that ever had such a device is
-// marked by an item, written before the device. Queries read the devices of these
-// tenants only.
+// In most deployments, no device has a retention of its own, and queries should not need an
+// additional request. So if a tenant has or had such a device, an item marks the tenant. The item
+// is written before the device. Only queries of these tenants read the device.
 
 func overridesKey(tenant string) store.Key {
 	return store.Key{PK: registry.TenantPK(tenant), SK: "DEVICE_RETENTION"}
 }
 
 // Retention returns the upper limit of the retention of a device's readings. It is
-// retention.Forever if the device has no override, and at most ten seconds old.
+// retention.Forever if the device has no override. The result may be up to ten seconds old.
 func (r *Registry) Retention(ctx context.Context, tenant, device string) (time.Duration, error) {
 	if has, err := r.hasOverrides(ctx, tenant); err != nil || !has {
 		return retention.Forever, err
@@ -51,14 +50,14 @@ func (r *Registry) hasOverrides(ctx context.Context, tenant string) (bool, error
 	})
 }
 
-// forgetOverride removes the copies of a device's retention.
+// forgetOverride removes the cached copies of a device's retention.
 func (r *Registry) forgetOverride(id deviceID) {
 	r.overrides.Forget(id)
 	r.overriding.Forget(id.tenant)
 }
 
-// checkRetention rejects a retention that exceeds a class of the device's streams. It
-// also records that the tenant has overrides.
+// checkRetention rejects a retention that exceeds the retention of a class of the device's streams.
+// It also records that the tenant has overrides.
 func (r *Registry) checkRetention(ctx context.Context, d *Device, finder StreamFinder) error {
 	if d.Retention == 0 {
 		return nil
@@ -72,7 +71,7 @@ func (r *Registry) checkRetention(ctx context.Context, d *Device, finder StreamF
 		return fmt.Errorf("read the streams of device %s: %w", d.Device, err)
 	}
 	if len(streams) == 0 {
-		streams = []string{""} // without a name: in the default class
+		streams = []string{""} // no stream exists, so the default class applies
 	}
 	for _, stream := range streams {
 		if err := r.checkClass(d.Retention, stream); err != nil {
@@ -87,7 +86,7 @@ func (r *Registry) checkRetention(ctx context.Context, d *Device, finder StreamF
 	})
 }
 
-// checkClass rejects a retention that exceeds the class of a stream.
+// checkClass rejects a retention that exceeds the retention of a stream's class.
 func (r *Registry) checkClass(deviceRetention time.Duration, stream string) error {
 	class := r.opts.Policy.ClassOf(stream)
 	if deviceRetention <= class.Retention {

@@ -48,7 +48,7 @@ func TestRetention_FollowsChangesWithinTTL(t *testing.T) {
 }
 
 // TestPut_ChecksRetentionOfClasses checks that a device's retention may be as long as the classes
-// of its streams allow. The error for a longer one names a class that fits.
+// of its streams allow. The error for a longer retention names a class that allows it.
 func TestPut_ChecksRetentionOfClasses(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	ledger := reading("d", noon)
@@ -68,7 +68,7 @@ func TestPut_ChecksRetentionOfClasses(t *testing.T) {
 // slow calls a function once, between a read and its answer.
 type slow struct {
 	store.Items
-	prefix string // of the sort keys that are read
+	prefix string // prefix of the sort keys whose reads are slow
 	do     func()
 }
 
@@ -100,8 +100,8 @@ func newSlow(t *testing.T) (*world, *slow) {
 	return w, s
 }
 
-// TestRetention_ChangesDuringRead checks that a change of this process is visible at once, also if
-// the retention of the device or the tenant is being read.
+// TestRetention_ChangesDuringRead checks that a change by this process is visible at once, even
+// if the retention of the device or the tenant is being read.
 func TestRetention_ChangesDuringRead(t *testing.T) {
 	w, s := newSlow(t)
 	put := func(keep time.Duration) func() {
@@ -111,7 +111,7 @@ func TestRetention_ChangesDuringRead(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		prefix        string // of the sort key that is read
+		prefix        string // prefix of the sort key that is read
 		keep          time.Duration
 		before, after time.Duration
 	}{

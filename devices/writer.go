@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// writers is the number of records that are written at a time: enough to share
-	// a disk's syncs, and no more, because readings need the store as well.
+	// writers is the number of records that are written at a time. It is large enough to share a
+	// disk's syncs, and small, because readings use the store as well.
 	writers = 16
 	// retryAfter is the time after which a failed write is retried. It is well
 	// within the extra minute that deadman rules wait.
@@ -58,11 +58,11 @@ func (r *Registry) writePending() bool {
 			return err
 		})
 	}
-	return g.Wait() == nil // every failure was reported
+	return g.Wait() == nil // write failures were reported above
 }
 
-// write writes a last-seen time, usually in one request. A device that is not
-// registered is registered.
+// write writes a last-seen time, usually in one request. If the device is not registered, write
+// registers it.
 func (r *Registry) write(ctx context.Context, id recordID, at time.Time) error {
 	it := id.item(at)
 	err := r.opts.Items.Put(ctx, it, store.IfLess(attrLastSeen, registry.TimeValue(at)))

@@ -17,8 +17,8 @@ const (
 	aggregateFirst = time.Minute
 )
 
-// tablesInUse returns a function that finds the tables which roll-ups still need. It runs the
-// aggregator first, so that tables are not retained for markers that are already due.
+// tablesInUse returns a function that finds the tables which roll-ups still need. The function
+// runs the aggregator first, so that tables are not retained for markers that are already due.
 func (e *Engine) tablesInUse(report func(markers int, took time.Duration, err error)) func(context.Context) (func(t grid.Table, retired time.Time) string, error) {
 	return func(ctx context.Context) (func(t grid.Table, retired time.Time) string, error) {
 		first, cancel := context.WithTimeout(ctx, aggregateFirst)
@@ -28,8 +28,8 @@ func (e *Engine) tablesInUse(report func(markers int, took time.Duration, err er
 	}
 }
 
-// aggregate runs the aggregator, unless it runs already, here or in another process. It
-// processes markers from earlier even if roll-ups are off now.
+// aggregate runs the aggregator, unless it runs already, here or in another process. It processes
+// earlier markers even if roll-ups are off now.
 func (e *Engine) aggregate(ctx context.Context, report func(markers int, took time.Duration, err error)) {
 	if !e.aggregating.TryLock() {
 		return

@@ -93,8 +93,8 @@ func countAlerts(tb testing.TB, e *engine.Engine) (n int) {
 	}
 }
 
-// TestBusyRule_RaisesEachAlert checks a bulk upload, which goes to many tables, under a rule that
-// raises an alert at every 17th reading.
+// TestBusyRule_RaisesEachAlert checks a bulk upload to many tables, under a rule that raises an
+// alert at every 17th reading.
 func TestBusyRule_RaisesEachAlert(t *testing.T) {
 	_, _, raised := upload(t, true)
 	if want := (bulkReadings + busyEach - 1) / busyEach; raised != want {

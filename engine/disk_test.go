@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// diskFS is a file system with a given amount of free space.
+// diskFS is a file system that reports a given amount of free space.
 type diskFS struct {
 	vfs.FS
 	free atomic.Uint64

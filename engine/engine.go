@@ -32,18 +32,19 @@ import (
 type Options struct {
 	// Store holds all data. The engine owns it and closes it, even if Open fails.
 	Store store.Store
-	// Rotation defines the tables, the retention classes and the schedule of tables. If nil, it
-	// is DefaultRotation. With roll-ups, its RecountGrace is at least rollup.RecountWindow.
+	// Rotation defines the tables, the retention classes and the schedule of tables. If nil,
+	// DefaultRotation is used. With roll-ups, RecountGrace is raised to at least
+	// rollup.RecountWindow.
 	Rotation *rotator.Policy
-	// LogRetention is as in devicelog.Options.Retention.
+	// LogRetention is the retention of device logs; see devicelog.Options.
 	LogRetention time.Duration
-	// Schedule defines when the rotator runs. The default for "" is @hourly. It also runs once
+	// Schedule defines when the rotator runs. If empty, it is @hourly. The rotator also runs once
 	// in Open.
 	Schedule string
 	// MaxRequests and MaxReadings limit concurrent writes; see router.Options.
 	MaxRequests int
 	MaxReadings int
-	// RequestTimeout is the limit of a request that writes readings. 0 is
+	// RequestTimeout is the limit of a request that writes readings. 0 means
 	// router.DefaultRequestTimeout.
 	RequestTimeout time.Duration
 	// SeriesFields is the maximum number of different fields of a series; see fields.New.
@@ -75,8 +76,8 @@ type Events struct {
 	// Counted is called after the aggregator has processed dirty markers or failed. If nil, it is
 	// skipped.
 	Counted func(markers int, took time.Duration, err error)
-	// Mended is called after the streams in the registry were repaired, or could not be. Streams is
-	// the number of items that lacked data of the tables. If nil, it is skipped.
+	// Mended is called after the streams in the registry were repaired, or after their repair failed.
+	// The argument streams is the number of repaired items. If nil, it is skipped.
 	Mended func(streams int, err error)
 	// Unclaimed is called by Open once for each prefix of owned tables without a class.
 	//
@@ -184,7 +185,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	// Failures are visible in the events, the health and the conditions of the rotator.
 	_ = e.rotate()
 	e.mendStreams(ctx, o.Events.Mended)
-	// A failure of this list has also failed the rotator, which reports it.
+	// If tables cannot be listed, the rotator has failed, too, and has reported the error.
 	_ = tellUnclaimed(ctx, o)
 	e.cron = cron.New(cron.WithLocation(time.UTC))
 	e.cron.Schedule(schedule, cron.FuncJob(func() {
@@ -199,7 +200,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// wire creates the parts.
+// wire creates and connects the parts.
 func (e *Engine) wire(o Options) {
 	policy := o.Rotation
 	e.Devices = devices.New(devices.Options{Items: o.Store, Policy: policy.Retention, Now: o.Now, Failed: o.Events.Failed})
@@ -231,9 +232,14 @@ func (e *Engine) wire(o Options) {
 		e.Rollups = rollup.NewReader(o.Store, e.Query, o.Resent)
 	}
 	e.Router = router.New(routing)
+	var expireGrace time.Duration
+	if !o.NoRollups {
+		expireGrace = router.ExpireGrace
+	}
+	expirer, _ := o.Store.(store.Expirer) // nil if the database deletes expired readings
 	e.Rotator = rotator.New(rotator.Options{
 		Catalog: o.Store, Creator: o.Store, Lifecycle: o.Store, Items: reserveOf(o.Store), Policy: *policy, Now: o.Now,
-		Holder: o.Holder, Parallel: o.Parallel, TablesInUse: e.tablesInUse(o.Events.Counted), Events: e.rotatorEvents(o.Events.Rotator),
+		Holder: o.Holder, Parallel: o.Parallel, TablesInUse: e.tablesInUse(o.Events.Counted), Expirer: expirer, ExpireGrace: expireGrace, Events: e.rotatorEvents(o.Events.Rotator),
 	})
 }
 
@@ -246,7 +252,7 @@ func reserveOf(s store.Store) store.Items {
 }
 
 // rotate runs the rotator. If another process holds the lease, it retries later, so that each
-// process sees the tables.
+// process knows the tables.
 func (e *Engine) rotate() error {
 	_, err := e.Rotator.Run(e.background)
 	if !errors.Is(err, lease.ErrHeld) {

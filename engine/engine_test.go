@@ -110,8 +110,8 @@ func open(t *testing.T, o engine.Options) *engine.Engine {
 	return e
 }
 
-// TestOpen_CreatesTablesAndServes checks that an open engine has the tables of this month and
-// the next, stores readings and answers queries. A closed one leaves no goroutine.
+// TestOpen_CreatesTablesAndServes checks that an open engine has the tables of this month and the
+// next, stores readings and answers queries. A closed engine leaves no goroutine.
 func TestOpen_CreatesTablesAndServes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestOpen_SucceedsIfRotationFails checks that the failure is in the events and the health until
-// a run succeeds.
+// TestOpen_SucceedsIfRotationFails checks that Open succeeds if its rotation fails. The failure
+// is in the events and the health until a run succeeds.
 func TestOpen_SucceedsIfRotationFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}

@@ -9,8 +9,8 @@ import (
 // mendEvery is the delay between attempts to compare the registry with the tables.
 const mendEvery = time.Minute
 
-// mendStreams restores streams that tables hold and the registry lacks, as after the restore of
-// a backup. It retries in the background until it succeeds.
+// mendStreams restores streams that tables hold and the registry lacks, for example after a
+// backup was restored. It retries in the background until it succeeds.
 func (e *Engine) mendStreams(ctx context.Context, mended func(int, error)) {
 	tables, ok := e.Store.(store.Surveyor)
 	if !ok || e.mendOnce(ctx, tables, mended) {
@@ -32,7 +32,8 @@ func (e *Engine) mendStreams(ctx context.Context, mended func(int, error)) {
 	})
 }
 
-// mendOnce compares registry and tables once. It reports whether the registry is complete.
+// mendOnce compares the registry with the tables once, and adds missing data to the registry. It
+// reports whether this succeeded.
 func (e *Engine) mendOnce(ctx context.Context, tables store.Surveyor, mended func(int, error)) bool {
 	found, err := tables.SurveyAll(ctx)
 	if err == nil {

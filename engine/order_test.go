@@ -17,8 +17,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestEngine_IgnoresOrderOfArrival writes readings of three months in order, and shuffled over
-// two months with repeats. The latest readings, the alerts and the roll-ups are the same.
+// TestEngine_IgnoresOrderOfArrival writes readings of three months in order, and in random order
+// with duplicates. The writes take two months. The latest readings, the alerts and the roll-ups
+// are the same.
 func TestEngine_IgnoresOrderOfArrival(t *testing.T) {
 	var inOrder string
 	for seed := range uint64(4) {

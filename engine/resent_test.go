@@ -45,7 +45,7 @@ func TestResentBacklog_CountsOnce(t *testing.T) {
 				wait(3 * time.Hour)
 				check("resent, at rest", 2, "12")
 				wait(40 * day)
-				send(3) // includes one that had not arrived before
+				send(3) // includes a reading that had not arrived before
 				check("resent with a new one", 3, "21")
 				wait(3 * time.Hour)
 				check("resent with a new one, at rest", 3, "21")

@@ -8,15 +8,16 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// The cache holds the names of some 100,000 series that have few.
+// The cache has room for some 100,000 series with few names.
 const (
 	parts       = 64
-	partBytes   = 256 << 10 // of each of the two generations of a part
-	seriesBytes = 320       // of a series without its names
+	partBytes   = 256 << 10 // limit of each of the two maps of a part
+	seriesBytes = 320       // size of a series without its names
 )
 
-// cache remembers series in two generations. When one is full, series that were not used since
-// are forgotten. The zero cache is ready for use.
+// cache remembers series in two maps. When the young map is full, it replaces the aged one. So a
+// series is forgotten if it was not used since the previous replacement. The zero cache is ready
+// for use.
 type cache struct {
 	once  sync.Once
 	seed  maphash.Seed
@@ -25,8 +26,8 @@ type cache struct {
 
 type part struct {
 	mu          sync.Mutex
-	young, aged map[uint64]*names // by the hash of the series
-	bytes       int               // of young
+	young, aged map[uint64]*names // keyed by the hash of the series
+	bytes       int               // size of young
 }
 
 // get returns the names of a series, which are empty at first.
@@ -40,7 +41,7 @@ func (c *cache) get(s varve.Series) *names {
 	if !young {
 		n = p.aged[h]
 	}
-	if n == nil || n.series != s { // if two series have one hash, the later one is remembered
+	if n == nil || n.series != s { // if two series have the same hash, the later one is remembered
 		n = &names{series: varve.Series{Tenant: strings.Clone(s.Tenant), Stream: strings.Clone(s.Stream), Device: strings.Clone(s.Device)}}
 	}
 	room := max(n.room.Load(), 8)

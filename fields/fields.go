@@ -1,13 +1,13 @@
-// Package fields bounds the number of different fields of a series. Roll-ups, which are kept
-// forever, and the columns of CSV grow with each field.
+// Package fields bounds the number of different fields of a series. Roll-ups, which never expire,
+// and the columns of CSV grow with each field.
 //
 // A [Registry] remembers the field names of recently written series, as hashes. The names of a
-// series with many fields are in the registry as well, in one item for each series. Other
-// processes read it once, and it is written when names are added.
+// series with many fields are in the registry as well, in one item for each series. Each process
+// reads the item once, and writes it when names are added.
 //
-// The bound is exact while one process runs. Names that are not in the registry are forgotten
-// when a process ends, or when its cache is full: at most 64 for each series. Processes that
-// share tables may each admit the last name.
+// The bound is exact while only one process runs. Names that are not in the registry are forgotten
+// when a process ends, or when its cache is full: at most 64 for each series. If several processes
+// share tables, each of them may admit another name at the limit, so that the bound is exceeded.
 //
 // If the registry fails, readings with new fields are rejected as unavailable.
 package fields
@@ -34,7 +34,7 @@ const (
 	MaxLimit     = 10_000 // fits into an item of DynamoDB
 )
 
-// maxUnrecorded is the number of names up to which a series is only in memory.
+// maxUnrecorded is the maximum number of names of a series that are held only in memory.
 const maxUnrecorded = 64
 
 // Attributes of a series' item.
@@ -51,8 +51,8 @@ type Registry struct {
 	cache      cache
 }
 
-// New returns a registry over items. Limit is the number of fields that a series may have; 0
-// means DefaultLimit.
+// New returns a registry over items. The argument limit is the number of fields that a series may
+// have; 0 means DefaultLimit.
 func New(items store.Items, limit int) *Registry {
 	if limit == 0 {
 		limit = DefaultLimit
@@ -65,13 +65,13 @@ type names struct {
 	mu       sync.Mutex
 	series   varve.Series
 	hashes   []uint64 // sorted
-	shape    uint64   // of the last reading; all of its names are in hashes
-	loaded   bool     // the item was read, or is missing
+	shape    uint64   // shape of the last reading, whose names are all in hashes
+	loaded   bool     // whether the item was read or found to be missing
 	recorded int      // the number of hashes in the item
-	version  int64    // of the item; 0 means that it is missing
+	version  int64    // version of the item; 0 means that the item is missing
 
 	room    atomic.Int64 // the capacity of hashes
-	counted int64        // of room, in the cache; guarded by its part
+	counted int64        // the part of room that the cache has counted; guarded by the mutex of the cache
 }
 
 // Admit rejects readings whose fields exceed the limit of their series, and records new fields.
@@ -80,20 +80,26 @@ type names struct {
 // context has ended.
 func (r *Registry) Admit(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	var n *names
-	var like []varve.Field // of the reading before, with its shape
+	var like []varve.Field // fields of the previous reading, with their shape
 	var shape uint64
-	var added map[*names][]int // readings with names to be recorded
+	var known bool             // the fields of the previous reading were known
+	var added map[*names][]int // indexes of readings with names to be recorded
 	for i := range readings {
 		if verdicts[i].Outcome != 0 {
 			continue
 		}
-		if n == nil || n.series != readings[i].Series {
+		same := n != nil && n.series == readings[i].Series
+		if !same {
 			n = r.cache.get(readings[i].Series)
 		}
 		if !alike(like, readings[i].Fields) {
-			like, shape = readings[i].Fields, shapeOf(readings[i].Fields)
+			like, shape, same = readings[i].Fields, shapeOf(readings[i].Fields), false
+		}
+		if same && known {
+			continue
 		}
 		v, record := r.admit(ctx, n, readings[i].Fields, shape)
+		known = v.Outcome == 0 && !record
 		if verdicts[i] = v; record {
 			if added == nil {
 				added = map[*names][]int{}
@@ -120,8 +126,8 @@ func alike(a, b []varve.Field) bool {
 	return slices.EqualFunc(a, b, func(f, g varve.Field) bool { return f.Name == g.Name })
 }
 
-// admit adds the fields of a reading to the names of its series. Record reports whether names
-// must be written to the registry.
+// admit adds the fields of a reading to the names of its series. The result record reports whether
+// names must be written to the registry.
 func (r *Registry) admit(ctx context.Context, n *names, fields []varve.Field, shape uint64) (v varve.Verdict, record bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -190,7 +196,7 @@ func (n *names) key() store.Key {
 	return store.Key{PK: "FIELDS#" + n.series.Tenant + "/" + n.series.Stream + "/" + n.series.Device, SK: "#NAMES"}
 }
 
-// read adds the names in the item.
+// read adds the names in the item of the series.
 func (r *Registry) read(ctx context.Context, n *names) error {
 	items, err := r.items.Get(ctx, []store.Key{n.key()}, true)
 	if err != nil {
@@ -217,7 +223,7 @@ func (r *Registry) read(ctx context.Context, n *names) error {
 	return nil
 }
 
-// record writes the names to the item, merged with the names of other processes.
+// record writes the names to the item of the series, merged with the names of other processes.
 func (r *Registry) record(ctx context.Context, n *names) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

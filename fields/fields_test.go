@@ -58,7 +58,7 @@ func upTo(from, to int) (names []string) {
 	return names
 }
 
-// admit admits readings in one write, and returns the codes of the verdicts.
+// admit calls Admit for readings of one write, and returns the codes of the verdicts.
 func admit(t *testing.T, r *fields.Registry, readings ...varve.Reading) string {
 	t.Helper()
 	verdicts := make([]varve.Verdict, len(readings))
@@ -83,8 +83,8 @@ func expect(t *testing.T, got, want string) {
 	}
 }
 
-// TestAdmit_BoundsFields adds fields beyond the limit. They must be rejected. Fields within the
-// limit, and other series, must be admitted.
+// TestAdmit_BoundsFields sends readings with fields beyond the limit. They must be rejected.
+// Fields within the limit, and other series, must be admitted.
 func TestAdmit_BoundsFields(t *testing.T) {
 	r := fields.New(newItems(), 100)
 	expect(t, admit(t, r, with("a", upTo(0, 60)...), with("a", upTo(60, 100)...), with("b", "x")), "ok ok ok")
@@ -119,13 +119,13 @@ func TestAdmit_CostsNoRequestUsually(t *testing.T) {
 	}
 }
 
-// TestAdmit_SurvivesRestart checks that a new process knows the fields of a series with many,
-// and that two processes share them.
+// TestAdmit_SurvivesRestart checks that a new process knows the fields of a series with many
+// fields, and that two processes share them.
 func TestAdmit_SurvivesRestart(t *testing.T) {
 	items := newItems()
 	first, second := fields.New(items, 200), fields.New(items, 200)
 	expect(t, admit(t, first, with("a", upTo(0, 150)...)), "ok")
-	expect(t, admit(t, second, with("a", upTo(140, 190)...)), "ok") // few: not recorded
+	expect(t, admit(t, second, with("a", upTo(140, 190)...)), "ok") // few names, so not recorded
 	expect(t, admit(t, second, with("a", upTo(190, 210)...)), "too_many_fields")
 	expect(t, admit(t, second, with("a", upTo(190, 200)...)), "ok")
 	expect(t, admit(t, first, with("a", upTo(150, 160)...), with("a", upTo(195, 200)...)), "ok ok")

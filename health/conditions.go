@@ -10,7 +10,7 @@ import (
 // Name identifies a condition.
 type Name string
 
-// The conditions. A new one is a constant here and a line in kinds.
+// The conditions. A new condition needs a constant here and a line in kinds.
 const (
 	RotationFailing  Name = "rotation_failing"  // a step of the last rotation failed
 	DiskLow          Name = "disk_low"          // the disk has less free space than required
@@ -63,15 +63,15 @@ func (n Name) About() string {
 // Condition is a condition that holds.
 type Condition struct {
 	Name    Name
-	Since   time.Time // when it was set first
+	Since   time.Time // when the condition was set
 	Message string    // for the operator: the fault and its remedy
 }
 
 // Options configures Conditions. Nil fields have useful defaults.
 type Options struct {
-	Now func() time.Time // If nil, time.Now.
-	// Changed is called when a condition is set or cleared, not when only its
-	// message changes. Calls are made one at a time. It must not call Conditions.
+	Now func() time.Time // if nil, time.Now
+	// Changed is called when a condition is set or cleared, not when only its message changes.
+	// Calls are made one at a time. Changed must not call methods of the Conditions.
 	Changed func(c Condition, holds bool)
 }
 

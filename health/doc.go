@@ -1,5 +1,5 @@
-// Package health holds the conditions that impair the service, or will do so without an
-// operator.
+// Package health holds the conditions that impair the service, or will impair it unless an
+// operator acts.
 //
 // A [Condition] has one owner, which sets it when a fault begins and clears it when the fault
 // ends. Readiness, metrics and varve doctor show the [Conditions] that hold.

@@ -17,8 +17,8 @@ import (
 // ones.
 const SmallBody = 32 << 10
 
-// maxInvalid is the number of invalid readings in a body, beyond the number of valid ones. A
-// body with more does not contain readings, and its rest is not parsed.
+// maxInvalid is the number by which invalid readings may exceed half of the readings of a body. If
+// they exceed it, the body probably contains other data, so the rest is not parsed.
 const maxInvalid = 100_000
 
 // Options configures an Ingester.
@@ -28,7 +28,7 @@ type Options struct {
 	Budget *wire.Budget
 	// Judged is called after each batch. It may be nil.
 	Judged func(*wire.Batch)
-	// Now is the clock of the rates of keys. If nil, it is time.Now.
+	// Now is the clock of the rates of keys. If nil, time.Now is used.
 	Now func() time.Time
 }
 
@@ -53,23 +53,26 @@ type Session struct {
 	mem   wire.Memory
 }
 
-// state is the part of a session that ends with it. The rest is memory.
+// state is the part of a session that is cleared when the session ends. The rest is memory that
+// later sessions reuse.
 type state struct {
 	// Tally counts the verdicts so far.
 	Tally varve.Tally
 	// Retryable reports that a retry may succeed for all rejections so far.
 	Retryable bool
+	// SkippedCells is the number of cells that were omitted, because they are not values.
+	SkippedCells int64
 
 	in      *Ingester
 	grant   *apikeys.Grant
 	request *router.Request
 	turn    *router.Turn
-	invalid int64         // rejected for good
-	first   varve.Verdict // the first verdict of those
-	charged bool          // a part of the body was charged
+	invalid int64         // readings rejected permanently, except conflicts
+	first   varve.Verdict // the verdict on the first reading that invalid counts
+	charged bool          // whether readings of the body were charged to the key's rate
 }
 
-// sessions keeps the memory of ended sessions.
+// sessions holds the memory of ended sessions.
 var sessions = sync.Pool{New: func() any { return new(Session) }}
 
 // Begin begins a session with the rights of a key. The caller must end it with Close.
@@ -98,8 +101,8 @@ func (s *Session) Close() {
 	sessions.Put(s)
 }
 
-// Body returns a body that gives up the session's turn while it waits for the sender. So a slow
-// upload does not delay others.
+// Body returns a body that gives up the session's router.Turn while it waits for the sender. So a
+// slow upload does not delay others.
 func (s *Session) Body(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 	return yielding{body, ctx, s.turn}
 }
@@ -107,10 +110,12 @@ func (s *Session) Body(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 // Source describes the readings of a session.
 type Source struct {
 	Format   wire.Format
-	Body     io.Reader // from Session.Body, or in memory
+	Body     io.Reader // a body from Session.Body, or a body in memory
 	Defaults wire.Defaults
-	Columns  wire.Columns // of CSV
-	Large    bool         // the body is known to be larger than SmallBody
+	Columns  wire.Columns // columns of CSV
+	// ArrivalIsTime gives readings without a time the arrival of the session.
+	ArrivalIsTime bool
+	Large         bool // the body is known to be larger than SmallBody
 	// Rejected is called for each rejected reading. It may be nil.
 	Rejected func(Rejection)
 }
@@ -123,10 +128,14 @@ type Rejection struct {
 	Verdict *varve.Verdict
 }
 
-// Read decodes the source batch by batch and stores its readings. An error is about the whole
+// Read decodes the source batch by batch and stores its readings. An error concerns the whole
 // source. Verdicts that were counted before remain valid.
 func (s *Session) Read(ctx context.Context, src *Source) error {
-	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, src.Defaults, src.Columns)
+	defaults := src.Defaults
+	if src.ArrivalIsTime {
+		defaults.Arrival = s.request.Arrived()
+	}
+	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, defaults, src.Columns)
 	if err != nil {
 		return err
 	}
@@ -168,7 +177,7 @@ func (s *Session) Check(ctx context.Context, src *Source) (readings int64, err e
 	return readings, err
 }
 
-// readBatch reads the next batch and stores it. done means that it was the last one.
+// readBatch reads the next batch and stores it. If done is true, it was the last batch.
 func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader, index int64, large bool) (done bool, err error) {
 	if err := s.turn.Begin(ctx, large); err != nil {
 		return false, err
@@ -176,7 +185,9 @@ func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader
 	defer s.turn.End()
 	s.batch.Reset()
 	readErr := reader.Read(&s.batch)
+	s.SkippedCells += s.batch.SkippedCells
 	if s.batch.Len() > 0 {
+		s.batch.Sort()
 		if err := s.charge(); err != nil {
 			return false, err
 		}
@@ -211,8 +222,8 @@ func (s *Session) charge() error {
 
 // countVerdicts counts the verdicts of the batch, and reports its rejections.
 func (s *Session) countVerdicts(src *Source, index int64) {
-	for i := range s.batch.Verdicts {
-		v := &s.batch.Verdicts[i]
+	for i := range s.batch.Lines {
+		v := &s.batch.Verdicts[s.batch.Index(i)]
 		s.Tally.Count(*v)
 		if v.Outcome != varve.Rejected {
 			continue
@@ -230,7 +241,7 @@ func (s *Session) countVerdicts(src *Source, index int64) {
 	s.in.opts.Judged(&s.batch)
 }
 
-// yielding is a body that gives up the turn of a session while it waits for the sender.
+// yielding is a body that gives up the router.Turn of a session while it waits for the sender.
 type yielding struct {
 	io.ReadCloser
 	ctx  context.Context

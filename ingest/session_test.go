@@ -18,11 +18,11 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// world is an ingester over an engine in memory, with a clock that stands still.
+// world is an ingester over an engine in memory, with a clock that always returns noon.
 type world struct {
 	*ingest.Ingester
 	engine *engine.Engine
-	judged int // readings
+	judged int // number of judged readings
 }
 
 func newWorld(t *testing.T) *world {

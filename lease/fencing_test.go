@@ -19,12 +19,12 @@ type process struct {
 	world *world
 	ahead time.Duration
 	k     *lease.Manager
-	l     *lease.Lease // if it has ever been acquired
-	busy  bool         // during a call
+	l     *lease.Lease // the lease that it acquired last, or nil
+	busy  bool         // true during a call
 }
 
-// world is all processes over one store. During a call of one process, between its read and its
-// write, others act and time passes.
+// world holds all processes over one store. In a call of one process, other processes may act and
+// time may pass between the read and the write.
 type world struct {
 	*rapid.T
 	clock *clock
@@ -70,7 +70,7 @@ func (w *world) interrupt() {
 	}
 }
 
-// act lets time pass, or lets a process act that is not in a call.
+// act lets time pass, or lets a process that is not in a call do something.
 func (w *world) act() {
 	p := rapid.SampledFrom(w.procs).Draw(w.T, "process")
 	if rapid.IntRange(0, 3).Draw(w.T, "time passes") == 0 {

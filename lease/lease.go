@@ -1,16 +1,17 @@
-// Package lease lets one process of a cluster do a job, by means of the registry.
+// Package lease lets only one process of a cluster do a job at a time, by means of the registry.
 //
 // A lease is an item with a holder, a fencing token and an end. The types are [Manager], which
 // acquires leases, and [Lease].
 //
 //   - Each acquisition raises the token. A holder checks its lease before each step, and a check
 //     with an older token fails.
-//   - A lease is taken over if its end has passed by more than clocks may differ.
-//   - It is also taken over if a process sees it unchanged for its whole lifetime, by the clock of
-//     that process alone.
+//   - A lease is taken over after its end. Other processes wait for a margin after the end, because
+//     their clocks may differ from the holder's.
+//   - A lease is also taken over if another process sees it unchanged for its whole lifetime, by
+//     the clock of that process alone.
 //
-// If a holder stops, its lease is taken over later. If the registry fails, so do acquisitions
-// and extensions.
+// If a holder stops, its lease is taken over later. If the registry fails, acquisitions and
+// extensions fail, too.
 package lease
 
 import (
@@ -35,10 +36,10 @@ var ErrLost = errors.New("lease was lost")
 // processes that share a store. Every margin for clocks is derived from it.
 const MaxClockSkew = 10 * time.Minute
 
-// takeoverMargin is the time after the end of a lease at which its end is trusted.
-// One skew is enough for clocks as assumed. Two more tolerate a clock that is far
-// off, because two holders at once do more harm than a late takeover. Other
-// processes usually see earlier that a lease is idle.
+// takeoverMargin is the time that other processes wait after the end of a lease before they take it
+// over. One MaxClockSkew is enough if no clocks differ by more than MaxClockSkew. Two more tolerate
+// larger differences, because two holders at once do more harm than a late takeover. Usually,
+// another process notices earlier that the lease is idle.
 const takeoverMargin = 3 * MaxClockSkew
 
 const (
@@ -56,7 +57,7 @@ type Manager struct {
 	TTL    time.Duration // the lifetime of a lease without a check
 
 	mu   sync.Mutex
-	seen map[string]sight // of other processes' leases, by name
+	seen map[string]sight // last seen states of other processes' leases, by name
 }
 
 // sight is the state of a lease, and the time at which it was first observed.
@@ -75,7 +76,7 @@ type Lease struct {
 
 func key(name string) store.Key { return store.Key{PK: "LEASE", SK: name} }
 
-// Acquire acquires the lease of a name. It fails with ErrHeld if another process holds it.
+// Acquire acquires the lease with a name. It fails with ErrHeld if another process holds it.
 func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 	items, err := k.Items.Get(ctx, []store.Key{key(name)}, true)
 	if err != nil {
@@ -91,7 +92,7 @@ func (k *Manager) Acquire(ctx context.Context, name string) (*Lease, error) {
 			return nil, fmt.Errorf("lease %s: %w: %s until %s", name, ErrHeld, holder, until.UTC().Format(time.RFC3339))
 		}
 		l.token = registry.Int(token) + 1
-		// The holder may have acquired or extended it since.
+		// The holder may have extended the lease since it was read.
 		conds = []store.Cond{store.IfEquals(attrToken, token), store.IfEquals(attrUntil, it.Attrs[attrUntil])}
 	}
 	if err := l.put(ctx, conds...); err != nil {
@@ -119,7 +120,7 @@ func (k *Manager) idle(name string, token, until int64) bool {
 	return false
 }
 
-// Token returns the fencing token. Each successful Acquire raises it by one, also by the same
+// Token returns the fencing token. Each successful Acquire raises it by one, even by the same
 // holder. If it rises by more than one, other processes may have held the lease in between.
 func (l *Lease) Token() int64 { return l.token }
 
@@ -136,8 +137,8 @@ func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {
 	return err
 }
 
-// Check verifies that the lease is held. It extends a lease when half of its lifetime has
-// passed. It fails with ErrLost.
+// Check verifies that the lease is held. It extends a lease when half of its lifetime has passed.
+// It fails with ErrLost if another process has taken over the lease.
 func (l *Lease) Check(ctx context.Context) error {
 	if l.k.Now().Before(l.until.Add(-l.k.TTL / 2)) {
 		return nil

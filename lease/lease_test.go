@@ -18,7 +18,7 @@ const (
 	skew = 3 * lease.MaxClockSkew // the takeover margin
 )
 
-// clock is a time that tests set.
+// clock is a clock that tests advance.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)} }
@@ -36,7 +36,7 @@ func acquire(t *testing.T, k *lease.Manager) *lease.Lease {
 	return l
 }
 
-// want checks an error. If want is nil, no error is expected.
+// want checks that err wraps the error is, or that both are nil.
 func want(t *testing.T, what string, err, is error) {
 	t.Helper()
 	if !errors.Is(err, is) || (err == nil) != (is == nil) {
@@ -52,8 +52,8 @@ func two(c *clock) (items store.Items, a, b *lease.Manager) {
 		&lease.Manager{Items: items, Now: c.Now, Holder: "b", TTL: ttl}
 }
 
-// TestAcquire_TakesOverAfterEnd takes a lease over when its end has passed by more than clocks
-// may differ. The first holder loses it.
+// TestAcquire_TakesOverAfterEnd takes a lease over when the margin after its end has passed. The
+// first holder loses the lease.
 func TestAcquire_TakesOverAfterEnd(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)
@@ -61,7 +61,7 @@ func TestAcquire_TakesOverAfterEnd(t *testing.T) {
 	want(t, "a's check", la.Check(t.Context()), nil)
 	for _, d := range []time.Duration{0, ttl - 1, 1, skew} {
 		c.pass(d)
-		b = &lease.Manager{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl} // one that has not met the lease before
+		b = &lease.Manager{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl} // a process that has not seen the lease before
 		_, err := b.Acquire(t.Context(), "job")
 		want(t, "b, before the end has surely passed", err, lease.ErrHeld)
 	}
@@ -142,7 +142,7 @@ func TestCheck_ExtendsLease(t *testing.T) {
 		_, err := b.Acquire(t.Context(), "job")
 		want(t, "b", err, lease.ErrHeld)
 	}
-	c.pass(ttl + skew) // the end itself has not passed
+	c.pass(ttl + skew) // at exactly the margin, the end is not trusted yet
 	b = &lease.Manager{Items: b.Items, Now: b.Now, Holder: b.Holder, TTL: ttl}
 	_, err := b.Acquire(t.Context(), "job")
 	want(t, "b, when the end may not have passed", err, lease.ErrHeld)
@@ -295,7 +295,7 @@ func TestLease_ReturnsStoreErrors(t *testing.T) {
 	want(t, "b, after the store's end", err, store.ErrClosed)
 }
 
-// TestAcquire_IgnoresMalformedItem acquires a lease whose item has no usable attributes.
+// TestAcquire_IgnoresMalformedItem acquires a lease that has another holder and an end in 1970.
 func TestAcquire_IgnoresMalformedItem(t *testing.T) {
 	items, a, _ := two(newClock())
 	it := store.Item{Key: store.Key{PK: "LEASE", SK: "job"}, Attrs: map[string]varve.Value{

@@ -7,20 +7,21 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// sharedRead is one read of a stream's item. It serves all calls that arrived before it began.
+// sharedRead is one read of a stream's item. All calls that were made before it began use its
+// result.
 type sharedRead struct {
 	done      chan struct{}
 	stream    Stream
 	version   string
 	err       error
-	abandoned bool // the caller that started it did not wait
+	abandoned bool // the context of the caller that started it ended
 }
 
 // sharedReads are the reads of one stream: the current one, and the one that begins after it.
 type sharedReads struct{ begun, next *sharedRead }
 
-// Current returns a stream, and the catalog's version from the item under a key. Both are
-// current, and need one request. Concurrent calls share it.
+// Current returns a stream and the catalog's version, which is in the item with the key version.
+// Both are read in one request that begins after the call. Concurrent calls share a request.
 func (r *Registry) Current(ctx context.Context, tenant, stream string, version store.Key) (Stream, string, error) {
 	k := id{tenant, stream}
 	for {
@@ -39,8 +40,8 @@ func (r *Registry) Current(ctx context.Context, tenant, stream string, version s
 	}
 }
 
-// joinNext returns the reads of a stream and its next read. First reports whether the caller has to
-// start that read.
+// joinNext returns the reads of a stream and its next read. The result first reports whether the
+// caller must start that read.
 func (r *Registry) joinNext(k id) (all *sharedReads, f *sharedRead, first bool) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -54,7 +55,7 @@ func (r *Registry) joinNext(k id) (all *sharedReads, f *sharedRead, first bool) 
 	return all, all.next, first
 }
 
-// makeRead does the next read, after the current one has ended.
+// makeRead executes the next read, after the current one has ended.
 func (r *Registry) makeRead(ctx context.Context, k id, version store.Key, all *sharedReads) {
 	r.reading.Lock()
 	before := all.begun

@@ -45,7 +45,7 @@ func TestCurrent_SharesReads(t *testing.T) {
 			}
 		}
 		var wg sync.WaitGroup
-		wg.Go(func() { version("second") }) // whose read the gate holds until then
+		wg.Go(func() { version("second") }) // the gate delays its read until the second version is written
 		synctest.Wait()
 		put := store.Item{Key: versionKey, Attrs: map[string]varve.Value{store.VersionAttr: varve.StringValue("second")}}
 		if err := items.Put(t.Context(), put); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// TestRegister_WidensWindow registers windows in any order. The recorded window must cover all of
-// them.
+// TestRegister_WidensWindow registers windows in any order. The recorded window must be a multiple
+// of each of them.
 func TestRegister_WidensWindow(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	for _, step := range []struct{ noted, want time.Duration }{
@@ -20,12 +20,12 @@ func TestRegister_WidensWindow(t *testing.T) {
 		{time.Second, time.Second},
 		{time.Millisecond, time.Second},
 		{40 * time.Second, 40 * time.Second},
-		{time.Minute, 2 * time.Minute}, // 40 s and 60 s: neither is in the other
+		{time.Minute, 2 * time.Minute}, // 40 s and 60 s: neither is a multiple of the other
 		{time.Second, 2 * time.Minute},
 		{time.Hour, time.Hour},
 		{0, time.Hour},
 	} {
-		r := streams.New(items, c.Now) // as after a restart with another configuration
+		r := streams.New(items, c.Now) // like a restart with another configuration
 		st, err := r.Register(t.Context(), "acme", "weather", "default", step.noted)
 		if err != nil || st.Window != step.want {
 			t.Errorf("noted %s: %s, %v, want %s", step.noted, st.Window, err, step.want)
@@ -37,8 +37,8 @@ func TestRegister_WidensWindow(t *testing.T) {
 	}
 }
 
-// TestSpread_RaisesShards checks that shards only grow, belong to one device, and reach other
-// writers within a minute.
+// TestSpread_RaisesShards checks that the number of shards only grows, applies to one device, and
+// is known to other writers within a minute.
 func TestSpread_RaisesShards(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	r, writer := streams.New(items, c.Now), streams.New(items, c.Now)

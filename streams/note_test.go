@@ -23,7 +23,7 @@ func TestRegister_MergesConcurrentChange(t *testing.T) {
 	items := &counted{Items: s}
 	r := streams.New(items, newClock().Now)
 	other := streams.New(s, newClock().Now)
-	classes := []string{"a", "b", "c"} // another process registers one before each write
+	classes := []string{"a", "b", "c"} // another process registers one of them before each write
 	items.before = func(op string) {
 		if op == "put" && len(classes) > 0 {
 			note(t, other, "acme", "weather", classes[0])

@@ -29,7 +29,7 @@ import (
 const (
 	// cacheFor is the maximum age of a copy for reads that need not be consistent.
 	cacheFor = 10 * time.Second
-	// refreshAfter is the age from which on a write rereads a stream.
+	// refreshAfter is the age of a copy at which a write rereads the stream.
 	refreshAfter = time.Minute
 )
 
@@ -48,16 +48,16 @@ const streamPrefix = "STREAM#"
 type Stream struct {
 	Tenant  string
 	Name    string
-	Classes []string // into whose tables it was written, sorted
-	// Window covers all row windows that the stream ever had. 0 means a millisecond.
+	Classes []string // the classes into whose tables the stream was written, sorted
+	// Window is a multiple of all row windows that the stream ever had. 0 means a millisecond.
 	Window time.Duration
-	// Shards is the number of keys over which each hot device is spread.
+	// Shards maps each hot device to the number of shards over which it is spread.
 	Shards map[string]int
 
 	version int64 // 0 means that the item is missing
 }
 
-// Layout returns the layout that finds all readings of a device.
+// Layout returns the layout with which all readings of a device are found.
 func (s *Stream) Layout(device string) store.Layout {
 	return store.Layout{RowWindow: s.Window, Shards: s.Shards[device]}
 }
@@ -87,13 +87,13 @@ func New(items store.Items, now func() time.Time) *Registry {
 	}
 }
 
-// RecoverFrom makes the registry recover streams without an item from tables. Function classOf
-// returns the class of a table prefix. RecoverFrom must be called before other methods.
+// RecoverFrom makes the registry recover streams without an item from tables. The function
+// classOf returns the class of a table prefix. RecoverFrom must be called before other methods.
 func (r *Registry) RecoverFrom(s store.Surveyor, classOf func(prefix string) (class string, ok bool)) {
 	r.surveyor, r.classOf = s, classOf
 }
 
-// recover returns a stream without an item, as the tables have it.
+// recover returns a stream whose item is missing, according to the tables.
 func (r *Registry) recover(ctx context.Context, k id) (Stream, error) {
 	st := Stream{Tenant: k.tenant, Name: k.stream}
 	if r.surveyor == nil {
@@ -117,8 +117,8 @@ func (k id) String() string { return "stream " + k.stream + " of tenant " + k.te
 // Register records durably that a stream is written into the tables of a class, in rows of a
 // window.
 //
-// A stream that is registered already costs a read once a minute. If that read fails, Register
-// succeeds all the same.
+// For a stream that is registered already, Register reads the registry once a minute. If that read
+// fails, Register still succeeds.
 func (r *Registry) Register(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
 	k := id{tenant, stream}
 	known, age, ok := r.known.Lookup(k)
@@ -144,8 +144,9 @@ func (s *Stream) includes(class string, window time.Duration) bool {
 	return slices.Contains(s.Classes, class) && s.covers(window)
 }
 
-// Spread raises the number of shards of a device's series, up to store.MaxShards. It cannot be
-// lowered, because all shards have readings. An unknown stream is NotFound.
+// Spread raises the number of shards of a device's series, up to store.MaxShards. The number
+// cannot be lowered, because all shards have readings. For an unknown stream, Spread fails with
+// NotFound.
 //
 // Writers in all processes use the new number within a minute, and consistent reads at once.
 func (r *Registry) Spread(ctx context.Context, tenant, stream, device string, shards int) (Stream, error) {
@@ -197,7 +198,7 @@ func (s *Stream) equal(o *Stream) bool {
 	return slices.Equal(s.Classes, o.Classes) && s.Window == o.Window && maps.Equal(s.Shards, o.Shards)
 }
 
-// read returns a stream as it is stored.
+// read returns the stored stream.
 func (r *Registry) read(ctx context.Context, k id) (Stream, error) {
 	items, err := r.items.Get(ctx, []store.Key{k.key()}, true)
 	if err != nil {
@@ -219,7 +220,7 @@ func (r *Registry) streamOf(ctx context.Context, k id, it *store.Item) (Stream, 
 }
 
 // Get returns a stream. It has no classes if nothing was written to it. If fresh is set, the
-// registry is read; otherwise a copy of up to ten seconds may be returned.
+// registry is read; otherwise a copy that is up to ten seconds old may be returned.
 func (r *Registry) Get(ctx context.Context, tenant, stream string, fresh bool) (Stream, error) {
 	k := id{tenant, stream}
 	if known, age, ok := r.known.Lookup(k); ok && !fresh && age >= 0 && age < cacheFor {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// clock is a time that tests set.
+// clock is a clock that tests set.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)} }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// counted counts the calls of a store. If set, it calls before ahead of each call.
+// counted counts the calls of a store. If before is set, it is called first in each call.
 type counted struct {
 	store.Items
 	gets, puts int
@@ -60,8 +60,8 @@ func wantClasses(t *testing.T, r *streams.Registry, tenant, stream string, fresh
 	}
 }
 
-// TestGet_ReturnsAllClasses moves a stream. All registries must return its old and new classes,
-// sorted.
+// TestGet_ReturnsAllClasses moves a stream between classes. All registries must return its old
+// and new classes, sorted.
 func TestGet_ReturnsAllClasses(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	r := streams.New(items, c.Now)
@@ -140,7 +140,7 @@ func TestGet_RefreshesAfterTenSeconds(t *testing.T) {
 	wantClasses(t, r, "acme", "weather", false, "one", "three", "two")
 
 	note(t, other, "acme", "weather", "four")
-	c.now = c.now.Add(-time.Hour) // a clock set back does not keep a copy for an hour
+	c.now = c.now.Add(-time.Hour) // a clock that is set back does not extend the life of a copy
 	wantClasses(t, r, "acme", "weather", false, "four", "one", "three", "two")
 }
 

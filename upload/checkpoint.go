@@ -176,7 +176,7 @@ func (c *checkpoint) save() error {
 	if errors.As(err, &link) {
 		err = link.Err
 	}
-	_ = os.Remove(tmp) // it may be missing
+	_ = os.Remove(tmp) // the file may be missing
 	return fmt.Errorf("the checkpoint %s cannot be written: %w", c.path, fileerr.Short(err))
 }
 

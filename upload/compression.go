@@ -38,9 +38,9 @@ func splitCompression(name string) (rest string, c compression) {
 	return name, c
 }
 
-// detectCompression returns the compression of a text, by its first bytes.
+// detectCompression returns the compression of data, by its first bytes.
 func detectCompression(r *bufio.Reader) compression {
-	start, _ := r.Peek(4) // the error returns with the next read
+	start, _ := r.Peek(4) // the next read returns the error, too
 	for _, known := range compressions {
 		if bytes.HasPrefix(start, known.magic) {
 			return known.name

@@ -9,10 +9,10 @@
 //   - Selection finds the files that arguments name.
 //   - Source is one file, with its format, stream and device.
 //   - Upload cuts sources into pieces and sends several of them at a time.
-//   - Events report progress and rejections.
+//   - Events holds callbacks for progress and rejections.
 //   - RejectFile stores rejections, one JSON object a line.
 //
-// A checkpoint never passes a reading without a verdict. If an upload fails or the
-// process dies, the next run resumes at the checkpoint. It may resend some
-// readings, which become duplicates. A file that changed is sent from its start.
+// All readings before a checkpoint have verdicts. If an upload fails or the process dies, the
+// next run resumes at the checkpoint. It may resend some readings, which become duplicates. A
+// file that has changed is sent from its start.
 package upload

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// parseFormat reads the name of a format, or an extension of its files.
+// parseFormat parses the name of a format, or an extension of its files.
 func parseFormat(name string) (wire.Format, error) {
 	if f, ok := wire.ParseBodyFormat(name); ok {
 		return f, nil
@@ -19,7 +19,7 @@ func parseFormat(name string) (wire.Format, error) {
 	return 0, varve.InvalidParam("format", "%q is unknown: use %s", name, wire.BodyFormatNames())
 }
 
-// formatOf returns the format and the compression that a file's name states.
+// formatOf returns the format and the compression of a file, by its name.
 func formatOf(path string) (f wire.Format, c compression, ok bool) {
 	name, c := splitCompression(strings.ToLower(path))
 	f, ok = wire.FormatOfFile(name)

@@ -13,8 +13,8 @@ import (
 // Rejection is one rejected reading of a file.
 type Rejection struct {
 	File    string          `json:"file"`
-	Index   int64           `json:"index"`          // of the reading in the file, from 0
-	Line    int64           `json:"line,omitempty"` // from 1; 0 in JSON
+	Index   int64           `json:"index"`          // index of the reading in the file, from 0
+	Line    int64           `json:"line,omitempty"` // line in the file, from 1; 0 in JSON
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
 	Reading string          `json:"reading,omitempty"` // the text in the file
@@ -64,7 +64,7 @@ func (f *RejectFile) Write(r *Rejection) {
 	}
 }
 
-// Close closes the file. It fails if a rejection is missing in it.
+// Close closes the file. It fails if a rejection could not be written.
 func (f *RejectFile) Close() error {
 	if f == nil {
 		return nil

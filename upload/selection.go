@@ -13,11 +13,11 @@ import (
 	"github.com/varvedb/varve/internal/fileerr"
 )
 
-// Selection states how files become sources.
+// Selection sets the streams, devices and formats of sources.
 type Selection struct {
-	Stream  string    // of all files; if empty, the name of each file's folder, or the measurements of line protocol
-	Device  string    // of readings without a device; if empty, the name of each file
-	Format  string    // a name of wire.BodyFormatNames; if empty, by each file's name
+	Stream  string    // stream of all files; if empty, each file's folder or the measurements of line protocol
+	Device  string    // device of readings without one; if empty, the name of each file
+	Format  string    // a name of wire.BodyFormatNames; if empty, each file's name decides
 	Stdin   io.Reader // read for the argument -
 	Exclude []string  // files that are skipped in folders
 }

@@ -21,7 +21,7 @@ type Source struct {
 	stdin       io.Reader // if set, the source is standard input
 	format      wire.Format
 	compression compression
-	device      string // of readings without a device
+	device      string // device of readings without one
 	deviceGiven bool   // the user named the device
 	size        int64  // 0 if unknown
 	mtime       int64  // in nanoseconds
@@ -42,7 +42,7 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// HeaderError reports that the columns of a CSV file cannot be readings.
+// HeaderError reports that a CSV file lacks a required column.
 type HeaderError struct {
 	Columns []string
 	Err     error
@@ -52,9 +52,12 @@ func (e *HeaderError) Error() string { return e.Err.Error() }
 
 func (e *HeaderError) Unwrap() error { return e.Err }
 
-// deviceParam returns the device parameter of the source's batches. A CSV file
-// with a column of devices, and line protocol, need none.
+// deviceParam returns the device parameter of the source's pieces. A CSV file with a column of
+// devices needs none, and neither does line protocol.
 func (s *Source) deviceParam(names []string, c wire.Columns) string {
+	if s.format == wire.CSV && c.DeviceColumns != "" {
+		return ""
+	}
 	if !s.deviceGiven && s.format == wire.Line {
 		return "" // a tag names the device
 	}
@@ -64,14 +67,13 @@ func (s *Source) deviceParam(names []string, c wire.Columns) string {
 	return s.device
 }
 
-// checkColumns rejects a CSV file whose columns cannot be readings, even if it has
-// no rows.
-func (s *Source) checkColumns(names []string, c wire.Columns, device string) error {
+// checkColumns rejects a CSV file that lacks a required column, even if it has no rows.
+func (s *Source) checkColumns(names []string, c wire.Columns, d wire.Defaults) error {
 	if s.format != wire.CSV {
 		return nil
 	}
 	c.Names = names
-	r, err := wire.NewReader(new(wire.Memory), wire.CSV, strings.NewReader(""), wire.Defaults{Device: device}, c)
+	r, err := wire.NewReader(new(wire.Memory), wire.CSV, strings.NewReader(""), d, c)
 	if err != nil {
 		return err
 	}
@@ -81,8 +83,7 @@ func (s *Source) checkColumns(names []string, c wire.Columns, device string) err
 	return &HeaderError{Columns: names, Err: err}
 }
 
-// sizeOnDisk returns the part of the file on disk that a number of plain bytes
-// takes; 0 means unknown.
+// sizeOnDisk returns the size on disk of a number of plain bytes; 0 means unknown.
 func (s *Source) sizeOnDisk(plain int64) int64 {
 	if s.compression != "" {
 		return 0
@@ -92,7 +93,7 @@ func (s *Source) sizeOnDisk(plain int64) int64 {
 
 // file is an open source.
 type file struct {
-	io.Reader           // of the plain text
+	io.Reader           // reader of the plain text
 	raw       io.Reader // the file itself, if it is not compressed
 	closers   []func() error
 }
@@ -140,8 +141,8 @@ func decompressed(f *file, c compression) (*file, error) {
 	return f, nil
 }
 
-// interruptible returns a reader that fails when the context ends. A read of a
-// terminal or a pipe alone may block forever.
+// interruptible returns a reader that fails when the context ends. A direct read of a terminal or
+// a pipe may block forever.
 func interruptible(ctx context.Context, r io.Reader) io.Reader {
 	out, in := io.Pipe()
 	// Closing a pipe cannot fail.

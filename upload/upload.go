@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,26 +25,28 @@ type Options struct {
 	Client      *client.Client
 	Server      string     // the address of the client's server, for the checkpoint
 	Params      url.Values // the parameters of each write, as in the API, without the device
-	Parallel    int        // batches that are sent at a time; 0 means 1
-	Batch       int        // readings in a batch; 0 means wire.BatchReadings
-	Compression string     // of batches: none, gzip or zstd; empty means none
+	Parallel    int        // pieces that are sent at a time; 0 means 1
+	Batch       int        // readings in a piece; 0 means wire.BatchReadings
+	Compression string     // compression of pieces: none, gzip or zstd; empty means none
 	Checkpoint  string     // the file that records the progress; if empty, progress is not recorded
 	Events      Events
 }
 
-// Events report the course of an upload. Calls never overlap. A nil event is
-// ignored.
+// Events holds callbacks for the progress of an upload. Calls never overlap. A nil callback is
+// not called.
 type Events struct {
 	Restarted func(path, reason string) // a file that an earlier run sent is sent from its start
 	Rejected  func(Rejection)           // a reading was rejected permanently
 	Progress  func(bytes int64)         // bytes of files on disk were sent or skipped
 }
 
-// Result sums up an upload.
+// Result is the summary of an upload.
 type Result struct {
 	varve.Tally
 	Conflicts int64 // rejections because of other stored values
 	Resumed   int64 // readings that an earlier run sent
+	// SkippedCells is the number of cells that were omitted, because they are not values.
+	SkippedCells int64
 }
 
 // Upload sends sources to a server.
@@ -97,8 +100,8 @@ func (u *Upload) Size() (total int64) {
 // Close saves the checkpoint.
 func (u *Upload) Close() error { return u.checkpoint.flush() }
 
-// Run sends all files one after another, several pieces at a time. The result is
-// valid even if it fails.
+// Run sends all files one after another, several pieces at a time. The result is valid even if
+// Run fails.
 func (u *Upload) Run(ctx context.Context) (Result, error) {
 	err := u.sendAll(ctx)
 	u.mu.Lock()
@@ -128,7 +131,7 @@ func (u *Upload) sendAll(ctx context.Context) error {
 		case errors.Is(cause, context.Canceled):
 			return ErrInterrupted
 		case errors.Is(err, cause):
-			return err // with the place at which the time ran out
+			return err // includes the place at which the time ran out
 		}
 		return cause
 	}
@@ -150,7 +153,11 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 		return err
 	}
 	device := s.deviceParam(pieces.Names(), u.columns)
-	if err := s.checkColumns(pieces.Names(), u.columns, device); err != nil {
+	defaults := wire.Defaults{Device: device}
+	if u.opts.Params.Get("time") == "arrival" {
+		defaults.Arrival = time.Now()
+	}
+	if err := s.checkColumns(pieces.Names(), u.columns, defaults); err != nil {
 		return err
 	}
 	f := &fileSender{upload: u, source: s, settings: u.settings(s), params: u.params(device)}
@@ -171,7 +178,7 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 	return nil // the caller returns the cause
 }
 
-// params returns the parameters of a file's batches.
+// params returns the parameters of a file's pieces.
 func (u *Upload) params(device string) url.Values {
 	v := url.Values{}
 	for name := range u.opts.Params {
@@ -225,6 +232,13 @@ func (u *Upload) count(t varve.Tally, bytes int64) {
 	defer u.mu.Unlock()
 	u.result.Add(t)
 	u.progress(bytes)
+}
+
+// countSkipped counts cells that the server omitted.
+func (u *Upload) countSkipped(cells int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.result.SkippedCells += cells
 }
 
 // progress reports bytes. The caller holds the lock.

@@ -23,10 +23,12 @@ import (
 
 var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
+func noonClock() time.Time { return noon }
+
 // newClient returns the client of a server over a store in memory, at noon.
 func newClient(t *testing.T) *client.Client {
 	t.Helper()
-	now := func() time.Time { return noon }
+	now := noonClock
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(now), Holder: "test", Now: now})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +163,7 @@ func TestUpload_NamesParameterOfMissingColumn(t *testing.T) {
 	}
 }
 
-// TestNew_RejectsOptions checks that an invalid option fails with its parameter.
+// TestNew_RejectsOptions checks that the error for an invalid option names the parameter.
 func TestNew_RejectsOptions(t *testing.T) {
 	stdin, err := (&upload.Selection{Stream: "weather", Format: "csv", Stdin: strings.NewReader("")}).Sources([]string{"-"})
 	if err != nil {

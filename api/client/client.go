@@ -6,10 +6,11 @@
 //
 //   - Client calls one server. Its calls are grouped by resource, as in AlertCalls.
 //   - Query selects readings, and Answer describes the result of a query.
-//   - List selects a part of a list, and Pages iterates over all of it.
+//   - List selects a page of a list, and Pages iterates over the whole list.
 //
-// Failures are errors of the server's kind; use varve.FailureOf to distinguish them.
-// Calls that the server was too busy for are retried; resending readings is harmless.
+// A failed call returns an error with the server's kind of failure; use varve.FailureOf to get
+// the kind. Calls that fail because the server is too busy are retried. Resending readings is
+// harmless.
 package client
 
 import (
@@ -62,10 +63,10 @@ type connection struct {
 	roots   *x509.CertPool
 }
 
-// Option changes a client.
+// Option configures a client.
 type Option func(*connection)
 
-// WithHTTPClient sets the HTTP client.
+// WithHTTPClient sets the HTTP client that sends the requests.
 func WithHTTPClient(h *http.Client) Option { return func(c *connection) { c.http = h } }
 
 // WithRetries sets the number of retries of a call. A call is retried if it could not
@@ -102,7 +103,8 @@ func New(server string, opts ...Option) (*Client, error) {
 	return &Client{ReadingCalls{c}, DeviceCalls{c}, AlertCalls{c}, OperatorCalls{c}}, nil
 }
 
-// transport holds enough connections for a program that writes in parallel.
+// transport returns a transport with enough idle connections for a program that writes in
+// parallel.
 func transport(roots *x509.CertPool) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if roots != nil {
@@ -113,13 +115,13 @@ func transport(roots *x509.CertPool) *http.Transport {
 	return t
 }
 
-// request is one call, which can be resent.
+// request is one call. It can be sent several times.
 type request struct {
 	method, path string
 	query        url.Values
 	header       http.Header
 	body         func() (io.Reader, error)
-	accept       []int // statuses besides 200 that are answers
+	accept       []int // statuses besides 200 that are not errors
 }
 
 // do sends a request until it is answered or no retry is left. The caller closes the body.
@@ -146,18 +148,18 @@ func (c *connection) do(ctx context.Context, r request) (*http.Response, error) 
 	}
 }
 
-// gaveUp returns the reason for which a call is not retried, and its last failure.
+// gaveUp returns an error with the reason why a call is not retried, and the call's last error.
 func gaveUp(ctx context.Context, last error) error {
 	return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 }
 
-// retryAfter returns the time to wait before a retry.
+// retryAfter returns the time to wait before a retry, or false if the call must not be retried.
 func retryAfter(err error, try int) (time.Duration, bool) {
 	backoff := min(100*time.Millisecond<<try, 5*time.Second)
 	backoff += rand.N(backoff)
 	var e *varve.Error
 	if !errors.As(err, &e) {
-		return backoff, !untrusted(err) // it could not be sent
+		return backoff, !untrusted(err) // the call could not be sent
 	}
 	if e.Failure != varve.Busy && e.Failure != varve.Unavailable {
 		return 0, false
@@ -227,13 +229,13 @@ func problem(resp *http.Response) error {
 		return fmt.Errorf("%s, and its body cannot be read: %w", resp.Status, err)
 	}
 	var p wire.Problem
-	var answer wire.WriteAnswer // if all readings were rejected for now
+	var answer wire.WriteAnswer // the body if all readings were rejected, but may be stored later
 	switch {
 	case json.Unmarshal(text, &p) == nil && p.Detail != "":
 	case json.Unmarshal(text, &answer) == nil && len(answer.Rejects) > 0:
 		p.Detail = answer.Rejects[0].Message
 	default:
-		p.Detail = fmt.Sprintf("%s: %.200s", resp.Status, text) // from something in between
+		p.Detail = fmt.Sprintf("%s: %.200s", resp.Status, text) // the answer of a proxy or of another server
 	}
 	e := &varve.Error{Failure: failureOf(resp.StatusCode), Message: p.Detail}
 	if p.Code == wire.CodeDamaged {

@@ -46,7 +46,7 @@ func newClient(t *testing.T) *client.Client {
 	return c
 }
 
-// device has everything in its name that an address could trip over.
+// device has all kinds of characters that must be escaped in an address.
 const device = `arn:x/y?z=1&ä#%2F "q"`
 
 // readings returns n readings, the newest at noon.
@@ -174,7 +174,7 @@ func TestFailures(t *testing.T) {
 		{"a bad cursor", func() error { q.Cursor = "x"; _, err := c.Raw(t.Context(), q, wire.CSV); return err }, varve.Invalid, "cursor", "next"},
 		{"no such table", func() error { _, err := c.Restore(t.Context(), "x/y"); return err }, varve.NotFound, "", "x/y"},
 		{"a bad plan", func() error { _, err := c.Plan(t.Context(), "soon"); return err }, varve.Invalid, "at", "RFC 3339"},
-		{"no devices", func() error { _, err := c.Latest(t.Context(), "weather", varve.ByEvent); return err }, varve.Invalid, "device", "at least one"},
+		{"no devices", func() error { _, err := c.Latest(t.Context(), "weather", varve.ByEvent); return err }, varve.Invalid, "device", "name devices"},
 	}
 	for _, row := range rows {
 		err := row.call()
@@ -192,7 +192,7 @@ func with(q client.Query, from string) client.Query {
 	return q
 }
 
-// TestCalls checks that every other call sends its own request.
+// TestCalls calls all other methods, and checks their answers.
 func TestCalls(t *testing.T) {
 	c := newClient(t)
 	write(t, c, readings(3))
@@ -223,6 +223,9 @@ func TestCalls(t *testing.T) {
 	}
 	if p, err := c.Apply(t.Context()); err != nil || p.Ready == 0 {
 		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := c.ApplyPlan(t.Context(), "0123456789abcdef"); varve.FailureOf(err) != varve.Conflict {
+		t.Errorf("another plan: %v, want a conflict", err)
 	}
 	if s, err := c.Streams(t.Context()); err != nil || len(s.Streams) != 1 || s.Streams[0].Name != "weather" {
 		t.Errorf("%+v, %v", s, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// CreateKey creates an API key. Only this answer contains the key. If the answer is lost, the call
-// is not retried: an unknown key may exist.
+// CreateKey creates an API key. Only the answer to this call contains the key. If the answer is
+// lost, the call is not retried, because the key may exist already.
 func (c OperatorCalls) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error) {
 	once := *c.connection
 	once.retries = 0
@@ -25,7 +25,7 @@ func (c OperatorCalls) CreateKey(ctx context.Context, d wire.KeyDraft) (wire.New
 	})
 }
 
-// Keys lists the API keys that the client's own key may see.
+// Keys lists the API keys that the client's own key may manage.
 func (c OperatorCalls) Keys(ctx context.Context) (wire.KeyList, error) {
 	return getJSON[wire.KeyList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/keys"})
 }

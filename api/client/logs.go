@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// AddLog adds an entry to a device's log. It may be retried. If the id is stored with other
+// AddLog adds an entry to a device's log. The call can be retried. If the id is stored with other
 // content, the verdict is conflict and the stored entry stays.
 func (c DeviceCalls) AddLog(ctx context.Context, device string, l wire.LogPost) (wire.LogAnswer, error) {
 	r := sendJSON(http.MethodPost, devicePath(device)+"/logs", l)
@@ -21,7 +21,7 @@ func (c DeviceCalls) AddLog(ctx context.Context, device string, l wire.LogPost) 
 // Exactly one is set. From, To and During are as in the API.
 type LogQuery struct {
 	Device, Operator, Supervisor string
-	State                        string // of a device or supervisor; "" means any
+	State                        string // of a device or supervisor; WARNING* means a prefix, "" any
 	From, To, During             string
 	Order                        varve.Order // by time; the zero value is ascending, unlike the API's default
 }

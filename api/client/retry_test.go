@@ -77,7 +77,7 @@ var (
 )
 
 // TestRetries checks that a call is retried if the server was busy or unreachable, and not if the
-// same call would fail the same way. The number of retries is configured.
+// same call would fail the same way. The number of retries can be set.
 func TestRetries(t *testing.T) {
 	rows := []struct {
 		why     string
@@ -112,7 +112,7 @@ func TestRetries(t *testing.T) {
 			if !row.ok && varve.FailureOf(err) != row.failure {
 				t.Errorf("%s: failure %d, want %d: %v", row.why, varve.FailureOf(err), row.failure, err)
 			}
-			for _, body := range s.bodies { // sent whole each time
+			for _, body := range s.bodies { // each try sends the whole body
 				if body != "{}" {
 					t.Errorf("%s: sent %q", row.why, body)
 				}
@@ -121,8 +121,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryAfter checks that a wait is as long as the server requests, or else grows with each
-// attempt. Without retries it is 0.
+// TestRetryAfter checks that the client waits as long as the server requests. Without such a
+// request, it waits longer with each attempt. A client without retries does not wait.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{problem(429, "busy", "7"), problem(503, "away", ""), problem(503, "away", ""), stored}}

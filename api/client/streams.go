@@ -16,8 +16,8 @@ func (c ReadingCalls) Streams(ctx context.Context) (wire.StreamList, error) {
 	return getJSON[wire.StreamList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/streams"})
 }
 
-// Spread distributes the readings of a device in a stream over several keys, on DynamoDB. It cannot
-// be undone.
+// Spread distributes the new readings of a device in a stream over several shards, on DynamoDB.
+// It cannot be undone.
 func (c ReadingCalls) Spread(ctx context.Context, stream, device string, shards int) (wire.StreamInfo, error) {
 	return getJSON[wire.StreamInfo](ctx, c.connection, request{
 		method: http.MethodPut, path: "/v1/streams/" + url.PathEscape(stream) + "/devices/" + url.PathEscape(device) + "/shards",

@@ -13,8 +13,8 @@ import (
 )
 
 // Verify makes the server read all stored data, and calls report for each damaged place. The rate
-// limits bytes, or read units on DynamoDB, per second; 0 means no limit. It fails if the server
-// could not read to the end.
+// limits bytes, or read units on DynamoDB, per second; 0 means the server's default. Verify fails
+// if the server could not read to the end.
 func (c OperatorCalls) Verify(ctx context.Context, rate int64, report func(wire.Damage)) (err error) {
 	q := url.Values{}
 	if rate > 0 {

@@ -15,13 +15,13 @@ type Body struct {
 	Data     []byte
 	Format   wire.Format
 	Encoding string     // gzip or zstd; if empty, the body is not compressed
-	Params   url.Values // as of POST /v1/streams/{stream}/readings
+	Params   url.Values // query parameters of POST /v1/streams/{stream}/readings
 }
 
-// Write writes a body of readings. Without a stream, the body must be line protocol, in which each
-// line names its stream. Stored readings and duplicates of the answer are
-// durable. An error refuses the body as a whole; readings before the fault may have
-// been stored, and resending them is harmless.
+// Write writes a body of readings. Readings that the answer counts as stored or as duplicates are
+// durable. After an error, some readings of the body may be stored; resending them is harmless.
+//
+// Without a stream, the body must be line protocol, in which each line names its stream.
 func (c ReadingCalls) Write(ctx context.Context, stream string, b Body) (wire.WriteAnswer, error) {
 	header := http.Header{"Content-Type": {b.Format.MediaType()}}
 	if b.Encoding != "" {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/varvedb/varve"
@@ -12,22 +13,29 @@ type Batch struct {
 	Readings []varve.Reading
 	Verdicts []varve.Verdict // zero for a reading that is valid so far
 	Lines    []int           // number of the first line of each reading, from 1; 0 in JSON
+	// SkippedCells is the number of cells that were omitted, because they are not values.
+	SkippedCells int64
 
-	texts  []byte        // the texts of the readings, if the format keeps them
-	ends   []int         // of each text in texts
-	fields []varve.Field // memory of all fields
-	names  interner
-	size   int // bytes of memory
-	share  share
+	texts   []byte        // texts of the readings, if the format keeps them
+	ends    []int         // end of each text in texts
+	fields  []varve.Field // buffer for the fields of all readings
+	names   interner
+	devices deviceNames
+	size    int // approximate memory of the readings, in bytes
+	share   share
+
+	groups []int32 // number of each reading's device, in the order of the body
+	sorted []int32 // index of each reading of the body in Readings; empty if Readings has the order of the body
 }
 
-// Limits of a batch. It accepts at least one reading.
+// Limits of a batch. An empty batch accepts a reading of any size.
 const (
 	BatchReadings = 5000
 	BatchBytes    = 4 << 20
 )
 
-// fieldBytes is the assumed size of a field in BatchBytes, without its name and text.
+// fieldBytes is the assumed memory of a field, without its name and text. It counts toward
+// BatchBytes.
 const fieldBytes = 32
 
 // Len returns the number of readings.
@@ -40,12 +48,72 @@ func (b *Batch) Full() bool {
 
 // Reset empties the batch.
 func (b *Batch) Reset() {
-	b.size = 0
+	b.size, b.SkippedCells = 0, 0
 	b.share.giveBack()
 	clear(b.Readings)
 	clear(b.fields)
 	b.Readings, b.Verdicts, b.Lines, b.fields = b.Readings[:0], b.Verdicts[:0], b.Lines[:0], b.fields[:0]
+	b.groups, b.sorted = b.groups[:0], b.sorted[:0]
+	b.devices.begin()
 	b.texts, b.ends = b.texts[:0], b.ends[:0]
+}
+
+// Sort orders Readings and Verdicts by device, so that later steps handle the readings of a
+// device together. Readings of one device stay in the order of the body. Lines stay in the
+// order of the body.
+func (b *Batch) Sort() {
+	n := len(b.Readings)
+	if len(b.sorted) > 0 || b.isSorted() {
+		return
+	}
+	next := b.devices.starts(b.groups)
+	b.sorted = slices.Grow(b.sorted, n)[:n]
+	for i, g := range b.groups {
+		b.sorted[i] = next[g]
+		next[g]++
+	}
+	sorted := b.sorted
+	for i := range sorted {
+		if sorted[i] < 0 {
+			continue // it was moved already
+		}
+		r, v, to := b.Readings[i], b.Verdicts[i], sorted[i]
+		for at := i; ; {
+			sorted[at] = ^to
+			r, b.Readings[to] = b.Readings[to], r
+			v, b.Verdicts[to] = b.Verdicts[to], v
+			if at = int(to); at == i {
+				break
+			}
+			to = sorted[at]
+		}
+	}
+	for i := range sorted {
+		sorted[i] = ^sorted[i]
+	}
+}
+
+// isSorted reports whether the readings of each device are together.
+func (b *Batch) isSorted() bool {
+	highest := int32(-1)
+	for i, g := range b.groups {
+		if i > 0 && g == b.groups[i-1] {
+			continue
+		}
+		if g <= highest {
+			return false
+		}
+		highest = g
+	}
+	return true
+}
+
+// Index returns the index in Readings and Verdicts of the reading with index i in the body.
+func (b *Batch) Index(i int) int {
+	if len(b.sorted) == 0 {
+		return i
+	}
+	return int(b.sorted[i])
 }
 
 // keepText records the text of the last reading.
@@ -58,7 +126,7 @@ func (b *Batch) keepText(text []byte) {
 	b.ends = append(b.ends, len(b.texts))
 }
 
-// Text returns the text of a reading, if its format keeps texts.
+// Text returns the text of the reading with index i in the body, if its format keeps texts.
 func (b *Batch) Text(i int) []byte {
 	if i >= len(b.ends) {
 		return nil
@@ -75,6 +143,7 @@ func (b *Batch) add(line int) *varve.Reading {
 	b.Lines = append(b.Lines, line)
 	b.Readings = append(b.Readings, varve.Reading{})
 	b.Verdicts = append(b.Verdicts, varve.Verdict{})
+	b.groups = append(b.groups, 0)
 	return &b.Readings[len(b.Readings)-1]
 }
 
@@ -94,7 +163,16 @@ func (b *Batch) device(name []byte) string {
 	if len(name) > varve.MaxDeviceBytes {
 		b.size += len(name)
 	}
-	return b.names.get(name)
+	d := b.devices.get(name)
+	b.groups[len(b.groups)-1] = d.group
+	return d.name
+}
+
+// setDevice sets the device of the last reading to a name that is not reused memory.
+func (b *Batch) setDevice(r *varve.Reading, name string) {
+	d := b.devices.getText(name)
+	b.groups[len(b.groups)-1] = d.group
+	r.Device = d.name
 }
 
 func (b *Batch) end(from int, r *varve.Reading) {
@@ -104,7 +182,7 @@ func (b *Batch) end(from int, r *varve.Reading) {
 // interner keeps one copy of each repeated name.
 type interner struct{ names map[string]string }
 
-// maxNames limits an interner. When it is full, it starts empty.
+// maxNames is the maximum number of names in an interner. A full interner is emptied.
 const maxNames = 16 << 10
 
 func (in *interner) get(b []byte) string {

@@ -128,3 +128,49 @@ func TestReader_RejectsLongObjects(t *testing.T) {
 		}
 	}
 }
+
+// TestSort_KeepsReadingsOfDevicesTogether compares a sorted batch with the body, for devices in
+// several orders.
+func TestSort_KeepsReadingsOfDevicesTogether(t *testing.T) {
+	var b wire.Batch
+	for _, devices := range []string{"", "a", "aaa", "aabb", "bbaa", "abab", "cabbage", "bad cab", "zyxwvutsrqponmlkjihgfedcba"} {
+		b.Reset()
+		var body strings.Builder
+		for i, d := range devices {
+			fmt.Fprintf(&body, `{"device":"%c","time":%d,"fields":{"v":1}}`+"\n", d, 1475001526000+i)
+		}
+		r, err := wire.NewReader(new(wire.Memory), wire.NDJSON, strings.NewReader(body.String()), defaults(), wire.Columns{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Read(&b); !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		for i := range b.Readings {
+			if b.Readings[i].Device == " " {
+				b.Verdicts[i].Code = "space"
+			}
+		}
+		b.Sort()
+		for i, d := range devices {
+			r, v := &b.Readings[b.Index(i)], &b.Verdicts[b.Index(i)]
+			if r.Device != string(d) || r.Time.UnixMilli() != int64(1475001526000+i) || (v.Code == "space") != (d == ' ') || b.Lines[i] != i+1 {
+				t.Errorf("%q: reading %d is of %q at %s: %v", devices, i, r.Device, r.Time, v)
+			}
+		}
+		seen := map[string]bool{}
+		for i := range b.Readings {
+			r := &b.Readings[i]
+			if i > 0 && b.Readings[i-1].Device == r.Device {
+				if !b.Readings[i-1].Time.Before(r.Time) {
+					t.Errorf("%q: the readings of %q are in another order", devices, r.Device)
+				}
+				continue
+			}
+			if seen[r.Device] {
+				t.Errorf("%q: the readings of %q are apart", devices, r.Device)
+			}
+			seen[r.Device] = true
+		}
+	}
+}

@@ -20,7 +20,7 @@ const (
 	ColumnJSON                   // one object with an array per column; only for answers
 )
 
-// table has the entry of each format, in the order of messages.
+// table has the entry of each format, in the order in which messages list the formats.
 var table = [...]entry{
 	JSON:       jsonEntry,
 	NDJSON:     ndjsonEntry,
@@ -31,9 +31,9 @@ var table = [...]entry{
 
 // entry describes a format. The file of the format defines it.
 type entry struct {
-	title string // in messages
-	name  string // of the parameter format
-	// media holds the media types. The first one is sent.
+	title string // the format's name in messages
+	name  string // value of the parameter format
+	// media holds the media types. Answers and sent bodies have the first one.
 	media []string
 	// bodyMedia holds further media types, which mean the format only in requests.
 	bodyMedia []string
@@ -49,7 +49,7 @@ type entry struct {
 	pieces Format
 }
 
-// bodyMedia finds formats by the media types of requests.
+// bodyMedia maps the media types of requests to formats.
 var bodyMedia = func() map[string]Format {
 	all := map[string]Format{}
 	for f, e := range table {
@@ -99,8 +99,8 @@ func (f Format) PieceFormat() Format {
 	return f
 }
 
-// FormatOf returns the format of a Content-Type. A missing type and the default type
-// of HTTP clients mean JSON. It is false for types without readings.
+// FormatOf returns the format of a Content-Type. A missing type and the default type of HTTP
+// clients mean JSON. It returns false for media types that are not formats of readings.
 func FormatOf(contentType string) (Format, bool) {
 	if contentType == "application/json" || contentType == "" {
 		return JSON, true
@@ -124,7 +124,8 @@ func AnswerFormatOf(media string) (Format, bool) {
 	return 0, false
 }
 
-// FormatOfFile returns the format of a file by its extension. It is false for other files.
+// FormatOfFile returns the format of a file by its extension, or false if no format has the
+// extension.
 func FormatOfFile(name string) (Format, bool) {
 	extension := strings.ToLower(filepath.Ext(name))
 	for f, e := range table {

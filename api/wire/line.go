@@ -218,7 +218,8 @@ func (l *lineReader) parse(b *Batch, r *varve.Reading, text []byte) varve.Verdic
 	if v.Outcome != 0 {
 		return v
 	}
-	r.Stream, r.Device = s.stream, s.device
+	r.Stream = s.stream
+	b.setDevice(r, s.device)
 	from := b.begin()
 	p := &l.scan
 	p.text, p.at = text, rest

@@ -96,6 +96,9 @@ type rowCutter struct {
 func newRowCutter(w *window, c Columns) *rowCutter {
 	r := &rowCutter{rows: rowReader{window: w, comma: []byte(string(c.comma()))}, names: c.Names}
 	r.lineCutter = lineCutter{window: w, length: func(line []byte) (int, error) {
+		if c.Name != "" {
+			return r.rows.group(line, r.names, c.keyColumns(r.names)), nil
+		}
 		n, _ := r.rows.row(line, len(r.names)) // the server rejects a line that is not a row
 		return n, nil
 	}}

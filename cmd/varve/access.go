@@ -16,26 +16,26 @@ import (
 	"github.com/varvedb/varve/internal/fileerr"
 )
 
-// accessFlags select the API key of a client and the certificates that it trusts.
+// accessFlags select the API key of a client and the certificates that the client trusts.
 type accessFlags struct {
 	key, keyFile, caFile string
 }
 
 func (f *accessFlags) add(cmd *cobra.Command) {
-	// A default of the flag would show the environment's key in --help.
+	// The flag has no default: --help would show a key from the environment.
 	cmd.Flags().StringVar(&f.key, "key", "", "API `key`; other users of this machine can see it: better VARVE_KEY, or --key-file")
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "`file` with the API key in its first line (VARVE_KEY_FILE)")
 	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "`file` of certificates in PEM that sign the server's (VARVE_CA_FILE; default: the system's certificates)")
 	cmd.MarkFlagsMutuallyExclusive("key", "key-file")
 }
 
-// given reports whether a key is given.
+// given reports whether a flag or the environment gives a key.
 func (f *accessFlags) given() bool {
 	return f.key != "" || f.keyFile != "" || os.Getenv("VARVE_KEY") != "" || os.Getenv("VARVE_KEY_FILE") != ""
 }
 
-// options returns the options of the flags, or else of the environment. Any flag
-// overrides both variables.
+// options returns the client's options from the flags, or else from the environment. If a flag
+// for the key is set, the variables for the key are ignored.
 func (f *accessFlags) options() (options []client.Option, err error) {
 	key, file := f.key, f.keyFile
 	if key == "" && file == "" {

@@ -24,7 +24,7 @@ type certificate struct {
 	version fileVersion
 }
 
-// fileVersion identifies a version of both files.
+// fileVersion identifies a version of the certificate's file and the key's file.
 type fileVersion struct {
 	certAt, keyAt     time.Time
 	certSize, keySize int64
@@ -45,7 +45,7 @@ func (c *certificate) config() *tls.Config {
 }
 
 // cipherSuites returns the suites of TLS 1.2 with authenticated encryption: Go's defaults without
-// CBC. TLS 1.3 has no others.
+// CBC. All suites of TLS 1.3 have authenticated encryption.
 func cipherSuites() (ids []uint16) {
 	for _, suite := range tls.CipherSuites() {
 		if !strings.Contains(suite.Name, "_CBC_") {
@@ -71,8 +71,20 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.now, nil
 }
 
-// statFiles returns the version of the files, or the zero version if one cannot be
-// read.
+// reload reads the certificate from files, which may have other names. If it cannot be read, the current
+// certificate and its files stay in use.
+func (c *certificate) reload(cert, key string) error {
+	changed, err := openCertificate(cert, key, c.log)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cert, c.key, c.now, c.version = cert, key, changed.now, changed.version
+	return nil
+}
+
+// statFiles returns the version of the files. It fails if one of them cannot be accessed.
 func (c *certificate) statFiles() (v fileVersion, err error) {
 	cert, err := os.Stat(c.cert)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// damageFound logs a file that does not check.
+// damageFound returns a function that logs a damaged file.
 func damageFound(log zerolog.Logger) func(file string, err error) {
 	return func(file string, err error) {
 		log.Error().Err(err).Str("file", file).Msg("damage found")
 	}
 }
 
-// damageSetAside logs a damaged file and its losses.
+// damageSetAside returns a function that logs a damaged file that was set aside, and its losses.
 func damageSetAside(log zerolog.Logger) func(file string, lost []local.Loss) {
 	return func(file string, lost []local.Loss) {
 		log.Warn().Str("file", file).Int("losses", len(lost)).Msg("damaged file set aside")
@@ -90,7 +90,7 @@ func registerDamage(reg *prometheus.Registry, st *local.Store) {
 	)
 }
 
-// lossLine names the table, series and event times of a loss, as far as they are known.
+// lossLine describes a loss in one line: its table, series and event times, as far as known.
 func lossLine(l *local.Loss) string {
 	switch {
 	case l.Journal:
@@ -111,7 +111,7 @@ func lossLine(l *local.Loss) string {
 	return text
 }
 
-// journalLine names a loss in the journal.
+// journalLine describes a loss in the journal.
 func journalLine(l *local.Loss) string {
 	const unknown = "; the series and items are unknown"
 	switch {
@@ -124,7 +124,7 @@ func journalLine(l *local.Loss) string {
 	}
 }
 
-// between describes a range. Empty ends are open.
+// between describes a range. An empty end means no bound.
 func between(first, last string) string {
 	switch {
 	case first != "" && last != "":

@@ -55,7 +55,8 @@ func (p *profiles) stop() error {
 	return err
 }
 
-// profileRoutes returns the standard paths, which go tool pprof and go tool trace expect.
+// profileRoutes returns a handler of the standard paths, which go tool pprof and go tool trace
+// expect.
 func profileRoutes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -28,8 +28,8 @@ const (
 	sayQuickGood     = "nothing was found in journal, catalog, footers and indexes: varve verify reads all blocks"
 )
 
-// examineDamage checks a data folder for damage. A server that has the folder open
-// is left alone: its recorded damage is read.
+// examineDamage checks a data folder for damage. If a server has the folder open, examineDamage
+// reads only the damage that is recorded, and does not disturb the server.
 func examineDamage(ctx context.Context, dir string, all bool) []dynamo.Finding {
 	f, err := local.Examine(dir)
 	if err != nil && !errors.Is(err, store.ErrDamaged) || !f.There || f.New {
@@ -71,7 +71,7 @@ func damageFinding(check, good string, found []string, err error) dynamo.Finding
 	return dynamo.Finding{Check: check, State: dynamo.Good, Found: good}
 }
 
-// recordedDamage reads the losses that the folder has recorded.
+// recordedDamage reads the losses that are recorded in the folder.
 func recordedDamage(dir string) dynamo.Finding {
 	r, err := local.ReadRecorded(dir)
 	if err != nil {

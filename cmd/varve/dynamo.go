@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo"
 )
 
-// dynamoOptions returns the options of the store. Positive attempts limit the attempts
+// dynamoOptions returns the options of the store. If attempts is positive, it limits the attempts
 // of each request.
 func dynamoOptions(ctx context.Context, c *config.Config, attempts int) (o dynamo.Options, err error) {
 	client, err := dynamo.Connect(ctx, dynamo.ConnectOptions{Region: c.Store.Region, Endpoint: c.Store.Endpoint, Attempts: attempts})
@@ -23,7 +23,7 @@ func dynamoOptions(ctx context.Context, c *config.Config, attempts int) (o dynam
 	}, nil
 }
 
-// classOf finds the retention class of a table's prefix.
+// classOf returns a function that finds the retention class of a table's prefix.
 func classOf(p *retention.Policy) func(prefix string) string {
 	return func(prefix string) string {
 		c, _ := p.ClassOfPrefix(prefix)

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Devices send text that a terminal must not obey. Control characters and characters
-// that hide or reverse text are shown as \u001b, as in JSON.
+// Devices can send text that controls a terminal. So control characters, and characters that hide
+// or reverse text, are escaped as in JSON, such as \u001b.
 
 // printable returns a text on one line, with unprintable characters escaped.
 func printable(s string) string {
@@ -51,17 +51,17 @@ func appendHex(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
 
-// printer escapes unprintable characters, except ends of lines and tabs, on their
-// way to a terminal.
+// printer is a writer to a terminal. It escapes unprintable characters, except ends of lines and
+// tabs.
 type printer struct {
 	w      io.Writer
-	csv    bool // the text is CSV: quoted cells have no ends of lines
-	quoted bool // in such a cell
+	csv    bool // whether the text is CSV, in which ends of lines in quoted cells are escaped
+	quoted bool // whether the next character is in a quoted cell
 	rest   []byte
 	out    []byte
 }
 
-// Write implements io.Writer. An incomplete character waits for its rest.
+// Write implements io.Writer. The bytes of an incomplete character are held until the next call.
 func (p *printer) Write(text []byte) (int, error) {
 	n := len(text)
 	if len(p.rest) > 0 {

@@ -13,14 +13,14 @@ import (
 	"unicode"
 )
 
-// evil is a device name that attacks a terminal: it sets the title, a colour, clears
-// the screen with a C1 character, starts a line, and reverses or hides text.
+// evil is a device name that attacks a terminal. It sets the title and a colour, clears the
+// screen with a C1 character, begins a line, and reverses and hides text.
 const evil = "a\x1b]0;pwned\a\x1b[31mRED\u009b2J\r\nforged  row\t\u202eabc\u2066\u200b\ufeff\u2028z\U000e0041\x7f"
 
-// evilServer answers everything with evil texts.
+// evilServer starts a server whose answers have evil in every text.
 func evilServer(t *testing.T) string {
 	t.Helper()
-	// JSON need not escape all of them.
+	// Only these characters must be escaped in JSON.
 	raw := strings.NewReplacer("\x1b", `\u001b`, "\a", `\u0007`, "\r", `\r`, "\n", `\n`, "\t", `\t`).Replace(evil)
 	quoted := `"` + raw + `"`
 	one := `{"device":E,"name":E,"type":E,"status":E,"location":E,"firmware":E,"attributes":{"a":E},"retention":E,` +
@@ -70,9 +70,9 @@ var evilCommands = [][]string{
 	{"alerts", "list"}, {"rules", "list"}, {"streams"}, {"tables", "list"}, {"keys", "list"}, {"query", "s", "d"}, {"latest", "s", "d"}, {"aggregate", "s", "--step", "5m"},
 }
 
-// harmful returns a character of a terminal's input that is not the program's.
+// harmful returns the first character in a terminal's input that the program should have escaped.
 func harmful(shown string) (rune, bool) {
-	for _, r := range strings.NewReplacer("\r\r\n", "\n", "\r\n", "\n").Replace(shown) { // as a terminal ends lines
+	for _, r := range strings.NewReplacer("\r\r\n", "\n", "\r\n", "\n").Replace(shown) { // the terminal converts ends of lines
 		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
 			return r, true
 		}
@@ -90,7 +90,7 @@ func TestTerminal_GetsNoControlCharacters(t *testing.T) {
 			execute(t.Context(), append(command[:len(command):len(command)], "--server", url, "-o", form), std{in: strings.NewReader(""), out: tty, err: tty, shown: true, terminal: true})
 			text := shown()
 			if strings.Contains(text, "is unknown: use") {
-				continue // a form that the command does not have
+				continue // a format that the command does not have
 			}
 			if r, bad := harmful(text); bad {
 				t.Errorf("%v as %s: %U in\n%q", command, form, r, text)
@@ -102,8 +102,8 @@ func TestTerminal_GetsNoControlCharacters(t *testing.T) {
 	}
 }
 
-// TestTables_GetNoControlCharacters checks the same for tables and errors that are written to a
-// file or a pipe.
+// TestTables_GetNoControlCharacters checks that tables and errors have no control characters if
+// they are written to a file or a pipe.
 func TestTables_GetNoControlCharacters(t *testing.T) {
 	url := evilServer(t)
 	for _, command := range append(evilCommands, []string{"ingest", "--stream", "s", "--format", "csv", "-"}) {
@@ -116,14 +116,14 @@ func TestTables_GetNoControlCharacters(t *testing.T) {
 	}
 }
 
-// TestFiles_GetWhatWasStored checks that CSV for a program has the stored text unchanged.
-func TestFiles_GetWhatWasStored(t *testing.T) {
+// TestFiles_GetStoredText checks that CSV for a program has the stored text unchanged.
+func TestFiles_GetStoredText(t *testing.T) {
 	var out bytes.Buffer
 	if code := execute(t.Context(), []string{"query", "s", "d", "--server", evilServer(t), "-o", "csv"}, std{in: strings.NewReader(""), out: &out, err: io.Discard}); code != exitOK {
 		t.Fatal(code)
 	}
 	rows, err := csv.NewReader(&out).ReadAll()
-	if want := strings.ReplaceAll(evil, "\r\n", "\n"); err != nil || rows[1][3] != want { // as a reader of CSV has it
+	if want := strings.ReplaceAll(evil, "\r\n", "\n"); err != nil || rows[1][3] != want { // a CSV reader converts \r\n to \n
 		t.Errorf("%v, %q", err, rows)
 	}
 }

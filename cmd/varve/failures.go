@@ -24,8 +24,8 @@ type failures struct {
 }
 
 type repeated struct {
-	at      time.Time // when it was logged
-	leftOut int       // since then
+	at      time.Time // when the failure was last logged
+	leftOut int       // number of failures since then that were not logged
 }
 
 func newFailures(log zerolog.Logger, now func() time.Time) *failures {
@@ -74,7 +74,7 @@ func (f *failures) due(what string) (leftOut int, due bool) {
 	return leftOut, true
 }
 
-// counted adds to a log event the number of omitted ones of its kind.
+// counted adds to a log event the number of omitted events of its kind.
 func counted(ev *zerolog.Event, leftOut int) *zerolog.Event {
 	if leftOut > 0 {
 		ev = ev.Int("left_out", leftOut)
@@ -82,7 +82,8 @@ func counted(ev *zerolog.Event, leftOut int) *zerolog.Event {
 	return ev
 }
 
-// forget drops old failures, because each table may have its own kinds.
+// forget drops old failures. Otherwise the map would grow, because each table may have failures
+// of its own.
 func (f *failures) forget(now time.Time) {
 	for what, r := range f.last {
 		if now.Sub(r.at) > 10*repeatEvery {

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// ofFlag turns an error about a field of a body into one about the flag of that
-// name, if the command has it.
+// ofFlag converts an error about a field of a body to an error about the flag of that name, if
+// the command has such a flag.
 func ofFlag(cmd *cobra.Command, err error) error {
 	var e *varve.Error
 	if !errors.As(err, &e) {
@@ -27,8 +27,8 @@ func ofFlag(cmd *cobra.Command, err error) error {
 	return &own
 }
 
-// paramError turns an error about a parameter into a usage error about its flag, with
-// a hint. It returns other errors unchanged.
+// paramError converts an error about a parameter to a usage error about its flag, with a hint. It
+// returns other errors unchanged.
 func paramError(err error, hint string) error {
 	var e *varve.Error
 	if !errors.As(err, &e) || e.Failure != varve.Invalid || e.Param == "" {
@@ -37,13 +37,30 @@ func paramError(err error, hint string) error {
 	place, name, ok := strings.Cut(e.Param, ".")
 	switch {
 	case !ok:
-		name = place // the client has removed the prefix query.
+		name = place // the client has removed the prefix "query."
 	case place == "path" || place == "body":
 		return usageError{fmt.Errorf("%s%s", e.Message, hint)} // an argument, which the message names
 	case place == "header":
 		return err
 	}
 	return usageError{fmt.Errorf("--%s: %s%s", flagOf(name), e.Message, hint)}
+}
+
+// commandRemedies replaces the calls in remedies of the server by commands.
+var commandRemedies = strings.NewReplacer(
+	"GET /v1/streams lists all streams", "varve streams lists all streams",
+	"GET /v1/devices lists all devices", "varve devices list lists all devices")
+
+// withCommand returns the error about an object that does not exist, with a command as its remedy.
+// It returns other errors unchanged.
+func withCommand(err error) error {
+	var e *varve.Error
+	if !errors.As(err, &e) || e.Failure != varve.NotFound {
+		return err
+	}
+	own := *e
+	own.Message = commandRemedies.Replace(e.Message)
+	return &own
 }
 
 // flagOf returns the name of the flag for a parameter.
@@ -55,7 +72,7 @@ var (
 	minusDigit = regexp.MustCompile(`unknown shorthand flag: '[\d.]'`)
 )
 
-// flagError replaces the messages of the flag parser by plain ones.
+// flagError replaces the messages of the flag parser with plain ones.
 func flagError(cmd *cobra.Command, err error) error {
 	text := noNumber.ReplaceAllString(err.Error(), "that is not such a number")
 	text = noDuration.ReplaceAllString(text, "write it as in 90s, 5m or 2h")
@@ -77,14 +94,17 @@ func didYouMean(err error) error {
 	return err
 }
 
-var precisionHint = regexp.MustCompile(`(milliseconds or )?precision=(s|ms|us|ns)\b`)
+var (
+	precisionHint = regexp.MustCompile(`(milliseconds or )?precision=(s|ms|us|ns)\b`)
+	otherHint     = regexp.MustCompile(`\b(dst|fields|null)=(\w+)\b`)
+)
 
-// flagHints replaces the parameters in the hints of a rejection by flags.
+// flagHints replaces the parameters in the hints of a rejection with flags.
 func flagHints(message string) string {
-	return precisionHint.ReplaceAllString(message, "$1--precision $2")
+	return otherHint.ReplaceAllString(precisionHint.ReplaceAllString(message, "$1--precision $2"), "--$1 $2")
 }
 
-// timeHint states the forms of times on the command line.
+// timeHint states the formats of times on the command line.
 const timeHint = "write RFC 3339 as in 2026-04-20T14:00:00Z, a date, or relative to now as in -24h; numbers are milliseconds"
 
 // queryError returns the usage error for an error about a query. The server's hints concern

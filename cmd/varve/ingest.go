@@ -64,6 +64,15 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	param("columns", "CSV: `names` of the columns, separated by commas, if the file has no header")
 	param("types", "CSV: kinds of columns, as in serial:string,ok:boolean")
 	param("delimiter", "CSV: separator of columns: a character, or tab (default a comma)")
+	param("name-column", "CSV: `column` with the names of fields, if each row has one value (needs --value-column)")
+	param("value-column", "CSV: `column` with the values of --name-column")
+	param("device-columns", "CSV: all other columns are devices, and their cells are this `field`")
+	param("null", "CSV: `cells` that stand for a missing value, as in NaN,N/A,-")
+	param("decimal", "CSV: a comma, if numbers have a decimal comma (needs another --delimiter)")
+	param("bad-cells", "CSV: skip omits and counts cells that are not values (default reject: their readings are rejected)")
+	param("dst", "local times that occur twice or never: earlier or later (default: they are rejected)")
+	param("time", "arrival: readings without a time happened at their arrival (default required)")
+	param("fields", "JSON: flat: all members but device, time, id and stream are fields (default nested)")
 	fl.StringVar(&f.compress, "compress", "none", "compression of requests: none, gzip or zstd")
 	fl.StringVar(&f.rejects, "rejects", "", "write rejected readings to this `file`, a JSON object a line")
 	fl.StringVar(&f.checkpoint, "checkpoint", "", "record in this `file` how far each file was sent, and resume there")
@@ -76,6 +85,10 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	}
 	a.words(cmd, "format", names...)
 	a.words(cmd, "precision", "s", "ms", "us", "ns")
+	a.words(cmd, "bad-cells", "reject", "skip")
+	a.words(cmd, "dst", "earlier", "later")
+	a.words(cmd, "time", "required", "arrival")
+	a.words(cmd, "fields", "nested", "flat")
 	a.words(cmd, "compress", "none", "gzip", "zstd")
 }
 
@@ -146,8 +159,9 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 	return err
 }
 
-// announceStream prints the stream of files that are named without a folder. Users
-// may not expect the name of the working folder, and writing cannot be undone.
+// announceStream prints the stream of files that are named without a folder. Their stream has the
+// name of the working folder. Users may not expect that, and readings cannot be removed from a
+// stream.
 func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	for i := range sources {
 		if s := &sources[i]; f.stream == "" && s.Stream != "" && filepath.Dir(s.Path) == "." {
@@ -157,7 +171,7 @@ func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	}
 }
 
-// ingestError words an error of an upload for the command line.
+// ingestError replaces API parameters in an error of an upload with flags.
 func ingestError(err error) error {
 	var inFile *upload.FileError
 	if !errors.As(err, &inFile) {

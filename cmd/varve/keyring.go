@@ -19,7 +19,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// keyring is the place where keys are created and stored: a server, or the store itself.
+// keyring creates, lists and revokes keys, through a server or in the store itself.
 type keyring interface {
 	create(ctx context.Context, d wire.KeyDraft) (wire.NewKey, error)
 	list(ctx context.Context) (wire.KeyList, error)
@@ -97,8 +97,8 @@ func (s served) revoke(ctx context.Context, id string) (wire.KeyInfo, error) {
 
 func (s served) close() error { return nil }
 
-// kept manages the keys in a store that this process opened. Access to the store is access to all
-// keys.
+// kept manages the keys in a store that this process opened. A user who can open the store can
+// manage all keys.
 type kept struct {
 	store    store.Store
 	registry *apikeys.Registry
@@ -119,7 +119,7 @@ func (k kept) create(ctx context.Context, b wire.KeyDraft) (made wire.NewKey, er
 	return wire.NewKey{KeyInfo: api.KeyInfo(&key, now()), Key: text}, nil
 }
 
-// mistaken turns an error about an invalid value into a usage error.
+// mistaken converts an error about an invalid value to a usage error.
 func mistaken(err error) error {
 	var e *varve.Error
 	if errors.As(err, &e) && e.Failure == varve.Invalid {

@@ -1,4 +1,4 @@
-// Command varve serves, feeds and asks Varve.
+// Command varve runs the Varve server, and has commands to write, query and manage its data.
 package main
 
 import (

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -19,18 +20,26 @@ type listing struct {
 	header []string
 	rows   [][]string
 	empty  string // printed instead of an empty table
+	// optional are the columns that a terminal without room for them does not show, the
+	// least important first. --wide shows them.
+	optional []string
+	// explain prints empty in other formats, too: on stderr.
+	explain bool
 }
 
 func (g *listing) add(cells ...string) { g.rows = append(g.rows, cells) }
 
 // show writes the listing as a table or CSV, or value as JSON.
 func (a *app) show(g *listing, value any) error {
+	if len(g.rows) == 0 && g.explain && a.output != "table" {
+		fmt.Fprintln(a.err, g.empty)
+	}
 	switch a.output {
 	case "json":
 		return writeJSON(a.out, value)
 	case "csv":
 		w := csv.NewWriter(a.out)
-		if err := w.Write(g.header); err != nil {
+		if err := w.Write(csvHeader(g.header)); err != nil {
 			return err
 		}
 		if err := w.WriteAll(g.rows); err != nil {
@@ -42,7 +51,10 @@ func (a *app) show(g *listing, value any) error {
 		_, err := fmt.Fprintln(a.out, g.empty)
 		return err
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	if a.columns > 0 && !a.wide && sum(g.widths()) > a.columns {
+		return a.showNarrow(g)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, columnGap, ' ', 0)
 	fmt.Fprintln(w, strings.ToUpper(cells(g.header)))
 	for _, row := range g.rows {
 		fmt.Fprintln(w, cells(row))
@@ -50,7 +62,31 @@ func (a *app) show(g *listing, value any) error {
 	return w.Flush()
 }
 
-// cells returns a row of a table, each cell on one line.
+// showNarrow writes a table that fits the terminal, and names the columns that it leaves out.
+func (a *app) showNarrow(g *listing) error {
+	fitted, hidden := g.narrowed(a.columns)
+	if err := writeWrapped(a.out, fitted, a.columns); err != nil || len(hidden) == 0 {
+		return err
+	}
+	slices.Reverse(hidden)
+	for _, line := range wrapped("Not shown: "+strings.Join(hidden, ", ")+" (--wide shows all columns)", a.columns) {
+		if _, err := fmt.Fprintln(a.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// csvHeader returns the names of columns as one word each.
+func csvHeader(header []string) []string {
+	names := slices.Clone(header)
+	for i := range names {
+		names[i] = strings.ReplaceAll(names[i], " ", "_")
+	}
+	return names
+}
+
+// cells returns a row of a table. Each cell is escaped, so that it is on one line.
 func cells(row []string) string {
 	shown := make([]string, len(row))
 	for i, cell := range row {
@@ -66,7 +102,7 @@ func writeJSON(w io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
-// jsonIf writes value as JSON if is holds.
+// jsonIf writes value as JSON, if a condition holds.
 func (a *app) jsonIf(is bool, value any) error {
 	if !is {
 		return nil
@@ -74,7 +110,7 @@ func (a *app) jsonIf(is bool, value any) error {
 	return writeJSON(a.out, value)
 }
 
-// sayCut prints that the limit truncated the list.
+// sayCut prints a hint if more entries than the limit exist.
 func (a *app) sayCut(more bool) error {
 	if !more {
 		return nil
@@ -99,7 +135,7 @@ func (a *app) bytes(n int64) string {
 	return bytesText(n)
 }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -108,7 +144,7 @@ func thousands(n int64) string {
 	return s
 }
 
-// count writes a number and its noun.
+// count formats a number with a noun, in the plural unless the number is 1.
 func count(n int, word string) string {
 	switch {
 	case n == 1:
@@ -119,7 +155,7 @@ func count(n int, word string) string {
 	return thousands(int64(n)) + " " + word + "s"
 }
 
-// bytesText writes a number of bytes for people.
+// bytesText formats a number of bytes with a unit.
 func bytesText(n int64) string {
 	switch {
 	case n < 1<<10:

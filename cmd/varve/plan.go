@@ -4,8 +4,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// planLine is the action of a plan on one table. For people it may be several
-// empty tables with one reason.
+// planLine is a line of a plan: an action on one table. In output for people, it may stand for
+// several empty tables with the same action and reason.
 type planLine struct {
 	action, name, reason string
 	readings, bytes      int64

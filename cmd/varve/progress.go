@@ -8,7 +8,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// progress is the bar on a terminal. Elsewhere it is only a place to print to.
+// progress is the progress bar on a terminal. Without a terminal, it only prints lines.
 type progress struct {
 	out   io.Writer
 	all   *mpb.Progress
@@ -28,7 +28,7 @@ func newProgress(a *app, total int64, show bool) *progress {
 	return p
 }
 
-// add moves the bar on by bytes. The caller serializes calls.
+// add advances the bar by a number of bytes. The caller serializes calls.
 func (p *progress) add(bytes int64) {
 	if p.bar != nil {
 		p.bar.IncrInt64(bytes)
@@ -39,22 +39,22 @@ func (p *progress) add(bytes int64) {
 func (p *progress) print(line string) {
 	line = printable(line) + "\n"
 	if p.all != nil {
-		// If the bar ended, the line is lost with it.
+		// Once the bar has ended, the line is lost.
 		_, _ = p.all.Write([]byte(line))
 		return
 	}
 	fmt.Fprint(p.out, line)
 }
 
-// end removes the bar. If all was sent it is full: parts without readings, such as
-// headers, are counted only here.
+// end stops the bar. If the upload is complete, it fills the bar first, because parts without
+// readings, such as headers, were not counted.
 func (p *progress) end(complete bool) {
 	if p.all == nil {
 		return
 	}
 	if complete {
 		p.bar.SetCurrent(p.total)
-		p.bar.SetTotal(-1, true) // for a bar without a total, which no count completes
+		p.bar.SetTotal(-1, true) // for a bar without a total, which no number of bytes completes
 	}
 	p.bar.Abort(false)
 	p.all.Wait()

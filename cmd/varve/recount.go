@@ -25,15 +25,15 @@ const (
 	sayRecountOff = "roll-ups not recounted: rollups.enabled is false"
 )
 
-// planRecount returns the roll-ups that a repair would recount. The keys of some damage are known
-// only once the store is open. Such damage may concern all series.
+// planRecount returns the roll-ups that a repair would recount. For some damage, the affected keys
+// are known only once the store is open. Until then, the damage may concern all series.
 func planRecount(c *config.Config, lost []local.Loss, damaged bool) (list []wire.Damage) {
-	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil { // else CheckFolder has reported it
+	if recorded, err := local.ReadRecorded(c.Store.Dir); err == nil { // otherwise CheckFolder has reported the error
 		lost = append(lost, recorded.Unrecounted...)
 	}
 	gaps := gapsOf(lost)
 	if damaged && !slices.ContainsFunc(lost, func(l local.Loss) bool { return !l.Harmless }) {
-		gaps = append(gaps, rollup.Gap{}) // damage to the journal or to a list of files: any key
+		gaps = append(gaps, rollup.Gap{}) // damage to the journal or to a list of files may concern any key
 	}
 	for _, g := range gaps {
 		d := wire.Damage{Place: "series" + between(g.Series()), Problem: sayToRecount}
@@ -62,8 +62,8 @@ func gapsOf(lost []local.Loss) (gaps []rollup.Gap) {
 	return gaps
 }
 
-// droppedBefore returns the event time before which tables may have been dropped;
-// zero if none are.
+// droppedBefore returns the event time before which tables may have been dropped; zero if none
+// can have been dropped.
 func droppedBefore(c *config.Config) time.Time {
 	least := time.Duration(math.MaxInt64)
 	for _, class := range c.Policy().Classes {
@@ -75,8 +75,8 @@ func droppedBefore(c *config.Config) time.Time {
 	return now().Add(-least).UTC().Truncate(time.Second)
 }
 
-// recountRollups recounts the roll-ups that were lost, and returns a line for each
-// series that had any.
+// recountRollups recounts the roll-ups that were lost, and returns a line for each series with
+// such roll-ups.
 func recountRollups(ctx context.Context, c *config.Config, s *local.Store, losses []local.Loss) (list []wire.Damage, err error) {
 	gaps := gapsOf(s.Unrecounted())
 	if len(gaps) > 0 && !c.Rollups.Enabled {
@@ -141,8 +141,8 @@ func seriesOf(ctx context.Context, s *local.Store) ([]varve.Series, error) {
 	return slices.Compact(list), nil
 }
 
-// goneOf returns the event times of a series whose readings may be gone: with
-// dropped tables, or by the damage itself.
+// goneOf returns the event times of a series whose readings may be gone, because tables were
+// dropped or because of the damage itself.
 func goneOf(c *config.Config, s varve.Series, losses []local.Loss) (gone []varve.Window) {
 	if before := droppedBefore(c); !before.IsZero() {
 		gone = append(gone, varve.Window{From: varve.AllTime().From, To: before})

@@ -82,7 +82,7 @@ func (a repairer) repairFolder(ctx context.Context, c *config.Config, apply bool
 	return a.checkRepaired(ctx, c, losses)
 }
 
-// showRepairPlan shows the steps of a repair without doing them.
+// showRepairPlan shows the steps of a repair without executing them.
 func (a repairer) showRepairPlan(found, harmless []wire.Damage) error {
 	if err := a.showRepair(append(harmless, found...), "cannot be read"); err != nil {
 		return err
@@ -122,7 +122,8 @@ func (a repairer) applyRepair(ctx context.Context, c *config.Config) (losses []l
 	log := a.logger(config.Log{Level: "warn"})
 	events := localEvents(log, a.fatal)
 	events.Lost = func(list []local.Loss) { losses = append(losses, list...) }
-	// If API keys may be lost, requests still take one: the server must not open.
+	// If API keys may be lost, requests must still require one. Otherwise the repaired server
+	// would be open to all.
 	keysOn := apikeys.OnMark(now())
 	s, err := local.Open(local.Options{Dir: c.Store.Dir, Now: now, MinFree: -1, Salvage: true, Guarded: []store.Key{keysOn.Key}, Events: events})
 	if err != nil {
@@ -141,7 +142,7 @@ func (a repairer) applyRepair(ctx context.Context, c *config.Config) (losses []l
 	return losses, recounted, err
 }
 
-// showRepair shows findings.
+// showRepair prints the findings of a repair.
 func (a repairer) showRepair(list []wire.Damage, losses string) error {
 	g := listing{header: []string{"place", "problem", losses}, empty: "Nothing to repair."}
 	for _, d := range list {
@@ -149,5 +150,5 @@ func (a repairer) showRepair(list []wire.Damage, losses string) error {
 			g.add(d.Place, d.Problem, l)
 		}
 	}
-	return a.show(&g, list)
+	return a.show(&g, map[string]any{"findings": list})
 }

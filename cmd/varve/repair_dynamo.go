@@ -35,7 +35,7 @@ type repairStep struct {
 	Why  string `json:"why"`
 }
 
-// repairDynamo plans a repair, shows it, and carries it out if asked.
+// repairDynamo plans a repair, shows it, and executes it if --apply is set.
 func (a repairer) repairDynamo(ctx context.Context, c *config.Config, r dynamoRepair) (err error) {
 	options, err := dynamoOptions(ctx, c, 0)
 	if err != nil {
@@ -65,13 +65,13 @@ func (a repairer) repairDynamo(ctx context.Context, c *config.Config, r dynamoRe
 	for _, step := range steps {
 		g.add(step.Step, step.What, step.Why)
 	}
-	if err := a.show(&g, steps); err != nil || !r.apply {
+	if err := a.show(&g, map[string]any{"steps": steps}); err != nil || !r.apply {
 		return err
 	}
 	return errors.Join(registry.Apply(ctx, items), s.Repair(ctx, &plan, r.acceptLoss))
 }
 
-// repairSteps lists the steps of a repair, and the findings that it leaves alone.
+// repairSteps lists the steps of a repair, and the findings that the repair does not change.
 func repairSteps(p *dynamo.RepairPlan, items []streams.Repair, acceptLoss bool, policy *retention.Policy) []repairStep {
 	steps := []repairStep{}
 	for _, it := range items {

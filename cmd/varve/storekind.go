@@ -16,17 +16,19 @@ import (
 )
 
 // storeKind describes one kind of store, with all functions that differ between kinds. A new kind
-// is a further element of storeKinds, and its name in config.StoreKinds.
+// requires an element in storeKinds, and its name in config.StoreKinds.
 type storeKind struct {
-	name string // as in store.kind
+	name string // value of store.kind
 	// open opens the store. It calls fatal if the store can never continue.
 	open func(ctx context.Context, o storeOptions) (store.Store, error)
-	// place names the store for users. greeting completes "data".
-	place, greeting func(c *config.Config) string
+	// place names the store for users.
+	place func(c *config.Config) string
+	// greeting names the open store in the line "data" that serve prints.
+	greeting func(ctx context.Context, c *config.Config, st store.Store) string
 	// checkExists fails if the store does not exist and opening would create it.
 	// If nil, opening creates nothing.
 	checkExists func(c *config.Config) error
-	// examine checks that the store can work, for varve doctor; if all, it reads
+	// examine checks that the store can work, for varve doctor. If all is true, it reads
 	// everything in the store.
 	examine func(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error)
 	// verify reports damage in a store that is not open, and returns a summary to
@@ -34,16 +36,17 @@ type storeKind struct {
 	verify func(ctx context.Context, c *config.Config, o verifyOptions) (summary string, err error)
 	// repair runs varve repair. If nil, nothing is on disk.
 	repair func(ctx context.Context, a *app, c *config.Config, f *repairFlags) error
-	// verifyOpen verifies the store of a running server, and offers hours of roll-ups
-	// to the sample. If nil, nothing is on disk.
+	// verifyOpen verifies the store of a running server, and adds hours of roll-ups to the
+	// sample. If nil, nothing is on disk.
 	verifyOpen func(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error
 	// register adds the store's metrics. If nil, it has none.
 	register func(reg *prometheus.Registry, c *config.Config, st store.Store)
 
-	holder       string // of leases; if empty, the engine chooses a unique name
+	holder       string // holder of leases; if empty, the engine chooses a unique name
 	extraThreads int    // threads that mostly wait for the disk
 	tables       int    // tables that a query reads at a time
 	reads        int    // reads in the store at a time; 0 means one per processor
+	hasQuota     bool   // an account limits the number of tables and bills requests
 	inProcess    bool   // the store exists only inside its server
 	oneProcess   bool   // opening fails with varve.Conflict while another process has the store
 }

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// onlineUnits is the default rate of a verification beside a server's other
-	// work, in read units a second.
+	// onlineUnits is the default rate of a verification by a running server, in read units a
+	// second.
 	onlineUnits = 1000
-	// doctorAttempts limits the attempts of each request of an examination, and
-	// doctorTimeout its duration: a user waits for it.
+	// doctorAttempts limits the attempts of each request of varve doctor, and doctorTimeout the
+	// duration of its checks, because a user waits for them.
 	doctorAttempts = 2
 	doctorTimeout  = time.Minute
 )
@@ -35,10 +35,10 @@ func dynamoKind() storeKind {
 	place := func(c *config.Config) string { return "DynamoDB, tables " + c.Tables.Prefix + "_…" }
 	return storeKind{
 		// Reads mostly wait for the network.
-		name: "dynamodb", tables: 16, reads: 256,
+		name: "dynamodb", tables: 16, reads: 256, hasQuota: true,
 		open:     openDynamo,
 		place:    place,
-		greeting: func(c *config.Config) string { return "in " + place(c) },
+		greeting: greetDynamo,
 		examine:  examineDynamo,
 		verify: func(ctx context.Context, c *config.Config, o verifyOptions) (string, error) {
 			o.sampled.choose()
@@ -60,6 +60,20 @@ func dynamoKind() storeKind {
 	}
 }
 
+// greetDynamo names the endpoint of an emulator, or else the account and the region: tables of
+// one name may exist in many of them.
+func greetDynamo(ctx context.Context, c *config.Config, st store.Store) string {
+	text := "in DynamoDB"
+	if c.Store.Endpoint != "" {
+		text += " at " + c.Store.Endpoint
+	} else if s, ok := st.(*dynamo.Store); ok {
+		if at, err := s.Location(ctx); err == nil { // the banner does without it
+			text += ", account " + at.Account + ", region " + at.Region
+		}
+	}
+	return text + ", tables " + c.Tables.Prefix + "_…"
+}
+
 func openDynamo(ctx context.Context, o storeOptions) (store.Store, error) {
 	options, err := dynamoOptions(ctx, o.config, 0)
 	if err != nil {
@@ -78,7 +92,7 @@ func examineDynamo(ctx context.Context, c *config.Config, all bool) ([]dynamo.Fi
 		return nil, err
 	}
 	policy := c.Policy()
-	x := dynamo.Examination{Options: options, Expired: expiredBy(policy)}
+	x := dynamo.Examination{Options: options, Expired: expiredBy(policy), TableQuota: c.Store.TableQuota, Forecast: forecastTables(c)}
 	for _, class := range policy.Classes {
 		x.Prefixes = append(x.Prefixes, policy.TablePrefix(class.Name))
 	}
@@ -89,8 +103,8 @@ func examineDynamo(ctx context.Context, c *config.Config, all bool) ([]dynamo.Fi
 	return findings, nil
 }
 
-// expiredBy returns a function that reports whether all readings that a table can
-// have held have expired.
+// expiredBy returns a function that reports whether all readings that a table can contain have
+// expired.
 func expiredBy(p *retention.Policy) func(grid.Table) bool {
 	return func(t grid.Table) bool {
 		class, ok := p.ClassOfPrefix(t.Prefix)
@@ -127,8 +141,8 @@ func verifyTables(ctx context.Context, c *config.Config, v verifyOptions) (done 
 	return checkSample(ctx, sample, v.sampled.seed, rollup.NewReader(s, raw, c.Resent()), aliveBy(policy, known), v.found)
 }
 
-// verifyDynamo reads the rows of all tables of a server, and offers the hours of
-// their readings to the sample.
+// verifyDynamo reads the rows of all tables of a server, and adds the hours of their readings to
+// the sample.
 func verifyDynamo(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error {
 	s, ok := st.(*dynamo.Store)
 	if !ok {

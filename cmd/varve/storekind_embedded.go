@@ -20,8 +20,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// onlineRate is the default rate of a verification beside a server's other work,
-// in bytes a second.
+// onlineRate is the default rate of a verification by a running server, in bytes a second.
 const onlineRate = 16 << 20
 
 // embeddedKind describes the embedded store, in a folder of one process.
@@ -30,7 +29,7 @@ func embeddedKind() storeKind {
 		name: "local", holder: "embedded", extraThreads: 1, tables: 1, oneProcess: true,
 		open:        openEmbedded,
 		place:       func(c *config.Config) string { return "data folder " + c.Store.Dir },
-		greeting:    func(c *config.Config) string { return "in " + absolute(c.Store.Dir) },
+		greeting:    func(_ context.Context, c *config.Config, _ store.Store) string { return "in " + absolute(c.Store.Dir) },
 		checkExists: checkFolderExists,
 		examine: func(ctx context.Context, c *config.Config, all bool) ([]dynamo.Finding, error) {
 			return append(examineFolder(c.Store), examineDamage(ctx, c.Store.Dir, all)...), nil
@@ -71,8 +70,8 @@ func checkFolderExists(c *config.Config) error {
 	return nil
 }
 
-// verifyEmbedded reads the whole store of a server, and offers the hours of all
-// roll-ups to the sample.
+// verifyEmbedded reads the whole store of a server, and adds the hours of all roll-ups to the
+// sample.
 func verifyEmbedded(ctx context.Context, st store.Store, v api.Verification, sample *rollup.Sample) error {
 	s, ok := st.(*local.Store)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/config"
 )
 
-// TestStoreKinds_MatchConfiguration checks that each value of store.kind has exactly one kind, with
-// the functions that all commands need.
+// TestStoreKinds_MatchConfiguration checks that storeKinds has exactly one element for each value
+// of store.kind, with the functions that all commands need.
 func TestStoreKinds_MatchConfiguration(t *testing.T) {
 	var names []string
 	for _, k := range storeKinds() {

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// boundText describes the maximum number of tables of a configuration, and the
-// classes without one.
+// boundText describes the maximum number of tables of a configuration. It names the classes
+// without a maximum.
 func boundText(c *config.Config) (lines []string) {
 	b, ok := c.Bound(now(), rotator.Outage)
 	if !ok {

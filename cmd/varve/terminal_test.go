@@ -19,8 +19,8 @@ import (
 	"unsafe"
 )
 
-// terminal opens a pseudo-terminal. It returns the end for a program, and a function
-// that returns the program's output.
+// terminal opens a pseudo-terminal. It returns the end that a program uses as its terminal, and a
+// function that returns the program's output.
 func terminal(t *testing.T) (*os.File, func() string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -40,7 +40,7 @@ func terminal(t *testing.T) (*os.File, func() string) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&text, master) // it ends with an error, when the other end is closed
+		_, _ = io.Copy(&text, master) // ends with an error when the other end is closed
 	}()
 	var once sync.Once
 	end := func() string {
@@ -62,8 +62,8 @@ func control(t *testing.T, f *os.File, request uintptr, arg unsafe.Pointer) {
 	}
 }
 
-// TestProgressEnds checks that ingest ends on a terminal, also if it fails. The bar is full if all
-// readings were sent.
+// TestProgressEnds checks that ingest ends on a terminal, even if it fails. The bar is full if
+// all readings were sent.
 func TestProgressEnds(t *testing.T) {
 	const good, reject = "time,a\n2026-01-01T00:00:00Z,1\n", `{"stored":0,"duplicates":0,"rejected":1,"rejects":[{"index":0,"line":2,"code":"time_invalid","message":"no time"}]}`
 	rows := []struct {
@@ -83,7 +83,7 @@ func TestProgressEnds(t *testing.T) {
 		t.Run(row.why, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body) // only then is it seen that the client goes
+				_, _ = io.Copy(io.Discard, r.Body) // the server notices a disconnected client only after it has read the body
 				if row.status == 0 {
 					interrupt()
 					<-r.Context().Done()
@@ -130,7 +130,7 @@ func TestInterruptedWhileReading(t *testing.T) {
 	in, pipe := io.Pipe()
 	defer pipe.Close()
 	go func() {
-		_, _ = io.WriteString(pipe, "{") // it returns when it is read
+		_, _ = io.WriteString(pipe, "{") // returns when ingest has read the text
 		interrupt()
 	}()
 	tty, shown := terminal(t)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -14,14 +13,14 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// mayListen refuses an address that other machines reach before any key exists.
+// mayListen fails if other machines can reach the server's address and no API key exists yet.
 func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry) error {
 	if c.Server.Loopback() {
 		return nil
 	}
 	on, err := registry.On(ctx)
 	if errors.Is(err, store.ErrDamaged) {
-		return nil // the record of keys is lost: every request needs a key
+		return nil // the record that keys exist is damaged, so every request needs a key
 	}
 	if err == nil && !on {
 		return usageError{fmt.Errorf("%s can be reached from other machines, and no API keys exist yet: create the first with %s keys create --scope admin, "+
@@ -30,25 +29,13 @@ func mayListen(ctx context.Context, c *config.Config, registry *apikeys.Registry
 	return err
 }
 
-// warnOfClear warns of keys that are sent without TLS.
+// warnOfClear logs a warning if API keys are accepted without TLS.
 func warnOfClear(c *config.Config, log zerolog.Logger) {
 	if !c.Server.Loopback() && c.Server.TLSCert == "" && !c.Server.Proxied {
 		log.Warn().Str("listen", c.Server.Listen).
 			Str("remedy", "set server.tls_cert and server.tls_key, or server.proxied if a proxy in front ends TLS").
 			Msg("API keys accepted without TLS")
 	}
-}
-
-// secure returns the TLS configuration. If TLS is not configured, it returns nil.
-func secure(c *config.Config, log zerolog.Logger) (*tls.Config, error) {
-	if c.Server.TLSCert == "" {
-		return nil, nil
-	}
-	cert, err := openCertificate(c.Server.TLSCert, c.Server.TLSKey, log)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return cert.config(), nil
 }
 
 func serve(srv *http.Server, l net.Listener) error {
@@ -58,7 +45,8 @@ func serve(srv *http.Server, l net.Listener) error {
 	return srv.Serve(l)
 }
 
-// keyChanged logs a change of a key, and the key that made it. Ids are not secret.
+// keyChanged logs a change of a key, with the id of the key that made the change. Ids are not
+// secret.
 func keyChanged(log zerolog.Logger, what string, k *apikeys.Key, by string) {
 	log.Info().Str("key", k.ID).Str("name", k.Name).Str("tenant", k.Tenant).Stringer("scopes", k.Scopes).Str("by", by).Msg(what)
 }

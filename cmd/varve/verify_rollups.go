@@ -81,8 +81,8 @@ func sampledText(done rollup.Outcomes, seed uint64) string {
 	return fmt.Sprintf("Roll-ups of %s compared with their readings, --seed %d%s.", count(done[rollup.Compared], "hour"), seed, strings.Join(parts, ""))
 }
 
-// aliveBy returns a function that reports whether no reading of an hour can have
-// expired: by the classes, the stream and the device.
+// aliveBy returns a function that reports whether no reading of an hour can have expired, given
+// the retention of the classes, the stream and the device.
 func aliveBy(policy *retention.Policy, known *devices.Registry) func(context.Context, varve.Series, time.Time) (bool, error) {
 	return func(ctx context.Context, s varve.Series, at time.Time) (bool, error) {
 		least, err := known.Retention(ctx, s.Tenant, s.Device)
@@ -96,7 +96,7 @@ func aliveBy(policy *retention.Policy, known *devices.Registry) func(context.Con
 	}
 }
 
-// sampleFolder offers the hours of all roll-ups of an embedded store.
+// sampleFolder adds the hours of all roll-ups of an embedded store to the sample.
 func sampleFolder(ctx context.Context, s *local.Store, sample *rollup.Sample) error {
 	all, err := seriesOf(ctx, s)
 	if err != nil {
@@ -104,7 +104,7 @@ func sampleFolder(ctx context.Context, s *local.Store, sample *rollup.Sample) er
 	}
 	for _, series := range all {
 		err := rollup.ScanHours(ctx, s, series, func(at time.Time) { sample.Add(series, at) })
-		if err != nil && !errors.Is(err, store.ErrDamaged) { // that is reported already
+		if err != nil && !errors.Is(err, store.ErrDamaged) { // damage has been reported already
 			return err
 		}
 	}

@@ -86,6 +86,8 @@ func (s *Store) smallSeries(t *table) (found []varve.Series, err error) {
 // mergeSeries merges the chunks of level 0 of a series and table into level 1. Each reading is
 // added to the chunk of level 1 that it follows, or to the first one.
 func (s *Store) mergeSeries(t *table, series varve.Series) (err error) {
+	s.merging.Lock()
+	defer s.merging.Unlock()
 	f, err := newFinder(s)
 	if err != nil {
 		return err

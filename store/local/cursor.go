@@ -85,13 +85,13 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 
 // rowsOf returns copies of the rows of a run in the span, limited to the first most in its
 // order.
-func (sp *span) rowsOf(r *run, most int) []row {
-	from, to := r.seek(varve.Position{Time: sp.first}), r.end()
+func (sp *span) rowsOf(r *run, c *content, most int) []row {
+	from, to := r.seek(c, varve.Position{Time: sp.first}), r.end()
 	if sp.last < math.MaxInt64 {
-		to = r.seek(varve.Position{Time: sp.last + 1})
+		to = r.seek(c, varve.Position{Time: sp.last + 1})
 	}
 	if sp.after != nil {
-		at, found := r.find(*sp.after)
+		at, found := r.find(c, *sp.after)
 		switch {
 		case sp.desc && at.orLater(to) == to:
 			to = at

@@ -195,18 +195,18 @@ func (w *writer) askChunks() (err error) {
 			err = errors.Join(err, closed)
 		}
 	}()
-	slices.SortFunc(w.late, func(a, b *entry) int {
-		if a.tail != b.tail {
-			if c := a.table.Table.Compare(b.table.Table); c != 0 {
+	slices.SortFunc(w.late, func(a, b *lookup) int {
+		if s, t := a.group.tail, b.group.tail; s != t {
+			if c := s.table.Table.Compare(t.table.Table); c != 0 {
 				return c
 			}
-			return a.tail.series.Compare(b.tail.series)
+			return s.series.Compare(t.series)
 		}
 		return a.reading.Position().Compare(b.reading.Position())
 	})
 	for from := 0; from < len(w.late); {
 		to := from + 1
-		for to < len(w.late) && w.late[to].tail == w.late[from].tail {
+		for to < len(w.late) && w.late[to].group.tail == w.late[from].group.tail {
 			to++
 		}
 		if err := w.askSeries(f, w.late[from:to]); err != nil {
@@ -218,10 +218,10 @@ func (w *writer) askChunks() (err error) {
 }
 
 // askSeries looks up readings of one series buffer, in the order of their positions.
-func (w *writer) askSeries(f *finder, late []*entry) error {
-	t := late[0].tail
+func (w *writer) askSeries(f *finder, late []*lookup) error {
+	t := late[0].group.tail
 	f.turn(t.table, t.series)
-	if err := w.s.learn(f, t, late[0].cleared); err != nil && !isDamage(err) {
+	if err := w.s.learn(f, t, late[0].group.cleared); err != nil && !isDamage(err) {
 		return err // without an edge, every reading is looked up in chunks
 	}
 	first, last := late[0].reading.Time.UnixNano(), late[len(late)-1].reading.Time.UnixNano()
@@ -243,21 +243,21 @@ func (w *writer) askSeries(f *finder, late []*entry) error {
 
 // ask looks up readings of one event time in chunks. They are ordered by id, so that each chunk
 // is decoded once and only searched for ids in its range.
-func (f *finder) ask(late []*entry) error {
-	for _, e := range late {
-		e.asked, e.inChunk = true, varve.Verdict{}
+func (f *finder) ask(late []*lookup) error {
+	for _, l := range late {
+		l.inChunk = varve.Verdict{}
 		for _, c := range f.smalls {
-			e.lookInto(c)
+			l.lookInto(c)
 		}
 	}
 	return f.eachMain(late[0].reading.Time.UnixNano(), func(c *chunk.Chunk) {
 		first, last := positionIn(c, 0), positionIn(c, c.Len()-1)
 		begin := sort.Search(len(late), func(i int) bool { return late[i].reading.Position().Compare(first) >= 0 })
-		for _, e := range late[begin:] {
-			if e.reading.Position().Compare(last) > 0 {
+		for _, l := range late[begin:] {
+			if l.reading.Position().Compare(last) > 0 {
 				break
 			}
-			e.lookInto(c)
+			l.lookInto(c)
 		}
 	})
 }

@@ -176,7 +176,7 @@ func (s *Store) build(ctx context.Context, h *head, batch *pebble.Batch) ([]made
 func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 	s.mu.RLock()
 	frozen := &t.runs[h.parity]
-	v := view{series: t.series, base: t.table.base(), shapes: h.shapes, rows: frozen.first(frozen.n, spot{}, frozen.end()), data: frozen.data}
+	v := h.viewOf(t, frozen.first(frozen.n, spot{}, frozen.end()))
 	n := v.Len()
 	// A chunk below a quarter of the target is not worth a merge.
 	main := t.known && n >= s.opts.ChunkReadings/4 && v.Time(0) > t.edge
@@ -195,7 +195,7 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 		if i%restEvery == 0 {
 			c.pace.Rest()
 		}
-		if err := v.Fill(i, &r, &arena); err != nil {
+		if err := v.fillStored(i, &r, &arena); err != nil {
 			return made{}, err
 		}
 		if err := c.add(&r, v.Derived(i)); err != nil {

@@ -35,12 +35,12 @@ func (f *finder) broken(err error) error {
 }
 
 // refuse rejects readings that may be duplicates of damaged ones. It returns all other errors.
-func refuse(late []*entry, err error) error {
+func refuse(late []*lookup, err error) error {
 	if !isDamage(err) {
 		return err
 	}
-	for _, e := range late {
-		e.asked, e.inChunk = true, varve.Reject(varve.CodeDamaged, "%s", damaged(err, e.table.Table, e.reading.Series))
+	for _, l := range late {
+		l.inChunk = varve.Reject(varve.CodeDamaged, "%s", damaged(err, l.group.table.Table, l.reading.Series))
 	}
 	return nil
 }

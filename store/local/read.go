@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -77,12 +78,11 @@ func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks
 			continue
 		}
 		// An insert moves rows, but not their bodies.
-		rows := m.rowsOf(&t.runs[h.parity], want)
+		rows := m.rowsOf(&t.runs[h.parity], &h.content, want)
 		if len(rows) == 0 {
 			continue
 		}
-		v := &view{series: t.series, base: tb.base(), shapes: h.shapes, rows: rows, data: t.runs[h.parity].data}
-		m.cursors = append(m.cursors, newCursor(v, &m.span))
+		m.cursors = append(m.cursors, newCursor(h.viewOf(t, rows), &m.span))
 		chunks = chunks && !(m.desc && len(rows) >= want && t.known && rows[0].time > t.edge)
 	}
 	if t.known && m.span.first > t.edge {
@@ -307,7 +307,7 @@ func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Rea
 }
 
 // maxRun exceeds the number of readings in any run.
-const maxRun = 1 << 40
+const maxRun = math.MaxInt32
 
 // arrivals finds the live reading that arrived last.
 type arrivals struct {

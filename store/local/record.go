@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/klauspost/compress/s2"
@@ -15,30 +16,35 @@ import (
 
 // record is a frame of the journal with the new readings of one Write. It is self-contained.
 //
-//	byte     version; a compressed record follows the version packedVersion
-//	readings uvarint  index of the series among those named so far; if it is
+//	byte     version
+//	groups   uvarint  index of the series among those named so far; if it is
 //	                  the next one: table number, tenant, stream, device
 //	         uvarint  index of the field names among those named so far; if it
 //	                  is the next: their number and texts
-//	         varint   event time, minus the event time of the previous reading
-//	         uvarint  length of the body, body
+//	         uvarint  number of readings
+//	         varints  event times, each minus the one before in the record
+//	         uvarints lengths of the bodies
+//	         bodies
 //
-// Arrivals in bodies are relative to the table.
+// Arrivals in bodies are relative to the table. After the version packedVersion, the groups are
+// compressed. In the versions singleVersion and packedSingle, each group is one reading, and
+// has no number of readings.
 type record struct {
 	buf    []byte
 	count  uint64 // value of Store.records
 	series uint64 // number of series so far
 	shapes map[uint32]uint64
-	shape  uint32 // of the last reading, in the memtable
 	time   int64
 	rows   int
 	packed []byte // memory of payload
 }
 
 const (
-	recordVersion = 1
+	singleVersion = 1
+	packedSingle  = 2
+	recordVersion = 3
 	// packedVersion marks a record that is compressed after its version byte, as a block of S2.
-	packedVersion = 2
+	packedVersion = 4
 	// packFrom is the size from which records are compressed. A record of many devices shrinks
 	// to a third, because their names and arrivals are alike.
 	packFrom = 512
@@ -70,57 +76,65 @@ func (rec *record) payload() []byte {
 	return packed[:1+len(block)]
 }
 
-// unpack returns the content of a payload after its version byte.
-func unpack(payload []byte) ([]byte, error) {
+// unpack returns the content of a payload after its version byte. Single reports that each group
+// is one reading.
+func unpack(payload []byte) (data []byte, single bool, err error) {
 	if len(payload) == 0 {
-		return nil, errRow
+		return nil, false, errRow
 	}
-	switch payload[0] {
-	case recordVersion:
-		return payload[1:], nil
-	case packedVersion:
+	switch version := payload[0]; version {
+	case singleVersion, recordVersion:
+		return payload[1:], version == singleVersion, nil
+	case packedSingle, packedVersion:
 		if n, err := s2.DecodedLen(payload[1:]); err != nil || n > journal.MaxPayload {
-			return nil, errRow
+			return nil, false, errRow
 		}
 		data, err := s2.Decode(nil, payload[1:])
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errRow, err)
+			return nil, false, fmt.Errorf("%w: %w", errRow, err)
 		}
-		return data, nil
+		return data, version == packedSingle, nil
 	}
-	return nil, errRow
+	return nil, false, errRow
 }
 
-// add adds a reading of a series buffer. rec.shape is the number of its field names.
-func (rec *record) add(t *tail, at int64, shapes [][]string, body []byte) {
-	rec.rows++
+// add adds readings of a series buffer, whose field names have the given index in the memtable.
+// Bodies are their bodies, one after another.
+func (rec *record) add(t *tail, rows []newRow, shapes [][]string, shape uint32, bodies []byte) {
+	rec.rows += len(rows)
+	buf := rec.buf
 	if t.record == rec.count {
-		rec.buf = binary.AppendUvarint(rec.buf, t.place)
+		buf = binary.AppendUvarint(buf, t.place)
 	} else {
 		t.record, t.place = rec.count, rec.series
 		rec.series++
-		rec.buf = binary.AppendUvarint(rec.buf, t.place)
-		rec.buf = binary.AppendUvarint(rec.buf, uint64(t.table.number))
-		rec.buf = appendText(rec.buf, t.series.Tenant)
-		rec.buf = appendText(rec.buf, t.series.Stream)
-		rec.buf = appendText(rec.buf, t.series.Device)
+		buf = binary.AppendUvarint(buf, t.place)
+		buf = binary.AppendUvarint(buf, uint64(t.table.number))
+		buf = appendText(buf, t.series.Tenant)
+		buf = appendText(buf, t.series.Stream)
+		buf = appendText(buf, t.series.Device)
 	}
-	place, ok := rec.shapes[rec.shape]
+	place, ok := rec.shapes[shape]
 	if !ok {
 		place = uint64(len(rec.shapes))
-		rec.shapes[rec.shape] = place
+		rec.shapes[shape] = place
 	}
-	rec.buf = binary.AppendUvarint(rec.buf, place)
+	buf = binary.AppendUvarint(buf, place)
 	if !ok {
-		rec.buf = binary.AppendUvarint(rec.buf, uint64(len(shapes[rec.shape])))
-		for _, name := range shapes[rec.shape] {
-			rec.buf = appendText(rec.buf, name)
+		buf = binary.AppendUvarint(buf, uint64(len(shapes[shape])))
+		for _, name := range shapes[shape] {
+			buf = appendText(buf, name)
 		}
 	}
-	rec.buf = binary.AppendVarint(rec.buf, at-rec.time)
-	rec.time = at
-	rec.buf = binary.AppendUvarint(rec.buf, uint64(len(body)))
-	rec.buf = append(rec.buf, body...)
+	buf = binary.AppendUvarint(buf, uint64(len(rows)))
+	for i := range rows {
+		buf = binary.AppendVarint(buf, rows[i].time-rec.time)
+		rec.time = rows[i].time
+	}
+	for i := range rows {
+		buf = binary.AppendUvarint(buf, uint64(rows[i].to-rows[i].from))
+	}
+	rec.buf = append(buf, bodies...)
 }
 
 // replayer decodes a record.
@@ -128,47 +142,68 @@ type replayer struct {
 	bodyReader
 	tails  []*tail // nil for a dropped table
 	shapes [][]string
+	arena  chunk.Arena
 }
 
 // replayReadings restores the readings of a record in their series buffers. It skips readings of
 // dropped tables. It is called before any other use of the store.
 func (s *Store) replayReadings(payload []byte) (err error) {
-	data, err := unpack(payload)
+	data, single, err := unpack(payload)
 	if err != nil {
 		return err
 	}
 	rp := replayer{bodyReader: bodyReader{data: data}}
-	var r varve.Reading
-	var arena chunk.Arena
 	at := int64(0)
 	for len(rp.data) > 0 {
-		t, shape := rp.tail(s), rp.shape()
-		at += rp.varint()
-		body := rp.take(rp.uvarint())
-		if rp.err != nil || t == nil {
-			continue // a failure also empties rp.data
+		t, shape, n := rp.tail(s), rp.shape(), uint64(1)
+		if !single {
+			n = rp.uvarint()
 		}
-		r.Series = t.series
-		if err := readBody(body, t.table.base(), shape, &r, &arena); err != nil {
-			return err
+		if n > uint64(len(rp.data)) { // each reading has bytes
+			return errRow
 		}
-		place, found := t.runs[s.active.parity].find(varve.Position{Time: at, ID: r.ID})
-		if !found && s.flushedLost {
-			r.Time = time.Unix(0, at)
-			err := s.afterDamage(func() (err error) {
-				found, err = s.inChunks(t, &r)
+		rows := make([]newRow, n)
+		for i := range rows {
+			at += rp.varint()
+			rows[i].time = at
+		}
+		for i := range rows {
+			rows[i].to = uint32(min(rp.uvarint(), math.MaxUint32))
+		}
+		for i := range rows {
+			body := rp.take(uint64(rows[i].to))
+			if rp.err != nil || t == nil {
+				continue // a failure also empties rp.data
+			}
+			if err := s.replayReading(t, shape, rows[i].time, body, &rp.arena); err != nil {
 				return err
-			})
-			if err != nil && !isDamage(err) {
-				return err
-			} // a copy of damaged data is harmless
-		}
-		if !found {
-			w := row{time: at, hash: hashOf(r.ID), shape: s.active.shape(r.Fields, 0)}
-			s.active.add(t, place, w, body)
+			}
 		}
 	}
 	return rp.err
+}
+
+// replayReading restores a reading in its series buffer, unless it is stored already.
+func (s *Store) replayReading(t *tail, shape []string, at int64, body []byte, arena *chunk.Arena) error {
+	r := varve.Reading{Series: t.series, Time: time.Unix(0, at)}
+	if err := readBody(body, t.table.base(), shape, &r, arena); err != nil {
+		return err
+	}
+	place, found := t.runs[s.active.parity].findReading(&s.active.content, &r)
+	if !found && s.flushedLost {
+		setID(&r)
+		err := s.afterDamage(func() (err error) {
+			found, err = s.inChunks(t, &r)
+			return err
+		})
+		if err != nil && !isDamage(err) {
+			return err
+		} // a copy of damaged data is harmless
+	}
+	if !found {
+		s.active.insert(t, place, newRow{time: at}, s.active.shape(r.Fields, 0), body)
+	}
+	return nil
 }
 
 // inChunks reports whether chunks have a reading, including lost ranges.
@@ -185,11 +220,11 @@ func (s *Store) inChunks(t *tail, r *varve.Reading) (found bool, err error) {
 	f.lenient = true
 	f.turn(t.table, t.series)
 	at := r.Time.UnixNano()
-	e := entry{reading: r}
+	l := lookup{reading: r}
 	if err = f.load(at, at); err == nil {
-		err = f.ask([]*entry{&e})
+		err = f.ask([]*lookup{&l})
 	}
-	return e.inChunk.Outcome != 0, err
+	return l.inChunk.Outcome != 0, err
 }
 
 func (rp *replayer) tail(s *Store) *tail {

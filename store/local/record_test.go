@@ -24,8 +24,8 @@ func TestUnpack_RestoresRecords(t *testing.T) {
 		if len(payload) > 1+size || size >= 100_000 && len(payload) > size/2 {
 			t.Errorf("the payload of %d bytes has %d", size, len(payload))
 		}
-		data, err := unpack(payload)
-		if err != nil || !bytes.Equal(data, rec.buf[1:]) {
+		data, single, err := unpack(payload)
+		if err != nil || single || !bytes.Equal(data, rec.buf[1:]) {
 			t.Errorf("a payload of %d bytes became %d bytes: %v", size, len(data), err)
 		}
 	}
@@ -38,8 +38,8 @@ func TestUnpack_RefusesOthers(t *testing.T) {
 	huge := []byte{packedVersion, 0xff, 0xff, 0xff, 0xff, 0x0f, 0}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	for _, payload := range [][]byte{nil, {0}, {3, 1}, {packedVersion}, whole[:len(whole)-1], huge} {
-		if data, err := unpack(payload); !errors.Is(err, errRow) {
+	for _, payload := range [][]byte{nil, {0}, {5, 1}, {packedVersion}, whole[:len(whole)-1], huge} {
+		if data, _, err := unpack(payload); !errors.Is(err, errRow) {
 			t.Errorf("%x: %d bytes, %v", payload[:min(len(payload), 8)], len(data), err)
 		}
 	}

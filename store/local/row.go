@@ -45,15 +45,11 @@ const (
 
 var errRow = errors.New("a row is damaged")
 
-// appendBody appends the body of a reading to dst, and replaces a zero id by the content id. The
-// base is the start of the table's arrival month in ms.
+// appendBody appends the body of a reading to dst. The zero id means the content id, which is
+// not computed. The base is the start of the table's arrival month in ms.
 func appendBody(dst []byte, r *varve.Reading, base int64) []byte {
-	content := r.ContentID()
-	if r.ID.IsZero() {
-		r.ID = content
-	}
 	switch hash, isHash := r.ID.Hash(); {
-	case r.ID == content:
+	case r.ID.IsZero() || r.ID == r.ContentID():
 		dst = append(dst, idDerived)
 	case isHash:
 		dst = binary.LittleEndian.AppendUint64(append(dst, idHash), hash)
@@ -214,17 +210,9 @@ func (b *bodyReader) number(neg bool, hi, lo uint64, exp int64) varve.Value {
 	return varve.NumberValue(n)
 }
 
-// readBody fills r from a body. The series and time of r must be set.
+// readBody fills r from a body. The series and time of r must be set. The zero id means the
+// content id.
 func readBody(body []byte, base int64, shape []string, r *varve.Reading, arena *chunk.Arena) error {
-	err := readFields(body, base, shape, r, arena)
-	if err == nil && r.ID.IsZero() {
-		r.ID = r.ContentID()
-	}
-	return err
-}
-
-// readFields fills r like readBody, but leaves a content id at zero.
-func readFields(body []byte, base int64, shape []string, r *varve.Reading, arena *chunk.Arena) error {
 	b := bodyReader{data: body}
 	r.ID = b.id()
 	r.Arrived = time.UnixMilli(base + b.varint()).UTC()

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 
@@ -13,20 +12,18 @@ import (
 type run struct {
 	blocks [][]row // no block is empty
 	n      int     // rows in all blocks
-	data   []byte  // the bodies; append-only
 }
 
 // row is one reading of a run.
 type row struct {
 	time  int64
-	hash  uint64 // hash of the id, or of its text
-	at    uint32 // offset of the body
+	at    uint32 // offset of the body in the memtable's bodies
 	shape uint32 // index of its field names in the memtable's shapes
 }
 
 const (
 	// rowBytes is the size of a row without its body.
-	rowBytes = 24
+	rowBytes = 16
 	// blockRows is the maximum number of rows in a block.
 	blockRows = 512
 )
@@ -43,32 +40,41 @@ func (r *run) last() row {
 	return b[len(b)-1]
 }
 
-// idOf returns the id of a row whose body is in data.
-func idOf(data []byte, w row) varve.ID {
-	b := bodyReader{data: data[w.at:]}
-	if id := b.id(); !id.IsZero() {
-		return id
+// lastTime returns the last event time, or noTime.
+func (r *run) lastTime() int64 {
+	if r.n == 0 {
+		return noTime
 	}
-	return varve.HashID(w.hash)
+	return r.last().time
 }
 
-// compare orders a row and a position. The zero ID is first.
-func (r *run) compare(w row, p varve.Position) int {
-	if w.time != p.Time {
-		return cmp.Compare(w.time, p.Time)
+// append adds rows after the last row.
+func (r *run) append(rows []row) {
+	r.n += len(rows)
+	for len(rows) > 0 {
+		b := len(r.blocks) - 1
+		if b < 0 || len(r.blocks[b]) >= blockRows {
+			r.blocks = append(r.blocks, nil)
+			b++
+		}
+		if b > 0 && r.blocks[b] == nil {
+			r.blocks[b] = make([]row, 0, blockRows)
+		}
+		n := min(len(rows), blockRows-len(r.blocks[b]))
+		r.blocks[b] = append(r.blocks[b], rows[:n]...)
+		rows = rows[n:]
 	}
-	return idOf(r.data, w).Compare(p.ID)
 }
 
 // seek returns the spot of the first row at or after a position.
-func (r *run) seek(p varve.Position) spot {
+func (r *run) seek(c *content, p varve.Position) spot {
 	if r.n == 0 || r.last().time < p.Time {
 		return r.end() // the most common case
 	}
 	// The last block that begins before the position, or the first block.
-	b := max(sort.Search(len(r.blocks), func(i int) bool { return r.compare(r.blocks[i][0], p) >= 0 })-1, 0)
+	b := max(sort.Search(len(r.blocks), func(i int) bool { return c.compare(r.blocks[i][0], p) >= 0 })-1, 0)
 	block := r.blocks[b]
-	i := sort.Search(len(block), func(i int) bool { return r.compare(block[i], p) >= 0 })
+	i := sort.Search(len(block), func(i int) bool { return c.compare(block[i], p) >= 0 })
 	if i == len(block) {
 		return spot{b + 1, 0}
 	}
@@ -76,10 +82,33 @@ func (r *run) seek(p varve.Position) spot {
 }
 
 // find returns the spot of a position, and whether a row exists there.
-func (r *run) find(p varve.Position) (spot, bool) {
-	at := r.seek(p)
-	return at, at != r.end() && r.compare(r.blocks[at.block][at.i], p) == 0
+func (r *run) find(c *content, p varve.Position) (spot, bool) {
+	at := r.seek(c, p)
+	return at, at != r.end() && c.compare(r.at(at), p) == 0
 }
+
+// findReading is like find for the position of a reading. It computes the content id only if
+// there is a row with its event time.
+func (r *run) findReading(c *content, reading *varve.Reading) (spot, bool) {
+	p := varve.Position{Time: reading.Time.UnixNano()}
+	at := r.seek(c, p)
+	if at == r.end() || r.at(at).time != p.Time {
+		return at, false
+	}
+	setID(reading)
+	p.ID = reading.ID
+	return r.find(c, p)
+}
+
+// setID replaces a zero id by the content id.
+func setID(r *varve.Reading) {
+	if r.ID.IsZero() {
+		r.ID = r.ContentID()
+	}
+}
+
+// at returns the row at a spot.
+func (r *run) at(at spot) row { return r.blocks[at.block][at.i] }
 
 // insert adds a row at a spot of find.
 func (r *run) insert(at spot, w row) {

@@ -47,7 +47,10 @@ type Store struct {
 	nextTable      uint32  // guarded by catalog
 	catalogChange  *change // the last change if its outcome is open; guarded by catalog
 	nextChunk      atomic.Uint64
-	changes        changes
+
+	// merging is held while the chunks of a series are rewritten.
+	merging sync.Mutex
+	changes changes
 
 	// mu guards tables, series buffers and memtables. It is never held during I/O.
 	mu       sync.RWMutex

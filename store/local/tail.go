@@ -3,10 +3,8 @@ package local
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/store/local/chunk"
 )
 
 // tail is the series buffer: the readings of one series in one table that are not in chunks.
@@ -114,7 +112,7 @@ type head struct {
 	tails    []*tail
 	readings int64
 	bytes    int64
-	shapes   [][]string
+	content
 	shapeIDs map[string]uint32
 }
 
@@ -125,21 +123,50 @@ func newHead(parity int) *head {
 // tailBytes is the approximate size of a tail without its rows.
 const tailBytes = 300
 
-// add inserts a reading into a run of a tail.
-func (h *head) add(t *tail, at spot, w row, body []byte) {
+// append adds readings after all others of a tail. Bodies are their bodies, one after another.
+func (h *head) append(t *tail, rows []newRow, shape uint32, bodies []byte) {
 	run := &t.runs[h.parity]
-	bytes := int64(rowBytes + len(body))
-	if run.n == 0 {
+	h.count(t, len(rows), len(bodies))
+	for len(rows) > 0 {
+		var some [64]row
+		n := h.fitting(rows[:min(len(rows), len(some))])
+		size := rows[n-1].to - rows[0].from
+		begin := h.bodies.append(bodies[:size]) - rows[0].from
+		for i := range n {
+			some[i] = row{time: rows[i].time, at: begin + rows[i].from, shape: shape}
+		}
+		run.append(some[:n])
+		rows, bodies = rows[n:], bodies[size:]
+	}
+}
+
+// fitting returns the number of rows whose bodies fit into the current page, and at least 1.
+func (h *head) fitting(rows []newRow) int {
+	n, room := len(rows), h.bodies.room()
+	for n > 1 && int(rows[n-1].to-rows[0].from) > room {
+		n--
+	}
+	return n
+}
+
+// insert adds a reading at a spot of a tail.
+func (h *head) insert(t *tail, at spot, w newRow, shape uint32, body []byte) {
+	run := &t.runs[h.parity]
+	h.count(t, 1, len(body))
+	run.insert(at, row{time: w.time, at: h.bodies.append(body), shape: shape})
+}
+
+// count counts n readings with their bodies, which are about to be added to a tail.
+func (h *head) count(t *tail, n, body int) {
+	bytes := int64(n*rowBytes + body)
+	if t.runs[h.parity].n == 0 {
 		h.tails = append(h.tails, t)
 		bytes += tailBytes
 	}
-	w.at = uint32(len(run.data))
-	run.data = append(run.data, body...)
-	run.insert(at, w)
-	h.readings++
+	h.readings += int64(n)
 	h.bytes += bytes
 	count := &t.table.heads[h.parity]
-	count.readings++
+	count.readings += int64(n)
 	count.bytes += bytes
 }
 
@@ -177,38 +204,4 @@ func hasShape(fields []varve.Field, shape []string) bool {
 		}
 	}
 	return true
-}
-
-// hashOf returns the hash that a row stores for an id.
-func hashOf(id varve.ID) uint64 {
-	if hash, ok := id.Hash(); ok {
-		return hash
-	}
-	return hashText(id.String())
-}
-
-// view is a copy of rows that can be read without the lock.
-type view struct {
-	series varve.Series
-	base   int64
-	shapes [][]string
-	rows   []row
-	data   []byte
-}
-
-func (v *view) Len() int            { return len(v.rows) }
-func (v *view) Time(i int) int64    { return v.rows[i].time }
-func (v *view) ID(i int) varve.ID   { return idOf(v.data, v.rows[i]) }
-func (v *view) Derived(i int) bool  { return v.data[v.rows[i].at] == idDerived }
-func (v *view) Arrived(i int) int64 { return bodyArrived(v.data[v.rows[i].at:], v.base) }
-
-func (v *view) Fill(i int, r *varve.Reading, arena *chunk.Arena) error {
-	w := v.rows[i]
-	r.Series = v.series
-	r.Time = time.Unix(0, w.time).UTC()
-	err := readFields(v.data[w.at:], v.base, v.shapes[w.shape], r, arena)
-	if err == nil && r.ID.IsZero() {
-		r.ID = varve.HashID(w.hash)
-	}
-	return err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -69,37 +71,31 @@ type writer struct {
 	s       *Store
 	batches []store.Batch
 	results []store.Result
-	entries []entry
-	rest    []entry         // entries that are not inserted yet
-	last    *journal.Commit // of the entries that are, or nil
+	groups  []group
+	next    int             // the first group that is not inserted completely
+	last    *journal.Commit // of the readings that are inserted, or nil
+	rows    []newRow        // of all groups
 	bodies  []byte
-	late    []*entry
-	met     []*entry // entries with seen set
+	late    []*lookup
+	met     []meeting
 	record  record
 }
 
-// entry is one reading of a write.
-type entry struct {
-	reading *varve.Reading
-	verdict *varve.Verdict
-	table   *table
-	tail    *tail
-	from    uint32 // offset of its body in writer.bodies
-	to      uint32
-	cleared uint64        // value of tail.cleared at the lookup in chunks
-	asked   bool          // it was looked up in chunks
-	ownID   bool          // its id differs from its content id
-	inChunk varve.Verdict // its verdict if chunks hold it or are damaged
-	seen    *view         // the stored row of the same id in the tail, for an own id
+// newRow is a reading of a write, encoded for a series buffer.
+type newRow struct {
+	time  int64
+	from  uint32 // offset of its body in writer.bodies
+	to    uint32
+	ownID bool // its id differs from its content id
 }
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
 func (w *writer) release() {
-	clear(w.entries)
+	clear(w.groups)
 	clear(w.late)
 	clear(w.met)
-	*w = writer{entries: w.entries[:0], bodies: w.bodies[:0], late: w.late[:0], met: w.met[:0], record: w.record}
+	*w = writer{groups: w.groups[:0], rows: w.rows[:0], bodies: w.bodies[:0], late: w.late[:0], met: w.met[:0], record: w.record}
 	if cap(w.bodies) <= 4<<20 {
 		writers.Put(w)
 	}
@@ -109,11 +105,16 @@ func (w *writer) release() {
 const smallReadings = 64
 
 // small reports whether bulk work should make way for this write.
-func (w *writer) small() bool { return len(w.entries) <= smallReadings }
+func (w *writer) small() bool { return len(w.rows) <= smallReadings }
 
-// begin encodes the readings of batches whose tables exist.
+// begin encodes the readings of batches whose tables exist, and groups them.
 func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) {
 	w.s, w.batches, w.results = s, batches, results
+	n := 0
+	for i := range batches {
+		n += len(batches[i].Readings)
+	}
+	w.rows = slices.Grow(w.rows, n) // so that groups can keep parts of it
 	for i := range batches {
 		b := &batches[i]
 		s.mu.RLock()
@@ -125,17 +126,32 @@ func (w *writer) begin(s *Store, batches []store.Batch, results []store.Result) 
 		}
 		verdicts := make([]varve.Verdict, len(b.Readings))
 		results[i].Verdicts = verdicts
-		for j := range b.Readings {
-			r := &b.Readings[j]
-			from := len(w.bodies)
-			w.bodies = appendBody(w.bodies, r, tb.base())
-			w.entries = append(w.entries, entry{
-				reading: r, verdict: &verdicts[j], table: tb, ownID: w.bodies[from] != idDerived,
-				from: uint32(from), to: uint32(len(w.bodies)),
-			})
+		for from := 0; from < len(b.Readings); {
+			to := from + 1
+			for to < len(b.Readings) && b.Readings[to].Series == b.Readings[from].Series {
+				to++
+			}
+			w.addGroup(tb, b.Readings[from:to], verdicts[from:to])
+			from = to
 		}
 	}
-	w.rest = w.entries
+}
+
+// addGroup encodes the readings of one series.
+func (w *writer) addGroup(t *table, readings []varve.Reading, verdicts []varve.Verdict) {
+	begin := len(w.rows)
+	first, base := int64(math.MaxInt64), t.base()
+	for i := range readings {
+		r := &readings[i]
+		from := len(w.bodies)
+		w.bodies = appendBody(w.bodies, r, base)
+		at := r.Time.UnixNano()
+		first = min(first, at)
+		w.rows = append(w.rows, newRow{
+			time: at, from: uint32(from), to: uint32(len(w.bodies)), ownID: w.bodies[from] != idDerived,
+		})
+	}
+	w.groups = append(w.groups, group{table: t, readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first})
 }
 
 // place adds new readings to their tails and to the journal. It returns the commit that makes
@@ -158,7 +174,7 @@ func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
 	}
 }
 
-// findTails finds the tails of the readings, and looks up late readings in chunks. This step may
+// findTails finds the tails of the groups, and looks up late readings in chunks. This step may
 // read from disk, so it runs without the lock.
 func (w *writer) findTails() error {
 	if w.lookUpTails() > 0 {
@@ -175,12 +191,12 @@ func (w *writer) findTails() error {
 func (w *writer) lookUpTails() (missing int) {
 	w.s.mu.RLock()
 	defer w.s.mu.RUnlock()
-	for i := range w.rest {
-		e := &w.rest[i]
-		if e.tail == nil || e.tail.gone {
-			e.tail = e.table.tails[e.reading.Series]
+	for i := range w.groups[w.next:] {
+		g := &w.groups[w.next+i]
+		if g.tail == nil || g.tail.gone {
+			g.tail = g.table.tails[g.readings[0].Series]
 		}
-		if e.tail == nil {
+		if g.tail == nil {
 			missing++
 		}
 	}
@@ -190,9 +206,9 @@ func (w *writer) lookUpTails() (missing int) {
 func (w *writer) makeTails() {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
-	for i := range w.rest {
-		if e := &w.rest[i]; e.tail == nil || e.tail.gone {
-			e.tail = w.s.makeTail(e.table, e.reading.Series)
+	for i := range w.groups[w.next:] {
+		if g := &w.groups[w.next+i]; g.tail == nil || g.tail.gone {
+			g.tail = w.s.makeTail(g.table, g.readings[0].Series)
 		}
 	}
 	if w.s.crowded() { // duplicates create tails that are never flushed
@@ -208,43 +224,25 @@ func (w *writer) collectLate() {
 	w.s.mu.RLock()
 	defer w.s.mu.RUnlock()
 	w.late = w.late[:0]
-	for i := range w.rest {
-		if e := &w.rest[i]; !e.settled() {
-			e.cleared = e.tail.cleared
-			w.late = append(w.late, e)
+	for i := range w.groups[w.next:] {
+		if g := &w.groups[w.next+i]; !g.settled() {
+			w.late = g.appendLate(w.late)
 		}
 	}
 }
 
-// settled reports whether it is known if chunks hold the reading. The caller holds the lock.
-func (e *entry) settled() bool {
-	if e.tail.gone {
-		return false
-	}
-	if e.tail.known && e.reading.Time.UnixNano() > e.tail.edge {
-		return true
-	}
-	return e.asked && e.cleared == e.tail.cleared
-}
-
-// holdReadings is how many readings are inserted in one hold of the store's lock,
-// so that a small write does not wait for a large one.
+// holdReadings is how many readings are inserted in one hold of the store's lock, so that a
+// small write does not wait for a large one.
 const holdReadings = 512
 
-// insert puts the rest of the readings into tails and journal, a few in each hold
-// of the lock. Frames become durable in order, so the last commit covers all.
-// It is not done if the answer of the chunks for a reading is out of date.
+// insert puts the rest of the readings into tails and journal, a few in each hold of the lock.
+// Frames become durable in order, so the last commit covers all. It is not done if the answer of
+// the chunks for a reading is out of date.
 func (w *writer) insert() (done bool, err error) {
-	for len(w.rest) > 0 {
-		some := w.rest[:min(len(w.rest), holdReadings)]
-		commit, done, err := w.insertSome(some)
-		if !done || err != nil {
+	for w.next < len(w.groups) {
+		if done, err := w.insertSome(); !done || err != nil {
 			return false, err
 		}
-		if commit != nil {
-			w.last = commit
-		}
-		w.rest = w.rest[len(some):]
 	}
 	w.s.mu.RLock()
 	defer w.s.mu.RUnlock()
@@ -253,36 +251,30 @@ func (w *writer) insert() (done bool, err error) {
 }
 
 // insertSome inserts readings in one hold of the lock.
-func (w *writer) insertSome(entries []entry) (commit *journal.Commit, done bool, err error) {
+func (w *writer) insertSome() (done bool, err error) {
 	s := w.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range entries {
-		if e := &entries[i]; !e.settled() && !e.table.dropped {
-			return nil, false, nil
-		}
-	}
 	if err := s.journal.Ready(); err != nil {
-		return nil, false, s.unavailable(err)
+		return false, s.unavailable(err)
 	}
 	s.records++
 	w.record.begin(s.records)
 	waits := false
-	for i := range entries {
-		e := &entries[i]
-		switch {
-		case e.table.dropped:
-			// Its batch is marked at the end.
-		case e.inChunk.Outcome != 0:
-			*e.verdict = e.inChunk
-		case s.insert(e, w.bodies[e.from:e.to], &w.record):
-			e.verdict.Outcome = varve.Stored
-		default:
-			e.verdict.Outcome = varve.Duplicate
-			waits = true
-			if e.seen != nil {
-				w.met = append(w.met, e)
-			}
+	done = true
+	for n := holdReadings; n > 0 && w.next < len(w.groups); {
+		g := &w.groups[w.next]
+		if !g.settled() && !g.table.dropped {
+			done = false
+			break
+		}
+		some := min(n, len(g.rows)-g.done)
+		if !g.table.dropped { // its batch is marked at the end
+			waits = w.insertGroup(g, g.done+some) || waits
+		}
+		n -= some
+		if g.done += some; g.done == len(g.rows) {
+			w.next++
 		}
 	}
 	if s.active.bytes >= s.opts.TailBytes {
@@ -290,31 +282,67 @@ func (w *writer) insertSome(entries []entry) (commit *journal.Commit, done bool,
 	}
 	switch {
 	case w.record.rows > 0:
-		return s.journal.Append(journal.Readings, w.record.payload()), true, nil
+		w.last = s.journal.Append(journal.Readings, w.record.payload())
 	case waits:
 		// The stored reading of a duplicate may not be durable yet.
-		return s.journal.Pending(), true, nil
+		if c := s.journal.Pending(); c != nil {
+			w.last = c
+		}
 	}
-	return nil, true, nil
+	return done, nil
 }
 
-// insert adds a reading to its tail and to the record. It returns false if the tail holds it
-// already.
-func (s *Store) insert(e *entry, body []byte, rec *record) bool {
-	t, p := e.tail, e.reading.Position()
-	if at, found := t.runs[1-s.active.parity].find(p); found {
-		e.meet(s.frozen, at)
+// insertGroup inserts the next readings of a group up to an index. It reports whether a tail had
+// one of them already.
+func (w *writer) insertGroup(g *group, end int) (waits bool) {
+	h, i := w.s.active, g.done
+	for i < end {
+		g.shape = h.shape(g.readings[i].Fields, g.shape)
+		if n := g.ascending(h, i, end); n > 0 {
+			rows := g.rows[i : i+n]
+			bodies := w.bodies[rows[0].from:rows[n-1].to]
+			h.append(g.tail, rows, g.shape, bodies)
+			w.record.add(g.tail, rows, h.shapes, g.shape, bodies)
+			for j := range n {
+				g.verdicts[i+j].Outcome = varve.Stored
+			}
+			i += n
+			continue
+		}
+		waits = w.insertOne(g, i) || waits
+		i++
+	}
+	return waits
+}
+
+// insertOne inserts a reading that is not after all others, and sets its verdict. It reports
+// whether the tail had the reading already.
+func (w *writer) insertOne(g *group, i int) (waits bool) {
+	s, fresh, v := w.s, &g.rows[i], &g.verdicts[i]
+	if g.lookups != nil && g.lookups[i].inChunk.Outcome != 0 {
+		*v = g.lookups[i].inChunk
 		return false
 	}
-	at, found := t.runs[s.active.parity].find(p)
-	if found {
-		e.meet(s.active, at)
-		return false
+	for _, h := range []*head{s.frozen, s.active} {
+		if h == nil {
+			continue
+		}
+		at, found := g.tail.runs[h.parity].findReading(&h.content, &g.readings[i])
+		if found {
+			v.Outcome = varve.Duplicate
+			if fresh.ownID {
+				w.met = append(w.met, meeting{&g.readings[i], v, h.viewOf(g.tail, []row{g.tail.runs[h.parity].at(at)})})
+			}
+			return true
+		}
+		if h == s.active {
+			body := w.bodies[fresh.from:fresh.to]
+			h.insert(g.tail, at, *fresh, g.shape, body)
+			w.record.add(g.tail, g.rows[i:i+1], h.shapes, g.shape, body)
+		}
 	}
-	rec.shape = s.active.shape(e.reading.Fields, rec.shape)
-	s.active.add(t, at, row{time: p.Time, hash: hashOf(p.ID), shape: rec.shape}, body)
-	rec.add(t, p.Time, s.active.shapes, body)
-	return true
+	v.Outcome = varve.Stored
+	return false
 }
 
 // markDropped sets the error of batches whose table was dropped meanwhile.
