@@ -107,13 +107,15 @@ func (h *influxHandler) options(r *http.Request, database string) (o lineOptions
 	if err := h.checkDatabase(asked, database); err != nil {
 		return o, err
 	}
-	text, ok := asked.Get("precision"), false
+	text := asked.Get("precision")
 	if text == "" && r.URL.Path == "/api/v3/write_lp" {
 		text = "auto"
 	}
-	if o.precision, ok = linePrecisions[text]; !ok {
+	precision, ok := linePrecisions[text]
+	if !ok {
 		return o, varve.InvalidParam("precision", "%s is unknown: use ns, us, ms, s, m, h or auto", quote.Text(text))
 	}
+	o.precision = precision
 	switch partial := asked.Get("accept_partial"); partial {
 	case "", "true":
 	case "false":
@@ -159,7 +161,7 @@ func (h *influxHandler) write(w http.ResponseWriter, r *http.Request, database s
 		h.fail(w, r, err)
 		return
 	}
-	rejected.answer(w, session)
+	rejected.answer(w, r, session)
 }
 
 // readLines stores the lines of the body. An error is about the whole body.

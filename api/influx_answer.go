@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
@@ -42,7 +43,7 @@ func (l *lineRejects) add(r ingest.Rejection) {
 }
 
 // answer writes 204 if no line was rejected, 503 if some may be stored later, and else 400.
-func (l *lineRejects) answer(w http.ResponseWriter, session *ingest.Session) {
+func (l *lineRejects) answer(w http.ResponseWriter, r *http.Request, session *ingest.Session) {
 	if l.number == 0 {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -66,9 +67,18 @@ func (l *lineRejects) answer(w http.ResponseWriter, session *ingest.Session) {
 	status := http.StatusBadRequest
 	if l.retry {
 		status = http.StatusServiceUnavailable
-		w.Header().Set("Retry-After", "1")
+		setRetryAfter(w, r, 1)
 	}
 	writeInflux(w, status, body)
+}
+
+// setRetryAfter sets the seconds after which a client shall retry. InfluxData's library for
+// JavaScript reads milliseconds, and would give up after a few of them.
+func setRetryAfter(w http.ResponseWriter, r *http.Request, seconds int) {
+	if strings.HasPrefix(r.UserAgent(), "influxdb-client-js/") {
+		seconds *= 1000
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(seconds))
 }
 
 // influxCodes has the codes of InfluxDB 2 by status.
@@ -81,7 +91,7 @@ var influxCodes = map[int]string{
 
 // failInflux answers with an error in the form of InfluxDB. An overload is 503, because clients drop
 // their lines after 429.
-func failInflux(w http.ResponseWriter, e *varve.Error) {
+func failInflux(w http.ResponseWriter, r *http.Request, e *varve.Error) {
 	status := statusOf(e)
 	switch {
 	case e.Failure == varve.Busy, errors.Is(e.Err, errStalled):
@@ -94,8 +104,7 @@ func failInflux(w http.ResponseWriter, e *varve.Error) {
 		message = e.Param + ": " + message
 	}
 	if status == http.StatusServiceUnavailable {
-		wait := max(1, int(e.RetryAfter.Seconds()+0.999))
-		w.Header().Set("Retry-After", strconv.Itoa(wait))
+		setRetryAfter(w, r, max(1, int(e.RetryAfter.Seconds()+0.999)))
 	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="varve"`)

@@ -30,9 +30,7 @@ func influxKeyIn(h http.Header) string {
 			found = append(found, text)
 		}
 	}
-	for _, text := range h["X-Api-Key"] {
-		found = append(found, text)
-	}
+	found = append(found, h["X-Api-Key"]...)
 	if len(found) != 1 {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/apikeys"
 )
 
 // influxVersion is the version in the header of InfluxDB 1. Clients read only its first number.
@@ -37,8 +38,12 @@ func (h *influxHandler) whyUnready() string {
 	return ""
 }
 
-func (h *influxHandler) health(w http.ResponseWriter, _ *http.Request) {
-	body := wire.InfluxHealth{Name: "varve", Message: "ready for queries and writes", Status: "pass", Checks: []string{}, Version: h.version}
+// health reports whether readings can be stored. Only requests that may see the state get the version.
+func (h *influxHandler) health(w http.ResponseWriter, r *http.Request) {
+	body := wire.InfluxHealth{Name: "varve", Message: "ready for queries and writes", Status: "pass", Checks: []string{}}
+	if grantOf(r.Context()).Operates(apikeys.Read) {
+		body.Version = h.version
+	}
 	status := http.StatusOK
 	if why := h.whyUnready(); why != "" {
 		body.Message, body.Status, status = why, "fail", http.StatusServiceUnavailable
@@ -46,9 +51,9 @@ func (h *influxHandler) health(w http.ResponseWriter, _ *http.Request) {
 	writeInflux(w, status, body)
 }
 
-func (h *influxHandler) ready(w http.ResponseWriter, _ *http.Request) {
+func (h *influxHandler) ready(w http.ResponseWriter, r *http.Request) {
 	if why := h.whyUnready(); why != "" {
-		failInflux(w, varve.Errorf(varve.Unavailable, "%s", why))
+		failInflux(w, r, varve.Errorf(varve.Unavailable, "%s", why))
 		return
 	}
 	up := h.now().Sub(h.started)

@@ -144,6 +144,9 @@ func TestInflux_IsUnavailableWhenBusy(t *testing.T) {
 			t.Errorf("%s: %d %v", path, r.status, r.header)
 		}
 	}
+	if r := s.send(http.MethodPost, "/api/v2/write?bucket=x", point(1), "User-Agent", "influxdb-client-js/1.35.0"); r.header.Get("Retry-After") != "1000" {
+		t.Errorf("JavaScript reads milliseconds, and gets %q", r.header.Get("Retry-After"))
+	}
 	held.Done()
 	if r := s.send(http.MethodPost, "/write?db=x", point(1)); r.status != 204 {
 		t.Errorf("%d %s", r.status, r.body)

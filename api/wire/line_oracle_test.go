@@ -118,10 +118,9 @@ func pointText(r *varve.Reading) string {
 			continue
 		}
 		text := f.Value.String()
-		switch f.Value.Kind() {
-		case varve.KindNumber:
+		if f.Value.Kind() == varve.KindNumber {
 			text = fmt.Sprintf("%g", f.Value.Number().Float64())
-		case varve.KindString:
+		} else if f.Value.Kind() == varve.KindString {
 			text = fmt.Sprintf("%q", f.Value.Text())
 		}
 		fields = append(fields, fmt.Sprintf(" %q:%s", f.Name, text))
@@ -134,11 +133,9 @@ func pointText(r *varve.Reading) string {
 // narrower reports whether a rejection is due to a limit that line protocol lacks: the names of
 // streams, the range of times and numbers, and their digits.
 func narrower(v varve.Verdict) bool {
-	switch v.Code {
-	case varve.CodeStreamInvalid, varve.CodeTimeTooOld, varve.CodeTimeUnit, varve.CodeTimeInFuture, varve.CodeTimeInvalid, varve.CodeFieldInvalid:
-		return true
-	}
-	return false
+	return slices.Contains([]varve.Code{
+		varve.CodeStreamInvalid, varve.CodeTimeTooOld, varve.CodeTimeUnit, varve.CodeTimeInFuture, varve.CodeTimeInvalid, varve.CodeFieldInvalid,
+	}, v.Code)
 }
 
 // checkOracle compares the reader with the library on one text.
@@ -224,13 +221,15 @@ func FuzzLine(f *testing.F) {
 	for _, text := range []string{
 		`weather,device=d1,site=north temperature=22.40,ok=t,n=7i,u=1u,s="a \"b\" \\" 1475001526000000000`,
 		"m,a\\ b=c\\,d\\=e f\\ g=\"x\ny\" \n# a comment\n\nm f=1e3,g=.5,h=5.,i=-0i\r\n",
-		"m f=\"open 1\nm f=2 1475001526000000001", `m,t=1 f=0x1p-2 1`, "m f=1,f=2", "m,a=1,a=2 f=1",
+		"m f=\"open 1\nm f=2 1475001526000000001", `m,t=1 f=0x1p-2 1`, "m f=1,f=2", "m,a=1,a=2 f=1", "\t", "\" 0=\"\n\"",
 	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) <= fuzzLimit {
 			checkOracle(t, text)
+			checkOracle(t, slices.Concat(text, []byte("\n"), text, []byte("\n"), text)) // the series and the names are known
+			checkBody(t, wire.Line, string(text), wire.Columns{})
 		}
 	})
 }

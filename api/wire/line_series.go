@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/internal/quote"
 )
 
 // LineMapping assigns the tags of line protocol to readings.
@@ -50,7 +49,7 @@ type lineSeries struct {
 type seriesCache struct {
 	mapping        *LineMapping
 	stream, device string // of all points, if set
-	known          map[string]*lineSeries
+	byText         map[string]*lineSeries
 	last           *lineSeries
 	lastText       []byte
 }
@@ -64,53 +63,77 @@ func (c *seriesCache) reset(d *Defaults) {
 	if m == nil {
 		m = defaultMapping
 	}
-	if c.known == nil || m != c.mapping || d.Stream != c.stream || d.Device != c.device {
-		*c = seriesCache{mapping: m, stream: d.Stream, device: d.Device, known: map[string]*lineSeries{}, lastText: c.lastText[:0]}
+	if c.byText == nil || m != c.mapping || d.Stream != c.stream || d.Device != c.device {
+		*c = seriesCache{mapping: m, stream: d.Stream, device: d.Device, byText: map[string]*lineSeries{}, lastText: c.lastText[:0]}
 	}
 }
 
-// find returns the series of a point, and the offset of its fields.
-func (c *seriesCache) find(point []byte) (*lineSeries, int, varve.Verdict) {
+// seriesLength returns the length of the measurement and the tags of a point. It returns -1 if no
+// space follows them.
+func seriesLength(point []byte) int {
 	end := 0
 	for {
 		i := bytes.IndexByte(point[end:], ' ')
 		if i < 0 {
-			_, v := c.parse(point) // may find a more precise reason
-			if v.Outcome == 0 {
-				v = malformedPoint("the line has no fields")
-			}
-			return nil, 0, v
+			return -1
 		}
 		end += i
 		if end == 0 || point[end-1] != '\\' {
-			break
+			return end
 		}
 		end++
 	}
+}
+
+// known returns the series of a point, and the offset of its fields, if the series is kept and can
+// have readings.
+func (c *seriesCache) known(point []byte) (*lineSeries, int) {
+	end := seriesLength(point)
+	if end < 0 {
+		return nil, 0
+	}
 	text := point[:end]
-	fields := end
-	for fields < len(point) && point[fields] == ' ' {
-		fields++
-	}
-	if c.last != nil && bytes.Equal(text, c.lastText) {
-		return c.last, fields, varve.Verdict{}
-	}
-	s, ok := c.known[string(text)]
-	if !ok {
-		var v varve.Verdict
-		if s, v = c.parse(text); v.Outcome != 0 {
-			return nil, 0, v
+	s := c.last
+	if s == nil || !bytes.Equal(text, c.lastText) {
+		if s = c.byText[string(text)]; s == nil {
+			return nil, 0
 		}
-		if len(text) > maxSeriesText {
-			return s, fields, varve.Verdict{}
-		}
-		if len(c.known) >= maxNames {
-			clear(c.known)
-		}
-		c.known[string(text)] = s
+		c.last, c.lastText = s, append(c.lastText[:0], text...)
 	}
-	c.last, c.lastText = s, append(c.lastText[:0], text...)
-	return s, fields, varve.Verdict{}
+	if s.verdict.Outcome != 0 {
+		return nil, 0
+	}
+	return s, end + 1
+}
+
+// find returns the series of a point, and the offset of its fields.
+func (c *seriesCache) find(point []byte) (*lineSeries, int, varve.Verdict) {
+	end := seriesLength(point)
+	if end < 0 {
+		_, v := c.parse(point) // may find a more precise reason
+		if v.Outcome == 0 {
+			v = malformedPoint("the line has no fields")
+		}
+		return nil, 0, v
+	}
+	text := point[:end]
+	for end < len(point) && point[end] == ' ' {
+		end++
+	}
+	if s := c.byText[string(text)]; s != nil {
+		return s, end, varve.Verdict{}
+	}
+	s, v := c.parse(text)
+	if v.Outcome != 0 {
+		return nil, 0, v
+	}
+	if len(text) <= maxSeriesText {
+		if len(c.byText) >= maxNames {
+			clear(c.byText)
+		}
+		c.byText[string(text)] = s
+	}
+	return s, end, varve.Verdict{}
 }
 
 // parse parses a measurement and its tags. The verdict is set if the text is malformed.
@@ -169,8 +192,8 @@ func (c *seriesCache) assign(measurement string, labels []Label) *lineSeries {
 		}
 	}
 	if device < 0 && c.device == "" {
-		s.verdict = varve.Reject(varve.CodeDeviceInvalid, "no tag names the device: send one of the tags %s, or set influx.device",
-			quote.Text(strings.Join(c.mapping.Device, ", ")))
+		s.verdict = varve.Reject(varve.CodeDeviceInvalid, "no tag names the device: send one of the tags %.200s, or set influx.device",
+			strings.Join(c.mapping.Device, ", "))
 		return s
 	}
 	name := c.device
