@@ -176,6 +176,7 @@ func (a service) openEngine(ctx context.Context, c *config.Config, log zerolog.L
 // newHandler returns the handler of an engine that is open.
 func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *api.Server {
 	reg := prometheus.NewRegistry()
+	registerEngine(reg, e)
 	kind := kindOf(c)
 	if kind.register != nil {
 		kind.register(reg, c, e.Store)
