@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -74,7 +73,7 @@ func TestRules_UseServedMetrics(t *testing.T) {
 // TestRules_AlertAsStated checks the rules with Prometheus' own tool: their syntax, and the
 // alerts of testdata/prometheus.yaml.
 func TestRules_AlertAsStated(t *testing.T) {
-	tool := promtool(t)
+	tool := packaged(t, "promtool", "prometheus")
 	dir := t.TempDir()
 	for from, name := range map[string]string{rulesFile: "varve.rules.yaml", "testdata/prometheus.yaml": "test.yaml"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(readText(t, from)), 0o600); err != nil {
@@ -97,32 +96,4 @@ func readText(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// promtool returns the path of promtool: an installed one, or Debian's, which is fetched into
-// the user's cache once.
-func promtool(t *testing.T) string {
-	t.Helper()
-	if path, err := exec.LookPath("promtool"); err == nil {
-		return path
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(cache, "varve", "prometheus")
-	path := filepath.Join(dir, "usr", "bin", "promtool")
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	work := t.TempDir()
-	fetch := exec.Command("sh", "-c", `apt-get download -qq prometheus && dpkg -x prometheus_*.deb root`)
-	fetch.Dir = work
-	if text, err := fetch.CombinedOutput(); err != nil {
-		t.Skipf("promtool is neither installed nor a package of this system: %v\n%s", err, text)
-	}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), exec.Command("cp", filepath.Join(work, "root/usr/bin/promtool"), path).Run()); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
