@@ -176,8 +176,8 @@ func (a service) openEngine(ctx context.Context, c *config.Config, log zerolog.L
 // newHandler returns the handler of an engine that is open.
 func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged func(readings, rejected int)) *api.Server {
 	reg := prometheus.NewRegistry()
-	registerEngine(reg, e)
 	kind := kindOf(c)
+	registerEngine(reg, e, kind)
 	if kind.register != nil {
 		kind.register(reg, c, e.Store)
 	}

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/varvedb/varve/tests/varvetest"
 )
 
 const (
@@ -30,7 +32,14 @@ func TestRules_UseServedMetrics(t *testing.T) {
 	if status, _ := send(t, http.MethodDelete, s.URL+"/metrics", ""); status != http.StatusMethodNotAllowed {
 		t.Errorf("DELETE /metrics: %d", status)
 	}
-	_, text := send(t, http.MethodGet, s.URL+"/metrics", "")
+	text := ""
+	measured := regexp.MustCompile(`(?m)^varve_(stored_bytes|rollups_backlog|alerts_open\{.*\}) NaN$`)
+	if !varvetest.Eventually(func() bool {
+		_, text = send(t, http.MethodGet, s.URL+"/metrics", "")
+		return !measured.MatchString(text)
+	}) {
+		t.Errorf("values are not measured: %s", measured.FindAllString(text, -1))
+	}
 	served := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+) `).FindAllStringSubmatch(text, -1) {
 		served[m[1]] = true
