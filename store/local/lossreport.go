@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/journal"
 )
 
 // Loss is a range of data that damage may have taken, and that is refused until accepted.
@@ -129,3 +130,9 @@ func itemOf(key []byte) store.Key {
 	k, _ := cutKey(key[1:])
 	return k
 }
+
+// SyncTimes are the durations of the journal's commits.
+type SyncTimes = journal.SyncTimes
+
+// SyncTimes returns the durations of commits since the store was opened.
+func (s *Store) SyncTimes() SyncTimes { return s.journal.SyncTimes() }
