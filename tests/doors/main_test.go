@@ -144,6 +144,7 @@ func (s *server) startSlowWrite(t *testing.T) (slow *io.PipeWriter, done chan st
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+s.key)
+	r.Close = true // otherwise a server that refuses the write waits for its body before it answers
 	done = make(chan struct{})
 	go func() {
 		defer close(done)
