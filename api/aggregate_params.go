@@ -52,7 +52,7 @@ func aggregateOf(r *http.Request, asked url.Values, now time.Time) (q aggregateQ
 	if q.Source, err = aggregate.ParseSource(asked.Get("source")); err != nil {
 		return q, varve.InvalidParam("query.source", "%s", err)
 	}
-	if q.limit, err = integer(asked, "limit", 1, maxLimit); err != nil {
+	if q.limit, err = positive(asked, "limit", maxLimit); err != nil {
 		return q, err
 	}
 	if q.Where, err = filterOf(asked); err != nil {
@@ -106,7 +106,7 @@ func (q *aggregateQuery) addRanking(asked url.Values) (err error) {
 		return nil
 	}
 	t := &q.Top
-	if t.Devices, err = integer(asked, "top", 1, aggregate.MaxTop); err != nil {
+	if t.Devices, err = positive(asked, "top", aggregate.MaxTop); err != nil {
 		return err
 	}
 	if t.Function, err = aggregate.ParseFunction(strings.TrimSpace(asked.Get("top_by"))); err != nil {

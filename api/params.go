@@ -168,7 +168,7 @@ const aboutWhere = "only readings whose fields have these values, as in temperat
 
 // whereOf parses the filter of a query, and the number of readings to compare with it.
 func whereOf(q url.Values) (f filter.Filter, scan int, err error) {
-	if scan, err = integer(q, "scan_limit", 1, maxScan); err != nil {
+	if scan, err = positive(q, "scan_limit", maxScan); err != nil {
 		return nil, 0, err
 	}
 	if f, err = filterOf(q); err != nil {
@@ -218,14 +218,15 @@ func skipDamaged(q url.Values) (bool, error) {
 	}
 }
 
-func integer(q url.Values, name string, least, most int) (int, error) {
+// positive parses a parameter from 1 to most. It returns 0 if the parameter is missing.
+func positive(q url.Values, name string, most int) (int, error) {
 	text := q.Get(name)
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < least || n > most {
-		return 0, varve.InvalidParam("query."+name, "%q is not a whole number from %d to %d", text, least, most)
+	if err != nil || n < 1 || n > most {
+		return 0, varve.InvalidParam("query."+name, "%q is not a whole number from 1 to %d", text, most)
 	}
 	return n, nil
 }

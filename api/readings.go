@@ -199,7 +199,7 @@ func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, e
 		return q, varve.InvalidParam("query.order", "%s", err)
 	}
 	if asked.Has("limit") {
-		if q.Limit, err = integer(asked, "limit", 1, maxLimit); err != nil {
+		if q.Limit, err = positive(asked, "limit", maxLimit); err != nil {
 			return q, err
 		}
 	}

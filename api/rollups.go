@@ -108,7 +108,7 @@ func (h *rollupsHandler) rollupsOf(r *http.Request, asked url.Values) (q rollup.
 		}
 	}
 	if asked.Has("limit") {
-		if q.Limit, err = integer(asked, "limit", 1, rollup.MaxLimit); err != nil {
+		if q.Limit, err = positive(asked, "limit", rollup.MaxLimit); err != nil {
 			return q, err
 		}
 	}

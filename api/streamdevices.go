@@ -117,7 +117,7 @@ func (d *directory) latestPage(r *http.Request, asked url.Values, q query.Latest
 		return page, nil, varve.InvalidParam("path.stream", "%s", err)
 	}
 	selected := registeredQuery(r, asked)
-	if selected.Limit, err = integer(asked, "limit", 1, registry.MaxLimit); err != nil {
+	if selected.Limit, err = positive(asked, "limit", registry.MaxLimit); err != nil {
 		return page, nil, err
 	}
 	selected.Cursor = asked.Get("cursor")

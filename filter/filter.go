@@ -83,13 +83,10 @@ func (c *Condition) holds(v varve.Value) bool {
 	if v.IsZero() {
 		return false
 	}
-	switch c.Operator {
-	case Equal:
-		return v.Equal(c.Value)
-	case NotEqual:
-		return !v.Equal(c.Value)
+	if c.Operator == Equal || c.Operator == NotEqual {
+		return v.Equal(c.Value) == (c.Operator == Equal)
 	}
-	order := 0
+	var order int
 	switch {
 	case v.Kind() != c.Value.Kind():
 		return false

@@ -97,7 +97,7 @@ func (p *placer) group(q *Request, r *varve.Reading) (*group, bool) {
 
 // applyResults copies the verdicts of a write. If retry is true, it returns the batches whose
 // table is missing, instead of rejecting their readings.
-func (p *placer) applyResults(batches []store.Batch, results []store.Result, readings []varve.Reading, verdicts []varve.Verdict, retry bool) (missing []store.Batch) {
+func (p *placer) applyResults(batches []store.Batch, results []store.Result, verdicts []varve.Verdict, retry bool) (missing []store.Batch) {
 	for i, res := range results {
 		switch {
 		case res.Err == nil:

@@ -67,7 +67,7 @@ func (q *Request) write(ctx context.Context, readings []varve.Reading, verdicts 
 	}
 	for try := 0; ; try++ {
 		results := q.r.opts.Writer.Write(within, batches)
-		missing := q.tables.applyResults(batches, results, readings, verdicts, try < createTries)
+		missing := q.tables.applyResults(batches, results, verdicts, try < createTries)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}

@@ -102,8 +102,8 @@ func (a keyCommands) list() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		more := false
-		list.Keys, more = limited(list.Keys, limit)
+		some, more := limited(list.Keys, limit)
+		list.Keys = some
 		g := listing{header: []string{"id", "tenant", "scopes", "state", "created", "expires", "rate", "name"},
 			optional: []string{"rate", "created"},
 			empty:    "No keys: varve keys create --scope admin creates the first."}

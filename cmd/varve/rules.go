@@ -37,8 +37,8 @@ func (a ruleCommands) list() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			more := false
-			list.Rules, more = limited(list.Rules, limit)
+			some, more := limited(list.Rules, limit)
+			list.Rules = some
 			g := listing{header: []string{"id", "severity", "stream", "device", "condition", "for", "gap", "muted until"}, optional: []string{"gap", "for", "stream"}, empty: "No rules: varve rules add creates one."}
 			for i := range list.Rules {
 				r, muted := &list.Rules[i], ""

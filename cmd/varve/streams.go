@@ -32,8 +32,8 @@ func listStreams(a *app, use, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			more := false
-			list.Streams, more = limited(list.Streams, limit)
+			some, more := limited(list.Streams, limit)
+			list.Streams = some
 			g := listing{header: []string{"stream", "class", "row window"}, empty: "No streams yet: varve ingest FILES… creates them."}
 			for _, s := range list.Streams {
 				g.add(s.Name, s.Class, s.RowWindow)
