@@ -26,10 +26,10 @@ func (s *Store) mergeTails(ctx context.Context, done []made) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.mergeSeries(m.tail.table, m.tail.series); isDamage(err) {
+		if err := s.mergeSeries(m.tail.table, m.tail.Series); isDamage(err) {
 			continue // the rest is merged after the damage is accepted
 		} else if err != nil {
-			return fmt.Errorf("merge chunks of %s in %s: %w", m.tail.series, m.tail.table.Table, err)
+			return fmt.Errorf("merge chunks of %s in %s: %w", m.tail.Series, m.tail.table.Table, err)
 		}
 	}
 	return nil

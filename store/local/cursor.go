@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // rows are readings of one series in the order of their positions.
@@ -83,29 +84,29 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 	return rs.ID(i).Compare(p.ID)
 }
 
-// rowsOf returns copies of the rows of a run in the span, limited to the first most in its
+// rowsOf returns copies of the rows in the span, limited to the first most in its
 // order.
-func (sp *span) rowsOf(r *run, c *content, most int) []row {
-	from, to := r.seek(c, varve.Position{Time: sp.first}), r.end()
+func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) []memtable.Row {
+	from, to := r.Seek(c, varve.Position{Time: sp.first}), r.End()
 	if sp.last < math.MaxInt64 {
-		to = r.seek(c, varve.Position{Time: sp.last + 1})
+		to = r.Seek(c, varve.Position{Time: sp.last + 1})
 	}
 	if sp.after != nil {
-		at, found := r.find(c, *sp.after)
+		at, found := r.Find(c, *sp.after)
 		switch {
-		case sp.desc && at.orLater(to) == to:
+		case sp.desc && at.OrLater(to) == to:
 			to = at
 		case !sp.desc:
 			if found {
-				at.i++
+				at = at.Next()
 			}
-			from = from.orLater(at)
+			from = from.OrLater(at)
 		}
 	}
 	if sp.desc {
-		return r.lastOf(most, from, to)
+		return r.LastRows(most, from, to)
 	}
-	return r.first(most, from, to)
+	return r.FirstRows(most, from, to)
 }
 
 // cursor is a position in rows. When the rows end, more may return further ones.

@@ -14,9 +14,8 @@
 //	  DAMAGE     key ranges that damage took, and DAMAGE.copy
 //	  damaged/   damaged files, unchanged
 //
-// The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem]. In
-// the code, a head is a memtable, a tail is a series buffer, and a run holds its sorted rows. A
-// frozen head is immutable.
+// The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem].
+// Package memtable has the readings in memory. In the code, a tail is a series buffer.
 //
 // # Invariants
 //

@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // finder looks up single readings in a snapshot of the chunks.
@@ -46,7 +47,7 @@ func (f *finder) turn(t *table, series varve.Series) {
 // edge returns the last event time of the series in chunks, and the number of its chunks in
 // level 0.
 func (f *finder) edge() (edge int64, smalls int, err error) {
-	edge = noTime
+	edge = memtable.NoTime
 	err = f.eachSmall(func(h chunk.Header, _ []byte) error {
 		smalls++
 		edge = max(edge, h.MaxTime)
@@ -200,7 +201,7 @@ func (w *writer) askChunks() (err error) {
 			if c := s.table.Table.Compare(t.table.Table); c != 0 {
 				return c
 			}
-			return s.series.Compare(t.series)
+			return s.Series.Compare(t.Series)
 		}
 		return a.reading.Position().Compare(b.reading.Position())
 	})
@@ -220,7 +221,7 @@ func (w *writer) askChunks() (err error) {
 // askSeries looks up readings of one series buffer, in the order of their positions.
 func (w *writer) askSeries(f *finder, late []*lookup) error {
 	t := late[0].group.tail
-	f.turn(t.table, t.series)
+	f.turn(t.table, t.Series)
 	if err := w.s.learn(f, t, late[0].group.cleared); err != nil && !isDamage(err) {
 		return err // without an edge, every reading is looked up in chunks
 	}
@@ -266,8 +267,8 @@ func positionIn(c *chunk.Chunk, i int) varve.Position {
 	return varve.Position{Time: c.Time(i), ID: c.ID(i)}
 }
 
-// learn sets the edge of a series buffer if it is unknown. The result is out of date if a run of
-// the buffer was flushed since cleared was read.
+// learn sets the edge of a series buffer if it is unknown. The result is out of date if rows of
+// the buffer were flushed since cleared was read.
 func (s *Store) learn(f *finder, t *tail, cleared uint64) error {
 	s.mu.RLock()
 	known := t.known

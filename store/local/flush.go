@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // Bounds of the delay before a failed flush is retried. The delay doubles with each failure.
@@ -56,7 +57,7 @@ func (s *Store) flushLoop() {
 
 func (s *Store) flushIfFull() error {
 	s.mu.RLock()
-	due := s.active.bytes >= s.opts.TailBytes || s.frozen != nil
+	due := s.active.Bytes >= s.opts.TailBytes || s.frozen != nil
 	s.mu.RUnlock()
 	if !due && s.journal.Size() < s.opts.JournalBytes {
 		return nil
@@ -94,8 +95,8 @@ func (s *Store) freeze() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.frozen = s.active
-	s.frozen.segment = s.journal.Rotate()
-	s.active = newHead(1 - s.frozen.parity)
+	s.frozen.Segment = s.journal.Rotate()
+	s.active = memtable.New(1 - s.frozen.Parity)
 	return nil
 }
 
@@ -136,12 +137,12 @@ func (s *Store) flushFrozen(ctx context.Context) (err error) {
 		return err
 	}
 	if s.journal != nil {
-		if err := s.journal.Remove(h.segment); err != nil {
+		if err := s.journal.Remove(h.Segment); err != nil {
 			return err
 		}
 	}
-	if h.readings > 0 {
-		s.opts.Events.Flushed(h.readings, bytes, time.Since(begin))
+	if h.Readings > 0 {
+		s.opts.Events.Flushed(h.Readings, bytes, time.Since(begin))
 	}
 	if err := s.mergeTails(ctx, done); err != nil {
 		return err
@@ -150,33 +151,33 @@ func (s *Store) flushFrozen(ctx context.Context) (err error) {
 	return nil
 }
 
-// build encodes the runs of an immutable memtable into a batch.
-func (s *Store) build(ctx context.Context, h *head, batch *pebble.Batch) ([]made, error) {
-	slices.SortFunc(h.tails, func(a, b *tail) int {
+// build encodes the rows of an immutable memtable into a batch.
+func (s *Store) build(ctx context.Context, h *memtable.Memtable, batch *pebble.Batch) ([]made, error) {
+	tails := s.filled[h.Parity]
+	slices.SortFunc(tails, func(a, b *tail) int {
 		if c := a.table.Table.Compare(b.table.Table); c != 0 {
 			return c
 		}
-		return a.series.Compare(b.series)
+		return a.Series.Compare(b.Series)
 	})
 	c := newCutter(s, batch)
-	done := make([]made, 0, len(h.tails))
-	for _, t := range h.tails {
+	done := make([]made, 0, len(tails))
+	for _, t := range tails {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		m, err := s.buildTail(&c, h, t)
 		if err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", t.series, t.table.Table, err)
+			return nil, fmt.Errorf("%s in %s: %w", t.Series, t.table.Table, err)
 		}
 		done = append(done, m)
 	}
 	return done, nil
 }
 
-func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
+func (s *Store) buildTail(c *cutter, h *memtable.Memtable, t *tail) (made, error) {
 	s.mu.RLock()
-	frozen := &t.runs[h.parity]
-	v := h.viewOf(t, frozen.first(frozen.n, spot{}, frozen.end()))
+	v := t.view(h, t.rows[h.Parity].All())
 	n := v.Len()
 	// A chunk below a quarter of the target is not worth a merge.
 	main := t.known && n >= s.opts.ChunkReadings/4 && v.Time(0) > t.edge
@@ -188,14 +189,14 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 	before := c.bytes
 	// Chunks of equal size, without a small one at the end.
 	pieces := (n + s.opts.ChunkReadings - 1) / s.opts.ChunkReadings
-	c.begin(appendSeriesSpace(nil, t.table.number, t.series), level, (n+pieces-1)/pieces)
+	c.begin(appendSeriesSpace(nil, t.table.number, t.Series), level, (n+pieces-1)/pieces)
 	var r varve.Reading
 	var arena chunk.Arena
 	for i := range n {
 		if i%restEvery == 0 {
 			c.pace.Rest()
 		}
-		if err := v.fillStored(i, &r, &arena); err != nil {
+		if err := v.FillStored(i, &r, &arena); err != nil {
 			return made{}, err
 		}
 		if err := c.add(&r, v.Derived(i)); err != nil {
@@ -214,7 +215,7 @@ func (s *Store) buildTail(c *cutter, h *head, t *tail) (made, error) {
 
 // commitFlush applies the chunks with the number of the segment that they cover, after the
 // changes of that segment.
-func (s *Store) commitFlush(h *head, done []made, batch *pebble.Batch) error {
+func (s *Store) commitFlush(h *memtable.Memtable, done []made, batch *pebble.Batch) error {
 	s.catalog.Lock()
 	defer s.catalog.Unlock()
 	if err := s.applyDurable(); err != nil {
@@ -233,7 +234,7 @@ func (s *Store) commitFlush(h *head, done []made, batch *pebble.Batch) error {
 			return err
 		}
 	}
-	flushed := binary.BigEndian.AppendUint64(nil, h.segment)
+	flushed := binary.BigEndian.AppendUint64(nil, h.Segment)
 	if err := errors.Join(batch.Set(keyFlushed, flushed, nil), putNextChunk(batch, s.nextChunk.Load())); err != nil {
 		return err
 	}
@@ -244,14 +245,14 @@ func (s *Store) commitFlush(h *head, done []made, batch *pebble.Batch) error {
 	defer s.mu.Unlock()
 	for t, st := range stats {
 		t.stats = st
-		t.heads[h.parity] = headCount{}
+		t.heads[h.Parity] = headCount{}
 	}
 	return nil
 }
 
 // statsAfter returns the statistics of the tables after the flush of a memtable. The caller
 // holds the lock of the catalog.
-func (s *Store) statsAfter(h *head, done []made) map[*table]tableStats {
+func (s *Store) statsAfter(h *memtable.Memtable, done []made) map[*table]tableStats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	stats := map[*table]tableStats{}
@@ -260,7 +261,7 @@ func (s *Store) statsAfter(h *head, done []made) map[*table]tableStats {
 		st, ok := stats[t]
 		if !ok {
 			st = t.stats
-			st.readings += t.heads[h.parity].readings
+			st.readings += t.heads[h.Parity].readings
 		}
 		st.bytes += m.bytes
 		stats[t] = st
@@ -285,14 +286,14 @@ func (s *Store) makeDurable(ctx context.Context) error {
 // thawAtOnce is the number of series buffers that are cleared under one lock.
 const thawAtOnce = 1000
 
-// thaw clears the runs that were flushed into chunks.
-func (s *Store) thaw(h *head, done []made) {
+// thaw clears the rows that were flushed into chunks.
+func (s *Store) thaw(h *memtable.Memtable, done []made) {
 	for len(done) > 0 {
 		n := min(len(done), thawAtOnce)
 		s.mu.Lock()
 		for _, m := range done[:n] {
 			t := m.tail
-			t.runs[h.parity] = run{}
+			t.rows[h.Parity] = memtable.Rows{}
 			s.clears++
 			t.cleared = s.clears
 			if t.known {
@@ -306,6 +307,7 @@ func (s *Store) thaw(h *head, done []made) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.frozen = nil
+	s.filled[h.Parity] = nil
 	close(s.room)
 	s.room = make(chan struct{})
 }

@@ -2,6 +2,7 @@ package local
 
 import (
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // group is the consecutive readings of one series in a write.
@@ -10,7 +11,7 @@ type group struct {
 	tail     *tail
 	readings []varve.Reading
 	verdicts []varve.Verdict
-	rows     []newRow
+	rows     []memtable.Entry
 	first    int64  // the earliest event time
 	done     int    // the number of inserted readings
 	shape    uint32 // the field names of the last one, in the memtable
@@ -45,13 +46,13 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 	if g.lookups == nil {
 		g.lookups = make([]lookup, len(g.rows))
 		for i := range g.lookups {
-			g.lookups[i] = lookup{group: g, reading: &g.readings[i], ownID: g.rows[i].ownID}
+			g.lookups[i] = lookup{group: g, reading: &g.readings[i], ownID: g.rows[i].OwnID}
 		}
 	}
 	g.asked, g.cleared = true, g.tail.cleared // or the write fails
 	for i := g.done; i < len(g.rows); i++ {
-		if !g.tail.known || g.rows[i].time <= g.tail.edge {
-			setID(&g.readings[i])
+		if !g.tail.known || g.rows[i].Time <= g.tail.edge {
+			memtable.SetID(&g.readings[i])
 			late = append(late, &g.lookups[i])
 		}
 	}
@@ -60,17 +61,17 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 
 // ascending returns the number of readings from index i to end, that follow each other and
 // everything in the tail in time, and have the field names of g.shape.
-func (g *group) ascending(h *head, i, end int) int {
-	last := max(g.tail.runs[0].lastTime(), g.tail.runs[1].lastTime())
+func (g *group) ascending(h *memtable.Memtable, i, end int) int {
+	last := max(g.tail.rows[0].LastTime(), g.tail.rows[1].LastTime())
 	from := i
-	for ; i < end && g.rows[i].time > last; i++ {
+	for ; i < end && g.rows[i].Time > last; i++ {
 		if g.lookups != nil && g.lookups[i].inChunk.Outcome != 0 {
 			break
 		}
-		if i > from && !hasShape(g.readings[i].Fields, h.shapes[g.shape]) {
+		if i > from && !h.HasShape(g.readings[i].Fields, g.shape) {
 			break
 		}
-		last = g.rows[i].time
+		last = g.rows[i].Time
 	}
 	return i - from
 }
@@ -79,5 +80,5 @@ func (g *group) ascending(h *head, i, end int) int {
 type meeting struct {
 	reading *varve.Reading
 	verdict *varve.Verdict
-	stored  *view
+	stored  *memtable.View
 }

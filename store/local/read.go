@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // pageReadings is the maximum size of a page without a limit.
@@ -72,17 +73,17 @@ func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks
 	if t == nil {
 		return tb.number, chunks, nil
 	}
-	for _, h := range []*head{s.active, s.frozen} {
-		if h == nil || t.runs[h.parity].n == 0 {
+	for _, h := range []*memtable.Memtable{s.active, s.frozen} {
+		if h == nil || t.rows[h.Parity].Len() == 0 {
 			continue
 		}
 		// An insert moves rows, but not their bodies.
-		rows := m.rowsOf(&t.runs[h.parity], &h.content, want)
+		rows := m.rowsOf(&t.rows[h.Parity], &h.Content, want)
 		if len(rows) == 0 {
 			continue
 		}
-		m.cursors = append(m.cursors, newCursor(h.viewOf(t, rows), &m.span))
-		chunks = chunks && !(m.desc && len(rows) >= want && t.known && rows[0].time > t.edge)
+		m.cursors = append(m.cursors, newCursor(t.view(h, rows), &m.span))
+		chunks = chunks && !(m.desc && len(rows) >= want && t.known && rows[0].Time > t.edge)
 	}
 	if t.known && m.span.first > t.edge {
 		chunks = false
@@ -231,8 +232,8 @@ func (s *Store) known(ctx context.Context, l *store.Latest) (varve.Reading, bool
 	if t == nil || t.newest == nil || t.newestOf != t.cleared || !t.newest.Alive(l.Cutoff) {
 		return varve.Reading{}, false
 	}
-	for i := range t.runs {
-		if r := &t.runs[i]; r.n > 0 && r.last().time >= t.newest.Time.UnixNano() {
+	for i := range t.rows {
+		if r := &t.rows[i]; r.Len() > 0 && r.LastTime() >= t.newest.Time.UnixNano() {
 			return varve.Reading{}, false
 		}
 	}
@@ -284,7 +285,7 @@ func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Rea
 	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime()}
 	m := &merge{}
 	m.span, _ = spanOf(&r)
-	number, chunks, err := s.views(&r, m, maxRun)
+	number, chunks, err := s.views(&r, m, mostRows)
 	if err != nil {
 		return best, false, cost, err
 	}
@@ -305,8 +306,8 @@ func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Rea
 	return best, a.found, cost, nil
 }
 
-// maxRun exceeds the number of readings in any run.
-const maxRun = 1 << 40
+// mostRows exceeds the number of readings in any series buffer.
+const mostRows = 1 << 40
 
 // arrivals finds the live reading that arrived last.
 type arrivals struct {

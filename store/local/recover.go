@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/journal"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // Recovery is the result of reading the journal in Open.
@@ -143,7 +144,7 @@ func (s *Store) recover() error {
 	if err != nil {
 		return err
 	}
-	found := Recovery{Readings: s.active.readings, Torn: rep.Torn, Notes: rep.Notes}
+	found := Recovery{Readings: s.active.Readings, Torn: rep.Torn, Notes: rep.Notes}
 	for _, segment := range rep.Segments {
 		found.Changes += segment.Batches
 	}
@@ -211,8 +212,8 @@ func (s *Store) replayChange(payload []byte) (err error) {
 // store is not in use yet.
 func (s *Store) flushReplayed(segment uint64) error {
 	h := s.active
-	h.segment = segment
-	s.active, s.frozen = newHead(1-h.parity), h
+	h.Segment = segment
+	s.active, s.frozen = memtable.New(1-h.Parity), h
 	return s.flushFrozen(context.Background())
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/journal"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // Store is an embedded store. Open creates one. It is safe for concurrent use.
@@ -53,12 +54,13 @@ type Store struct {
 	mu       sync.RWMutex
 	tables   *tables
 	tails    int    // number of series buffers in all tables
-	clears   uint64 // flush epoch: the number of flushed runs
-	active   *head
-	frozen   *head         // the immutable memtable; nil if none exists
-	records  uint64        // number of journal records
-	room     chan struct{} // closed when frozen becomes nil
-	flushErr error         // error of the last flush; nil after a success
+	clears   uint64 // flush epoch: the number of series buffers that were flushed
+	active   *memtable.Memtable
+	frozen   *memtable.Memtable // the immutable memtable; nil if none exists
+	filled   [2][]*tail         // the series buffers with rows in each memtable, indexed by parity
+	records  uint64             // number of journal records
+	room     chan struct{}      // closed when frozen becomes nil
+	flushErr error              // error of the last flush; nil after a success
 
 	background context.Context
 	stop       context.CancelFunc
@@ -80,7 +82,7 @@ func Open(opts Options) (*Store, error) {
 	s := &Store{
 		opts:   opts.withDefaults(),
 		lanes:  lanes.New(time.Now),
-		active: newHead(0),
+		active: memtable.New(0),
 		room:   make(chan struct{}),
 		work:   make(chan struct{}, 1),
 		crowd:  make(chan struct{}, 1),

@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/journal"
+	"github.com/varvedb/varve/store/local/memtable"
 )
 
 // Write implements store.Writer.
@@ -72,21 +73,13 @@ type writer struct {
 	batches []store.Batch
 	results []store.Result
 	groups  []group
-	next    int             // the first group that is not inserted completely
-	last    *journal.Commit // of the readings that are inserted, or nil
-	rows    []newRow        // of all groups
+	next    int              // the first group that is not inserted completely
+	last    *journal.Commit  // of the readings that are inserted, or nil
+	rows    []memtable.Entry // of all groups
 	bodies  []byte
 	late    []*lookup
 	met     []meeting
-	record  record
-}
-
-// newRow is a reading of a write, encoded for a series buffer.
-type newRow struct {
-	time  int64
-	from  uint32 // offset of its body in writer.bodies
-	to    uint32
-	ownID bool // its id differs from its content id
+	record  memtable.Record
 }
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
@@ -142,14 +135,10 @@ func (w *writer) addGroup(t *table, readings []varve.Reading, verdicts []varve.V
 	begin := len(w.rows)
 	first, base := int64(math.MaxInt64), t.base()
 	for i := range readings {
-		r := &readings[i]
-		from := len(w.bodies)
-		w.bodies = appendBody(w.bodies, r, base)
-		at := r.Time.UnixNano()
-		first = min(first, at)
-		w.rows = append(w.rows, newRow{
-			time: at, from: uint32(from), to: uint32(len(w.bodies)), ownID: w.bodies[from] != idDerived,
-		})
+		var e memtable.Entry
+		w.bodies, e = memtable.Encode(w.bodies, &readings[i], base)
+		first = min(first, e.Time)
+		w.rows = append(w.rows, e)
 	}
 	w.groups = append(w.groups, group{table: t, readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first})
 }
@@ -259,7 +248,7 @@ func (w *writer) insertSome() (done bool, err error) {
 		return false, s.unavailable(err)
 	}
 	s.records++
-	w.record.begin(s.records)
+	w.record.Begin(s.records)
 	waits := false
 	done = true
 	for n := holdReadings; n > 0 && w.next < len(w.groups); {
@@ -277,12 +266,12 @@ func (w *writer) insertSome() (done bool, err error) {
 			w.next++
 		}
 	}
-	if s.active.bytes >= s.opts.TailBytes {
+	if s.active.Bytes >= s.opts.TailBytes {
 		s.wake()
 	}
 	switch {
-	case w.record.rows > 0:
-		w.last = s.journal.Append(journal.Readings, w.record.payload())
+	case !w.record.IsEmpty():
+		w.last = s.journal.Append(journal.Readings, w.record.Payload())
 	case waits:
 		// The stored reading of a duplicate may not be durable yet.
 		if c := s.journal.Pending(); c != nil {
@@ -297,12 +286,12 @@ func (w *writer) insertSome() (done bool, err error) {
 func (w *writer) insertGroup(g *group, end int) (waits bool) {
 	h, i := w.s.active, g.done
 	for i < end {
-		g.shape = h.shape(g.readings[i].Fields, g.shape)
+		g.shape = h.Shape(g.readings[i].Fields, g.shape)
 		if n := g.ascending(h, i, end); n > 0 {
 			rows := g.rows[i : i+n]
-			bodies := w.bodies[rows[0].from:rows[n-1].to]
-			h.append(g.tail, rows, g.shape, bodies)
-			w.record.add(g.tail, rows, h.shapes, g.shape, bodies)
+			bodies := w.bodies[rows[0].From:rows[n-1].To]
+			w.s.append(g.tail, rows, g.shape, bodies)
+			w.record.Add(&g.tail.Source, rows, g.shape, h.Names(g.shape), bodies)
 			for j := range n {
 				g.verdicts[i+j].Outcome = varve.Stored
 			}
@@ -323,22 +312,22 @@ func (w *writer) insertOne(g *group, i int) (waits bool) {
 		*v = g.lookups[i].inChunk
 		return false
 	}
-	for _, h := range []*head{s.frozen, s.active} {
+	for _, h := range []*memtable.Memtable{s.frozen, s.active} {
 		if h == nil {
 			continue
 		}
-		at, found := g.tail.runs[h.parity].findReading(&h.content, &g.readings[i])
+		at, found := g.tail.rows[h.Parity].FindReading(&h.Content, &g.readings[i])
 		if found {
 			v.Outcome = varve.Duplicate
-			if fresh.ownID {
-				w.met = append(w.met, meeting{&g.readings[i], v, h.viewOf(g.tail, []row{g.tail.runs[h.parity].at(at)})})
+			if fresh.OwnID {
+				w.met = append(w.met, meeting{&g.readings[i], v, g.tail.view(h, []memtable.Row{g.tail.rows[h.Parity].At(at)})})
 			}
 			return true
 		}
 		if h == s.active {
-			body := w.bodies[fresh.from:fresh.to]
-			h.insert(g.tail, at, *fresh, g.shape, body)
-			w.record.add(g.tail, g.rows[i:i+1], h.shapes, g.shape, body)
+			body := w.bodies[fresh.From:fresh.To]
+			s.insert(g.tail, at, *fresh, g.shape, body)
+			w.record.Add(&g.tail.Source, g.rows[i:i+1], g.shape, h.Names(g.shape), body)
 		}
 	}
 	v.Outcome = varve.Stored
@@ -366,7 +355,7 @@ func (s *Store) waitForRoom(ctx context.Context, small bool) error {
 	}
 	for {
 		s.mu.RLock()
-		full, failed, room := s.active.bytes >= limit, s.flushErr, s.room
+		full, failed, room := s.active.Bytes >= limit, s.flushErr, s.room
 		s.mu.RUnlock()
 		if !full {
 			return nil

@@ -1,4 +1,4 @@
-package local
+package memtable
 
 import "github.com/varvedb/varve"
 

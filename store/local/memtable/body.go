@@ -1,4 +1,4 @@
-package local
+package memtable
 
 import (
 	"encoding/binary"
@@ -43,7 +43,8 @@ const (
 	maxDecimals = expFollows - 1
 )
 
-var errRow = errors.New("a row is damaged")
+// ErrBody means that a body or a journal record cannot be decoded.
+var ErrBody = errors.New("a row is damaged")
 
 // appendBody appends the body of a reading to dst. The zero id means the content id, which is
 // not computed. The base is the start of the table's arrival month in ms.
@@ -114,7 +115,7 @@ type bodyReader struct {
 }
 
 func (b *bodyReader) fail() {
-	b.data, b.err = nil, errRow
+	b.data, b.err = nil, ErrBody
 }
 
 func (b *bodyReader) byte() byte {
@@ -142,7 +143,7 @@ func (b *bodyReader) varint() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-func (b *bodyReader) take(n uint64) []byte {
+func (b *bodyReader) bytes(n uint64) []byte {
 	if n > uint64(len(b.data)) {
 		b.fail()
 		return nil
@@ -152,7 +153,7 @@ func (b *bodyReader) take(n uint64) []byte {
 	return p
 }
 
-func (b *bodyReader) text() string { return string(b.take(b.uvarint())) }
+func (b *bodyReader) text() string { return string(b.bytes(b.uvarint())) }
 
 // id decodes the id. The zero ID means the content id.
 func (b *bodyReader) id() varve.ID {
@@ -160,7 +161,7 @@ func (b *bodyReader) id() varve.ID {
 	case idDerived:
 		return varve.ID{}
 	case idHash:
-		if p := b.take(8); p != nil {
+		if p := b.bytes(8); p != nil {
 			return varve.HashID(binary.LittleEndian.Uint64(p))
 		}
 	case idText:
@@ -210,9 +211,9 @@ func (b *bodyReader) number(neg bool, hi, lo uint64, exp int64) varve.Value {
 	return varve.NumberValue(n)
 }
 
-// readBody fills r from a body. The series and time of r must be set. The zero id means the
+// ReadBody fills r from a body. The series and time of r must be set. The zero id means the
 // content id.
-func readBody(body []byte, base int64, shape []string, r *varve.Reading, arena *chunk.Arena) error {
+func ReadBody(body []byte, base int64, shape []string, r *varve.Reading, arena *chunk.Arena) error {
 	b := bodyReader{data: body}
 	r.ID = b.id()
 	r.Arrived = time.UnixMilli(base + b.varint()).UTC()
@@ -225,6 +226,9 @@ func readBody(body []byte, base int64, shape []string, r *varve.Reading, arena *
 	}
 	return nil
 }
+
+// HasOwnID reports whether the id of a body differs from its content id.
+func HasOwnID(body []byte) bool { return body[0] != idDerived }
 
 // bodyArrived returns the arrival of a body in ms.
 func bodyArrived(body []byte, base int64) int64 {

@@ -1,4 +1,4 @@
-package local
+package memtable
 
 import (
 	"bytes"
@@ -13,14 +13,14 @@ import (
 // TestUnpack_RestoresRecords checks that the payload of a record has its content, and that a
 // large record is compressed.
 func TestUnpack_RestoresRecords(t *testing.T) {
-	var rec record
+	var rec Record
 	for _, size := range []int{0, 1, packFrom - 1, packFrom, 100_000, 3} {
-		rec.begin(1)
+		rec.Begin(1)
 		for i := 0; len(rec.buf) < 1+size; i++ {
 			rec.buf = append(rec.buf, fmt.Sprintf("device-%04d", i)...)
 		}
 		rec.buf = rec.buf[:1+size]
-		payload := bytes.Clone(rec.payload())
+		payload := bytes.Clone(rec.Payload())
 		if len(payload) > 1+size || size >= 100_000 && len(payload) > size/2 {
 			t.Errorf("the payload of %d bytes has %d", size, len(payload))
 		}
@@ -39,7 +39,7 @@ func TestUnpack_RefusesOthers(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for _, payload := range [][]byte{nil, {0}, {5, 1}, {packedVersion}, whole[:len(whole)-1], huge} {
-		if data, _, err := unpack(payload); !errors.Is(err, errRow) {
+		if data, _, err := unpack(payload); !errors.Is(err, ErrBody) {
 			t.Errorf("%x: %d bytes, %v", payload[:min(len(payload), 8)], len(data), err)
 		}
 	}
