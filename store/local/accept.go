@@ -29,7 +29,7 @@ func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) (accept
 	accepted = s.Losses()
 	ranges := slices.Clone(s.ledger.all())
 	// New damage is set aside, and stays refused.
-	if err := s.afterDamage(func() error { return s.mend(ctx, ranges, restore) }); err != nil {
+	if err := s.afterDamage(func() error { return s.repairRanges(ctx, ranges, restore) }); err != nil {
 		return nil, err
 	}
 	// The discarded data must not reappear after a crash.
@@ -45,8 +45,8 @@ func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) (accept
 	return accepted, errors.Join(err, s.rewritePairs())
 }
 
-// mend repairs the remaining data of lost ranges, so that it can be served.
-func (s *Store) mend(ctx context.Context, ranges []lost, restore []store.Item) error {
+// repairRanges repairs the remaining data of lost ranges, so that it can be served.
+func (s *Store) repairRanges(ctx context.Context, ranges []lost, restore []store.Item) error {
 	items := !s.ledger.rebuiltAt().IsZero()
 	for i := range ranges {
 		l := &ranges[i]
@@ -54,12 +54,12 @@ func (s *Store) mend(ctx context.Context, ranges []lost, restore []store.Item) e
 		if err := s.dropOldItems(ctx, l, restore); err != nil {
 			return err
 		}
-		if err := s.mendChunks(ctx, l); err != nil {
+		if err := s.demoteOverlapping(ctx, l); err != nil {
 			return err
 		}
 	}
 	if items {
-		if err := s.mendIndexes(ctx); err != nil {
+		if err := s.repairIndexes(ctx); err != nil {
 			return err
 		}
 	}
@@ -123,8 +123,8 @@ func (s *Store) dropOldItems(ctx context.Context, l *lost, restore []store.Item)
 	return err
 }
 
-// mendIndexes repairs the secondary indexes from the items.
-func (s *Store) mendIndexes(ctx context.Context) error {
+// repairIndexes repairs the secondary indexes from the items.
+func (s *Store) repairIndexes(ctx context.Context) error {
 	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
 		space := indexSpace(ix)
 		err := s.each(ctx, []byte{space}, []byte{space + 1}, func(key, _ []byte) error {
@@ -132,7 +132,7 @@ func (s *Store) mendIndexes(ctx context.Context) error {
 			if !ok {
 				return errItemKey(key)
 			}
-			return s.mendEntry(ctx, slices.Clone(key), ix, k)
+			return s.repairEntry(ctx, slices.Clone(key), ix, k)
 		})
 		if err != nil {
 			return err
@@ -143,7 +143,7 @@ func (s *Store) mendIndexes(ctx context.Context) error {
 		if !ok {
 			return errItemKey(key)
 		}
-		return s.mendPlaces(ctx, k)
+		return s.addMissingEntries(ctx, k)
 	})
 }
 
@@ -158,8 +158,8 @@ func entryOf(key []byte) (k store.Key, ok bool) {
 	return cutKey(rest)
 }
 
-// mendEntry deletes an entry of an index if it does not match its item.
-func (s *Store) mendEntry(ctx context.Context, key []byte, ix store.Index, k store.Key) error {
+// repairEntry deletes an entry of an index if it does not match its item.
+func (s *Store) repairEntry(ctx context.Context, key []byte, ix store.Index, k store.Key) error {
 	held := s.items.lock([]store.Key{k})
 	defer s.items.unlock(held)
 	if err := s.resolveItems(ctx, held); err != nil {
@@ -185,8 +185,8 @@ func (s *Store) mendEntry(ctx context.Context, key []byte, ix store.Index, k sto
 	return s.commitItems(ctx, held, nil, batch)
 }
 
-// mendPlaces adds missing index entries of an item.
-func (s *Store) mendPlaces(ctx context.Context, k store.Key) error {
+// addMissingEntries adds missing index entries of an item.
+func (s *Store) addMissingEntries(ctx context.Context, k store.Key) error {
 	held := s.items.lock([]store.Key{k})
 	defer s.items.unlock(held)
 	if err := s.resolveItems(ctx, held); err != nil {
@@ -220,12 +220,12 @@ func (s *Store) mendPlaces(ctx context.Context, k store.Key) error {
 	return s.commitItems(ctx, held, nil, batch)
 }
 
-// mendChunks restores the rule that chunks of level 1 are disjoint, in the series of a lost
+// demoteOverlapping restores the rule that chunks of level 1 are disjoint, in the series of a lost
 // range.
 //
 // If the deletion of a merged chunk was lost, the chunk reappears. In level 0, its copies of
 // readings are harmless.
-func (s *Store) mendChunks(ctx context.Context, l *lost) (err error) {
+func (s *Store) demoteOverlapping(ctx context.Context, l *lost) (err error) {
 	from, to, ok := l.bounded(spaceChunk)
 	if !ok {
 		return nil
@@ -246,7 +246,7 @@ func (s *Store) mendChunks(ctx context.Context, l *lost) (err error) {
 	err = s.each(ctx, from, to, func(key, value []byte) error {
 		k, ok := parseChunkKey(key)
 		h, err := chunk.ReadHeader(value)
-		if !ok || err != nil || k.level != levelMain {
+		if !ok || err != nil || k.level != level1 {
 			return nil //nolint:nilerr // a read of the chunk reports the damage
 		}
 		if own := key[:len(key)-chunkKeySuffix]; !bytes.Equal(own, space) {
@@ -257,7 +257,7 @@ func (s *Store) mendChunks(ctx context.Context, l *lost) (err error) {
 			return nil
 		}
 		demoted := slices.Clone(key)
-		demoted[len(space)] = levelSmall
+		demoted[len(space)] = level0
 		return errors.Join(batch.Delete(key, nil), batch.Set(demoted, value, nil))
 	})
 	if err != nil || batch.Empty() {

@@ -41,7 +41,7 @@ func (s *Store) loadCatalog(replay func() error) error {
 	s.generation = max(generation, found.generation, 1)
 	switch {
 	case generation == 0 && found.lost:
-		return s.mendStats() // both are lost: dependent data is refused
+		return s.recountStats() // both are lost: dependent data is refused
 	case found.lost || generation > found.generation:
 		if err := s.adoptCatalog(body, found); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *Store) loadCatalog(replay func() error) error {
 	case generation < found.generation || generation == 0:
 		err = s.saveCatalog()
 	}
-	return errors.Join(err, s.mendStats())
+	return errors.Join(err, s.recountStats())
 }
 
 // foundCatalog is the part of the catalog that Pebble has.
@@ -196,8 +196,8 @@ func (s *Store) saveCatalog() error {
 	return nil
 }
 
-// mendStats recounts the chunks of tables whose statistics were lost.
-func (s *Store) mendStats() (err error) {
+// recountStats recounts the chunks of tables whose statistics were lost.
+func (s *Store) recountStats() (err error) {
 	stats := []byte{spaceStats}
 	if s.ledger.find(stats, after(stats)) == nil {
 		return nil

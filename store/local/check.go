@@ -69,7 +69,7 @@ func (s *Store) Verify(ctx context.Context, pace Pace, report func(Problem)) err
 // flushToCheck writes what Pebble has in memory into files, so that these are checked.
 // On a full disk it does nothing: a write would wait for room.
 func (s *Store) flushToCheck(ctx context.Context) error {
-	if s.space.checkReserve() != nil {
+	if s.guard.checkReserve() != nil {
 		return nil //nolint:nilerr // what is in memory is in the journal, too
 	}
 	done, err := s.db.AsyncFlush()

@@ -14,11 +14,11 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// mergeTails merges the chunks of level 0 for series buffers that have too many of them.
-func (s *Store) mergeTails(ctx context.Context, done []made) error {
+// compactBuffers merges the chunks of level 0 for series buffers that have too many of them.
+func (s *Store) compactBuffers(ctx context.Context, done []flushedBuffer) error {
 	for _, m := range done {
 		s.mu.RLock()
-		due := m.tail.known && m.tail.smalls >= s.opts.MaxSmalls
+		due := m.buffer.flushedKnown && m.buffer.level0 >= s.opts.MaxLevel0
 		s.mu.RUnlock()
 		if !due {
 			continue
@@ -26,24 +26,24 @@ func (s *Store) mergeTails(ctx context.Context, done []made) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.mergeSeries(m.tail.table, m.tail.Series); isDamage(err) {
+		if err := s.compactSeries(m.buffer.table, m.buffer.Series); isDamage(err) {
 			continue // the rest is merged after the damage is accepted
 		} else if err != nil {
-			return fmt.Errorf("merge chunks of %s in %s: %w", m.tail.Series, m.tail.table.Table, err)
+			return fmt.Errorf("merge chunks of %s in %s: %w", m.buffer.Series, m.buffer.table.Table, err)
 		}
 	}
 	return nil
 }
 
-// pack merges all chunks of level 0 in a table.
-func (s *Store) pack(ctx context.Context, t grid.Table) error {
+// compactTable merges all chunks of level 0 in a table.
+func (s *Store) compactTable(ctx context.Context, t grid.Table) error {
 	s.mu.RLock()
 	tb := s.tables.byName[t]
 	s.mu.RUnlock()
 	if tb == nil {
 		return nil // dropped meanwhile
 	}
-	series, err := s.smallSeries(tb)
+	series, err := s.level0Series(tb)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *Store) pack(ctx context.Context, t grid.Table) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.mergeSeries(tb, sr); isDamage(err) {
+		if err := s.compactSeries(tb, sr); isDamage(err) {
 			continue
 		} else if err != nil {
 			return fmt.Errorf("merge chunks of %s: %w", sr, err)
@@ -60,8 +60,8 @@ func (s *Store) pack(ctx context.Context, t grid.Table) error {
 	return nil
 }
 
-// smallSeries lists the series with chunks of level 0 in a table.
-func (s *Store) smallSeries(t *table) (found []varve.Series, err error) {
+// level0Series lists the series with chunks of level 0 in a table.
+func (s *Store) level0Series(t *table) (found []varve.Series, err error) {
 	space := chunkSpace(t.number)
 	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) smallSeries(t *table) (found []varve.Series, err error) {
 			return nil, err
 		}
 		own := slices.Clone(key[:len(key)-chunkKeySuffix])
-		if levelOf(key, own) == levelSmall {
+		if levelOf(key, own) == level0 {
 			found = append(found, series)
 		}
 		ok = iter.SeekGE(after(own))
@@ -83,21 +83,21 @@ func (s *Store) smallSeries(t *table) (found []varve.Series, err error) {
 	return found, iter.Error()
 }
 
-// mergeSeries merges the chunks of level 0 of a series and table into level 1. Each reading is
+// compactSeries merges the chunks of level 0 of a series and table into level 1. Each reading is
 // added to the chunk of level 1 that it follows, or to the first one.
-func (s *Store) mergeSeries(t *table, series varve.Series) (err error) {
-	f, err := newFinder(s)
+func (s *Store) compactSeries(t *table, series varve.Series) (err error) {
+	cr, err := newChunkReader(s)
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(err, f.iter) }()
-	f.turn(t, series)
-	if err := f.intact(f.space, after(f.space)); err != nil {
+	defer func() { err = closing(err, cr.iter) }()
+	cr.selectSeries(t, series)
+	if err := cr.intact(cr.prefix, after(cr.prefix)); err != nil {
 		return err
 	}
-	m := merger{finder: f, cutter: newCutter(s, s.db.NewBatch())}
+	m := compaction{chunkReader: cr, chunkWriter: newChunkWriter(s, s.db.NewBatch())}
 	defer func() { err = closing(err, m.batch) }()
-	if err := m.loadSmalls(); err != nil || len(m.smalls) == 0 {
+	if err := m.readLevel0(); err != nil || len(m.level0) == 0 {
 		return err
 	}
 	for at := m.firstFrom(0); at >= 0; {
@@ -110,12 +110,12 @@ func (s *Store) mergeSeries(t *table, series varve.Series) (err error) {
 		}
 		at = m.firstFrom(end)
 	}
-	return s.commitMerge(t, series, m.batch, m.bytes-m.removed)
+	return s.commitCompaction(t, series, m.batch, m.bytes-m.removed)
 }
 
-// commitMerge commits a merge, unless the table was dropped meanwhile. The merge need not be
+// commitCompaction commits a merge, unless the table was dropped meanwhile. The merge need not be
 // durable at once, because the old chunks remain until then.
-func (s *Store) commitMerge(t *table, series varve.Series, batch *pebble.Batch, grown int64) error {
+func (s *Store) commitCompaction(t *table, series varve.Series, batch *pebble.Batch, grown int64) error {
 	s.catalog.Lock()
 	defer s.catalog.Unlock()
 	if t.dropped {
@@ -132,41 +132,41 @@ func (s *Store) commitMerge(t *table, series varve.Series, batch *pebble.Batch, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.stats = stats
-	if tl := t.tails[series]; tl != nil {
-		tl.smalls = 0
+	if b := t.buffers[series]; b != nil {
+		b.level0 = 0
 	}
 	return nil
 }
 
-// merger merges level 0 of one series into level 1.
-type merger struct {
-	*finder
-	cutter
+// compaction merges level 0 of one series into level 1.
+type compaction struct {
+	*chunkReader
+	chunkWriter
 	removed int64 // bytes of the merged chunks
 }
 
 // remove adds the deletion of the current chunk to the batch.
-func (m *merger) remove(data []byte) error {
+func (m *compaction) remove(data []byte) error {
 	m.removed += int64(len(m.iter.Key()) + len(data))
 	return m.batch.Delete(m.iter.Key(), nil)
 }
 
-// loadSmalls decodes the chunks of level 0, and adds their deletion to the batch.
-func (m *merger) loadSmalls() error {
-	return m.eachSmall(func(_ chunk.Header, data []byte) error {
+// readLevel0 decodes the chunks of level 0, and adds their deletion to the batch.
+func (m *compaction) readLevel0() error {
+	return m.eachLevel0(func(_ chunk.Header, data []byte) error {
 		c := new(chunk.Chunk)
-		if err := m.broken(c.Decode(m.series, data)); err != nil {
+		if err := m.reportBroken(c.Decode(m.series, data)); err != nil {
 			return err
 		}
-		m.smalls = append(m.smalls, c)
+		m.level0 = append(m.level0, c)
 		return m.remove(data)
 	})
 }
 
 // firstFrom returns the first event time in level 0 at or after a time, or -1.
-func (m *merger) firstFrom(from int64) int64 {
+func (m *compaction) firstFrom(from int64) int64 {
 	first := int64(-1)
-	for _, c := range m.smalls {
+	for _, c := range m.level0 {
 		sp := span{first: from, last: math.MaxInt64}
 		if i, to := sp.bounds(c); i < to && (first < 0 || c.Time(i) < first) {
 			first = c.Time(i)
@@ -178,7 +178,7 @@ func (m *merger) firstFrom(from int64) int64 {
 // mergeUnit rewrites the chunks of level 1 that receive the readings of level 0 from a time on.
 // A unit is one chunk, or several chunks that share event times. mergeUnit returns the start of
 // the next unit.
-func (m *merger) mergeUnit(from int64) (end int64, err error) {
+func (m *compaction) mergeUnit(from int64) (end int64, err error) {
 	unit, end, err := m.unit(from)
 	if err != nil {
 		return 0, err
@@ -188,22 +188,22 @@ func (m *merger) mergeUnit(from int64) (end int64, err error) {
 		mg.cursors = append(mg.cursors, newCursor(c, &mg.span))
 	}
 	late := span{first: from, last: end - 1}
-	for _, c := range m.smalls {
+	for _, c := range m.level0 {
 		mg.cursors = append(mg.cursors, newCursor(c, &late))
 	}
-	m.begin(m.finder.space, levelMain, m.cutter.s.opts.ChunkReadings)
+	m.begin(m.chunkReader.prefix, level1, m.chunkWriter.s.opts.ChunkReadings)
 	var r varve.Reading
 	var arena chunk.Arena
 	for i := 0; ; i++ {
 		if i%restEvery == 0 {
 			m.pace.Rest()
 		}
-		c, err := mg.first()
+		c, err := mg.nextCursor()
 		if err != nil {
 			return 0, err
 		}
 		if c == nil {
-			return end, m.cut()
+			return end, m.endChunk()
 		}
 		if err := c.rows.Fill(c.i, &r, &arena); err != nil {
 			return 0, err
@@ -217,12 +217,12 @@ func (m *merger) mergeUnit(from int64) (end int64, err error) {
 
 // unit returns the chunks of level 1 for readings of an event time, and the start of the next
 // unit. It adds their deletion to the batch.
-func (m *merger) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
+func (m *compaction) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
 	// The unit begins with the last chunk that starts at or before the time, or else with the
 	// first chunk.
-	ok := m.iter.SeekLT(appendChunkKey(nil, m.finder.space, levelMain, from+1, 0)) && m.at(levelMain)
+	ok := m.iter.SeekLT(appendChunkKey(nil, m.chunkReader.prefix, level1, from+1, 0)) && m.isAtLevel(level1)
 	if !ok && m.iter.Error() == nil {
-		ok = m.seekMainFirst() && m.at(levelMain)
+		ok = m.seekLevel1First() && m.isAtLevel(level1)
 	}
 	// Moves back to the first of several chunks that share event times.
 	for ok {
@@ -230,11 +230,11 @@ func (m *merger) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		if !m.iter.Prev() || !m.at(levelMain) {
+		if !m.iter.Prev() || !m.isAtLevel(level1) {
 			if err := m.iter.Error(); err != nil {
 				return nil, 0, err
 			}
-			m.seekMainFirst()
+			m.seekLevel1First()
 			break
 		}
 		before, err := m.header()
@@ -246,13 +246,13 @@ func (m *merger) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
 			break
 		}
 	}
-	for ok = ok && m.iter.Valid(); ok && m.at(levelMain); ok = m.iter.Next() {
+	for ok = ok && m.iter.Valid(); ok && m.isAtLevel(level1); ok = m.iter.Next() {
 		value, err := m.iter.ValueAndErr()
 		if err != nil {
 			return nil, 0, err
 		}
 		c := new(chunk.Chunk)
-		if err := m.broken(c.Decode(m.series, value)); err != nil {
+		if err := m.reportBroken(c.Decode(m.series, value)); err != nil {
 			return nil, 0, err
 		}
 		if n := len(unit); n > 0 && unit[n-1].MaxTime < c.MinTime {
@@ -266,7 +266,7 @@ func (m *merger) unit(from int64) (unit []*chunk.Chunk, end int64, err error) {
 	return unit, math.MaxInt64, m.iter.Error()
 }
 
-// seekMainFirst moves to the first chunk of level 1 of the series.
-func (m *merger) seekMainFirst() bool {
-	return m.iter.SeekGE(appendChunkKey(nil, m.finder.space, levelMain, 0, 0))
+// seekLevel1First moves to the first chunk of level 1 of the series.
+func (m *compaction) seekLevel1First() bool {
+	return m.iter.SeekGE(appendChunkKey(nil, m.chunkReader.prefix, level1, 0, 0))
 }

@@ -121,11 +121,11 @@ type cursor struct {
 // newCursor returns a cursor over the rows in the span.
 func newCursor(rs rows, sp *span) cursor {
 	c := cursor{}
-	c.turn(rs, sp)
+	c.setRows(rs, sp)
 	return c
 }
 
-func (c *cursor) turn(rs rows, sp *span) {
+func (c *cursor) setRows(rs rows, sp *span) {
 	from, to := sp.bounds(rs)
 	c.rows, c.left, c.i, c.step = rs, to-from, from, 1
 	if sp.desc {
@@ -151,7 +151,7 @@ func (c *cursor) fillUp(sp *span) error {
 			c.more = nil
 			return nil
 		}
-		c.turn(rs, sp)
+		c.setRows(rs, sp)
 	}
 	return nil
 }
@@ -181,9 +181,9 @@ func (m *merge) Close() error {
 	return m.iter.Close()
 }
 
-// first returns the cursor with the next reading, or nil at the end. It skips copies of that
+// nextCursor returns the cursor with the next reading, or nil at the end. It skips copies of that
 // reading in other cursors.
-func (m *merge) first() (*cursor, error) {
+func (m *merge) nextCursor() (*cursor, error) {
 	var best *cursor
 	for i := range m.cursors {
 		c := &m.cursors[i]
@@ -228,7 +228,7 @@ func (m *merge) fill(ctx context.Context, dst []varve.Reading, want int, columns
 	var arena chunk.Arena
 	checked := -1
 	for {
-		c, err := m.first()
+		c, err := m.nextCursor()
 		if err != nil {
 			return dst, false, err
 		}
@@ -272,7 +272,7 @@ func partOf(c *cursor, n int) bool {
 // in a chunk or that mix with others.
 func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n int, err error) {
 	for n < want {
-		c, err := m.first()
+		c, err := m.nextCursor()
 		if err != nil || c == nil {
 			return parts, n, err
 		}

@@ -56,7 +56,7 @@ func (l *lost) err() error {
 func (l *lost) times() (from, to time.Time) {
 	a, ok1 := parseChunkKey(l.From)
 	b, ok2 := parseChunkKey(l.To)
-	if !ok1 || !ok2 || a.series != b.series || a.number != b.number || a.level != levelMain || b.level != levelMain {
+	if !ok1 || !ok2 || a.series != b.series || a.number != b.number || a.level != level1 || b.level != level1 {
 		return time.Time{}, time.Time{}
 	}
 	return time.Unix(0, a.first).UTC(), time.Unix(0, b.first).UTC()

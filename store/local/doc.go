@@ -15,7 +15,7 @@
 //	  damaged/   damaged files, unchanged
 //
 // The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem].
-// Package memtable has the readings in memory. In the code, a tail is a series buffer.
+// Package memtable has the readings in memory.
 //
 // # Invariants
 //
@@ -42,7 +42,7 @@
 // chunks if the event time is not after all of them. Then it appends the reading to the journal
 // and to the buffer, and waits until the journal is durable.
 //
-// When the memtable has Options.TailBytes, it becomes immutable, and the journal begins a new
+// When the memtable has Options.MemtableBytes, it becomes immutable, and the journal begins a new
 // segment. A flush encodes each series buffer into chunks. One Pebble batch contains the chunks
 // and f, the last segment that they cover. When that batch is in Pebble's tables, the segments
 // up to f are removed. So a reading is in exactly one of journal and chunks after any crash.

@@ -19,7 +19,7 @@ func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 	batch := s.db.NewBatch()
 	err = s.each(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key, value []byte) error {
 		k, ok := parseChunkKey(key)
-		if !ok || k.level != levelMain {
+		if !ok || k.level != level1 {
 			return nil
 		}
 		n++

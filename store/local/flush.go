@@ -21,7 +21,7 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// flushLoop flushes memtables that are full, and packs tables that are no longer written to.
+// flushLoop flushes memtables that are full, and compacts tables that are no longer written to.
 func (s *Store) flushLoop() {
 	retry := time.NewTimer(0)
 	<-retry.C
@@ -31,24 +31,24 @@ func (s *Store) flushLoop() {
 		select {
 		case <-s.background.Done():
 			return
-		case <-s.work:
+		case <-s.flushes:
 			if pause == 0 { // otherwise the timer retries, because every write requests a flush
 				tried, err = true, s.flushIfFull()
 			}
 		case <-retry.C:
 			tried, err = true, s.flushIfFull()
-		case <-s.crowd:
-			s.forgetTails()
-		case t := <-s.cold:
-			if err := s.pack(s.background, t); err != nil && s.background.Err() == nil {
-				s.opts.Events.Failed("pack "+t.Name(), err)
+		case <-s.evictions:
+			s.evictIdle()
+		case t := <-s.coldTables:
+			if err := s.compactTable(s.background, t); err != nil && s.background.Err() == nil {
+				s.opts.Events.Failed("compact table "+t.Name(), err)
 			}
 		}
 		switch {
 		case tried && err == nil:
 			pause = 0
 		case tried && s.background.Err() == nil:
-			s.opts.Events.Failed("turn readings into chunks", err)
+			s.opts.Events.Failed("flush the memtable", err)
 			pause = min(max(firstRetry, 2*pause), lastRetry)
 			retry.Reset(pause)
 		}
@@ -57,7 +57,7 @@ func (s *Store) flushLoop() {
 
 func (s *Store) flushIfFull() error {
 	s.mu.RLock()
-	due := s.active.Bytes >= s.opts.TailBytes || s.frozen != nil
+	due := s.mutable.Bytes >= s.opts.MemtableBytes || s.immutable != nil
 	s.mu.RUnlock()
 	if !due && s.journal.Size() < s.opts.JournalBytes {
 		return nil
@@ -65,15 +65,15 @@ func (s *Store) flushIfFull() error {
 	return s.flush(s.background)
 }
 
-// flush flushes all memtables: the frozen one of a failed flush, and then the active one. Only
+// flush flushes all memtables: the immutable one of a failed flush, and then the mutable one. Only
 // one goroutine may flush at a time.
 func (s *Store) flush(ctx context.Context) error {
-	err := s.flushFrozen(ctx)
+	err := s.flushImmutable(ctx)
 	if err == nil {
-		err = s.freeze()
+		err = s.rotate()
 	}
 	if err == nil {
-		err = s.flushFrozen(ctx)
+		err = s.flushImmutable(ctx)
 	}
 	s.mu.Lock()
 	s.flushErr = err
@@ -81,9 +81,9 @@ func (s *Store) flush(ctx context.Context) error {
 	return err
 }
 
-// freeze makes the active memtable immutable and begins a new segment, unless the current
+// rotate makes the mutable memtable immutable and begins a new segment, unless the current
 // segment is empty. No change is between its append and its application at that time.
-func (s *Store) freeze() error {
+func (s *Store) rotate() error {
 	if s.journal.Size() == 0 {
 		return nil
 	}
@@ -94,30 +94,30 @@ func (s *Store) freeze() error {
 	defer s.changes.barrier.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frozen = s.active
-	s.frozen.Segment = s.journal.Rotate()
-	s.active = memtable.New(1 - s.frozen.Parity)
+	s.immutable = s.mutable
+	s.immutable.Segment = s.journal.Rotate()
+	s.mutable = memtable.New(1 - s.immutable.Parity)
 	return nil
 }
 
-// made is the result of a flush for one series buffer.
-type made struct {
-	tail   *tail
+// flushedBuffer is the result of a flush for one series buffer.
+type flushedBuffer struct {
+	buffer *seriesBuffer
 	last   int64 // event time
-	smalls int   // number of chunks of level 0
+	level0 int   // number of chunks of level 0
 	bytes  int64
 }
 
-// flushFrozen converts the immutable memtable, if one exists, into chunks.
-func (s *Store) flushFrozen(ctx context.Context) (err error) {
+// flushImmutable converts the immutable memtable, if one exists, into chunks.
+func (s *Store) flushImmutable(ctx context.Context) (err error) {
 	begin := time.Now()
-	h := s.frozen
-	if h == nil {
+	mt := s.immutable
+	if mt == nil {
 		return nil
 	}
 	batch := s.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
-	done, err := s.build(ctx, h, batch)
+	done, err := s.encodeBuffers(ctx, mt, batch)
 	if err != nil {
 		return err
 	}
@@ -129,99 +129,99 @@ func (s *Store) flushFrozen(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.commitFlush(h, done, batch); err != nil {
+	if err := s.commitFlush(mt, done, batch); err != nil {
 		return err
 	}
-	s.thaw(h, done)
+	s.releaseImmutable(mt, done)
 	if err := s.makeDurable(ctx); err != nil {
 		return err
 	}
 	if s.journal != nil {
-		if err := s.journal.Remove(h.Segment); err != nil {
+		if err := s.journal.Remove(mt.Segment); err != nil {
 			return err
 		}
 	}
-	if h.Readings > 0 {
-		s.opts.Events.Flushed(h.Readings, bytes, time.Since(begin))
+	if mt.Readings > 0 {
+		s.opts.Events.Flushed(mt.Readings, bytes, time.Since(begin))
 	}
-	if err := s.mergeTails(ctx, done); err != nil {
+	if err := s.compactBuffers(ctx, done); err != nil {
 		return err
 	}
-	s.forgetTails()
+	s.evictIdle()
 	return nil
 }
 
-// build encodes the rows of an immutable memtable into a batch.
-func (s *Store) build(ctx context.Context, h *memtable.Memtable, batch *pebble.Batch) ([]made, error) {
-	tails := s.filled[h.Parity]
-	slices.SortFunc(tails, func(a, b *tail) int {
+// encodeBuffers encodes the rows of an immutable memtable into a batch.
+func (s *Store) encodeBuffers(ctx context.Context, mt *memtable.Memtable, batch *pebble.Batch) ([]flushedBuffer, error) {
+	buffers := s.filled[mt.Parity]
+	slices.SortFunc(buffers, func(a, b *seriesBuffer) int {
 		if c := a.table.Table.Compare(b.table.Table); c != 0 {
 			return c
 		}
 		return a.Series.Compare(b.Series)
 	})
-	c := newCutter(s, batch)
-	done := make([]made, 0, len(tails))
-	for _, t := range tails {
+	cw := newChunkWriter(s, batch)
+	done := make([]flushedBuffer, 0, len(buffers))
+	for _, b := range buffers {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m, err := s.buildTail(&c, h, t)
+		m, err := s.encodeBuffer(&cw, mt, b)
 		if err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", t.Series, t.table.Table, err)
+			return nil, fmt.Errorf("%s in %s: %w", b.Series, b.table.Table, err)
 		}
 		done = append(done, m)
 	}
 	return done, nil
 }
 
-func (s *Store) buildTail(c *cutter, h *memtable.Memtable, t *tail) (made, error) {
+func (s *Store) encodeBuffer(cw *chunkWriter, mt *memtable.Memtable, b *seriesBuffer) (flushedBuffer, error) {
 	s.mu.RLock()
-	v := t.view(h, t.rows[h.Parity].All())
+	v := b.view(mt, b.rows[mt.Parity].All())
 	n := v.Len()
 	// A chunk below a quarter of the target is not worth a merge.
-	main := t.known && n >= s.opts.ChunkReadings/4 && v.Time(0) > t.edge
+	isLevel1 := b.flushedKnown && n >= s.opts.ChunkReadings/4 && v.Time(0) > b.maxFlushed
 	s.mu.RUnlock()
-	level := byte(levelSmall)
-	if main {
-		level = levelMain
+	level := byte(level0)
+	if isLevel1 {
+		level = level1
 	}
-	before := c.bytes
-	// Chunks of equal size, without a small one at the end.
+	before := cw.bytes
+	// Chunks of equal size, without a smaller one at the end.
 	pieces := (n + s.opts.ChunkReadings - 1) / s.opts.ChunkReadings
-	c.begin(appendSeriesSpace(nil, t.table.number, t.Series), level, (n+pieces-1)/pieces)
+	cw.begin(appendSeriesSpace(nil, b.table.number, b.Series), level, (n+pieces-1)/pieces)
 	var r varve.Reading
 	var arena chunk.Arena
 	for i := range n {
 		if i%restEvery == 0 {
-			c.pace.Rest()
+			cw.pace.Rest()
 		}
 		if err := v.FillStored(i, &r, &arena); err != nil {
-			return made{}, err
+			return flushedBuffer{}, err
 		}
-		if err := c.add(&r, v.Derived(i)); err != nil {
-			return made{}, err
+		if err := cw.add(&r, v.Derived(i)); err != nil {
+			return flushedBuffer{}, err
 		}
 	}
-	if err := c.cut(); err != nil {
-		return made{}, err
+	if err := cw.endChunk(); err != nil {
+		return flushedBuffer{}, err
 	}
-	m := made{tail: t, last: v.Time(n - 1), bytes: c.bytes - before}
-	if !main {
-		m.smalls = c.chunks
+	m := flushedBuffer{buffer: b, last: v.Time(n - 1), bytes: cw.bytes - before}
+	if !isLevel1 {
+		m.level0 = cw.chunks
 	}
 	return m, nil
 }
 
 // commitFlush applies the chunks with the number of the segment that they cover, after the
 // changes of that segment.
-func (s *Store) commitFlush(h *memtable.Memtable, done []made, batch *pebble.Batch) error {
+func (s *Store) commitFlush(mt *memtable.Memtable, done []flushedBuffer, batch *pebble.Batch) error {
 	s.catalog.Lock()
 	defer s.catalog.Unlock()
 	if err := s.applyDurable(); err != nil {
 		return err
 	}
-	stats := s.statsAfter(h, done)
+	stats := s.statsAfter(mt, done)
 	for t, st := range stats {
 		var err error
 		if t.dropped {
@@ -234,7 +234,7 @@ func (s *Store) commitFlush(h *memtable.Memtable, done []made, batch *pebble.Bat
 			return err
 		}
 	}
-	flushed := binary.BigEndian.AppendUint64(nil, h.Segment)
+	flushed := binary.BigEndian.AppendUint64(nil, mt.Segment)
 	if err := errors.Join(batch.Set(keyFlushed, flushed, nil), putNextChunk(batch, s.nextChunk.Load())); err != nil {
 		return err
 	}
@@ -245,23 +245,23 @@ func (s *Store) commitFlush(h *memtable.Memtable, done []made, batch *pebble.Bat
 	defer s.mu.Unlock()
 	for t, st := range stats {
 		t.stats = st
-		t.heads[h.Parity] = headCount{}
+		t.memtables[mt.Parity] = memtableCount{}
 	}
 	return nil
 }
 
 // statsAfter returns the statistics of the tables after the flush of a memtable. The caller
 // holds the lock of the catalog.
-func (s *Store) statsAfter(h *memtable.Memtable, done []made) map[*table]tableStats {
+func (s *Store) statsAfter(mt *memtable.Memtable, done []flushedBuffer) map[*table]tableStats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	stats := map[*table]tableStats{}
 	for _, m := range done {
-		t := m.tail.table
+		t := m.buffer.table
 		st, ok := stats[t]
 		if !ok {
 			st = t.stats
-			st.readings += t.heads[h.Parity].readings
+			st.readings += t.memtables[mt.Parity].readings
 		}
 		st.bytes += m.bytes
 		stats[t] = st
@@ -283,22 +283,22 @@ func (s *Store) makeDurable(ctx context.Context) error {
 	}
 }
 
-// thawAtOnce is the number of series buffers that are cleared under one lock.
-const thawAtOnce = 1000
+// releaseAtOnce is the number of series buffers that are released under one lock.
+const releaseAtOnce = 1000
 
-// thaw clears the rows that were flushed into chunks.
-func (s *Store) thaw(h *memtable.Memtable, done []made) {
+// releaseImmutable removes the flushed rows from the series buffers.
+func (s *Store) releaseImmutable(mt *memtable.Memtable, done []flushedBuffer) {
 	for len(done) > 0 {
-		n := min(len(done), thawAtOnce)
+		n := min(len(done), releaseAtOnce)
 		s.mu.Lock()
 		for _, m := range done[:n] {
-			t := m.tail
-			t.rows[h.Parity] = memtable.Rows{}
-			s.clears++
-			t.cleared = s.clears
-			if t.known {
-				t.edge = max(t.edge, m.last)
-				t.smalls += m.smalls
+			b := m.buffer
+			b.rows[mt.Parity] = memtable.Rows{}
+			s.epoch++
+			b.epoch = s.epoch
+			if b.flushedKnown {
+				b.maxFlushed = max(b.maxFlushed, m.last)
+				b.level0 += m.level0
 			}
 		}
 		s.mu.Unlock()
@@ -306,8 +306,8 @@ func (s *Store) thaw(h *memtable.Memtable, done []made) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frozen = nil
-	s.filled[h.Parity] = nil
+	s.immutable = nil
+	s.filled[mt.Parity] = nil
 	close(s.room)
 	s.room = make(chan struct{})
 }

@@ -8,7 +8,7 @@ import (
 // group is the consecutive readings of one series in a write.
 type group struct {
 	table    *table
-	tail     *tail
+	buffer   *seriesBuffer
 	readings []varve.Reading
 	verdicts []varve.Verdict
 	rows     []memtable.Entry
@@ -16,11 +16,11 @@ type group struct {
 	done     int    // the number of inserted readings
 	shape    uint32 // the field names of the last one, in the memtable
 
-	// lookups has an element for each reading, once some must be looked up in chunks. They are
-	// answered if asked is set, as long as cleared is that of the tail.
-	lookups []lookup
-	asked   bool
-	cleared uint64
+	// lookups has an element for each reading, if some must be looked up in chunks. The results
+	// are valid if lookedUp is set and the flush epoch of the series buffer is still epoch.
+	lookups  []lookup
+	lookedUp bool
+	epoch    uint64
 }
 
 // lookup is the search for one reading in chunks.
@@ -31,13 +31,13 @@ type lookup struct {
 	inChunk varve.Verdict // the verdict if chunks have the reading or are damaged
 }
 
-// settled reports whether it is known for all readings if chunks have them. The caller holds the
-// lock.
-func (g *group) settled() bool {
-	if g.tail.gone {
+// chunksKnown reports whether the store knows for each reading if chunks have it. The caller
+// holds the lock.
+func (g *group) chunksKnown() bool {
+	if g.buffer.evicted {
 		return false
 	}
-	return g.tail.known && g.first > g.tail.edge || g.asked && g.cleared == g.tail.cleared
+	return g.buffer.flushedKnown && g.first > g.buffer.maxFlushed || g.lookedUp && g.epoch == g.buffer.epoch
 }
 
 // appendLate appends the lookups of the readings that chunks may have. The caller holds the
@@ -49,9 +49,9 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 			g.lookups[i] = lookup{group: g, reading: &g.readings[i], ownID: g.rows[i].OwnID}
 		}
 	}
-	g.asked, g.cleared = true, g.tail.cleared // or the write fails
+	g.lookedUp, g.epoch = true, g.buffer.epoch // or the write fails
 	for i := g.done; i < len(g.rows); i++ {
-		if !g.tail.known || g.rows[i].Time <= g.tail.edge {
+		if !g.buffer.flushedKnown || g.rows[i].Time <= g.buffer.maxFlushed {
 			memtable.SetID(&g.readings[i])
 			late = append(late, &g.lookups[i])
 		}
@@ -59,16 +59,16 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 	return late
 }
 
-// ascending returns the number of readings from index i to end, that follow each other and
-// everything in the tail in time, and have the field names of g.shape.
-func (g *group) ascending(h *memtable.Memtable, i, end int) int {
-	last := max(g.tail.rows[0].LastTime(), g.tail.rows[1].LastTime())
+// countAscending returns the number of readings from index i to end, that follow each other and
+// everything in the series buffer in time, and have the field names of g.shape.
+func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
+	last := max(g.buffer.rows[0].LastTime(), g.buffer.rows[1].LastTime())
 	from := i
 	for ; i < end && g.rows[i].Time > last; i++ {
 		if g.lookups != nil && g.lookups[i].inChunk.Outcome != 0 {
 			break
 		}
-		if i > from && !h.HasShape(g.readings[i].Fields, g.shape) {
+		if i > from && !mt.HasShape(g.readings[i].Fields, g.shape) {
 			break
 		}
 		last = g.rows[i].Time

@@ -270,7 +270,7 @@ func (s *Store) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item
 
 // Put implements store.Items.
 func (s *Store) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	return s.putItem(ctx, s.space.checkSpare, it, conds)
+	return s.putItem(ctx, s.guard.checkSpare, it, conds)
 }
 
 func (s *Store) putItem(ctx context.Context, room func() error, it store.Item, conds []store.Cond) error {
@@ -314,11 +314,11 @@ func putValue(b *pebble.Batch, key []byte, it *store.Item) error {
 
 // Delete implements store.Items.
 func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
-	return s.writeItems(ctx, s.space.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return b.Delete(itemKey(k), nil) })
+	return s.writeItems(ctx, s.guard.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return b.Delete(itemKey(k), nil) })
 }
 
-// leaveIndexes adds the deletion of an item's index entries to a batch. The item may be nil.
-func leaveIndexes(b *pebble.Batch, it *store.Item) error {
+// deleteEntries adds the deletion of an item's index entries to a batch. The item may be nil.
+func deleteEntries(b *pebble.Batch, it *store.Item) error {
 	if it == nil {
 		return nil
 	}

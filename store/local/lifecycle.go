@@ -36,7 +36,7 @@ func (s *Store) Tables(ctx context.Context, f store.Filter) ([]store.Info, error
 		if bytes > 0 {
 			infos[i].Bytes += int64(bytes)
 		} else {
-			infos[i].Bytes += packed[i] // not compacted yet
+			infos[i].Bytes += packed[i] // not flushed by Pebble yet
 		}
 	}
 	return infos, nil
@@ -56,7 +56,7 @@ func (s *Store) list(f *store.Filter) (infos []store.Info, numbers []uint32, pac
 		infos = append(infos, store.Info{
 			Table: t.Table, Status: store.Active, Retired: t.record.Retired,
 			Tier: t.record.Tier, Created: t.record.Created, Hold: t.record.Hold, Owned: true,
-			Readings: t.readings(), Bytes: t.heads[0].bytes + t.heads[1].bytes,
+			Readings: t.readings(), Bytes: t.memtables[0].bytes + t.memtables[1].bytes,
 		})
 		numbers = append(numbers, t.number)
 		packed = append(packed, t.stats.bytes)
@@ -90,7 +90,7 @@ func (s *Store) Create(ctx context.Context, t grid.Table, tier store.Tier) error
 	if there {
 		return nil
 	}
-	if err := errors.Join(s.catalogIntact(), s.space.checkReserve()); err != nil {
+	if err := errors.Join(s.catalogIntact(), s.guard.checkReserve()); err != nil {
 		return err
 	}
 	tb := newTable(t)
@@ -125,7 +125,7 @@ func (s *Store) change(ctx context.Context, t grid.Table, do func(*tableRecord) 
 		return err
 	}
 	changed := tb.record
-	if err := errors.Join(s.space.checkReserve(), do(&changed)); err != nil {
+	if err := errors.Join(s.guard.checkReserve(), do(&changed)); err != nil {
 		return err
 	}
 	batch := s.db.NewBatch()
@@ -135,14 +135,14 @@ func (s *Store) change(ctx context.Context, t grid.Table, do func(*tableRecord) 
 	return s.commitCatalog(ctx, batch, func() { tb.record = changed })
 }
 
-// Tune implements store.Lifecycle. A table that becomes cold is packed in the background.
+// Tune implements store.Lifecycle. A table that becomes cold is compacted in the background.
 func (s *Store) Tune(ctx context.Context, t grid.Table, tier store.Tier) error {
 	if err := s.change(ctx, t, func(r *tableRecord) error { r.Tier = tier; return nil }); err != nil {
 		return err
 	}
 	if tier == store.Cold {
 		select {
-		case s.cold <- t:
+		case s.coldTables <- t:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.background.Done():
@@ -183,7 +183,7 @@ func (s *Store) Drop(ctx context.Context, t grid.Table) error {
 		return err
 	}
 	select {
-	case s.reclaim <- number:
+	case s.dropped <- number:
 	case <-ctx.Done():
 		// The table is dropped. Its disk space is released later in any case.
 	case <-s.background.Done():
@@ -203,7 +203,7 @@ func (s *Store) drop(ctx context.Context, t grid.Table) (number uint32, err erro
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(s.catalogIntact(), store.Droppable(tb.record.info(t)), s.space.checkReserve()); err != nil {
+	if err := errors.Join(s.catalogIntact(), store.Droppable(tb.record.info(t)), s.guard.checkReserve()); err != nil {
 		return 0, err
 	}
 	batch := s.db.NewBatch()
@@ -215,7 +215,7 @@ func (s *Store) drop(ctx context.Context, t grid.Table) (number uint32, err erro
 	err = s.commitCatalog(ctx, batch, func() {
 		tb.dropped = true
 		s.tables.remove(tb)
-		s.tails -= len(tb.tails)
+		s.bufferCount -= len(tb.buffers)
 	})
 	if err != nil {
 		return 0, err
@@ -230,7 +230,7 @@ func (s *Store) reclaimLoop() {
 		select {
 		case <-s.background.Done():
 			return
-		case number := <-s.reclaim:
+		case number := <-s.dropped:
 			space := chunkSpace(number)
 			if err := s.db.Compact(s.background, space, after(space), false); err != nil && s.background.Err() == nil {
 				s.opts.Events.Failed("give back the disk of a dropped table", err)

@@ -73,7 +73,7 @@ func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
 		}
 	}
 	l.generation = generation
-	l.show(&record)
+	l.setCurrent(&record)
 	return l, nil
 }
 
@@ -91,7 +91,7 @@ func (l *ledger) unrecounted() []lost {
 	return l.pending
 }
 
-func (l *ledger) show(rec *lostRecord) {
+func (l *ledger) setCurrent(rec *lostRecord) {
 	l.rebuilt, l.pending = rec.Rebuilt, rec.Pending
 	list := rec.Ranges
 	switch {
@@ -155,7 +155,7 @@ func (l *ledger) change(do func(*lostRecord)) error {
 		return err
 	}
 	l.generation++
-	l.show(&rec)
+	l.setCurrent(&rec)
 	return nil
 }
 

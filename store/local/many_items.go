@@ -11,7 +11,7 @@ import (
 
 // PutAll implements store.Items with one batch and one sync.
 func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
-	return s.putAll(ctx, s.space.checkSpare, items)
+	return s.putAll(ctx, s.guard.checkSpare, items)
 }
 
 func (s *Store) putAll(ctx context.Context, room func() error, items []store.Item) error {
@@ -60,7 +60,7 @@ func (s *Store) PutAbsent(ctx context.Context, items []store.Item) (written []bo
 		return nil, closing(err, batch)
 	}
 	if !batch.Empty() {
-		if err := s.space.checkSpare(); err != nil {
+		if err := s.guard.checkSpare(); err != nil {
 			return nil, closing(err, batch)
 		}
 	}
@@ -76,7 +76,7 @@ func (s *Store) addAbsent(batch *pebble.Batch, items []store.Item) (added []bool
 		if inBatch[it.Key] || s.live(old) != nil {
 			return nil
 		}
-		if err := leaveIndexes(batch, old); err != nil {
+		if err := deleteEntries(batch, old); err != nil {
 			return err
 		}
 		added[i], inBatch[it.Key] = true, true
@@ -95,7 +95,7 @@ func keysOf(items []store.Item) []store.Key {
 
 // DeleteAll implements store.Items.
 func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
-	return s.writeItems(ctx, s.space.checkReserve, keys, nil, func(b *pebble.Batch, sorted []keyAt) error {
+	return s.writeItems(ctx, s.guard.checkReserve, keys, nil, func(b *pebble.Batch, sorted []keyAt) error {
 		for _, k := range sorted {
 			if err := b.Delete(k.key, nil); err != nil {
 				return err
@@ -112,7 +112,7 @@ func (s *Store) Apply(ctx context.Context, changes []store.Change) error {
 		keys[i] = changes[i].Item.Key
 	}
 	conds := func(i int) []store.Cond { return changes[i].Conds }
-	return s.writeItems(ctx, s.space.checkSpare, keys, conds, func(b *pebble.Batch, sorted []keyAt) error {
+	return s.writeItems(ctx, s.guard.checkSpare, keys, conds, func(b *pebble.Batch, sorted []keyAt) error {
 		for _, k := range sorted {
 			if changes[k.i].Delete {
 				if err := b.Delete(k.key, nil); err != nil {
@@ -172,7 +172,7 @@ func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i
 				return err
 			}
 		}
-		return leaveIndexes(batch, old)
+		return deleteEntries(batch, old)
 	})
 	if err != nil {
 		return err

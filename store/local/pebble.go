@@ -10,7 +10,7 @@ import (
 // openPebble opens the database for writing. Writes of its files wait while the disk is full.
 func (s *Store) openPebble() (err error) {
 	opts := s.pebble.Clone()
-	opts.FS = s.space.hold(s.background, shortFS{s.opts.FS})
+	opts.FS = s.guard.waitingFS(s.background, shortFS{s.opts.FS})
 	opts.ErrorIfNotExists = s.folder.state != folderNew && !s.emptied
 	opts.Cache = pebble.NewCache(s.opts.CacheBytes)
 	defer opts.Cache.Unref()

@@ -69,23 +69,23 @@ func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks
 		return 0, false, err
 	}
 	chunks = s.hasChunks(tb)
-	t := tb.tails[r.Series]
-	if t == nil {
+	b := tb.buffers[r.Series]
+	if b == nil {
 		return tb.number, chunks, nil
 	}
-	for _, h := range []*memtable.Memtable{s.active, s.frozen} {
-		if h == nil || t.rows[h.Parity].Len() == 0 {
+	for _, mt := range []*memtable.Memtable{s.mutable, s.immutable} {
+		if mt == nil || b.rows[mt.Parity].Len() == 0 {
 			continue
 		}
 		// An insert moves rows, but not their bodies.
-		rows := m.rowsOf(&t.rows[h.Parity], &h.Content, want)
+		rows := m.rowsOf(&b.rows[mt.Parity], &mt.Content, want)
 		if len(rows) == 0 {
 			continue
 		}
-		m.cursors = append(m.cursors, newCursor(t.view(h, rows), &m.span))
-		chunks = chunks && !(m.desc && len(rows) >= want && t.known && rows[0].Time > t.edge)
+		m.cursors = append(m.cursors, newCursor(b.view(mt, rows), &m.span))
+		chunks = chunks && !(m.desc && len(rows) >= want && b.flushedKnown && rows[0].Time > b.maxFlushed)
 	}
-	if t.known && m.span.first > t.edge {
+	if b.flushedKnown && m.span.first > b.maxFlushed {
 		chunks = false
 	}
 	return tb.number, chunks, nil
@@ -93,18 +93,18 @@ func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks
 
 // addChunks adds the chunks of a series that overlap the span.
 func (m *merge) addChunks(s *Store, number uint32, series varve.Series) (err error) {
-	f := finder{s: s, series: series, space: appendSeriesSpace(nil, number, series)}
-	f.iter, err = s.db.NewIter(&pebble.IterOptions{LowerBound: f.space, UpperBound: after(f.space)})
+	cr := chunkReader{s: s, series: series, prefix: appendSeriesSpace(nil, number, series)}
+	cr.iter, err = s.db.NewIter(&pebble.IterOptions{LowerBound: cr.prefix, UpperBound: after(cr.prefix)})
 	if err != nil {
 		return err
 	}
-	m.iter = f.iter
-	err = f.eachSmall(func(h chunk.Header, data []byte) error {
+	m.iter = cr.iter
+	err = cr.eachLevel0(func(h chunk.Header, data []byte) error {
 		if h.MaxTime < m.span.first || h.MinTime > m.span.last {
 			return nil
 		}
 		c := m.chunk()
-		if err := f.broken(c.Decode(series, data)); err != nil {
+		if err := cr.reportBroken(c.Decode(series, data)); err != nil {
 			return err
 		}
 		m.cursors = append(m.cursors, newCursor(c, &m.span))
@@ -113,39 +113,39 @@ func (m *merge) addChunks(s *Store, number uint32, series varve.Series) (err err
 	if err != nil {
 		return fmt.Errorf("%s: %w", series, err)
 	}
-	m.cursors = append(m.cursors, cursor{more: m.mainChunks(&f)})
+	m.cursors = append(m.cursors, cursor{more: m.level1Chunks(&cr)})
 	return nil
 }
 
-// mainChunks returns the chunks of level 1 that overlap the span, one by one.
-func (m *merge) mainChunks(f *finder) func() (rows, error) {
+// level1Chunks returns the chunks of level 1 that overlap the span, one by one.
+func (m *merge) level1Chunks(cr *chunkReader) func() (rows, error) {
 	var c *chunk.Chunk
 	begun := false
-	seen := f.mainStart() // the previous chunk, or the earliest position of the first one
+	seen := cr.level1Start() // the previous chunk, or the earliest position of the first one
 	if m.desc {
-		seen = appendChunkKey(nil, f.space, levelMain, m.span.last, ^uint64(0))
+		seen = appendChunkKey(nil, cr.prefix, level1, m.span.last, ^uint64(0))
 	}
 	return func() (rows, error) {
 		var ok bool
 		switch {
 		case begun && m.desc:
-			ok = f.iter.Prev()
+			ok = cr.iter.Prev()
 		case begun:
-			ok = f.iter.Next()
+			ok = cr.iter.Next()
 		case m.desc:
-			ok = f.iter.SeekLT(appendChunkKey(nil, f.space, levelMain, m.span.last, ^uint64(0)))
+			ok = cr.iter.SeekLT(appendChunkKey(nil, cr.prefix, level1, m.span.last, ^uint64(0)))
 		default:
-			ok = f.seekMain(m.span.first)
-			if ok && f.at(levelMain) && f.isBefore(f.iter.Key(), m.span.first) {
-				seen = slices.Clone(f.iter.Key())
+			ok = cr.seekLevel1(m.span.first)
+			if ok && cr.isAtLevel(level1) && cr.isBefore(cr.iter.Key(), m.span.first) {
+				seen = slices.Clone(cr.iter.Key())
 			}
 		}
 		begun = true
-		ok = ok && f.at(levelMain)
-		if err := f.intactBetween(&seen, ok, &m.span); err != nil || !ok {
-			return nil, errors.Join(err, f.iter.Error())
+		ok = ok && cr.isAtLevel(level1)
+		if err := cr.intactBetween(&seen, ok, &m.span); err != nil || !ok {
+			return nil, errors.Join(err, cr.iter.Error())
 		}
-		value, err := f.iter.ValueAndErr()
+		value, err := cr.iter.ValueAndErr()
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (m *merge) mainChunks(f *finder) func() (rows, error) {
 		if c == nil || slices.Contains(m.lent, c) {
 			c = m.chunk()
 		}
-		if err := f.broken(c.Decode(f.series, value)); err != nil {
+		if err := cr.reportBroken(c.Decode(cr.series, value)); err != nil {
 			return nil, err
 		}
 		if m.desc && c.MaxTime < m.span.first || !m.desc && c.MinTime > m.span.last {
@@ -163,17 +163,17 @@ func (m *merge) mainChunks(f *finder) func() (rows, error) {
 	}
 }
 
-// seekMain moves to the first chunk of level 1 that may hold a reading at or after a time: the
+// seekLevel1 moves to the first chunk of level 1 that may hold a reading at or after a time: the
 // last chunk that begins before it, or else the first.
-func (f *finder) seekMain(first int64) bool {
-	key := appendChunkKey(nil, f.space, levelMain, first, 0)
-	if f.iter.SeekLT(key) && f.at(levelMain) {
+func (cr *chunkReader) seekLevel1(first int64) bool {
+	key := appendChunkKey(nil, cr.prefix, level1, first, 0)
+	if cr.iter.SeekLT(key) && cr.isAtLevel(level1) {
 		return true
 	}
-	if f.iter.Error() != nil {
+	if cr.iter.Error() != nil {
 		return false // a second seek would clear the error
 	}
-	return f.iter.SeekGE(key)
+	return cr.iter.SeekGE(key)
 }
 
 var chunks = sync.Pool{New: func() any { return new(chunk.Chunk) }}
@@ -190,7 +190,7 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	if l.By == varve.ByArrival {
 		return s.lastArrived(ctx, l)
 	}
-	if r, ok := s.known(ctx, &l); ok {
+	if r, ok := s.cachedNewest(ctx, &l); ok {
 		return r, true, store.Cost{Requests: 1}, nil
 	}
 	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending, Limit: 1}
@@ -198,7 +198,7 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	var page store.Page
 	for {
 		var err error
-		cleared := s.clearedOf(&l)
+		epoch := s.epochOf(&l)
 		if page, err = s.Read(ctx, r, page.Readings); err != nil {
 			return varve.Reading{}, false, cost, err
 		}
@@ -206,7 +206,7 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 		for i := range page.Readings {
 			if q := &page.Readings[i]; q.Alive(l.Cutoff) {
 				if i == 0 && r.After == nil && page.Cost.Units > 0 {
-					s.remember(q, &l, cleared)
+					s.cacheNewest(q, &l, epoch)
 				}
 				return *q, true, cost, nil
 			}
@@ -219,58 +219,58 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	}
 }
 
-// known returns the latest reading if it is remembered from an earlier call, and
+// cachedNewest returns the latest reading if it is remembered from an earlier call, and
 // nothing has come since.
-func (s *Store) known(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
+func (s *Store) cachedNewest(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
 	if err := s.enter(ctx); err != nil {
 		return varve.Reading{}, false
 	}
 	defer s.leave()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	t := s.tailOf(l)
-	if t == nil || t.newest == nil || t.newestOf != t.cleared || !t.newest.Alive(l.Cutoff) {
+	b := s.bufferOf(l)
+	if b == nil || b.newest == nil || b.newestEpoch != b.epoch || !b.newest.Alive(l.Cutoff) {
 		return varve.Reading{}, false
 	}
-	for i := range t.rows {
-		if r := &t.rows[i]; r.Len() > 0 && r.LastTime() >= t.newest.Time.UnixNano() {
+	for i := range b.rows {
+		if r := &b.rows[i]; r.Len() > 0 && r.LastTime() >= b.newest.Time.UnixNano() {
 			return varve.Reading{}, false
 		}
 	}
-	return t.newest.Clone(), true
+	return b.newest.Clone(), true
 }
 
-// tailOf returns the series buffer, or nil if none exists. The caller holds the lock.
-func (s *Store) tailOf(l *store.Latest) *tail {
+// bufferOf returns the series buffer, or nil if none exists. The caller holds the lock.
+func (s *Store) bufferOf(l *store.Latest) *seriesBuffer {
 	tb, err := s.table(l.Table)
 	if err != nil {
 		return nil
 	}
-	return tb.tails[l.Series]
+	return tb.buffers[l.Series]
 }
 
-// clearedOf returns the flush epoch that remember compares.
-func (s *Store) clearedOf(l *store.Latest) uint64 {
+// epochOf returns the flush epoch that remember compares.
+func (s *Store) epochOf(l *store.Latest) uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if t := s.tailOf(l); t != nil {
-		return t.cleared
+	if b := s.bufferOf(l); b != nil {
+		return b.epoch
 	}
-	return s.clears // the epoch of a new series buffer
+	return s.epoch // the epoch of a new series buffer
 }
 
-// remember caches the latest reading of a series from chunks, unless a flush changed the chunks
+// cacheNewest caches the latest reading of a series from chunks, unless a flush changed the chunks
 // meanwhile.
-func (s *Store) remember(r *varve.Reading, l *store.Latest, cleared uint64) {
+func (s *Store) cacheNewest(r *varve.Reading, l *store.Latest, epoch uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	tb, err := s.table(l.Table)
 	if err != nil {
 		return
 	}
-	if t := s.makeTail(tb, l.Series); t.cleared == cleared {
+	if b := s.makeBuffer(tb, l.Series); b.epoch == epoch {
 		kept := r.Clone()
-		t.newest, t.newestOf = &kept, cleared
+		b.newest, b.newestEpoch = &kept, epoch
 	}
 }
 
@@ -292,12 +292,12 @@ func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Rea
 	defer func() { err = damaged(err, l.Table, l.Series) }()
 	a := arrivals{cutoff: l.Cutoff, best: &best}
 	for i := range m.cursors {
-		if err := a.look(m.cursors[i].rows); err != nil {
+		if err := a.consider(m.cursors[i].rows); err != nil {
 			return best, false, cost, err
 		}
 	}
 	if chunks {
-		units, err := a.lookInChunks(s, number, l.Series)
+		units, err := a.considerChunks(s, number, l.Series)
 		cost.Units += units
 		if err != nil {
 			return best, false, cost, err
@@ -317,7 +317,7 @@ type arrivals struct {
 	arena  chunk.Arena
 }
 
-func (a *arrivals) look(rs rows) error {
+func (a *arrivals) consider(rs rows) error {
 	var r varve.Reading
 	for i := range rs.Len() {
 		at := time.UnixMilli(rs.Arrived(i))
@@ -334,15 +334,15 @@ func (a *arrivals) look(rs rows) error {
 	return nil
 }
 
-func (a *arrivals) lookInChunks(s *Store, number uint32, series varve.Series) (units float64, err error) {
+func (a *arrivals) considerChunks(s *Store, number uint32, series varve.Series) (units float64, err error) {
 	space := appendSeriesSpace(nil, number, series)
 	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = closing(err, iter) }()
-	f := finder{s: s, iter: iter, series: series, space: space}
-	if err := f.intact(space, after(space)); err != nil {
+	cr := chunkReader{s: s, iter: iter, series: series, prefix: space}
+	if err := cr.intact(space, after(space)); err != nil {
 		return 0, err
 	}
 	var c chunk.Chunk
@@ -351,7 +351,7 @@ func (a *arrivals) lookInChunks(s *Store, number uint32, series varve.Series) (u
 		if err != nil {
 			return units, err
 		}
-		h, err := f.header()
+		h, err := cr.header()
 		if err != nil {
 			return units, err
 		}
@@ -360,10 +360,10 @@ func (a *arrivals) lookInChunks(s *Store, number uint32, series varve.Series) (u
 			continue
 		}
 		units++
-		if err := f.broken(c.Decode(series, value)); err != nil {
+		if err := cr.reportBroken(c.Decode(series, value)); err != nil {
 			return units, err
 		}
-		if err := a.look(&c); err != nil {
+		if err := a.consider(&c); err != nil {
 			return units, err
 		}
 	}

@@ -231,7 +231,7 @@ type rewriter struct {
 	db      *pebble.DB
 	flushed uint64                // the last segment of the journal in the database
 	counts  map[uint32]tableStats // statistics of tables, by number
-	space   []byte                // of the previous series
+	prefix  []byte                // of the previous series
 	reach   int64                 // the last event time of its level 1
 }
 
@@ -294,16 +294,16 @@ func (c *rewriter) copyChunk(key, value []byte) error {
 	n.readings += int64(h.Count)
 	n.bytes += int64(len(key) + len(value))
 	c.counts[k.number] = n
-	if k.level != levelMain {
+	if k.level != level1 {
 		return c.out.Set(key, value)
 	}
 	space := key[:len(key)-chunkKeySuffix]
-	if string(space) != string(c.space) {
-		c.space, c.reach = append(c.space[:0], space...), -1
+	if string(space) != string(c.prefix) {
+		c.prefix, c.reach = append(c.prefix[:0], space...), -1
 	}
 	if h.MinTime < c.reach {
 		demoted := slices.Clone(key)
-		demoted[len(space)] = levelSmall
+		demoted[len(space)] = level0
 		return c.db.Set(demoted, value, pebble.NoSync)
 	}
 	c.reach = max(c.reach, h.MaxTime)

@@ -144,7 +144,7 @@ func (s *Store) recover() error {
 	if err != nil {
 		return err
 	}
-	found := Recovery{Readings: s.active.Readings, Torn: rep.Torn, Notes: rep.Notes}
+	found := Recovery{Readings: s.mutable.Readings, Torn: rep.Torn, Notes: rep.Notes}
 	for _, segment := range rep.Segments {
 		found.Changes += segment.Batches
 	}
@@ -211,10 +211,10 @@ func (s *Store) replayChange(payload []byte) (err error) {
 // flushReplayed flushes the replayed readings into chunks, and records their last segment. The
 // store is not in use yet.
 func (s *Store) flushReplayed(segment uint64) error {
-	h := s.active
-	h.Segment = segment
-	s.active, s.frozen = memtable.New(1-h.Parity), h
-	return s.flushFrozen(context.Background())
+	mt := s.mutable
+	mt.Segment = segment
+	s.mutable, s.immutable = memtable.New(1-mt.Parity), mt
+	return s.flushImmutable(context.Background())
 }
 
 // lossesOf returns the losses of problems in the journal.

@@ -8,13 +8,13 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// lookInto sets the verdict on a reading that a chunk has. It compares values only for a reading
+// searchChunk sets the verdict on a reading that a chunk has. It compares values only for a reading
 // with an own id.
-func (l *lookup) lookInto(c *chunk.Chunk) {
+func (l *lookup) searchChunk(c *chunk.Chunk) {
 	if l.inChunk.Outcome != 0 {
 		return
 	}
-	i, found := find(c, l.reading.Position())
+	i, found := findPosition(c, l.reading.Position())
 	switch {
 	case !found:
 	case !l.ownID:
@@ -26,7 +26,7 @@ func (l *lookup) lookInto(c *chunk.Chunk) {
 	}
 }
 
-// compareMet sets the verdicts on readings with own ids that tails had already.
+// compareMet sets the verdicts on readings with own ids that series buffers had already.
 func (w *writer) compareMet() error {
 	var arena chunk.Arena
 	for _, m := range w.met {

@@ -13,33 +13,33 @@ import (
 // dropped tables. It is called before any other use of the store.
 func (s *Store) replayReadings(payload []byte) (err error) {
 	var of *memtable.Source
-	var t *tail // nil for a dropped table
+	var b *seriesBuffer // nil for a dropped table
 	var arena chunk.Arena
 	return memtable.Decode(payload, func(r memtable.Recorded) error {
 		if r.Source != of {
-			of, t = r.Source, nil
+			of, b = r.Source, nil
 			if tb, ok := s.tables.byNum[of.Table]; ok {
-				t = s.makeTail(tb, of.Series)
+				b = s.makeBuffer(tb, of.Series)
 			}
 		}
-		if t == nil {
+		if b == nil {
 			return nil
 		}
-		return s.replayReading(t, &r, &arena)
+		return s.replayReading(b, &r, &arena)
 	})
 }
 
 // replayReading restores a reading in its series buffer, unless it is stored already.
-func (s *Store) replayReading(t *tail, rec *memtable.Recorded, arena *chunk.Arena) error {
-	r := varve.Reading{Series: t.Series, Time: time.Unix(0, rec.Time)}
-	if err := memtable.ReadBody(rec.Body, t.table.base(), rec.Names, &r, arena); err != nil {
+func (s *Store) replayReading(b *seriesBuffer, rec *memtable.Recorded, arena *chunk.Arena) error {
+	r := varve.Reading{Series: b.Series, Time: time.Unix(0, rec.Time)}
+	if err := memtable.ReadBody(rec.Body, b.table.base(), rec.Names, &r, arena); err != nil {
 		return err
 	}
-	place, found := t.rows[s.active.Parity].FindReading(&s.active.Content, &r)
+	place, found := b.rows[s.mutable.Parity].FindReading(&s.mutable.Content, &r)
 	if !found && s.flushedLost {
 		memtable.SetID(&r)
 		err := s.afterDamage(func() (err error) {
-			found, err = s.inChunks(t, &r)
+			found, err = s.inChunks(b, &r)
 			return err
 		})
 		if err != nil && !isDamage(err) {
@@ -47,28 +47,28 @@ func (s *Store) replayReading(t *tail, rec *memtable.Recorded, arena *chunk.Aren
 		} // a copy of damaged data is harmless
 	}
 	if !found {
-		s.insert(t, place, memtable.Entry{Time: rec.Time}, s.active.Shape(r.Fields, 0), rec.Body)
+		s.insertEntry(b, place, memtable.Entry{Time: rec.Time}, s.mutable.Shape(r.Fields, 0), rec.Body)
 	}
 	return nil
 }
 
 // inChunks reports whether chunks have a reading, including lost ranges.
-func (s *Store) inChunks(t *tail, r *varve.Reading) (found bool, err error) {
-	f, err := newFinder(s)
+func (s *Store) inChunks(b *seriesBuffer, r *varve.Reading) (found bool, err error) {
+	cr, err := newChunkReader(s)
 	if err != nil {
 		return false, err
 	}
 	defer func() {
-		if closed := f.iter.Close(); !isDamage(closed) {
+		if closed := cr.iter.Close(); !isDamage(closed) {
 			err = errors.Join(err, closed)
 		}
 	}()
-	f.lenient = true
-	f.turn(t.table, t.Series)
+	cr.lenient = true
+	cr.selectSeries(b.table, b.Series)
 	at := r.Time.UnixNano()
 	l := lookup{reading: r}
-	if err = f.load(at, at); err == nil {
-		err = f.ask([]*lookup{&l})
+	if err = cr.loadLevel0(at, at); err == nil {
+		err = cr.lookUp([]*lookup{&l})
 	}
 	return l.inChunk.Outcome != 0, err
 }

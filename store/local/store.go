@@ -30,7 +30,7 @@ type Store struct {
 	watcher     *watcher
 	ledger      *ledger
 	journal     *journal.Writer
-	space       *space
+	guard       *diskGuard
 	lanes       *lanes.Lanes
 
 	// life is read-locked by every call, and write-locked by Close.
@@ -51,24 +51,24 @@ type Store struct {
 	changes        changes
 
 	// mu guards tables, series buffers and memtables. It is never held during I/O.
-	mu       sync.RWMutex
-	tables   *tables
-	tails    int    // number of series buffers in all tables
-	clears   uint64 // flush epoch: the number of series buffers that were flushed
-	active   *memtable.Memtable
-	frozen   *memtable.Memtable // the immutable memtable; nil if none exists
-	filled   [2][]*tail         // the series buffers with rows in each memtable, indexed by parity
-	records  uint64             // number of journal records
-	room     chan struct{}      // closed when frozen becomes nil
-	flushErr error              // error of the last flush; nil after a success
+	mu          sync.RWMutex
+	tables      *tables
+	bufferCount int    // number of series buffers in all tables
+	epoch       uint64 // flush epoch: the number of series buffers that were flushed
+	mutable     *memtable.Memtable
+	immutable   *memtable.Memtable // the immutable memtable; nil if none exists
+	filled      [2][]*seriesBuffer // the series buffers with rows in each memtable, indexed by parity
+	records     uint64             // number of journal records
+	room        chan struct{}      // closed when immutable becomes nil
+	flushErr    error              // error of the last flush; nil after a success
 
 	background context.Context
 	stop       context.CancelFunc
 	workers    sync.WaitGroup
-	work       chan struct{} // signals that the mutable memtable is full
-	crowd      chan struct{} // signals that too many series buffers are idle
-	cold       chan grid.Table
-	reclaim    chan uint32 // numbers of dropped tables
+	flushes    chan struct{} // signals that the mutable memtable is full
+	evictions  chan struct{} // signals that too many series buffers are idle
+	coldTables chan grid.Table
+	dropped    chan uint32 // numbers of dropped tables
 	items      itemLocks
 }
 
@@ -80,15 +80,15 @@ var _ store.Store = (*Store)(nil)
 // a part of the store is missing or damaged.
 func Open(opts Options) (*Store, error) {
 	s := &Store{
-		opts:   opts.withDefaults(),
-		lanes:  lanes.New(time.Now),
-		active: memtable.New(0),
-		room:   make(chan struct{}),
-		work:   make(chan struct{}, 1),
-		crowd:  make(chan struct{}, 1),
+		opts:      opts.withDefaults(),
+		lanes:     lanes.New(time.Now),
+		mutable:   memtable.New(0),
+		room:      make(chan struct{}),
+		flushes:   make(chan struct{}, 1),
+		evictions: make(chan struct{}, 1),
 		// A rotation tunes and drops at most a few hundred tables. It waits above that.
-		cold:    make(chan grid.Table, 1024),
-		reclaim: make(chan uint32, 1024),
+		coldTables: make(chan grid.Table, 1024),
+		dropped:    make(chan uint32, 1024),
 	}
 	s.background, s.stop = context.WithCancel(context.Background())
 	s.watcher = newWatcher(s.background, s.opts.Events)
@@ -98,8 +98,8 @@ func Open(opts Options) (*Store, error) {
 	}
 	s.workers.Go(s.flushLoop)
 	s.workers.Go(s.reclaimLoop)
-	s.workers.Go(s.sweepLoop)
-	s.workers.Go(func() { s.space.watch(s.background) })
+	s.workers.Go(s.expireLoop)
+	s.workers.Go(func() { s.guard.watch(s.background) })
 	s.workers.Go(s.repairLoop)
 	return s, nil
 }
@@ -116,7 +116,7 @@ func (s *Store) open() error {
 	if restricted > 0 {
 		s.opts.Events.Restricted(restricted)
 	}
-	s.space = newSpace(s.opts)
+	s.guard = newDiskGuard(s.opts)
 	if s.ledger, err = openLedger(s.folder, s.opts.Conditions); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.stop()
 	s.workers.Wait()
-	if s.space.checkSpare() != nil {
+	if s.guard.checkSpare() != nil {
 		return s.release() // the journal has all data, and a flush on a full disk would only delay Close
 	}
 	return errors.Join(s.flush(context.Background()), s.makeDurable(context.Background()), s.release())

@@ -34,7 +34,7 @@ func (s *Store) write(ctx context.Context, batches []store.Batch, results []stor
 		return err
 	}
 	defer s.leave()
-	if err := s.space.check(); err != nil {
+	if err := s.guard.check(); err != nil {
 		return err
 	}
 	w := writers.Get().(*writer)
@@ -62,7 +62,7 @@ func (s *Store) unavailable(err error) error {
 		return err
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		s.space.foundFull()
+		s.guard.recordFull()
 	}
 	return &varve.Error{Failure: varve.Unavailable, Message: "not stored for now", RetryAfter: time.Second, Err: err}
 }
@@ -143,14 +143,14 @@ func (w *writer) addGroup(t *table, readings []varve.Reading, verdicts []varve.V
 	w.groups = append(w.groups, group{table: t, readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first})
 }
 
-// place adds new readings to their tails and to the journal. It returns the commit that makes
+// place adds new readings to their series buffers and to the journal. It returns the commit that makes
 // the verdicts valid, or nil if they are valid already.
 func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
 	for {
 		if err := w.s.waitForRoom(ctx, w.small()); err != nil {
 			return nil, err
 		}
-		if err := w.findTails(); err != nil {
+		if err := w.findBuffers(); err != nil {
 			return nil, err
 		}
 		done, err := w.insert()
@@ -163,46 +163,46 @@ func (w *writer) place(ctx context.Context) (*journal.Commit, error) {
 	}
 }
 
-// findTails finds the tails of the groups, and looks up late readings in chunks. This step may
-// read from disk, so it runs without the lock.
-func (w *writer) findTails() error {
-	if w.lookUpTails() > 0 {
-		w.makeTails()
+// findBuffers finds the series buffers of the groups, and looks up late readings in chunks. It
+// may read from disk, so it runs without the lock.
+func (w *writer) findBuffers() error {
+	if w.findExisting() > 0 {
+		w.makeMissing()
 	}
 	w.collectLate()
 	if len(w.late) == 0 {
 		return nil
 	}
-	return w.askChunks()
+	return w.lookUpLate()
 }
 
-// lookUpTails finds existing tails and counts missing ones.
-func (w *writer) lookUpTails() (missing int) {
+// findExisting finds existing series buffers and counts missing ones.
+func (w *writer) findExisting() (missing int) {
 	w.s.mu.RLock()
 	defer w.s.mu.RUnlock()
 	for i := range w.groups[w.next:] {
 		g := &w.groups[w.next+i]
-		if g.tail == nil || g.tail.gone {
-			g.tail = g.table.tails[g.readings[0].Series]
+		if g.buffer == nil || g.buffer.evicted {
+			g.buffer = g.table.buffers[g.readings[0].Series]
 		}
-		if g.tail == nil {
+		if g.buffer == nil {
 			missing++
 		}
 	}
 	return missing
 }
 
-func (w *writer) makeTails() {
+func (w *writer) makeMissing() {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	for i := range w.groups[w.next:] {
-		if g := &w.groups[w.next+i]; g.tail == nil || g.tail.gone {
-			g.tail = w.s.makeTail(g.table, g.readings[0].Series)
+		if g := &w.groups[w.next+i]; g.buffer == nil || g.buffer.evicted {
+			g.buffer = w.s.makeBuffer(g.table, g.readings[0].Series)
 		}
 	}
-	if w.s.crowded() { // duplicates create tails that are never flushed
+	if w.s.hasTooManyIdle() { // duplicates create series buffers that are never flushed
 		select {
-		case w.s.crowd <- struct{}{}:
+		case w.s.evictions <- struct{}{}:
 		default:
 		}
 	}
@@ -214,7 +214,7 @@ func (w *writer) collectLate() {
 	defer w.s.mu.RUnlock()
 	w.late = w.late[:0]
 	for i := range w.groups[w.next:] {
-		if g := &w.groups[w.next+i]; !g.settled() {
+		if g := &w.groups[w.next+i]; !g.chunksKnown() {
 			w.late = g.appendLate(w.late)
 		}
 	}
@@ -224,7 +224,7 @@ func (w *writer) collectLate() {
 // small write does not wait for a large one.
 const holdReadings = 512
 
-// insert puts the rest of the readings into tails and journal, a few in each hold of the lock.
+// insert puts the rest of the readings into series buffers and journal, a few in each hold of the lock.
 // Frames become durable in order, so the last commit covers all. It is not done if the answer of
 // the chunks for a reading is out of date.
 func (w *writer) insert() (done bool, err error) {
@@ -253,7 +253,7 @@ func (w *writer) insertSome() (done bool, err error) {
 	done = true
 	for n := holdReadings; n > 0 && w.next < len(w.groups); {
 		g := &w.groups[w.next]
-		if !g.settled() && !g.table.dropped {
+		if !g.chunksKnown() && !g.table.dropped {
 			done = false
 			break
 		}
@@ -266,7 +266,7 @@ func (w *writer) insertSome() (done bool, err error) {
 			w.next++
 		}
 	}
-	if s.active.Bytes >= s.opts.TailBytes {
+	if s.mutable.Bytes >= s.opts.MemtableBytes {
 		s.wake()
 	}
 	switch {
@@ -281,17 +281,17 @@ func (w *writer) insertSome() (done bool, err error) {
 	return done, nil
 }
 
-// insertGroup inserts the next readings of a group up to an index. It reports whether a tail had
+// insertGroup inserts the next readings of a group up to an index. It reports whether a series buffer had
 // one of them already.
 func (w *writer) insertGroup(g *group, end int) (waits bool) {
-	h, i := w.s.active, g.done
+	mt, i := w.s.mutable, g.done
 	for i < end {
-		g.shape = h.Shape(g.readings[i].Fields, g.shape)
-		if n := g.ascending(h, i, end); n > 0 {
+		g.shape = mt.Shape(g.readings[i].Fields, g.shape)
+		if n := g.countAscending(mt, i, end); n > 0 {
 			rows := g.rows[i : i+n]
 			bodies := w.bodies[rows[0].From:rows[n-1].To]
-			w.s.append(g.tail, rows, g.shape, bodies)
-			w.record.Add(&g.tail.Source, rows, g.shape, h.Names(g.shape), bodies)
+			w.s.appendEntries(g.buffer, rows, g.shape, bodies)
+			w.record.Add(&g.buffer.Source, rows, g.shape, mt.Names(g.shape), bodies)
 			for j := range n {
 				g.verdicts[i+j].Outcome = varve.Stored
 			}
@@ -305,29 +305,29 @@ func (w *writer) insertGroup(g *group, end int) (waits bool) {
 }
 
 // insertOne inserts a reading that is not after all others, and sets its verdict. It reports
-// whether the tail had the reading already.
+// whether the series buffer had the reading already.
 func (w *writer) insertOne(g *group, i int) (waits bool) {
 	s, fresh, v := w.s, &g.rows[i], &g.verdicts[i]
 	if g.lookups != nil && g.lookups[i].inChunk.Outcome != 0 {
 		*v = g.lookups[i].inChunk
 		return false
 	}
-	for _, h := range []*memtable.Memtable{s.frozen, s.active} {
-		if h == nil {
+	for _, mt := range []*memtable.Memtable{s.immutable, s.mutable} {
+		if mt == nil {
 			continue
 		}
-		at, found := g.tail.rows[h.Parity].FindReading(&h.Content, &g.readings[i])
+		at, found := g.buffer.rows[mt.Parity].FindReading(&mt.Content, &g.readings[i])
 		if found {
 			v.Outcome = varve.Duplicate
 			if fresh.OwnID {
-				w.met = append(w.met, meeting{&g.readings[i], v, g.tail.view(h, []memtable.Row{g.tail.rows[h.Parity].At(at)})})
+				w.met = append(w.met, meeting{&g.readings[i], v, g.buffer.view(mt, []memtable.Row{g.buffer.rows[mt.Parity].At(at)})})
 			}
 			return true
 		}
-		if h == s.active {
+		if mt == s.mutable {
 			body := w.bodies[fresh.From:fresh.To]
-			s.insert(g.tail, at, *fresh, g.shape, body)
-			w.record.Add(&g.tail.Source, g.rows[i:i+1], g.shape, h.Names(g.shape), body)
+			s.insertEntry(g.buffer, at, *fresh, g.shape, body)
+			w.record.Add(&g.buffer.Source, g.rows[i:i+1], g.shape, mt.Names(g.shape), body)
 		}
 	}
 	v.Outcome = varve.Stored
@@ -349,13 +349,13 @@ func (w *writer) markDropped() {
 // waitForRoom waits for a flush while the memtables are too large. Small writes have some more
 // room, so that they do not wait when large ones fill the memtables.
 func (s *Store) waitForRoom(ctx context.Context, small bool) error {
-	limit := 2 * s.opts.TailBytes
+	limit := 2 * s.opts.MemtableBytes
 	if small {
-		limit += s.opts.TailBytes / 4
+		limit += s.opts.MemtableBytes / 4
 	}
 	for {
 		s.mu.RLock()
-		full, failed, room := s.active.Bytes >= limit, s.flushErr, s.room
+		full, failed, room := s.mutable.Bytes >= limit, s.flushErr, s.room
 		s.mu.RUnlock()
 		if !full {
 			return nil
@@ -375,7 +375,7 @@ func (s *Store) waitForRoom(ctx context.Context, small bool) error {
 // wake signals the flushing goroutine.
 func (s *Store) wake() {
 	select {
-	case s.work <- struct{}{}:
+	case s.flushes <- struct{}{}:
 	default:
 	}
 }

@@ -93,7 +93,7 @@ func (w *Writer) Start() error {
 	if err := removeSegments(w.fs, w.dir, number-1); err != nil {
 		return w.abandon(err)
 	}
-	go w.run()
+	go w.writeLoop()
 	return nil
 }
 
@@ -266,8 +266,8 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// run writes groups until the journal is closed.
-func (w *Writer) run() {
+// writeLoop writes groups until the journal is closed.
+func (w *Writer) writeLoop() {
 	defer close(w.stopped)
 	for {
 		g := w.next()

@@ -217,7 +217,7 @@ func ReadBody(body []byte, base int64, shape []string, r *varve.Reading, arena *
 	b := bodyReader{data: body}
 	r.ID = b.id()
 	r.Arrived = time.UnixMilli(base + b.varint()).UTC()
-	r.Fields = arena.Take(r.Fields, len(shape))
+	r.Fields = arena.Fields(r.Fields, len(shape))
 	for _, name := range shape {
 		r.Fields = append(r.Fields, varve.Field{Name: name, Value: b.value()})
 	}

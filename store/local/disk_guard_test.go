@@ -151,7 +151,7 @@ func TestFullDisk_HoldsPebble(t *testing.T) {
 	disk := newFillableDisk()
 	conditions := health.New(health.Options{})
 	var fatal atomic.Pointer[string]
-	s := open(t, local.Options{FS: disk, MinFree: -1, TailBytes: 64 << 10, Conditions: conditions, Events: local.Events{
+	s := open(t, local.Options{FS: disk, MinFree: -1, MemtableBytes: 64 << 10, Conditions: conditions, Events: local.Events{
 		Fatal: func(msg string) { fatal.Store(&msg) },
 	}})
 	tb := week(t, 0)
@@ -268,7 +268,7 @@ func TestWrite_FailsWithJournal(t *testing.T) {
 // TestDrop_ReleasesDiskSpace checks that the disk space of a dropped table is free soon.
 func TestDrop_ReleasesDiskSpace(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, local.Options{Dir: dir, TailBytes: 1 << 20})
+	s := open(t, local.Options{Dir: dir, MemtableBytes: 1 << 20})
 	kept, dropped := week(t, 0), week(t, 1)
 	create(t, s, kept, dropped)
 	rng := rand.New(rand.NewPCG(1, 2))

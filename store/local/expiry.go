@@ -10,11 +10,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// sweepEvery is the interval at which expired items are deleted. They are invisible before.
-const sweepEvery = time.Hour
+// expireEvery is the interval at which expired items are deleted. They are invisible before.
+const expireEvery = time.Hour
 
-func (s *Store) sweepLoop() {
-	tick := time.NewTicker(sweepEvery)
+func (s *Store) expireLoop() {
+	tick := time.NewTicker(expireEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -22,17 +22,17 @@ func (s *Store) sweepLoop() {
 			return
 		case <-tick.C:
 		}
-		if _, err := s.sweep(s.background); err != nil && s.background.Err() == nil {
+		if _, err := s.deleteExpired(s.background); err != nil && s.background.Err() == nil {
 			s.opts.Events.Failed("delete expired items", err)
 		}
 	}
 }
 
-// sweepAtOnce is the number of items that one change deletes.
-const sweepAtOnce = 100
+// expireAtOnce is the number of items that one change deletes.
+const expireAtOnce = 100
 
-// sweep deletes the expired items and returns their number.
-func (s *Store) sweep(ctx context.Context) (n int, err error) {
+// deleteExpired deletes the expired items and returns their number.
+func (s *Store) deleteExpired(ctx context.Context) (n int, err error) {
 	bounds := &pebble.IterOptions{LowerBound: []byte{spaceItem}, UpperBound: []byte{spaceItem + 1}}
 	iter, err := s.db.NewIterWithContext(ctx, bounds)
 	if err != nil {
@@ -48,21 +48,21 @@ func (s *Store) sweep(ctx context.Context) (n int, err error) {
 		if s.live(it) != nil {
 			continue
 		}
-		if expired = append(expired, it.Key); len(expired) < sweepAtOnce {
+		if expired = append(expired, it.Key); len(expired) < expireAtOnce {
 			continue
 		}
-		if err := s.sweepItems(ctx, expired); err != nil {
+		if err := s.deleteExpiredItems(ctx, expired); err != nil {
 			return n, err
 		}
 		n += len(expired)
 		expired = expired[:0]
 	}
-	return n + len(expired), errors.Join(s.sweepItems(ctx, expired), iter.Error())
+	return n + len(expired), errors.Join(s.deleteExpiredItems(ctx, expired), iter.Error())
 }
 
-// sweepItems deletes items unless they were rewritten meanwhile. It is an ordinary change, so
+// deleteExpiredItems deletes items unless they were rewritten meanwhile. It is an ordinary change, so
 // later changes of the same items wait for it.
-func (s *Store) sweepItems(ctx context.Context, keys []store.Key) error {
+func (s *Store) deleteExpiredItems(ctx context.Context, keys []store.Key) error {
 	held := s.items.lock(keys)
 	defer s.items.unlock(held)
 	if err := s.resolveItems(ctx, held); err != nil {
@@ -77,7 +77,7 @@ func (s *Store) sweepItems(ctx context.Context, keys []store.Key) error {
 		}
 		intact = append(intact, k)
 		if err == nil && it != nil && s.live(it) == nil {
-			err = errors.Join(leaveIndexes(batch, it), batch.Delete(itemKey(k), nil))
+			err = errors.Join(deleteEntries(batch, it), batch.Delete(itemKey(k), nil))
 		}
 		if err != nil {
 			return closing(err, batch)

@@ -14,10 +14,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestTails_AreEvicted checks that memory of idle series is bounded. A repeat in an evicted
-// series is still a duplicate, also under concurrent writes.
-func TestTails_AreEvicted(t *testing.T) {
-	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), TailBytes: 64 << 10, Events: Events{
+// TestSeriesBuffers_AreEvicted checks that the memory of idle series is bounded. A repeat in an
+// evicted series is still a duplicate, also under concurrent writes.
+func TestSeriesBuffers_AreEvicted(t *testing.T) {
+	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), MemtableBytes: 64 << 10, Events: Events{
 		Failed: func(what string, err error) { t.Errorf("%s: %v", what, err) },
 	}})
 	if err != nil {
@@ -64,9 +64,9 @@ func TestTails_AreEvicted(t *testing.T) {
 	if stored.Load() != devices || duplicates.Load() != devices*(writers-1) {
 		t.Errorf("%d were stored and %d duplicates, want %d and %d", stored.Load(), duplicates.Load(), devices, devices*(writers-1))
 	}
-	kept, there := crowdLeaves(s, 2*s.idleTails()+devices/10)
-	if kept > 2*s.idleTails()+devices/10 || kept != there {
-		t.Errorf("%d tails are counted, and there are %d; those without readings should be at most %d", kept, there, 2*s.idleTails())
+	kept, exist := awaitEviction(s, 2*s.idleLimit()+devices/10)
+	if kept > 2*s.idleLimit()+devices/10 || kept != exist {
+		t.Errorf("%d series buffers are counted, and %d exist; those without readings should be at most %d", kept, exist, 2*s.idleLimit())
 	}
 }
 
@@ -79,26 +79,26 @@ func readingOf(device int, at time.Time) varve.Reading {
 	return r
 }
 
-// crowdLeaves waits until at most so many series buffers are in memory.
-func crowdLeaves(s *Store, most int) (kept, there int) {
+// awaitEviction waits until at most so many series buffers are in memory.
+func awaitEviction(s *Store, most int) (kept, exist int) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	kept, there = tailsOf(s)
+	kept, exist = countBuffers(s)
 	for range 400 {
 		if kept <= most {
 			break
 		}
 		<-tick.C
-		kept, there = tailsOf(s)
+		kept, exist = countBuffers(s)
 	}
-	return kept, there
+	return kept, exist
 }
 
-func tailsOf(s *Store) (counted, there int) {
+func countBuffers(s *Store) (counted, exist int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, tb := range s.tables.sorted {
-		there += len(tb.tails)
+		exist += len(tb.buffers)
 	}
-	return s.tails, there
+	return s.bufferCount, exist
 }

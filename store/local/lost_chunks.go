@@ -16,26 +16,26 @@ import (
 // list.
 
 // intact returns a DamageError if chunks of the series with keys from <= key < to may be lost.
-func (f *finder) intact(from, to []byte) error {
-	if f.lenient {
+func (cr *chunkReader) intact(from, to []byte) error {
+	if cr.lenient {
 		return nil
 	}
-	return f.s.ledger.find(from, to).err()
+	return cr.s.ledger.find(from, to).err()
 }
 
-// mainStart returns the first key of level 1 of the series.
-func (f *finder) mainStart() []byte { return appendChunkKey(nil, f.space, levelMain, 0, 0) }
+// level1Start returns the first key of level 1 of the series.
+func (cr *chunkReader) level1Start() []byte { return appendChunkKey(nil, cr.prefix, level1, 0, 0) }
 
-// broken reports the current chunk if it cannot be decoded.
-func (f *finder) broken(err error) error {
+// reportBroken reports the current chunk if it cannot be decoded.
+func (cr *chunkReader) reportBroken(err error) error {
 	if errors.Is(err, chunk.ErrDamaged) {
-		f.s.watcher.addChunk(slices.Clone(f.iter.Key()), err)
+		cr.s.watcher.addChunk(slices.Clone(cr.iter.Key()), err)
 	}
 	return err
 }
 
-// refuse rejects readings that may be duplicates of damaged ones. It returns all other errors.
-func refuse(late []*lookup, err error) error {
+// rejectLate rejects readings that may be duplicates of damaged ones. It returns all other errors.
+func rejectLate(late []*lookup, err error) error {
 	if !isDamage(err) {
 		return err
 	}
@@ -47,41 +47,41 @@ func refuse(late []*lookup, err error) error {
 
 // intactBetween returns a DamageError if chunks of level 1 may be lost between the previous
 // chunk and the current one. Without a current chunk, the end of the span applies.
-func (f *finder) intactBetween(seen *[]byte, ok bool, sp *span) error {
+func (cr *chunkReader) intactBetween(seen *[]byte, ok bool, sp *span) error {
 	from, to := *seen, *seen
-	if sp.desc && f.isBefore(*seen, sp.first) {
+	if sp.desc && cr.isBefore(*seen, sp.first) {
 		return nil // earlier chunks end before this chunk, and so before the span
 	}
 	switch {
 	case ok && sp.desc:
-		from = slices.Clone(f.iter.Key())
+		from = slices.Clone(cr.iter.Key())
 		*seen = from
 	case ok:
-		to = next(f.iter.Key())
+		to = next(cr.iter.Key())
 		*seen = to
 		// A chunk after the span is not needed, nor is the gap before it.
-		if end := f.spanEnd(sp); bytes.Compare(end, to) < 0 {
+		if end := cr.spanEnd(sp); bytes.Compare(end, to) < 0 {
 			to = end
 		}
 	case sp.desc:
-		from = f.mainStart()
+		from = cr.level1Start()
 	default:
-		to = f.spanEnd(sp)
+		to = cr.spanEnd(sp)
 	}
 	if bytes.Compare(from, to) >= 0 {
 		return nil
 	}
-	return f.intact(from, to)
+	return cr.intact(from, to)
 }
 
 // isBefore reports whether a chunk of level 1 begins before a time.
-func (f *finder) isBefore(key []byte, at int64) bool {
-	return bytes.Compare(key, appendChunkKey(nil, f.space, levelMain, at, 0)) < 0
+func (cr *chunkReader) isBefore(key []byte, at int64) bool {
+	return bytes.Compare(key, appendChunkKey(nil, cr.prefix, level1, at, 0)) < 0
 }
 
 // spanEnd returns the first key of level 1 after all chunks that begin in the span.
-func (f *finder) spanEnd(sp *span) []byte {
-	return next(appendChunkKey(nil, f.space, levelMain, sp.last, ^uint64(0)))
+func (cr *chunkReader) spanEnd(sp *span) []byte {
+	return next(appendChunkKey(nil, cr.prefix, level1, sp.last, ^uint64(0)))
 }
 
 // hasChunks reports whether a table has chunks or may have lost them. The caller holds the lock.

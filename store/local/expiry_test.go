@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestSweep_DeletesExpiredItems checks that expired items leave the disk and the indexes, and
+// TestExpiry_DeletesExpiredItems checks that expired items leave the disk and the indexes, and
 // that others stay.
-func TestSweep_DeletesExpiredItems(t *testing.T) {
+func TestExpiry_DeletesExpiredItems(t *testing.T) {
 	clock := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Now: func() time.Time { return clock }})
 	if err != nil {
@@ -37,10 +37,10 @@ func TestSweep_DeletesExpiredItems(t *testing.T) {
 		}
 	}
 	clock = clock.Add(time.Hour)
-	if n, err := s.sweep(t.Context()); n != 4 || err != nil {
+	if n, err := s.deleteExpired(t.Context()); n != 4 || err != nil {
 		t.Errorf("swept %d, %v; want 4", n, err)
 	}
-	if n, err := s.sweep(t.Context()); n != 0 || err != nil {
+	if n, err := s.deleteExpired(t.Context()); n != 0 || err != nil {
 		t.Errorf("swept %d again, %v", n, err)
 	}
 	for _, space := range []byte{spaceItem, spaceGSI1} {

@@ -1,0 +1,289 @@
+package local
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/memtable"
+)
+
+// chunkReader looks up single readings in a snapshot of the chunks.
+type chunkReader struct {
+	s      *Store
+	iter   *pebble.Iterator
+	series varve.Series
+	prefix []byte
+	level0 []*chunk.Chunk // decoded chunks of level 0 of the series
+	level1 chunk.Chunk    // the chunk of level 1 that was decoded last
+	key    []byte         // key of level1
+
+	lenient bool // includes the remaining data of lost ranges instead of refusing them
+}
+
+func newChunkReader(s *Store) (*chunkReader, error) {
+	space := []byte{spaceChunk}
+	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	if err != nil {
+		return nil, err
+	}
+	return &chunkReader{s: s, iter: iter}, nil
+}
+
+// selectSeries selects a series of a table.
+func (cr *chunkReader) selectSeries(t *table, series varve.Series) {
+	cr.series = series
+	cr.prefix = appendSeriesSpace(cr.prefix[:0], t.number, series)
+	cr.level0, cr.key = nil, nil
+}
+
+// readMaxFlushed returns the last event time of the series in chunks, and the number of its chunks in
+// level 0.
+func (cr *chunkReader) readMaxFlushed() (maxTime int64, level0Chunks int, err error) {
+	maxTime = memtable.NoTime
+	err = cr.eachLevel0(func(h chunk.Header, _ []byte) error {
+		level0Chunks++
+		maxTime = max(maxTime, h.MaxTime)
+		return nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	end := appendChunkKey(nil, cr.prefix, level1+1, 0, 0)
+	last := cr.level1Start()
+	if cr.iter.SeekLT(end) && cr.isAtLevel(level1) {
+		h, err := cr.header()
+		if err != nil {
+			return 0, 0, err
+		}
+		maxTime = max(maxTime, h.MaxTime)
+		last = cr.iter.Key()
+	}
+	if err := cr.iter.Error(); err != nil {
+		return 0, 0, err
+	}
+	return maxTime, level0Chunks, cr.intact(last, end)
+}
+
+// isAtLevel reports whether the iterator is at a chunk of the series in a level.
+func (cr *chunkReader) isAtLevel(level byte) bool {
+	key := cr.iter.Key()
+	if len(key) != len(cr.prefix)+chunkKeySuffix || !bytes.HasPrefix(key, cr.prefix) {
+		return false
+	}
+	return levelOf(key, cr.prefix) == level
+}
+
+func (cr *chunkReader) header() (chunk.Header, error) {
+	value, err := cr.iter.ValueAndErr()
+	if err != nil {
+		return chunk.Header{}, err
+	}
+	h, err := chunk.ReadHeader(value)
+	return h, cr.reportBroken(err)
+}
+
+// eachLevel0 calls do for every chunk of level 0 of the series.
+func (cr *chunkReader) eachLevel0(do func(h chunk.Header, data []byte) error) error {
+	first := appendChunkKey(nil, cr.prefix, level0, 0, 0)
+	if err := cr.intact(first, cr.level1Start()); err != nil {
+		return err
+	}
+	for ok := cr.iter.SeekGE(first); ok && cr.isAtLevel(level0); ok = cr.iter.Next() {
+		h, err := cr.header()
+		if err != nil {
+			return err
+		}
+		value, err := cr.iter.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := do(h, value); err != nil {
+			return err
+		}
+	}
+	return cr.iter.Error()
+}
+
+// loadLevel0 decodes the chunks of level 0 that overlap the times from first to last.
+func (cr *chunkReader) loadLevel0(first, last int64) error {
+	return cr.eachLevel0(func(h chunk.Header, data []byte) error {
+		if h.MaxTime < first || h.MinTime > last {
+			return nil
+		}
+		c := new(chunk.Chunk)
+		cr.level0 = append(cr.level0, c)
+		return cr.reportBroken(c.Decode(cr.series, data))
+	})
+}
+
+// eachLevel1 calls do for every chunk of level 1 that may hold a reading of a time.
+func (cr *chunkReader) eachLevel1(at int64, do func(c *chunk.Chunk)) error {
+	if at == math.MaxInt64 {
+		return nil
+	}
+	// Level 1 is disjoint. So the reading can only be in the last chunk that starts at or before
+	// its time, and in earlier chunks that end at its time.
+	seek := appendChunkKey(nil, cr.prefix, level1, at+1, 0)
+	end := seek
+	for ok := cr.iter.SeekLT(seek); ; ok = cr.iter.Prev() {
+		if !ok || !cr.isAtLevel(level1) {
+			if err := cr.iter.Error(); err != nil {
+				return err
+			}
+			return cr.intact(cr.level1Start(), end)
+		}
+		if err := cr.intact(cr.iter.Key(), end); err != nil {
+			return err
+		}
+		end = slices.Clone(cr.iter.Key())
+		if err := cr.decodeLevel1(); err != nil {
+			return err
+		}
+		if cr.level1.MaxTime < at {
+			return nil
+		}
+		do(&cr.level1)
+		if cr.level1.MinTime < at {
+			return nil
+		}
+	}
+}
+
+func (cr *chunkReader) decodeLevel1() error {
+	if bytes.Equal(cr.key, cr.iter.Key()) {
+		return nil
+	}
+	value, err := cr.iter.ValueAndErr()
+	if err != nil {
+		return err
+	}
+	cr.key = slices.Clone(cr.iter.Key())
+	if err := cr.level1.Decode(cr.series, value); err != nil {
+		cr.key = nil
+		return cr.reportBroken(err)
+	}
+	return nil
+}
+
+// findPosition returns the index of a position in a chunk.
+func findPosition(c *chunk.Chunk, p varve.Position) (int, bool) {
+	compare := func(i int) int {
+		if t := c.Time(i); t != p.Time {
+			return cmp.Compare(p.Time, t)
+		}
+		return p.ID.Compare(c.ID(i))
+	}
+	return sort.Find(c.Len(), compare)
+}
+
+// lookUpLate looks up the late readings of a write in chunks, series by series.
+func (w *writer) lookUpLate() (err error) {
+	cr, err := newChunkReader(w.s)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// The iterator repeats the damage for which readings were refused.
+		if closed := cr.iter.Close(); !isDamage(closed) {
+			err = errors.Join(err, closed)
+		}
+	}()
+	slices.SortFunc(w.late, func(a, b *lookup) int {
+		if x, y := a.group.buffer, b.group.buffer; x != y {
+			if c := x.table.Table.Compare(y.table.Table); c != 0 {
+				return c
+			}
+			return x.Series.Compare(y.Series)
+		}
+		return a.reading.Position().Compare(b.reading.Position())
+	})
+	for from := 0; from < len(w.late); {
+		to := from + 1
+		for to < len(w.late) && w.late[to].group.buffer == w.late[from].group.buffer {
+			to++
+		}
+		if err := w.lookUpSeries(cr, w.late[from:to]); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
+}
+
+// lookUpSeries looks up readings of one series buffer, in the order of their positions.
+func (w *writer) lookUpSeries(cr *chunkReader, late []*lookup) error {
+	b := late[0].group.buffer
+	cr.selectSeries(b.table, b.Series)
+	if err := w.s.loadMaxFlushed(cr, b, late[0].group.epoch); err != nil && !isDamage(err) {
+		return err // without maxFlushed, every reading is looked up in chunks
+	}
+	first, last := late[0].reading.Time.UnixNano(), late[len(late)-1].reading.Time.UnixNano()
+	if err := cr.loadLevel0(first, last); err != nil {
+		return rejectLate(late, err)
+	}
+	for from := 0; from < len(late); {
+		to := from + 1
+		for to < len(late) && late[to].reading.Time.Equal(late[from].reading.Time) {
+			to++
+		}
+		if err := rejectLate(late[from:to], cr.lookUp(late[from:to])); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
+}
+
+// lookUp looks up readings of one event time in chunks. They are ordered by id, so that each chunk
+// is decoded once and only searched for ids in its range.
+func (cr *chunkReader) lookUp(late []*lookup) error {
+	for _, l := range late {
+		l.inChunk = varve.Verdict{}
+		for _, c := range cr.level0 {
+			l.searchChunk(c)
+		}
+	}
+	return cr.eachLevel1(late[0].reading.Time.UnixNano(), func(c *chunk.Chunk) {
+		first, last := positionIn(c, 0), positionIn(c, c.Len()-1)
+		begin := sort.Search(len(late), func(i int) bool { return late[i].reading.Position().Compare(first) >= 0 })
+		for _, l := range late[begin:] {
+			if l.reading.Position().Compare(last) > 0 {
+				break
+			}
+			l.searchChunk(c)
+		}
+	})
+}
+
+func positionIn(c *chunk.Chunk, i int) varve.Position {
+	return varve.Position{Time: c.Time(i), ID: c.ID(i)}
+}
+
+// loadMaxFlushed sets maxFlushed and level0 of a series buffer if they are unknown. The result is
+// out of date if rows of the buffer were flushed since epoch was read.
+func (s *Store) loadMaxFlushed(cr *chunkReader, b *seriesBuffer, epoch uint64) error {
+	s.mu.RLock()
+	known := b.flushedKnown
+	s.mu.RUnlock()
+	if known {
+		return nil
+	}
+	maxTime, level0Chunks, err := cr.readMaxFlushed()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !b.flushedKnown && b.epoch == epoch {
+		b.flushedKnown, b.maxFlushed, b.level0 = true, maxTime, level0Chunks
+	}
+	return nil
+}

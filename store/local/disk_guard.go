@@ -1,0 +1,122 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/health"
+)
+
+// diskGuard is the disk guard. A store on a full disk can neither write nor clean up. So it refuses
+// readings below the minimum free space, and items below half of it. The rest is a reserve for
+// writes that free space: rotation, drops and deletes.
+type diskGuard struct {
+	fs         vfs.FS
+	dir        string
+	min        int64 // a negative value means no reserve
+	now        func() time.Time
+	conditions *health.Conditions
+
+	mu   sync.Mutex
+	at   time.Time
+	free int64
+	err  error
+	full bool // a write found no room, and the disk is still full
+}
+
+const (
+	// spaceEvery is the time for which a check of the disk is valid.
+	spaceEvery = time.Second
+	// resumeFree is the free space with which waiting writes continue. It is about the size of
+	// one write of Pebble.
+	resumeFree = 8 << 20
+)
+
+func newDiskGuard(o Options) *diskGuard {
+	return &diskGuard{fs: o.FS, dir: o.Dir, min: o.MinFree, now: time.Now, conditions: o.Conditions}
+}
+
+// check returns an error if readings must not be written.
+func (g *diskGuard) check() error { return g.requireFree(g.min) }
+
+// checkSpare returns an error if items must not be written.
+func (g *diskGuard) checkSpare() error { return g.requireFree(g.min / 2) }
+
+// checkReserve returns an error if no data may be written.
+func (g *diskGuard) checkReserve() error { return g.requireFree(0) }
+
+func (g *diskGuard) requireFree(need int64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.min < 0 && !g.full {
+		return nil
+	}
+	if now := g.now(); g.at.IsZero() || now.Sub(g.at) >= spaceEvery || now.Before(g.at) {
+		g.refresh(now)
+	}
+	switch {
+	case g.err != nil:
+		return g.err
+	case g.full, g.free < need:
+		return &varve.Error{Failure: varve.Unavailable, RetryAfter: 10 * time.Second, Message: g.message()}
+	}
+	return nil
+}
+
+// refresh checks the disk and sets or clears the condition. The caller holds the lock.
+func (g *diskGuard) refresh(now time.Time) {
+	g.at = now
+	g.free, g.err = g.freeBytes()
+	g.full = g.full && (g.err != nil || g.free < resumeFree)
+	switch {
+	case g.err != nil: // the state is unknown, so the condition does not change
+	case g.full, g.free < g.min:
+		g.conditions.Set(health.DiskLow, g.message())
+	default:
+		g.conditions.Clear(health.DiskLow)
+	}
+}
+
+// message returns the problem of the disk and the remedy. The caller holds the lock.
+func (g *diskGuard) message() string {
+	if g.min < 0 {
+		return fmt.Sprintf("the disk of data folder %s is full (%d MiB free): make room, and set store.min_free to keep a reserve", g.dir, g.free>>20)
+	}
+	return fmt.Sprintf("the disk of data folder %s has %d MiB free, and %d MiB are kept free: make room, or lower store.min_free", g.dir, g.free>>20, g.min>>20)
+}
+
+// watch updates the condition, also without writes.
+func (g *diskGuard) watch(ctx context.Context) {
+	tick := time.NewTicker(spaceEvery)
+	defer tick.Stop()
+	for {
+		g.mu.Lock()
+		g.refresh(g.now())
+		g.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (g *diskGuard) freeBytes() (free int64, err error) { return freeOn(g.fs, g.dir) }
+
+// Free returns the free space on the disk of a folder, in bytes.
+func Free(dir string) (int64, error) { return freeOn(vfs.Default, dir) }
+
+func freeOn(disk vfs.FS, dir string) (free int64, err error) {
+	usage, err := disk.GetDiskUsage(dir)
+	if errors.Is(err, vfs.ErrUnsupported) {
+		return math.MaxInt64, nil // a file system in memory
+	}
+	return int64(min(usage.AvailBytes, math.MaxInt64)), err
+}
