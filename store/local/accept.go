@@ -8,9 +8,19 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 )
+
+// repair accepts losses, and makes the remaining data consistent.
+type repair struct {
+	db      *database
+	mem     *memory
+	catalog *catalog
+	items   *itemStore
+	report  *damageReport
+}
 
 // AcceptLosses accepts all losses, so that the store serves the remaining data. It returns the
 // accepted losses.
@@ -18,74 +28,52 @@ import (
 // Items in a lost range are deleted, because the remaining copies may be out of date, such as a
 // revoked API key. Each item of restore whose key is in a lost range replaces them. Files that
 // were set aside are kept. Lost roll-ups must be recounted: see Unrecounted.
-func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) (accepted []Loss, err error) {
-	if err := s.enter(ctx); err != nil {
+func (r *repair) AcceptLosses(ctx context.Context, restore ...store.Item) (accepted []Loss, err error) {
+	if err := r.db.life.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
-	if err := s.setAsideAll(ctx); err != nil {
+	defer r.db.life.leave()
+	if err := r.catalog.quarantine.setAsideAll(ctx); err != nil {
 		return nil, err
 	}
-	accepted = s.Losses()
-	ranges := slices.Clone(s.ledger.all())
+	accepted = r.report.Losses()
+	ranges := slices.Clone(r.db.ledger.all())
 	// New damage is set aside, and stays refused.
-	if err := s.afterDamage(func() error { return s.repairRanges(ctx, ranges, restore) }); err != nil {
+	if err := r.catalog.quarantine.retryAfterDamage(func() error { return r.repairRanges(ctx, ranges, restore) }); err != nil {
 		return nil, err
 	}
 	// The discarded data must not reappear after a crash.
-	if err := s.makeDurable(ctx); err != nil {
+	if err := r.db.makeDurable(ctx); err != nil {
 		return nil, err
 	}
-	err = s.ledger.change(func(rec *lostRecord) {
+	err = r.db.ledger.change(func(rec *lostRecord) {
 		rec.Pending = append(rec.Pending, itemRanges(ranges, rec.Rebuilt)...)
 		rec.Rebuilt = time.Time{}
 		// Ranges that were found meanwhile stay.
 		rec.Ranges = slices.DeleteFunc(rec.Ranges, func(l lost) bool { return slices.ContainsFunc(ranges, l.same) })
 	})
-	return accepted, errors.Join(err, s.rewritePairs())
+	return accepted, errors.Join(err, r.catalog.rewritePairs())
 }
 
 // repairRanges repairs the remaining data of lost ranges, so that it can be served.
-func (s *Store) repairRanges(ctx context.Context, ranges []lost, restore []store.Item) error {
-	items := !s.ledger.rebuiltAt().IsZero()
+func (r *repair) repairRanges(ctx context.Context, ranges []lost, restore []store.Item) error {
+	items := !r.db.ledger.rebuiltAt().IsZero()
 	for i := range ranges {
 		l := &ranges[i]
 		items = items || l.overlapsSpace(spaceItem) || l.overlapsSpace(spaceGSI1) || l.overlapsSpace(spaceGSI2)
-		if err := s.dropOldItems(ctx, l, restore); err != nil {
+		if err := r.dropOldItems(ctx, l, restore); err != nil {
 			return err
 		}
-		if err := s.demoteOverlapping(ctx, l); err != nil {
+		if err := r.demoteOverlapping(ctx, l); err != nil {
 			return err
 		}
 	}
 	if items {
-		if err := s.repairIndexes(ctx); err != nil {
+		if err := r.repairIndexes(ctx); err != nil {
 			return err
 		}
 	}
-	return s.recount(ranges)
-}
-
-// each calls do for the keys from <= key < to, with their values.
-func (s *Store) each(ctx context.Context, from, to []byte, do func(key, value []byte) error) (err error) {
-	iter, err := s.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
-	if err != nil {
-		return err
-	}
-	defer func() { err = closing(err, iter) }()
-	for ok := iter.First(); ok; ok = iter.Next() {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		value, err := iter.ValueAndErr()
-		if err != nil {
-			return err
-		}
-		if err := do(iter.Key(), value); err != nil {
-			return err
-		}
-	}
-	return iter.Error()
+	return r.catalog.recountTables(ranges)
 }
 
 // bounded returns the part of a range in a key space, or false if it is empty.
@@ -102,13 +90,13 @@ func (l *lost) bounded(space byte) (from, to []byte, ok bool) {
 
 // dropOldItems deletes the remaining items in a lost range. No writer can change them meanwhile,
 // because writes are refused.
-func (s *Store) dropOldItems(ctx context.Context, l *lost, restore []store.Item) (err error) {
+func (r *repair) dropOldItems(ctx context.Context, l *lost, restore []store.Item) (err error) {
 	from, to, ok := l.bounded(spaceItem)
 	if !ok {
 		return nil
 	}
-	batch := s.db.NewBatch()
-	err = s.each(ctx, from, to, func(key, _ []byte) error { return batch.Delete(key, nil) })
+	batch := r.db.NewBatch()
+	err = r.db.visit(ctx, from, to, func(key, _ []byte) error { return batch.Delete(key, nil) })
 	if err != nil {
 		return closing(err, batch)
 	}
@@ -119,31 +107,31 @@ func (s *Store) dropOldItems(ctx context.Context, l *lost, restore []store.Item)
 			}
 		}
 	}
-	_, err = s.commitChange(ctx, batch, nil, nil)
+	_, err = r.catalog.changes.commit(ctx, batch, nil, nil)
 	return err
 }
 
 // repairIndexes repairs the secondary indexes from the items.
-func (s *Store) repairIndexes(ctx context.Context) error {
+func (r *repair) repairIndexes(ctx context.Context) error {
 	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
 		space := indexSpace(ix)
-		err := s.each(ctx, []byte{space}, []byte{space + 1}, func(key, _ []byte) error {
+		err := r.db.visit(ctx, []byte{space}, []byte{space + 1}, func(key, _ []byte) error {
 			k, ok := entryOf(key)
 			if !ok {
 				return errItemKey(key)
 			}
-			return s.repairEntry(ctx, slices.Clone(key), ix, k)
+			return r.repairEntry(ctx, slices.Clone(key), ix, k)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return s.each(ctx, []byte{spaceItem}, []byte{spaceItem + 1}, func(key, value []byte) error {
+	return r.db.visit(ctx, []byte{spaceItem}, []byte{spaceItem + 1}, func(key, value []byte) error {
 		k, ok := cutKey(key[1:])
 		if !ok {
 			return errItemKey(key)
 		}
-		return s.addMissingEntries(ctx, k)
+		return r.addMissingEntries(ctx, k)
 	})
 }
 
@@ -159,13 +147,13 @@ func entryOf(key []byte) (k store.Key, ok bool) {
 }
 
 // repairEntry deletes an entry of an index if it does not match its item.
-func (s *Store) repairEntry(ctx context.Context, key []byte, ix store.Index, k store.Key) error {
-	held := s.items.lock([]store.Key{k})
-	defer s.items.unlock(held)
-	if err := s.resolveItems(ctx, held); err != nil {
+func (r *repair) repairEntry(ctx context.Context, key []byte, ix store.Index, k store.Key) error {
+	held := r.items.locks.lock([]store.Key{k})
+	defer r.items.locks.unlock(held)
+	if err := r.items.resolve(ctx, held); err != nil {
 		return err
 	}
-	data, err := get(s.db, itemKey(k))
+	data, err := get(r.db.DB, itemKey(k))
 	if err != nil {
 		return err
 	}
@@ -178,21 +166,21 @@ func (s *Store) repairEntry(ctx context.Context, key []byte, ix store.Index, k s
 			return nil
 		}
 	}
-	batch := s.db.NewBatch()
+	batch := r.db.NewBatch()
 	if err := batch.Delete(key, nil); err != nil {
 		return closing(err, batch)
 	}
-	return s.commitItems(ctx, held, nil, batch)
+	return r.items.commit(ctx, held, nil, batch)
 }
 
 // addMissingEntries adds missing index entries of an item.
-func (s *Store) addMissingEntries(ctx context.Context, k store.Key) error {
-	held := s.items.lock([]store.Key{k})
-	defer s.items.unlock(held)
-	if err := s.resolveItems(ctx, held); err != nil {
+func (r *repair) addMissingEntries(ctx context.Context, k store.Key) error {
+	held := r.items.locks.lock([]store.Key{k})
+	defer r.items.locks.unlock(held)
+	if err := r.items.resolve(ctx, held); err != nil {
 		return err
 	}
-	data, err := get(s.db, itemKey(k))
+	data, err := get(r.db.DB, itemKey(k))
 	if err != nil || data == nil {
 		return err
 	}
@@ -200,14 +188,14 @@ func (s *Store) addMissingEntries(ctx context.Context, k store.Key) error {
 	if err != nil {
 		return err
 	}
-	batch := s.db.NewBatch()
+	batch := r.db.NewBatch()
 	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
 		in := it.In(ix)
 		if in.IsZero() {
 			continue
 		}
 		key := indexKey(ix, in, k)
-		_, closer, err := s.db.Get(key)
+		_, closer, err := r.db.Get(key)
 		if errors.Is(err, pebble.ErrNotFound) {
 			err = batch.Set(key, nil, nil)
 		} else if err == nil {
@@ -217,7 +205,7 @@ func (s *Store) addMissingEntries(ctx context.Context, k store.Key) error {
 			return closing(err, batch)
 		}
 	}
-	return s.commitItems(ctx, held, nil, batch)
+	return r.items.commit(ctx, held, nil, batch)
 }
 
 // demoteOverlapping restores the rule that chunks of level 1 are disjoint, in the series of a lost
@@ -225,7 +213,7 @@ func (s *Store) addMissingEntries(ctx context.Context, k store.Key) error {
 //
 // If the deletion of a merged chunk was lost, the chunk reappears. In level 0, its copies of
 // readings are harmless.
-func (s *Store) demoteOverlapping(ctx context.Context, l *lost) (err error) {
+func (r *repair) demoteOverlapping(ctx context.Context, l *lost) (err error) {
 	from, to, ok := l.bounded(spaceChunk)
 	if !ok {
 		return nil
@@ -237,13 +225,13 @@ func (s *Store) demoteOverlapping(ctx context.Context, l *lost) (err error) {
 	if k, ok := parseChunkKey(to); ok {
 		to = after(appendSeriesSpace(nil, k.number, k.series))
 	}
-	s.catalog.Lock() // prevents merges meanwhile
-	defer s.catalog.Unlock()
-	batch := s.db.NewBatch()
+	r.catalog.mu.Lock() // prevents merges meanwhile
+	defer r.catalog.mu.Unlock()
+	batch := r.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
 	var space []byte
 	var reach int64
-	err = s.each(ctx, from, to, func(key, value []byte) error {
+	err = r.db.visit(ctx, from, to, func(key, value []byte) error {
 		k, ok := parseChunkKey(key)
 		h, err := chunk.ReadHeader(value)
 		if !ok || err != nil || k.level != level1 {
@@ -263,38 +251,5 @@ func (s *Store) demoteOverlapping(ctx context.Context, l *lost) (err error) {
 	if err != nil || batch.Empty() {
 		return err
 	}
-	return s.apply(batch)
-}
-
-// recount recounts the readings of tables with losses.
-func (s *Store) recount(ranges []lost) (err error) {
-	s.catalog.Lock()
-	defer s.catalog.Unlock()
-	batch := s.db.NewBatch()
-	defer func() { err = closing(err, batch) }()
-	changed := map[*table]tableStats{}
-	s.mu.RLock()
-	tables := slices.Clone(s.tables.sorted)
-	s.mu.RUnlock()
-	for _, t := range tables {
-		space := chunkSpace(t.number)
-		if !slices.ContainsFunc(ranges, func(l lost) bool { return l.overlaps(space, after(space)) }) {
-			continue
-		}
-		if changed[t], err = s.countChunks(t.number); err != nil {
-			return err
-		}
-		if err := changed[t].put(batch, t.number); err != nil {
-			return err
-		}
-	}
-	if err := s.apply(batch); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for t, stats := range changed {
-		t.stats = stats
-	}
-	return nil
+	return r.db.commit(batch)
 }

@@ -17,7 +17,7 @@ import (
 
 // chunkReader looks up single readings in a snapshot of the chunks.
 type chunkReader struct {
-	s      *Store
+	db     *database
 	iter   *pebble.Iterator
 	series varve.Series
 	prefix []byte
@@ -28,13 +28,13 @@ type chunkReader struct {
 	lenient bool // includes the remaining data of lost ranges instead of refusing them
 }
 
-func newChunkReader(s *Store) (*chunkReader, error) {
+func newChunkReader(d *database) (*chunkReader, error) {
 	space := []byte{spaceChunk}
-	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	iter, err := d.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
 	if err != nil {
 		return nil, err
 	}
-	return &chunkReader{s: s, iter: iter}, nil
+	return &chunkReader{db: d, iter: iter}, nil
 }
 
 // selectSeries selects a series of a table.
@@ -44,8 +44,8 @@ func (cr *chunkReader) selectSeries(t *table, series varve.Series) {
 	cr.level0, cr.key = nil, nil
 }
 
-// readMaxFlushed returns the last event time of the series in chunks, and the number of its chunks in
-// level 0.
+// readMaxFlushed returns the last event time of the series in chunks, and the number of its
+// chunks in level 0.
 func (cr *chunkReader) readMaxFlushed() (maxTime int64, level0Chunks int, err error) {
 	maxTime = memtable.NoTime
 	err = cr.eachLevel0(func(h chunk.Header, _ []byte) error {
@@ -185,8 +185,8 @@ func findPosition(c *chunk.Chunk, p varve.Position) (int, bool) {
 }
 
 // lookUpLate looks up the late readings of a write in chunks, series by series.
-func (w *writer) lookUpLate() (err error) {
-	cr, err := newChunkReader(w.s)
+func (w *pendingWrite) lookUpLate() (err error) {
+	cr, err := newChunkReader(w.mem.db)
 	if err != nil {
 		return err
 	}
@@ -219,10 +219,10 @@ func (w *writer) lookUpLate() (err error) {
 }
 
 // lookUpSeries looks up readings of one series buffer, in the order of their positions.
-func (w *writer) lookUpSeries(cr *chunkReader, late []*lookup) error {
+func (w *pendingWrite) lookUpSeries(cr *chunkReader, late []*lookup) error {
 	b := late[0].group.buffer
 	cr.selectSeries(b.table, b.Series)
-	if err := w.s.loadMaxFlushed(cr, b, late[0].group.epoch); err != nil && !isDamage(err) {
+	if err := w.mem.loadMaxFlushed(cr, b, late[0].group.epoch); err != nil && !isDamage(err) {
 		return err // without maxFlushed, every reading is looked up in chunks
 	}
 	first, last := late[0].reading.Time.UnixNano(), late[len(late)-1].reading.Time.UnixNano()
@@ -265,25 +265,4 @@ func (cr *chunkReader) lookUp(late []*lookup) error {
 
 func positionIn(c *chunk.Chunk, i int) varve.Position {
 	return varve.Position{Time: c.Time(i), ID: c.ID(i)}
-}
-
-// loadMaxFlushed sets maxFlushed and level0 of a series buffer if they are unknown. The result is
-// out of date if rows of the buffer were flushed since epoch was read.
-func (s *Store) loadMaxFlushed(cr *chunkReader, b *seriesBuffer, epoch uint64) error {
-	s.mu.RLock()
-	known := b.flushedKnown
-	s.mu.RUnlock()
-	if known {
-		return nil
-	}
-	maxTime, level0Chunks, err := cr.readMaxFlushed()
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !b.flushedKnown && b.epoch == epoch {
-		b.flushedKnown, b.maxFlushed, b.level0 = true, maxTime, level0Chunks
-	}
-	return nil
 }

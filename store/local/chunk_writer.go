@@ -18,7 +18,7 @@ const splitFactor = 4
 
 // chunkWriter splits sorted readings of a series into chunks, and adds them to a batch.
 type chunkWriter struct {
-	s       *Store
+	catalog *catalog
 	pace    *lanes.Pace
 	batch   *pebble.Batch
 	prefix  []byte
@@ -36,8 +36,8 @@ type chunkWriter struct {
 // restEvery is the number of readings between two calls of lanes.Pace.Rest.
 const restEvery = 64
 
-func newChunkWriter(s *Store, batch *pebble.Batch) chunkWriter {
-	return chunkWriter{s: s, pace: s.lanes.Pace(), batch: batch}
+func newChunkWriter(c *catalog, batch *pebble.Batch) chunkWriter {
+	return chunkWriter{catalog: c, pace: c.db.lanes.Pace(), batch: batch}
 }
 
 // begin starts the chunks of a series in a level.
@@ -70,7 +70,7 @@ func (cw *chunkWriter) endChunk() error {
 	if cw.builder.Len() == 0 {
 		return nil
 	}
-	cw.key = appendChunkKey(cw.key[:0], cw.prefix, cw.level, cw.first, cw.s.nextChunk.Add(1))
+	cw.key = appendChunkKey(cw.key[:0], cw.prefix, cw.level, cw.first, cw.catalog.nextChunk.Add(1))
 	cw.data = cw.builder.AppendTo(cw.data[:0])
 	cw.builder.Reset()
 	cw.chunks++

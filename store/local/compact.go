@@ -14,19 +14,27 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
+// compactor merges chunks of level 0 into level 1. It runs in the goroutine of the flusher.
+type compactor struct {
+	db         *database
+	mem        *memory
+	catalog    *catalog
+	coldTables chan grid.Table // tables to be compacted completely
+}
+
 // compactBuffers merges the chunks of level 0 for series buffers that have too many of them.
-func (s *Store) compactBuffers(ctx context.Context, done []flushedBuffer) error {
+func (c *compactor) compactBuffers(ctx context.Context, done []flushedBuffer) error {
 	for _, m := range done {
-		s.mu.RLock()
-		due := m.buffer.flushedKnown && m.buffer.level0 >= s.opts.MaxLevel0
-		s.mu.RUnlock()
+		c.mem.mu.RLock()
+		due := m.buffer.flushedKnown && m.buffer.level0 >= c.db.opts.MaxLevel0
+		c.mem.mu.RUnlock()
 		if !due {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.compactSeries(m.buffer.table, m.buffer.Series); isDamage(err) {
+		if err := c.compactSeries(m.buffer.table, m.buffer.Series); isDamage(err) {
 			continue // the rest is merged after the damage is accepted
 		} else if err != nil {
 			return fmt.Errorf("merge chunks of %s in %s: %w", m.buffer.Series, m.buffer.table.Table, err)
@@ -36,14 +44,14 @@ func (s *Store) compactBuffers(ctx context.Context, done []flushedBuffer) error 
 }
 
 // compactTable merges all chunks of level 0 in a table.
-func (s *Store) compactTable(ctx context.Context, t grid.Table) error {
-	s.mu.RLock()
-	tb := s.tables.byName[t]
-	s.mu.RUnlock()
+func (c *compactor) compactTable(ctx context.Context, t grid.Table) error {
+	c.mem.mu.RLock()
+	tb := c.mem.tables.byName[t]
+	c.mem.mu.RUnlock()
 	if tb == nil {
 		return nil // dropped meanwhile
 	}
-	series, err := s.level0Series(tb)
+	series, err := c.level0Series(tb)
 	if err != nil {
 		return err
 	}
@@ -51,7 +59,7 @@ func (s *Store) compactTable(ctx context.Context, t grid.Table) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.compactSeries(tb, sr); isDamage(err) {
+		if err := c.compactSeries(tb, sr); isDamage(err) {
 			continue
 		} else if err != nil {
 			return fmt.Errorf("merge chunks of %s: %w", sr, err)
@@ -61,9 +69,9 @@ func (s *Store) compactTable(ctx context.Context, t grid.Table) error {
 }
 
 // level0Series lists the series with chunks of level 0 in a table.
-func (s *Store) level0Series(t *table) (found []varve.Series, err error) {
+func (c *compactor) level0Series(t *table) (found []varve.Series, err error) {
 	space := chunkSpace(t.number)
-	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	iter, err := c.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +93,8 @@ func (s *Store) level0Series(t *table) (found []varve.Series, err error) {
 
 // compactSeries merges the chunks of level 0 of a series and table into level 1. Each reading is
 // added to the chunk of level 1 that it follows, or to the first one.
-func (s *Store) compactSeries(t *table, series varve.Series) (err error) {
-	cr, err := newChunkReader(s)
+func (c *compactor) compactSeries(t *table, series varve.Series) (err error) {
+	cr, err := newChunkReader(c.db)
 	if err != nil {
 		return err
 	}
@@ -95,7 +103,7 @@ func (s *Store) compactSeries(t *table, series varve.Series) (err error) {
 	if err := cr.intact(cr.prefix, after(cr.prefix)); err != nil {
 		return err
 	}
-	m := compaction{chunkReader: cr, chunkWriter: newChunkWriter(s, s.db.NewBatch())}
+	m := compaction{chunkReader: cr, chunkWriter: newChunkWriter(c.catalog, c.db.NewBatch())}
 	defer func() { err = closing(err, m.batch) }()
 	if err := m.readLevel0(); err != nil || len(m.level0) == 0 {
 		return err
@@ -110,27 +118,27 @@ func (s *Store) compactSeries(t *table, series varve.Series) (err error) {
 		}
 		at = m.firstFrom(end)
 	}
-	return s.commitCompaction(t, series, m.batch, m.bytes-m.removed)
+	return c.commit(t, series, m.batch, m.bytes-m.removed)
 }
 
-// commitCompaction commits a merge, unless the table was dropped meanwhile. The merge need not be
+// commit commits a merge, unless the table was dropped meanwhile. The merge need not be
 // durable at once, because the old chunks remain until then.
-func (s *Store) commitCompaction(t *table, series varve.Series, batch *pebble.Batch, grown int64) error {
-	s.catalog.Lock()
-	defer s.catalog.Unlock()
+func (c *compactor) commit(t *table, series varve.Series, batch *pebble.Batch, grown int64) error {
+	c.catalog.mu.Lock()
+	defer c.catalog.mu.Unlock()
 	if t.dropped {
 		return nil
 	}
 	stats := t.stats
 	stats.bytes += grown
-	if err := errors.Join(stats.put(batch, t.number), putNextChunk(batch, s.nextChunk.Load())); err != nil {
+	if err := errors.Join(stats.put(batch, t.number), putNextChunk(batch, c.catalog.nextChunk.Load())); err != nil {
 		return err
 	}
-	if err := s.apply(batch); err != nil {
+	if err := c.db.commit(batch); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	c.mem.mu.Lock()
+	defer c.mem.mu.Unlock()
 	t.stats = stats
 	if b := t.buffers[series]; b != nil {
 		b.level0 = 0
@@ -191,7 +199,7 @@ func (m *compaction) mergeUnit(from int64) (end int64, err error) {
 	for _, c := range m.level0 {
 		mg.cursors = append(mg.cursors, newCursor(c, &late))
 	}
-	m.begin(m.chunkReader.prefix, level1, m.chunkWriter.s.opts.ChunkReadings)
+	m.begin(m.chunkReader.prefix, level1, m.chunkWriter.catalog.db.opts.ChunkReadings)
 	var r varve.Reading
 	var arena chunk.Arena
 	for i := 0; ; i++ {

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/health"
+	"github.com/varvedb/varve/store/local/journal"
 )
 
 // diskGuard is the disk guard. A store on a full disk can neither write nor clean up. So it refuses
@@ -119,4 +121,15 @@ func freeOn(disk vfs.FS, dir string) (free int64, err error) {
 		return math.MaxInt64, nil // a file system in memory
 	}
 	return int64(min(usage.AvailBytes, math.MaxInt64)), err
+}
+
+// unavailable marks an error as temporary, so that clients retry. It records a full disk.
+func (g *diskGuard) unavailable(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrClosed) {
+		return err
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		g.recordFull()
+	}
+	return &varve.Error{Failure: varve.Unavailable, Message: "not stored for now", RetryAfter: time.Second, Err: err}
 }

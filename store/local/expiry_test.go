@@ -37,10 +37,10 @@ func TestExpiry_DeletesExpiredItems(t *testing.T) {
 		}
 	}
 	clock = clock.Add(time.Hour)
-	if n, err := s.deleteExpired(t.Context()); n != 4 || err != nil {
+	if n, err := s.expiry.deleteExpired(t.Context()); n != 4 || err != nil {
 		t.Errorf("swept %d, %v; want 4", n, err)
 	}
-	if n, err := s.deleteExpired(t.Context()); n != 0 || err != nil {
+	if n, err := s.expiry.deleteExpired(t.Context()); n != 0 || err != nil {
 		t.Errorf("swept %d again, %v", n, err)
 	}
 	for _, space := range []byte{spaceItem, spaceGSI1} {

@@ -21,82 +21,90 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// flushLoop flushes memtables that are full, and compacts tables that are no longer written to.
-func (s *Store) flushLoop() {
+// flusher converts memtables into chunks. Only one goroutine may flush at a time.
+type flusher struct {
+	db        *database
+	mem       *memory
+	catalog   *catalog
+	compactor *compactor
+}
+
+// loop flushes memtables that are full, and compacts tables that are no longer written to.
+func (f *flusher) loop() {
 	retry := time.NewTimer(0)
 	<-retry.C
 	pause := time.Duration(0) // delay before the next attempt; 0 after a success
 	for {
 		tried, err := false, error(nil)
 		select {
-		case <-s.background.Done():
+		case <-f.db.life.background.Done():
 			return
-		case <-s.flushes:
+		case <-f.mem.flushes:
 			if pause == 0 { // otherwise the timer retries, because every write requests a flush
-				tried, err = true, s.flushIfFull()
+				tried, err = true, f.flushIfFull()
 			}
 		case <-retry.C:
-			tried, err = true, s.flushIfFull()
-		case <-s.evictions:
-			s.evictIdle()
-		case t := <-s.coldTables:
-			if err := s.compactTable(s.background, t); err != nil && s.background.Err() == nil {
-				s.opts.Events.Failed("compact table "+t.Name(), err)
+			tried, err = true, f.flushIfFull()
+		case <-f.mem.evictions:
+			f.mem.evictIdle()
+		case t := <-f.compactor.coldTables:
+			if err := f.compactor.compactTable(f.db.life.background, t); err != nil && f.db.life.background.Err() == nil {
+				f.db.opts.Events.Failed("compact table "+t.Name(), err)
 			}
 		}
 		switch {
 		case tried && err == nil:
 			pause = 0
-		case tried && s.background.Err() == nil:
-			s.opts.Events.Failed("flush the memtable", err)
+		case tried && f.db.life.background.Err() == nil:
+			f.db.opts.Events.Failed("flush the memtable", err)
 			pause = min(max(firstRetry, 2*pause), lastRetry)
 			retry.Reset(pause)
 		}
 	}
 }
 
-func (s *Store) flushIfFull() error {
-	s.mu.RLock()
-	due := s.mutable.Bytes >= s.opts.MemtableBytes || s.immutable != nil
-	s.mu.RUnlock()
-	if !due && s.journal.Size() < s.opts.JournalBytes {
+func (f *flusher) flushIfFull() error {
+	f.mem.mu.RLock()
+	due := f.mem.mutable.Bytes >= f.db.opts.MemtableBytes || f.mem.immutable != nil
+	f.mem.mu.RUnlock()
+	if !due && f.db.journal.Size() < f.db.opts.JournalBytes {
 		return nil
 	}
-	return s.flush(s.background)
+	return f.flush(f.db.life.background)
 }
 
 // flush flushes all memtables: the immutable one of a failed flush, and then the mutable one. Only
 // one goroutine may flush at a time.
-func (s *Store) flush(ctx context.Context) error {
-	err := s.flushImmutable(ctx)
+func (f *flusher) flush(ctx context.Context) error {
+	err := f.flushImmutable(ctx)
 	if err == nil {
-		err = s.rotate()
+		err = f.rotate()
 	}
 	if err == nil {
-		err = s.flushImmutable(ctx)
+		err = f.flushImmutable(ctx)
 	}
-	s.mu.Lock()
-	s.flushErr = err
-	s.mu.Unlock()
+	f.mem.mu.Lock()
+	f.mem.flushErr = err
+	f.mem.mu.Unlock()
 	return err
 }
 
 // rotate makes the mutable memtable immutable and begins a new segment, unless the current
 // segment is empty. No change is between its append and its application at that time.
-func (s *Store) rotate() error {
-	if s.journal.Size() == 0 {
+func (f *flusher) rotate() error {
+	if f.db.journal.Size() == 0 {
 		return nil
 	}
-	if err := s.journal.Prepare(); err != nil {
+	if err := f.db.journal.Prepare(); err != nil {
 		return err
 	}
-	s.changes.barrier.Lock()
-	defer s.changes.barrier.Unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.immutable = s.mutable
-	s.immutable.Segment = s.journal.Rotate()
-	s.mutable = memtable.New(1 - s.immutable.Parity)
+	f.catalog.changes.barrier.Lock()
+	defer f.catalog.changes.barrier.Unlock()
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	f.mem.immutable = f.mem.mutable
+	f.mem.immutable.Segment = f.db.journal.Rotate()
+	f.mem.mutable = memtable.New(1 - f.mem.immutable.Parity)
 	return nil
 }
 
@@ -109,64 +117,64 @@ type flushedBuffer struct {
 }
 
 // flushImmutable converts the immutable memtable, if one exists, into chunks.
-func (s *Store) flushImmutable(ctx context.Context) (err error) {
+func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 	begin := time.Now()
-	mt := s.immutable
+	mt := f.mem.immutable
 	if mt == nil {
 		return nil
 	}
-	batch := s.db.NewBatch()
+	batch := f.db.NewBatch()
 	defer func() { err = closing(err, batch) }()
-	done, err := s.encodeBuffers(ctx, mt, batch)
+	done, err := f.encodeBuffers(ctx, mt, batch)
 	if err != nil {
 		return err
 	}
 	bytes := int64(batch.Len())
 	// Readers see chunks before these are durable. So the readings must be durable in the
 	// journal first, because a duplicate is acknowledged at once.
-	if s.journal != nil { // nil while the store is opened
-		if err := s.journal.Sync(ctx); err != nil {
+	if f.db.journal != nil { // nil while the store is opened
+		if err := f.db.journal.Sync(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.commitFlush(mt, done, batch); err != nil {
+	if err := f.commit(mt, done, batch); err != nil {
 		return err
 	}
-	s.releaseImmutable(mt, done)
-	if err := s.makeDurable(ctx); err != nil {
+	f.releaseImmutable(mt, done)
+	if err := f.db.makeDurable(ctx); err != nil {
 		return err
 	}
-	if s.journal != nil {
-		if err := s.journal.Remove(mt.Segment); err != nil {
+	if f.db.journal != nil {
+		if err := f.db.journal.Remove(mt.Segment); err != nil {
 			return err
 		}
 	}
 	if mt.Readings > 0 {
-		s.opts.Events.Flushed(mt.Readings, bytes, time.Since(begin))
+		f.db.opts.Events.Flushed(mt.Readings, bytes, time.Since(begin))
 	}
-	if err := s.compactBuffers(ctx, done); err != nil {
+	if err := f.compactor.compactBuffers(ctx, done); err != nil {
 		return err
 	}
-	s.evictIdle()
+	f.mem.evictIdle()
 	return nil
 }
 
 // encodeBuffers encodes the rows of an immutable memtable into a batch.
-func (s *Store) encodeBuffers(ctx context.Context, mt *memtable.Memtable, batch *pebble.Batch) ([]flushedBuffer, error) {
-	buffers := s.filled[mt.Parity]
+func (f *flusher) encodeBuffers(ctx context.Context, mt *memtable.Memtable, batch *pebble.Batch) ([]flushedBuffer, error) {
+	buffers := f.mem.filled[mt.Parity]
 	slices.SortFunc(buffers, func(a, b *seriesBuffer) int {
 		if c := a.table.Table.Compare(b.table.Table); c != 0 {
 			return c
 		}
 		return a.Series.Compare(b.Series)
 	})
-	cw := newChunkWriter(s, batch)
+	cw := newChunkWriter(f.catalog, batch)
 	done := make([]flushedBuffer, 0, len(buffers))
 	for _, b := range buffers {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m, err := s.encodeBuffer(&cw, mt, b)
+		m, err := f.encodeBuffer(&cw, mt, b)
 		if err != nil {
 			return nil, fmt.Errorf("%s in %s: %w", b.Series, b.table.Table, err)
 		}
@@ -175,20 +183,20 @@ func (s *Store) encodeBuffers(ctx context.Context, mt *memtable.Memtable, batch 
 	return done, nil
 }
 
-func (s *Store) encodeBuffer(cw *chunkWriter, mt *memtable.Memtable, b *seriesBuffer) (flushedBuffer, error) {
-	s.mu.RLock()
+func (f *flusher) encodeBuffer(cw *chunkWriter, mt *memtable.Memtable, b *seriesBuffer) (flushedBuffer, error) {
+	f.mem.mu.RLock()
 	v := b.view(mt, b.rows[mt.Parity].All())
 	n := v.Len()
 	// A chunk below a quarter of the target is not worth a merge.
-	isLevel1 := b.flushedKnown && n >= s.opts.ChunkReadings/4 && v.Time(0) > b.maxFlushed
-	s.mu.RUnlock()
+	isLevel1 := b.flushedKnown && n >= f.db.opts.ChunkReadings/4 && v.Time(0) > b.maxFlushed
+	f.mem.mu.RUnlock()
 	level := byte(level0)
 	if isLevel1 {
 		level = level1
 	}
 	before := cw.bytes
 	// Chunks of equal size, without a smaller one at the end.
-	pieces := (n + s.opts.ChunkReadings - 1) / s.opts.ChunkReadings
+	pieces := (n + f.db.opts.ChunkReadings - 1) / f.db.opts.ChunkReadings
 	cw.begin(appendSeriesSpace(nil, b.table.number, b.Series), level, (n+pieces-1)/pieces)
 	var r varve.Reading
 	var arena chunk.Arena
@@ -213,15 +221,15 @@ func (s *Store) encodeBuffer(cw *chunkWriter, mt *memtable.Memtable, b *seriesBu
 	return m, nil
 }
 
-// commitFlush applies the chunks with the number of the segment that they cover, after the
+// commit applies the chunks with the number of the segment that they cover, after the
 // changes of that segment.
-func (s *Store) commitFlush(mt *memtable.Memtable, done []flushedBuffer, batch *pebble.Batch) error {
-	s.catalog.Lock()
-	defer s.catalog.Unlock()
-	if err := s.applyDurable(); err != nil {
+func (f *flusher) commit(mt *memtable.Memtable, done []flushedBuffer, batch *pebble.Batch) error {
+	f.catalog.mu.Lock()
+	defer f.catalog.mu.Unlock()
+	if err := f.catalog.changes.applyDurable(); err != nil {
 		return err
 	}
-	stats := s.statsAfter(mt, done)
+	stats := f.statsAfter(mt, done)
 	for t, st := range stats {
 		var err error
 		if t.dropped {
@@ -235,14 +243,14 @@ func (s *Store) commitFlush(mt *memtable.Memtable, done []flushedBuffer, batch *
 		}
 	}
 	flushed := binary.BigEndian.AppendUint64(nil, mt.Segment)
-	if err := errors.Join(batch.Set(keyFlushed, flushed, nil), putNextChunk(batch, s.nextChunk.Load())); err != nil {
+	if err := errors.Join(batch.Set(keyFlushed, flushed, nil), putNextChunk(batch, f.catalog.nextChunk.Load())); err != nil {
 		return err
 	}
-	if err := s.apply(batch); err != nil {
+	if err := f.db.commit(batch); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
 	for t, st := range stats {
 		t.stats = st
 		t.memtables[mt.Parity] = memtableCount{}
@@ -252,9 +260,9 @@ func (s *Store) commitFlush(mt *memtable.Memtable, done []flushedBuffer, batch *
 
 // statsAfter returns the statistics of the tables after the flush of a memtable. The caller
 // holds the lock of the catalog.
-func (s *Store) statsAfter(mt *memtable.Memtable, done []flushedBuffer) map[*table]tableStats {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+func (f *flusher) statsAfter(mt *memtable.Memtable, done []flushedBuffer) map[*table]tableStats {
+	f.mem.mu.RLock()
+	defer f.mem.mu.RUnlock()
 	stats := map[*table]tableStats{}
 	for _, m := range done {
 		t := m.buffer.table
@@ -269,45 +277,31 @@ func (s *Store) statsAfter(mt *memtable.Memtable, done []flushedBuffer) map[*tab
 	return stats
 }
 
-// makeDurable waits until everything that was applied to Pebble is in its tables.
-func (s *Store) makeDurable(ctx context.Context) error {
-	flushed, err := s.db.AsyncFlush()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-flushed:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // releaseAtOnce is the number of series buffers that are released under one lock.
 const releaseAtOnce = 1000
 
 // releaseImmutable removes the flushed rows from the series buffers.
-func (s *Store) releaseImmutable(mt *memtable.Memtable, done []flushedBuffer) {
+func (f *flusher) releaseImmutable(mt *memtable.Memtable, done []flushedBuffer) {
 	for len(done) > 0 {
 		n := min(len(done), releaseAtOnce)
-		s.mu.Lock()
+		f.mem.mu.Lock()
 		for _, m := range done[:n] {
 			b := m.buffer
 			b.rows[mt.Parity] = memtable.Rows{}
-			s.epoch++
-			b.epoch = s.epoch
+			f.mem.epoch++
+			b.epoch = f.mem.epoch
 			if b.flushedKnown {
 				b.maxFlushed = max(b.maxFlushed, m.last)
 				b.level0 += m.level0
 			}
 		}
-		s.mu.Unlock()
+		f.mem.mu.Unlock()
 		done = done[n:]
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.immutable = nil
-	s.filled[mt.Parity] = nil
-	close(s.room)
-	s.room = make(chan struct{})
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	f.mem.immutable = nil
+	f.mem.filled[mt.Parity] = nil
+	close(f.mem.room)
+	f.mem.room = make(chan struct{})
 }

@@ -18,8 +18,8 @@ type waitingFS struct {
 	remover vfs.FS
 }
 
-// waitingFS returns the file system of the data folder for Pebble. After ctx has ended, writes wait
-// at most a second.
+// waitingFS returns the file system of the data folder for Pebble. After ctx has ended, writes
+// wait at most a second.
 func (g *diskGuard) waitingFS(ctx context.Context, fs vfs.FS) vfs.FS {
 	return waitingFS{FS: vfs.OnDiskFull(fs, func() { g.awaitRoom(ctx) }), remover: fs}
 }

@@ -20,7 +20,7 @@ import (
 
 // itemLocks makes the check of conditions and the write of items one step.
 type itemLocks struct {
-	locks [itemSlots]itemLock
+	slots [itemSlots]itemLock
 }
 
 const itemSlots = 64
@@ -45,7 +45,7 @@ func (l *itemLocks) lock(keys []store.Key) (held heldItems) {
 	}
 	for i := range held {
 		if held[i] {
-			l.locks[i].Lock()
+			l.slots[i].Lock()
 		}
 	}
 	return held
@@ -54,7 +54,7 @@ func (l *itemLocks) lock(keys []store.Key) (held heldItems) {
 func (l *itemLocks) unlock(held heldItems) {
 	for i := range held {
 		if held[i] {
-			l.locks[i].Unlock()
+			l.slots[i].Unlock()
 		}
 	}
 }
@@ -228,53 +228,13 @@ func decodeAttr(d *jx.Decoder) (v varve.Value, err error) {
 	return v, err
 }
 
-// load returns the stored item, or nil if it is missing.
-func (s *Store) load(k store.Key) (*store.Item, error) {
-	key := itemKey(k)
-	data, err := get(s.db, key)
-	if err == nil {
-		err = s.ledger.findKey(key).err()
-	}
-	if err != nil || data == nil {
-		return nil, damagedItem(err)
-	}
-	return decodeItem(k, data)
-}
-
-// live returns the item, or nil if it has expired.
-func (s *Store) live(it *store.Item) *store.Item {
-	if it == nil || !it.Expires.IsZero() && !s.opts.Now().Before(it.Expires) {
-		return nil
-	}
-	return it
-}
-
-// Get implements store.Items.
-func (s *Store) Get(ctx context.Context, keys []store.Key, _ bool) ([]store.Item, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	var items []store.Item
-	for _, k := range keys {
-		it, err := s.load(k)
-		if err != nil {
-			return nil, err
-		}
-		if it = s.live(it); it != nil {
-			items = append(items, *it)
-		}
-	}
-	return items, nil
-}
-
 // Put implements store.Items.
-func (s *Store) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	return s.putItem(ctx, s.guard.checkSpare, it, conds)
+func (s *itemStore) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	return s.put(ctx, s.db.guard.checkSpare, it, conds)
 }
 
-func (s *Store) putItem(ctx context.Context, room func() error, it store.Item, conds []store.Cond) error {
-	return s.writeItems(ctx, room, []store.Key{it.Key}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return putItem(b, &it) })
+func (s *itemStore) put(ctx context.Context, room func() error, it store.Item, conds []store.Cond) error {
+	return s.replace(ctx, room, []store.Key{it.Key}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return putItem(b, &it) })
 }
 
 // putItem adds an item and its index entries to a batch.
@@ -313,8 +273,8 @@ func putValue(b *pebble.Batch, key []byte, it *store.Item) error {
 }
 
 // Delete implements store.Items.
-func (s *Store) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
-	return s.writeItems(ctx, s.guard.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return b.Delete(itemKey(k), nil) })
+func (s *itemStore) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
+	return s.replace(ctx, s.db.guard.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return b.Delete(itemKey(k), nil) })
 }
 
 // deleteEntries adds the deletion of an item's index entries to a batch. The item may be nil.

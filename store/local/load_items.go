@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 
@@ -14,19 +15,19 @@ import (
 // itemBytes is the approximate size of an item and its index entries in a batch.
 const itemBytes = 768
 
-// itemBatch returns a batch with capacity for a number of items.
-func (s *Store) itemBatch(items int) *pebble.Batch { return s.db.NewBatchWithSize(items * itemBytes) }
-
 // keyAt is the encoded key of one of several items.
 type keyAt struct {
 	key []byte
 	i   int
 }
 
+// itemReader reads items from Pebble.
+type itemReader struct{ db *database }
+
 // loadEach calls yield for each key with the stored item, or nil if it is missing. Keys are in
 // ascending order, and equal ones in the order of keys.
-func (s *Store) loadEach(keys []store.Key, yield func(i int, it *store.Item) error) error {
-	return s.loadEachSorted(keys, sortedKeys(keys), yield)
+func (r *itemReader) loadEach(keys []store.Key, yield func(i int, it *store.Item) error) error {
+	return r.loadEachSorted(keys, sortedKeys(keys), yield)
 }
 
 // sortedKeys encodes keys and sorts them; equal ones have the order of keys. All share one
@@ -47,17 +48,17 @@ func sortedKeys(keys []store.Key) []keyAt {
 }
 
 // loadEachSorted implements loadEach for keys that are encoded and sorted.
-func (s *Store) loadEachSorted(keys []store.Key, sorted []keyAt, yield func(i int, it *store.Item) error) error {
+func (r *itemReader) loadEachSorted(keys []store.Key, sorted []keyAt, yield func(i int, it *store.Item) error) error {
 	if len(keys) == 1 {
-		it, err := s.load(keys[0])
+		it, err := r.load(keys[0])
 		if err != nil {
 			return err
 		}
 		return yield(0, it)
 	}
-	items, err := s.loadSorted(keys, sorted)
+	items, err := r.loadSorted(keys, sorted)
 	if isDamage(err) {
-		items, err = s.loadOneByOne(keys, sorted) // the damage may be between the keys
+		items, err = r.loadOneByOne(keys, sorted) // the damage may be between the keys
 	}
 	if err != nil {
 		return err
@@ -72,13 +73,13 @@ func (s *Store) loadEachSorted(keys []store.Key, sorted []keyAt, yield func(i in
 
 // loadSorted returns the items of sorted keys, with nil for missing ones. It uses one iterator,
 // so that a run of missing items costs one seek.
-func (s *Store) loadSorted(keys []store.Key, sorted []keyAt) (items []*store.Item, err error) {
+func (r *itemReader) loadSorted(keys []store.Key, sorted []keyAt) (items []*store.Item, err error) {
 	items = make([]*store.Item, len(sorted))
 	if len(sorted) == 0 {
 		return items, nil
 	}
 	last := sorted[len(sorted)-1].key
-	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: sorted[0].key, UpperBound: append(slices.Clone(last), 0)})
+	iter, err := r.db.NewIter(&pebble.IterOptions{LowerBound: sorted[0].key, UpperBound: append(slices.Clone(last), 0)})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (s *Store) loadSorted(keys []store.Key, sorted []keyAt) (items []*store.Ite
 		if err := iter.Error(); err != nil {
 			return nil, err
 		}
-		if err := s.ledger.findKey(k.key).err(); err != nil {
+		if err := r.db.ledger.findKey(k.key).err(); err != nil {
 			return nil, err
 		}
 		if !found || !bytes.Equal(iter.Key(), k.key) {
@@ -110,11 +111,51 @@ func (s *Store) loadSorted(keys []store.Key, sorted []keyAt) (items []*store.Ite
 
 // loadOneByOne loads like loadSorted, but without an iterator, which would also read damaged
 // data between the keys.
-func (s *Store) loadOneByOne(keys []store.Key, sorted []keyAt) (items []*store.Item, err error) {
+func (r *itemReader) loadOneByOne(keys []store.Key, sorted []keyAt) (items []*store.Item, err error) {
 	items = make([]*store.Item, len(sorted))
 	for at, k := range sorted {
-		if items[at], err = s.load(keys[k.i]); err != nil {
+		if items[at], err = r.load(keys[k.i]); err != nil {
 			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// load returns the stored item, or nil if it is missing.
+func (r *itemReader) load(k store.Key) (*store.Item, error) {
+	key := itemKey(k)
+	data, err := get(r.db.DB, key)
+	if err == nil {
+		err = r.db.ledger.findKey(key).err()
+	}
+	if err != nil || data == nil {
+		return nil, damagedItem(err)
+	}
+	return decodeItem(k, data)
+}
+
+// live returns the item, or nil if it has expired.
+func (r *itemReader) live(it *store.Item) *store.Item {
+	if it == nil || !it.Expires.IsZero() && !r.db.opts.Now().Before(it.Expires) {
+		return nil
+	}
+	return it
+}
+
+// Get implements store.Items.
+func (r *itemReader) Get(ctx context.Context, keys []store.Key) ([]store.Item, error) {
+	if err := r.db.life.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer r.db.life.leave()
+	var items []store.Item
+	for _, k := range keys {
+		it, err := r.load(k)
+		if err != nil {
+			return nil, err
+		}
+		if it = r.live(it); it != nil {
+			items = append(items, *it)
 		}
 	}
 	return items, nil

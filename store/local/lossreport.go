@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -32,10 +33,16 @@ type Loss struct {
 	Rebuilt     bool   // the remaining items in the range may be outdated
 }
 
+// damageReport describes lost key ranges as losses of tables and items, and checks files.
+type damageReport struct {
+	db  *database
+	mem *memory // names of tables
+}
+
 // Losses returns the data that is refused because of damage.
-func (s *Store) Losses() []Loss {
-	losses := s.describe(s.ledger.all())
-	if at := s.ledger.rebuiltAt(); !at.IsZero() {
+func (r *damageReport) Losses() []Loss {
+	losses := r.describe(r.db.ledger.all())
+	if at := r.db.ledger.rebuiltAt(); !at.IsZero() {
 		losses = append(losses, Loss{
 			Items: true, Catalog: true, Found: at, Rebuilt: true, File: "pebble",
 			Reason: "the database was rebuilt without its list of files: items may be older than they were",
@@ -45,18 +52,18 @@ func (s *Store) Losses() []Loss {
 }
 
 // DamagedFiles returns the number of files that were found damaged since the store was opened.
-func (s *Store) DamagedFiles() int { return s.watcher.count() }
+func (s *Store) DamagedFiles() int { return s.db.watcher.count() }
 
 // describe returns the losses for key ranges.
-func (s *Store) describe(list []lost) []Loss {
+func (r *damageReport) describe(list []lost) []Loss {
 	var losses []Loss
 	for i := range list {
-		losses = append(losses, s.describeOne(&list[i])...)
+		losses = append(losses, r.describeOne(&list[i])...)
 	}
 	return losses
 }
 
-func (s *Store) describeOne(l *lost) []Loss {
+func (r *damageReport) describeOne(l *lost) []Loss {
 	base := Loss{File: l.File, Found: l.Found, Reason: l.Reason, Rebuilt: l.Rebuilt}
 	var losses []Loss
 	items := base
@@ -72,7 +79,7 @@ func (s *Store) describeOne(l *lost) []Loss {
 		losses = append(losses, catalog)
 	}
 	if l.overlapsSpace(spaceChunk) {
-		losses = append(losses, s.describeChunks(l, base)...)
+		losses = append(losses, r.describeChunks(l, base)...)
 	}
 	return losses
 }
@@ -80,7 +87,7 @@ func (s *Store) describeOne(l *lost) []Loss {
 func (l *lost) overlapsSpace(space byte) bool { return l.overlaps([]byte{space}, []byte{space + 1}) }
 
 // describeChunks returns the losses for a range of chunks, table by table.
-func (s *Store) describeChunks(l *lost, base Loss) []Loss {
+func (r *damageReport) describeChunks(l *lost, base Loss) []Loss {
 	first, last := tableNumberOf(l.From, 0), tableNumberOf(l.To, ^uint32(0))
 	a, inA := parseChunkKey(l.From)
 	b, inB := parseChunkKey(l.To)
@@ -97,10 +104,10 @@ func (s *Store) describeChunks(l *lost, base Loss) []Loss {
 		}
 		losses = append(losses, loss)
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.tables != nil {
-		for _, t := range s.tables.sorted {
+	r.mem.mu.RLock()
+	defer r.mem.mu.RUnlock()
+	if r.mem.tables != nil {
+		for _, t := range r.mem.tables.sorted {
 			if space := chunkSpace(t.number); l.overlaps(space, after(space)) {
 				add(t.number, t.name)
 			}
@@ -128,4 +135,11 @@ func itemOf(key []byte) store.Key {
 	}
 	k, _ := cutKey(key[1:])
 	return k
+}
+
+// reportLosses reports what was lost before and is still refused.
+func (r *damageReport) reportLosses(report func(Problem)) {
+	for _, l := range r.Losses() {
+		report(Problem{File: l.File, Err: errors.New(l.Reason), Losses: []Loss{l}})
+	}
 }

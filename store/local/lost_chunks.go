@@ -5,9 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
@@ -20,7 +18,7 @@ func (cr *chunkReader) intact(from, to []byte) error {
 	if cr.lenient {
 		return nil
 	}
-	return cr.s.ledger.find(from, to).err()
+	return cr.db.ledger.find(from, to).err()
 }
 
 // level1Start returns the first key of level 1 of the series.
@@ -29,7 +27,7 @@ func (cr *chunkReader) level1Start() []byte { return appendChunkKey(nil, cr.pref
 // reportBroken reports the current chunk if it cannot be decoded.
 func (cr *chunkReader) reportBroken(err error) error {
 	if errors.Is(err, chunk.ErrDamaged) {
-		cr.s.watcher.addChunk(slices.Clone(cr.iter.Key()), err)
+		cr.db.watcher.addChunk(slices.Clone(cr.iter.Key()), err)
 	}
 	return err
 }
@@ -82,42 +80,4 @@ func (cr *chunkReader) isBefore(key []byte, at int64) bool {
 // spanEnd returns the first key of level 1 after all chunks that begin in the span.
 func (cr *chunkReader) spanEnd(sp *span) []byte {
 	return next(appendChunkKey(nil, cr.prefix, level1, sp.last, ^uint64(0)))
-}
-
-// hasChunks reports whether a table has chunks or may have lost them. The caller holds the lock.
-func (s *Store) hasChunks(t *table) bool {
-	if t.stats.readings > 0 {
-		return true
-	}
-	if len(s.ledger.all()) == 0 {
-		return false
-	}
-	space := chunkSpace(t.number)
-	return s.ledger.find(space, after(space)) != nil
-}
-
-// catalogIntact returns a DamageError while names or holds of tables may be lost. Dependent
-// operations are refused.
-func (s *Store) catalogIntact() error {
-	return s.ledger.find([]byte{spaceTable}, []byte{spaceTable + 1}).err()
-}
-
-// apply applies a batch while no file is set aside.
-func (s *Store) apply(b *pebble.Batch) error {
-	s.repair.RLock()
-	defer s.repair.RUnlock()
-	return s.db.Apply(b, pebble.NoSync)
-}
-
-// itemsIntact returns a DamageError if one of the items may be lost.
-func (s *Store) itemsIntact(keys []store.Key) error {
-	if len(s.ledger.all()) == 0 {
-		return nil
-	}
-	for _, k := range keys {
-		if err := s.ledger.findKey(itemKey(k)).err(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -6,20 +6,29 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/varvedb/varve/store"
 )
 
-// PutAll implements store.Items with one batch and one sync.
-func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
-	return s.putAll(ctx, s.guard.checkSpare, items)
+// itemStore writes items: it checks their conditions and commits their change as one step.
+type itemStore struct {
+	db      *database
+	changes *changeLog
+	stored  *itemReader
+	locks   itemLocks
 }
 
-func (s *Store) putAll(ctx context.Context, room func() error, items []store.Item) error {
+// PutAll implements store.Items with one batch and one sync.
+func (s *itemStore) PutAll(ctx context.Context, items []store.Item) error {
+	return s.putAll(ctx, s.db.guard.checkSpare, items)
+}
+
+func (s *itemStore) putAll(ctx context.Context, room func() error, items []store.Item) error {
 	last := make(map[store.Key]int, len(items))
 	for i := range items {
 		last[items[i].Key] = i
 	}
-	return s.writeItems(ctx, room, keysOf(items), nil, func(b *pebble.Batch, sorted []keyAt) error {
+	return s.replace(ctx, room, keysOf(items), nil, func(b *pebble.Batch, sorted []keyAt) error {
 		sorted = slices.DeleteFunc(sorted, func(k keyAt) bool { return last[items[k.i].Key] != k.i })
 		return putItems(b, sorted, func(i int) *store.Item { return &items[i] })
 	})
@@ -45,35 +54,35 @@ func putItems(b *pebble.Batch, sorted []keyAt, item func(i int) *store.Item) err
 
 // PutAbsent implements store.Items with one batch and one sync. If all items exist, it needs
 // neither.
-func (s *Store) PutAbsent(ctx context.Context, items []store.Item) (written []bool, err error) {
-	if err := s.enter(ctx); err != nil {
+func (s *itemStore) PutAbsent(ctx context.Context, items []store.Item) (written []bool, err error) {
+	if err := s.db.life.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
-	held := s.items.lock(keysOf(items))
-	defer s.items.unlock(held)
-	if err := s.resolveItems(ctx, held); err != nil {
+	defer s.db.life.leave()
+	held := s.locks.lock(keysOf(items))
+	defer s.locks.unlock(held)
+	if err := s.resolve(ctx, held); err != nil {
 		return nil, err
 	}
-	batch := s.itemBatch(len(items))
+	batch := s.newBatch(len(items))
 	if written, err = s.addAbsent(batch, items); err != nil {
 		return nil, closing(err, batch)
 	}
 	if !batch.Empty() {
-		if err := s.guard.checkSpare(); err != nil {
+		if err := s.db.guard.checkSpare(); err != nil {
 			return nil, closing(err, batch)
 		}
 	}
-	return written, s.commitItems(ctx, held, keysOf(items), batch)
+	return written, s.commit(ctx, held, keysOf(items), batch)
 }
 
 // addAbsent adds the absent items to a batch. Their keys are locked.
-func (s *Store) addAbsent(batch *pebble.Batch, items []store.Item) (added []bool, err error) {
+func (s *itemStore) addAbsent(batch *pebble.Batch, items []store.Item) (added []bool, err error) {
 	added = make([]bool, len(items))
 	inBatch := map[store.Key]bool{}
-	err = s.loadEach(keysOf(items), func(i int, old *store.Item) error {
+	err = s.stored.loadEach(keysOf(items), func(i int, old *store.Item) error {
 		it := &items[i]
-		if inBatch[it.Key] || s.live(old) != nil {
+		if inBatch[it.Key] || s.stored.live(old) != nil {
 			return nil
 		}
 		if err := deleteEntries(batch, old); err != nil {
@@ -94,8 +103,8 @@ func keysOf(items []store.Item) []store.Key {
 }
 
 // DeleteAll implements store.Items.
-func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
-	return s.writeItems(ctx, s.guard.checkReserve, keys, nil, func(b *pebble.Batch, sorted []keyAt) error {
+func (s *itemStore) DeleteAll(ctx context.Context, keys []store.Key) error {
+	return s.replace(ctx, s.db.guard.checkReserve, keys, nil, func(b *pebble.Batch, sorted []keyAt) error {
 		for _, k := range sorted {
 			if err := b.Delete(k.key, nil); err != nil {
 				return err
@@ -106,13 +115,13 @@ func (s *Store) DeleteAll(ctx context.Context, keys []store.Key) error {
 }
 
 // Apply implements store.AtomicItems with one batch and one sync.
-func (s *Store) Apply(ctx context.Context, changes []store.Change) error {
+func (s *itemStore) Apply(ctx context.Context, changes []store.Change) error {
 	keys := make([]store.Key, len(changes))
 	for i := range changes {
 		keys[i] = changes[i].Item.Key
 	}
 	conds := func(i int) []store.Cond { return changes[i].Conds }
-	return s.writeItems(ctx, s.guard.checkSpare, keys, conds, func(b *pebble.Batch, sorted []keyAt) error {
+	return s.replace(ctx, s.db.guard.checkSpare, keys, conds, func(b *pebble.Batch, sorted []keyAt) error {
 		for _, k := range sorted {
 			if changes[k.i].Delete {
 				if err := b.Delete(k.key, nil); err != nil {
@@ -125,48 +134,48 @@ func (s *Store) Apply(ctx context.Context, changes []store.Change) error {
 	})
 }
 
-// writeItems replaces the items of some keys, if the disk has room and all conditions hold.
+// replace replaces the items of some keys, if the disk has room and all conditions hold.
 //
 // It removes the index entries of the old items, and do adds the new ones. The argument of do
 // has the keys in ascending order. If conds is nil, no conditions apply.
-func (s *Store) writeItems(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
-	if err := s.enter(ctx); err != nil {
+func (s *itemStore) replace(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
+	if err := s.db.life.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.db.life.leave()
 	if err := room(); err != nil {
 		return err
 	}
-	held := s.items.lock(keys)
-	defer s.items.unlock(held)
-	if err := s.resolveItems(ctx, held); err != nil {
+	held := s.locks.lock(keys)
+	defer s.locks.unlock(held)
+	if err := s.resolve(ctx, held); err != nil {
 		return err
 	}
-	batch := s.itemBatch(len(keys))
-	if err := s.replaceItems(batch, keys, conds, do); err != nil {
+	batch := s.newBatch(len(keys))
+	if err := s.addChange(batch, keys, conds, do); err != nil {
 		return closing(err, batch)
 	}
-	return s.commitItems(ctx, held, keys, batch)
+	return s.commit(ctx, held, keys, batch)
 }
 
-// resolveItems waits for the outcome of earlier changes of the items.
-func (s *Store) resolveItems(ctx context.Context, held heldItems) error {
+// resolve waits for the outcome of earlier changes of the items.
+func (s *itemStore) resolve(ctx context.Context, held heldItems) error {
 	for i := range held {
 		if !held[i] {
 			continue
 		}
-		if err := s.resolve(ctx, s.items.locks[i].open); err != nil {
+		if err := s.changes.resolve(ctx, s.locks.slots[i].open); err != nil {
 			return err
 		}
-		s.items.locks[i].open = nil
+		s.locks.slots[i].open = nil
 	}
 	return nil
 }
 
-// replaceItems adds a change of items to a batch, if the conditions hold.
-func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
+// addChange adds a change of items to a batch, if the conditions hold.
+func (s *itemStore) addChange(batch *pebble.Batch, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
 	sorted := sortedKeys(keys)
-	err := s.loadEachSorted(keys, sorted, func(i int, old *store.Item) error {
+	err := s.stored.loadEachSorted(keys, sorted, func(i int, old *store.Item) error {
 		if conds != nil {
 			if err := s.checkConds(old, keys[i], conds(i)); err != nil {
 				return err
@@ -181,24 +190,29 @@ func (s *Store) replaceItems(batch *pebble.Batch, keys []store.Key, conds func(i
 }
 
 // checkConds returns an ErrCondition unless all conditions hold for an item, which may be nil.
-func (s *Store) checkConds(it *store.Item, k store.Key, conds []store.Cond) error {
+func (s *itemStore) checkConds(it *store.Item, k store.Key, conds []store.Cond) error {
 	for _, c := range conds {
-		if !c.Holds(s.live(it)) {
+		if !c.Holds(s.stored.live(it)) {
 			return fmt.Errorf("item %s %s: %w", k.PK, k.SK, store.ErrCondition)
 		}
 	}
 	return nil
 }
 
-// commitItems commits a change of locked items.
-func (s *Store) commitItems(ctx context.Context, held heldItems, keys []store.Key, batch *pebble.Batch) error {
-	open, err := s.commitChange(ctx, batch, keys, nil)
+// commit commits a change of locked items.
+func (s *itemStore) commit(ctx context.Context, held heldItems, keys []store.Key, batch *pebble.Batch) error {
+	open, err := s.changes.commit(ctx, batch, keys, nil)
 	if open != nil {
 		for i := range held {
 			if held[i] {
-				s.items.locks[i].open = open
+				s.locks.slots[i].open = open
 			}
 		}
 	}
 	return err
+}
+
+// newBatch returns a batch with capacity for a number of items.
+func (s *itemStore) newBatch(items int) *pebble.Batch {
+	return s.db.NewBatchWithSize(items * itemBytes)
 }

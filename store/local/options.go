@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
 )

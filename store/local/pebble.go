@@ -8,13 +8,13 @@ import (
 )
 
 // openPebble opens the database for writing. Writes of its files wait while the disk is full.
-func (s *Store) openPebble() (err error) {
-	opts := s.pebble.Clone()
-	opts.FS = s.guard.waitingFS(s.background, shortFS{s.opts.FS})
-	opts.ErrorIfNotExists = s.folder.state != folderNew && !s.emptied
-	opts.Cache = pebble.NewCache(s.opts.CacheBytes)
+func (o *opener) openPebble() (err error) {
+	opts := o.db.options.Clone()
+	opts.FS = o.db.guard.waitingFS(o.db.life.background, shortFS{o.db.opts.FS})
+	opts.ErrorIfNotExists = o.db.folder.state != folderNew && !o.emptied
+	opts.Cache = pebble.NewCache(o.db.opts.CacheBytes)
 	defer opts.Cache.Unref()
-	s.db, err = pebble.Open(s.folder.path("pebble"), opts)
+	o.db.DB, err = pebble.Open(o.db.folder.path("pebble"), opts)
 	return err
 }
 

@@ -27,9 +27,9 @@ func (c *checker) checkQuickly(ctx context.Context, list []part) error {
 func (c *checker) checkFooter(p *part) error {
 	damaged := func(err error) {
 		l := lost{From: p.first, To: p.end, File: fileName(p.number), Reason: err.Error()}
-		c.report(Problem{File: l.File, Err: err, Losses: c.s.describe([]lost{l})}, p.number, nil)
+		c.report(Problem{File: l.File, Err: err, Losses: c.damage.describe([]lost{l})}, p.number, nil)
 	}
-	file, err := sst.Open(c.s.folder.fs, c.s.folder.path("pebble", fileName(p.number)), c.s.pebble)
+	file, err := sst.Open(c.damage.db.folder.fs, c.damage.db.folder.path("pebble", fileName(p.number)), c.damage.db.options)
 	switch {
 	case pebble.IsCorruptionError(err), errors.Is(err, fs.ErrNotExist):
 		damaged(err)

@@ -19,19 +19,25 @@ import (
 // pageReadings is the maximum size of a page without a limit.
 const pageReadings = 4096
 
+// reader reads readings from memory and chunks.
+type reader struct {
+	db  *database
+	mem *memory
+}
+
 // Read implements store.Reader. The cost counts the chunks that were read. Readings in memory
 // cost nothing.
-func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (page store.Page, err error) {
-	if err := s.enter(ctx); err != nil {
+func (rd *reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) (page store.Page, err error) {
+	if err := rd.db.life.enter(ctx); err != nil {
 		return store.Page{}, err
 	}
-	defer s.leave()
+	defer rd.db.life.leave()
 	defer func() { err = damaged(err, r.Table, r.Series) }()
 	want := r.Limit
 	if want <= 0 {
 		want = pageReadings
 	}
-	m, err := s.merge(&r, want)
+	m, err := rd.merge(&r, want)
 	if err != nil || m == nil {
 		return store.Page{Readings: dst[:0]}, err
 	}
@@ -43,15 +49,15 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (p
 
 // merge returns a merge of all readings of a series in a range, or nil if the range is empty.
 // The caller needs at most want readings.
-func (s *Store) merge(r *store.Range, want int) (*merge, error) {
+func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 	sp, some := spanOf(r)
 	m := &merge{span: sp, cost: store.Cost{Requests: 1}}
-	number, chunks, err := s.views(r, m, want+1)
+	number, chunks, err := rd.views(r, m, want+1)
 	if err != nil || !some {
 		return nil, err
 	}
 	if chunks {
-		if err := m.addChunks(s, number, r.Series); err != nil {
+		if err := m.addChunks(rd.db, number, r.Series); err != nil {
 			return nil, closing(err, m)
 		}
 	}
@@ -61,19 +67,19 @@ func (s *Store) merge(r *store.Range, want int) (*merge, error) {
 // views adds the readings in memory to the merge, at most want of each memtable. It reports
 // whether chunks must be read, too. The caller opens the chunks afterwards, so that readings of
 // a concurrent flush are seen twice rather than never.
-func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	tb, err := s.table(r.Table)
+func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
+	rd.mem.mu.RLock()
+	defer rd.mem.mu.RUnlock()
+	tb, err := rd.mem.table(r.Table)
 	if err != nil {
 		return 0, false, err
 	}
-	chunks = s.hasChunks(tb)
+	chunks = rd.db.ledger.hasChunks(tb)
 	b := tb.buffers[r.Series]
 	if b == nil {
 		return tb.number, chunks, nil
 	}
-	for _, mt := range []*memtable.Memtable{s.mutable, s.immutable} {
+	for _, mt := range []*memtable.Memtable{rd.mem.mutable, rd.mem.immutable} {
 		if mt == nil || b.rows[mt.Parity].Len() == 0 {
 			continue
 		}
@@ -92,9 +98,9 @@ func (s *Store) views(r *store.Range, m *merge, want int) (number uint32, chunks
 }
 
 // addChunks adds the chunks of a series that overlap the span.
-func (m *merge) addChunks(s *Store, number uint32, series varve.Series) (err error) {
-	cr := chunkReader{s: s, series: series, prefix: appendSeriesSpace(nil, number, series)}
-	cr.iter, err = s.db.NewIter(&pebble.IterOptions{LowerBound: cr.prefix, UpperBound: after(cr.prefix)})
+func (m *merge) addChunks(d *database, number uint32, series varve.Series) (err error) {
+	cr := chunkReader{db: d, series: series, prefix: appendSeriesSpace(nil, number, series)}
+	cr.iter, err = d.NewIter(&pebble.IterOptions{LowerBound: cr.prefix, UpperBound: after(cr.prefix)})
 	if err != nil {
 		return err
 	}
@@ -186,11 +192,11 @@ func (m *merge) chunk() *chunk.Chunk {
 }
 
 // Latest implements store.Reader.
-func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
+func (rd *reader) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
 	if l.By == varve.ByArrival {
-		return s.lastArrived(ctx, l)
+		return rd.lastArrived(ctx, l)
 	}
-	if r, ok := s.cachedNewest(ctx, &l); ok {
+	if r, ok := rd.cachedNewest(ctx, &l); ok {
 		return r, true, store.Cost{Requests: 1}, nil
 	}
 	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending, Limit: 1}
@@ -198,15 +204,15 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	var page store.Page
 	for {
 		var err error
-		epoch := s.epochOf(&l)
-		if page, err = s.Read(ctx, r, page.Readings); err != nil {
+		epoch := rd.mem.epochOf(&l)
+		if page, err = rd.Read(ctx, r, page.Readings); err != nil {
 			return varve.Reading{}, false, cost, err
 		}
 		cost.Add(page.Cost)
 		for i := range page.Readings {
 			if q := &page.Readings[i]; q.Alive(l.Cutoff) {
 				if i == 0 && r.After == nil && page.Cost.Units > 0 {
-					s.cacheNewest(q, &l, epoch)
+					rd.mem.cacheNewest(q, &l, epoch)
 				}
 				return *q, true, cost, nil
 			}
@@ -221,14 +227,14 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 
 // cachedNewest returns the latest reading if it is remembered from an earlier call, and
 // nothing has come since.
-func (s *Store) cachedNewest(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
-	if err := s.enter(ctx); err != nil {
+func (rd *reader) cachedNewest(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
+	if err := rd.db.life.enter(ctx); err != nil {
 		return varve.Reading{}, false
 	}
-	defer s.leave()
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	b := s.bufferOf(l)
+	defer rd.db.life.leave()
+	rd.mem.mu.RLock()
+	defer rd.mem.mu.RUnlock()
+	b := rd.mem.bufferOf(l)
 	if b == nil || b.newest == nil || b.newestEpoch != b.epoch || !b.newest.Alive(l.Cutoff) {
 		return varve.Reading{}, false
 	}
@@ -240,52 +246,18 @@ func (s *Store) cachedNewest(ctx context.Context, l *store.Latest) (varve.Readin
 	return b.newest.Clone(), true
 }
 
-// bufferOf returns the series buffer, or nil if none exists. The caller holds the lock.
-func (s *Store) bufferOf(l *store.Latest) *seriesBuffer {
-	tb, err := s.table(l.Table)
-	if err != nil {
-		return nil
-	}
-	return tb.buffers[l.Series]
-}
-
-// epochOf returns the flush epoch that remember compares.
-func (s *Store) epochOf(l *store.Latest) uint64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if b := s.bufferOf(l); b != nil {
-		return b.epoch
-	}
-	return s.epoch // the epoch of a new series buffer
-}
-
-// cacheNewest caches the latest reading of a series from chunks, unless a flush changed the chunks
-// meanwhile.
-func (s *Store) cacheNewest(r *varve.Reading, l *store.Latest, epoch uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	tb, err := s.table(l.Table)
-	if err != nil {
-		return
-	}
-	if b := s.makeBuffer(tb, l.Series); b.epoch == epoch {
-		kept := r.Clone()
-		b.newest, b.newestEpoch = &kept, epoch
-	}
-}
-
 // lastArrived examines all readings of a series in a table. It decodes only chunks whose last
 // arrival is not before the best reading so far.
-func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
+func (rd *reader) lastArrived(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
 	cost.Requests = 1
-	if err := s.enter(ctx); err != nil {
+	if err := rd.db.life.enter(ctx); err != nil {
 		return best, false, cost, err
 	}
-	defer s.leave()
+	defer rd.db.life.leave()
 	r := store.Range{Table: l.Table, Series: l.Series, Window: varve.AllTime()}
 	m := &merge{}
 	m.span, _ = spanOf(&r)
-	number, chunks, err := s.views(&r, m, mostRows)
+	number, chunks, err := rd.views(&r, m, mostRows)
 	if err != nil {
 		return best, false, cost, err
 	}
@@ -297,7 +269,7 @@ func (s *Store) lastArrived(ctx context.Context, l store.Latest) (best varve.Rea
 		}
 	}
 	if chunks {
-		units, err := a.considerChunks(s, number, l.Series)
+		units, err := a.considerChunks(rd.db, number, l.Series)
 		cost.Units += units
 		if err != nil {
 			return best, false, cost, err
@@ -334,14 +306,14 @@ func (a *arrivals) consider(rs rows) error {
 	return nil
 }
 
-func (a *arrivals) considerChunks(s *Store, number uint32, series varve.Series) (units float64, err error) {
+func (a *arrivals) considerChunks(d *database, number uint32, series varve.Series) (units float64, err error) {
 	space := appendSeriesSpace(nil, number, series)
-	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
+	iter, err := d.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = closing(err, iter) }()
-	cr := chunkReader{s: s, iter: iter, series: series, prefix: space}
+	cr := chunkReader{db: d, iter: iter, series: series, prefix: space}
 	if err := cr.intact(space, after(space)); err != nil {
 		return 0, err
 	}
@@ -368,4 +340,22 @@ func (a *arrivals) considerChunks(s *Store, number uint32, series varve.Series) 
 		}
 	}
 	return units, iter.Error()
+}
+
+// Series returns the series that have chunks, in no order. It ignores readings that are not in
+// chunks, which do not exist right after Open.
+func (rd *reader) Series(ctx context.Context) (list []varve.Series, err error) {
+	seen := map[varve.Series]bool{}
+	err = rd.db.visitSome(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key []byte) (next []byte) {
+		k, ok := parseChunkKey(key)
+		if !ok {
+			return append(slices.Clone(key), 0)
+		}
+		if !seen[k.series] {
+			seen[k.series] = true
+			list = append(list, k.series)
+		}
+		return after(appendSeriesSpace(nil, k.number, k.series))
+	})
+	return list, err
 }

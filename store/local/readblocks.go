@@ -10,18 +10,18 @@ import (
 
 // ReadBlocks implements store.BlockReader. Readings of chunks that do not mix with others are
 // columns.
-func (s *Store) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Reading) (page store.BlockPage, err error) {
-	if err := s.enter(ctx); err != nil {
+func (rd *reader) ReadBlocks(ctx context.Context, r store.Range, dst []varve.Reading) (page store.BlockPage, err error) {
+	if err := rd.db.life.enter(ctx); err != nil {
 		return store.BlockPage{}, err
 	}
-	defer s.leave()
+	defer rd.db.life.leave()
 	defer func() { err = damaged(err, r.Table, r.Series) }()
 	want := r.Limit
 	if want <= 0 {
 		want = pageReadings
 	}
 	page.Readings = dst[:0]
-	m, err := s.merge(&r, want)
+	m, err := rd.merge(&r, want)
 	if err != nil || m == nil {
 		return page, err
 	}

@@ -27,7 +27,7 @@ func (l *lookup) searchChunk(c *chunk.Chunk) {
 }
 
 // compareMet sets the verdicts on readings with own ids that series buffers had already.
-func (w *writer) compareMet() error {
+func (w *pendingWrite) compareMet() error {
 	var arena chunk.Arena
 	for _, m := range w.met {
 		var stored varve.Reading

@@ -96,7 +96,7 @@ func TestWrite_ComparesWithReadingsWhereverTheyAre(t *testing.T) {
 	}
 	inLevel0 := func() int {
 		t.Helper()
-		series, err := s.level0Series(s.tables.byName[repeatTable])
+		series, err := s.compactor.level0Series(s.mem.tables.byName[repeatTable])
 		do(err)
 		return len(series)
 	}
@@ -105,15 +105,15 @@ func TestWrite_ComparesWithReadingsWhereverTheyAre(t *testing.T) {
 	s = openRepeat(t, fs)
 	check("after a restart")
 	expectAll(t, s, "new", sent(t, "n", 1), "stored")
-	do(s.rotate())
+	do(s.flusher.rotate())
 	check("the immutable memtable")
 	expectAll(t, s, "the immutable memtable", sent(t, "n", 2), `rejectedconflict{"i":#,"v":1}`)
-	do(s.flush(t.Context()))
+	do(s.flusher.flush(t.Context()))
 	if inLevel0() == 0 {
 		t.Fatal("no series has chunks of level 0")
 	}
 	check("chunks of level 0")
-	do(s.compactTable(t.Context(), repeatTable))
+	do(s.compactor.compactTable(t.Context(), repeatTable))
 	if n := inLevel0(); n != 0 {
 		t.Fatalf("%d series have chunks of level 0", n)
 	}
@@ -142,7 +142,7 @@ func BenchmarkDuplicates(b *testing.B) {
 					b.Fatal(res[0].Err)
 				}
 				if flushed {
-					if err := s.flush(b.Context()); err != nil {
+					if err := s.flusher.flush(b.Context()); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -11,35 +11,35 @@ import (
 
 // replayReadings restores the readings of a record in their series buffers. It skips readings of
 // dropped tables. It is called before any other use of the store.
-func (s *Store) replayReadings(payload []byte) (err error) {
+func (rc *recovery) replayReadings(payload []byte) (err error) {
 	var of *memtable.Source
 	var b *seriesBuffer // nil for a dropped table
 	var arena chunk.Arena
 	return memtable.Decode(payload, func(r memtable.Recorded) error {
 		if r.Source != of {
 			of, b = r.Source, nil
-			if tb, ok := s.tables.byNum[of.Table]; ok {
-				b = s.makeBuffer(tb, of.Series)
+			if tb, ok := rc.mem.tables.byNum[of.Table]; ok {
+				b = rc.mem.makeBuffer(tb, of.Series)
 			}
 		}
 		if b == nil {
 			return nil
 		}
-		return s.replayReading(b, &r, &arena)
+		return rc.replayReading(b, &r, &arena)
 	})
 }
 
 // replayReading restores a reading in its series buffer, unless it is stored already.
-func (s *Store) replayReading(b *seriesBuffer, rec *memtable.Recorded, arena *chunk.Arena) error {
+func (rc *recovery) replayReading(b *seriesBuffer, rec *memtable.Recorded, arena *chunk.Arena) error {
 	r := varve.Reading{Series: b.Series, Time: time.Unix(0, rec.Time)}
 	if err := memtable.ReadBody(rec.Body, b.table.base(), rec.Names, &r, arena); err != nil {
 		return err
 	}
-	place, found := b.rows[s.mutable.Parity].FindReading(&s.mutable.Content, &r)
-	if !found && s.flushedLost {
+	place, found := b.rows[rc.mem.mutable.Parity].FindReading(&rc.mem.mutable.Content, &r)
+	if !found && rc.flushedLost {
 		memtable.SetID(&r)
-		err := s.afterDamage(func() (err error) {
-			found, err = s.inChunks(b, &r)
+		err := rc.catalog.quarantine.retryAfterDamage(func() (err error) {
+			found, err = rc.inChunks(b, &r)
 			return err
 		})
 		if err != nil && !isDamage(err) {
@@ -47,14 +47,14 @@ func (s *Store) replayReading(b *seriesBuffer, rec *memtable.Recorded, arena *ch
 		} // a copy of damaged data is harmless
 	}
 	if !found {
-		s.insertEntry(b, place, memtable.Entry{Time: rec.Time}, s.mutable.Shape(r.Fields, 0), rec.Body)
+		rc.mem.insertEntry(b, place, memtable.Entry{Time: rec.Time}, rc.mem.mutable.Shape(r.Fields, 0), rec.Body)
 	}
 	return nil
 }
 
 // inChunks reports whether chunks have a reading, including lost ranges.
-func (s *Store) inChunks(b *seriesBuffer, r *varve.Reading) (found bool, err error) {
-	cr, err := newChunkReader(s)
+func (rc *recovery) inChunks(b *seriesBuffer, r *varve.Reading) (found bool, err error) {
+	cr, err := newChunkReader(rc.db)
 	if err != nil {
 		return false, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
@@ -26,38 +27,44 @@ import (
 // retryAside is the delay after a failed attempt to set a file aside.
 const retryAside = 30 * time.Second
 
-// repairLoop sets aside damaged files and chunks.
-func (s *Store) repairLoop() {
+// quarantine sets damaged files and chunks aside.
+type quarantine struct {
+	db     *database
+	report *damageReport
+}
+
+// loop sets aside damaged files and chunks.
+func (q *quarantine) loop() {
 	retry := time.NewTimer(0)
 	<-retry.C
 	for {
 		select {
-		case <-s.background.Done():
+		case <-q.db.life.background.Done():
 			return
-		case <-s.watcher.wake:
+		case <-q.db.watcher.wake:
 		case <-retry.C:
 		}
-		if err := s.setAsideAll(s.background); err != nil && s.background.Err() == nil {
-			s.opts.Events.Failed("set damaged data aside", err)
+		if err := q.setAsideAll(q.db.life.background); err != nil && q.db.life.background.Err() == nil {
+			q.db.opts.Events.Failed("set damaged data aside", err)
 			retry.Reset(retryAside)
 		}
 	}
 }
 
 // setAsideAll sets aside all damage that was found so far.
-func (s *Store) setAsideAll(ctx context.Context) error {
+func (q *quarantine) setAsideAll(ctx context.Context) error {
 	var errs []error
-	files, keys := s.watcher.pending()
+	files, keys := q.db.watcher.pending()
 	for _, number := range files {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := s.setFileAside(ctx, number); err != nil {
+		if err := q.setFileAside(ctx, number); err != nil {
 			errs = append(errs, fmt.Errorf("file %s: %w", fileName(number), err))
 		}
 	}
 	for _, key := range keys {
-		if err := s.setChunkAside([]byte(key)); err != nil {
+		if err := q.setChunkAside([]byte(key)); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -65,17 +72,17 @@ func (s *Store) setAsideAll(ctx context.Context) error {
 }
 
 // setFileAside sets one file aside. Writes to Pebble wait meanwhile.
-func (s *Store) setFileAside(ctx context.Context, number uint64) error {
-	s.repair.Lock()
-	defer s.repair.Unlock()
-	if err := s.db.Flush(); err != nil {
+func (q *quarantine) setFileAside(ctx context.Context, number uint64) error {
+	q.db.aside.Lock()
+	defer q.db.aside.Unlock()
+	if err := q.db.Flush(); err != nil {
 		return err
 	}
-	list, err := liveParts(s.db)
+	list, err := liveParts(q.db.DB)
 	if err != nil {
 		return err
 	}
-	r := &repairer{s: s, parts: list, files: map[uint64]*examined{}}
+	r := &repairer{db: q.db, parts: list, files: map[uint64]*examined{}}
 	spans, err := r.spansOf(number)
 	if err == nil && len(spans) > 0 {
 		err = r.copyAside(number)
@@ -88,20 +95,20 @@ func (s *Store) setFileAside(ctx context.Context, number uint64) error {
 	if err := errors.Join(err, r.close()); err != nil {
 		return err
 	}
-	s.watcher.doneFile(number)
+	q.db.watcher.doneFile(number)
 	if len(spans) > 0 {
-		s.opts.Events.SetAside(fileName(number), s.describe(r.lost))
+		q.db.opts.Events.SetAside(fileName(number), q.report.describe(r.lost))
 	}
 	return nil
 }
 
 // setChunkAside sets aside one chunk that cannot be decoded.
-func (s *Store) setChunkAside(key []byte) error {
-	s.repair.Lock()
-	defer s.repair.Unlock()
-	data, err := get(s.db, key)
+func (q *quarantine) setChunkAside(key []byte) error {
+	q.db.aside.Lock()
+	defer q.db.aside.Unlock()
+	data, err := get(q.db.DB, key)
 	if err != nil && isDamage(err) {
-		s.watcher.doneChunk(string(key)) // its file is damaged and will be set aside
+		q.db.watcher.doneChunk(string(key)) // its file is damaged and will be set aside
 		return nil
 	}
 	if err != nil {
@@ -113,23 +120,23 @@ func (s *Store) setChunkAside(key []byte) error {
 		bad = new(chunk.Chunk).Decode(k.series, data)
 	}
 	if data != nil && bad != nil {
-		name := s.folder.fs.PathJoin(asideDir, fmt.Sprintf("chunk-%x", hashText(string(key))))
-		if err := s.folder.fs.MkdirAll(s.folder.path(asideDir), 0o755); err != nil {
+		name := q.db.folder.fs.PathJoin(asideDir, fmt.Sprintf("chunk-%x", hashText(string(key))))
+		if err := q.db.folder.fs.MkdirAll(q.db.folder.path(asideDir), 0o755); err != nil {
 			return err
 		}
-		if err := s.folder.write(name, hex.EncodeToString(key)+"\n"+hex.EncodeToString(data)+"\n"); err != nil {
+		if err := q.db.folder.write(name, hex.EncodeToString(key)+"\n"+hex.EncodeToString(data)+"\n"); err != nil {
 			return err
 		}
-		gone := []lost{{From: slices.Clone(key), To: next(key), File: name, Found: s.opts.Now().UTC(), Reason: bad.Error()}}
-		if err := s.ledger.add(gone); err != nil {
+		gone := []lost{{From: slices.Clone(key), To: next(key), File: name, Found: q.db.opts.Now().UTC(), Reason: bad.Error()}}
+		if err := q.db.ledger.add(gone); err != nil {
 			return err
 		}
-		if err := s.db.Delete(key, pebble.NoSync); err != nil {
+		if err := q.db.Delete(key, pebble.NoSync); err != nil {
 			return err
 		}
-		s.opts.Events.SetAside(name, s.describe(gone))
+		q.db.opts.Events.SetAside(name, q.report.describe(gone))
 	}
-	s.watcher.doneChunk(string(key))
+	q.db.watcher.doneChunk(string(key))
 	return nil
 }
 
@@ -148,4 +155,25 @@ func SetAside(dir string) (places []string, err error) {
 	}
 	segments, err := filepath.Glob(filepath.Join(dir, "journal", "*"+damagedSuffix))
 	return append(places, segments...), err
+}
+
+// retryAfterDamage calls do, and repeats it as long as it fails because of damage that can be set
+// aside.
+func (q *quarantine) retryAfterDamage(do func() error) error {
+	const most, mostAside = 100, 10
+	for try := 0; ; try++ {
+		err := do()
+		if !isDamage(err) || try == most {
+			return err
+		}
+		before := len(q.db.ledger.all())
+		// Setting a file aside may reveal damage of another file, which is next then.
+		aside := q.setAsideAll(q.db.life.background)
+		if aside != nil && (!isDamage(aside) || try >= mostAside) {
+			return errors.Join(err, aside)
+		}
+		if aside == nil && len(q.db.ledger.all()) == before && try > 3 {
+			return err
+		}
+	}
 }

@@ -3,16 +3,13 @@ package local
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
-	log "github.com/cockroachdb/pebble/v2/record"
+
 	"github.com/varvedb/varve/store/local/journal"
-	"github.com/varvedb/varve/store/local/meta"
 )
 
 // Pebble deletes the files that its MANIFEST does not name when it opens for writing. A damaged
@@ -33,68 +30,61 @@ type errRebuild struct {
 
 func (e *errRebuild) Error() string { return e.reason.Error() }
 
-// openDatabase opens Pebble, also if parts of it are damaged.
-func (s *Store) openDatabase() error {
-	s.pebble = pebbleOptions(s.opts, s.watcher)
-	if s.folder.state == folderNew {
-		return s.openPebble()
+// opener opens Pebble, and rebuilds it if its list of files is damaged.
+type opener struct {
+	db      *database
+	report  *damageReport
+	emptied bool // Pebble was missing and is recreated
+}
+
+// open opens Pebble, also if parts of it are damaged.
+func (o *opener) open() error {
+	o.db.options = pebbleOptions(o.db.opts, o.db.watcher)
+	if o.db.folder.state == folderNew {
+		return o.openPebble()
 	}
-	chain, err := s.readChain()
+	chain, err := o.readChain()
 	if err != nil {
 		return err
 	}
-	unfit, err := s.inspect(chain)
+	unfit, err := o.inspect(chain)
 	var damage *errRebuild
 	if errors.As(err, &damage) {
-		if err := s.rebuild(chain, damage); err != nil {
+		if err := o.rebuild(chain, damage); err != nil {
 			return fmt.Errorf("rebuild after %w: %w", damage.reason, err)
 		}
-		unfit, err = s.inspect(chain)
+		unfit, err = o.inspect(chain)
 	}
 	if err != nil {
 		return err
 	}
 	for number, reason := range unfit {
-		if err := s.makePlace(number); err != nil {
+		if err := o.db.folder.replaceByEmpty(number); err != nil {
 			return err
 		}
-		s.watcher.addFile(number, s.folder.path("pebble", fileName(number)), reason)
+		o.db.watcher.addFile(number, o.db.folder.path("pebble", fileName(number)), reason)
 	}
-	return s.openPebble()
+	return o.openPebble()
 }
 
 // readChain returns the segments that the journal must have. In format 1, which has no chain, it
 // begins with the first existing segment. Without any chain, every Pebble fits.
-func (s *Store) readChain() (c journal.Chain, err error) {
-	c, _, problems, err := journal.ReadChain(s.opts.FS, s.folder.path("journal"))
+func (o *opener) readChain() (c journal.Chain, err error) {
+	c, _, problems, err := journal.ReadChain(o.db.opts.FS, o.db.folder.path("journal"))
 	if err != nil || len(problems) == 0 {
 		return c, err
 	}
-	if c.First, err = s.oldestSegment(); s.folder.state != folderFormat1 {
+	if c.First, err = o.db.folder.oldestSegment(); o.db.folder.state != folderFormat1 {
 		c.First = 0 // Replay reports the problems
 	}
 	c.Last = math.MaxUint64
 	return c, err
 }
 
-// makePlace replaces a missing or unfit file by an empty one. Pebble knows only files that exist
-// when it opens, and would merge a foreign file. An empty file is handled as damaged.
-func (s *Store) makePlace(number uint64) error {
-	path := s.folder.path("pebble", fileName(number))
-	if err := s.folder.moveAside(path, fileName(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	file, err := s.folder.fs.Create(path, "varve-store")
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close(), meta.SyncFolder(s.folder.fs, s.folder.path("pebble")))
-}
-
 // inspect opens the database read-only. It returns the files that are missing or have another
 // size, and an errRebuild if the list of files is damaged.
-func (s *Store) inspect(chain journal.Chain) (unfit map[uint64]error, err error) {
-	listing, err := s.listFiles()
+func (o *opener) inspect(chain journal.Chain) (unfit map[uint64]error, err error) {
+	listing, err := o.db.folder.listFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -102,19 +92,19 @@ func (s *Store) inspect(chain journal.Chain) (unfit map[uint64]error, err error)
 		if len(listing.tables) > 0 {
 			return nil, &errRebuild{reason: errors.New("the marker of the MANIFEST is missing")}
 		}
-		return nil, s.startEmpty()
+		return nil, o.startEmpty()
 	}
-	db, err := s.openReadOnly(listing)
+	db, err := o.openReadOnly(listing)
 	if err != nil {
 		return nil, err
 	}
-	unfit, named := s.compare(db, listing)
-	gone, outdated := s.outdated(db, listing)
+	unfit, named := o.compare(db, listing)
+	gone, outdated := o.outdated(db, listing)
 	flushed, flushedErr := flushedSegment(db)
 	if err := db.Close(); err != nil && !isDamage(err) {
 		return nil, err
 	}
-	whole, err := s.manifestWhole(listing.manifest)
+	whole, err := o.db.folder.manifestWhole(listing.manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -124,18 +114,18 @@ func (s *Store) inspect(chain journal.Chain) (unfit map[uint64]error, err error)
 	if outdated {
 		return nil, &errRebuild{fmt.Errorf("%s names files that are missing, and newer files exist that it does not name", listing.manifest), gone}
 	}
-	if isDamage(flushedErr) || s.ledger.findKey(keyFlushed) != nil {
+	if isDamage(flushedErr) || o.db.ledger.findKey(keyFlushed) != nil {
 		return unfit, nil // the catalog is lost, too
 	}
 	if flushedErr != nil {
 		return nil, flushedErr
 	}
-	return unfit, s.checkAge(chain, flushed, named < len(listing.tables))
+	return unfit, o.checkAge(chain, flushed, named < len(listing.tables))
 }
 
 // checkAge returns an error if Pebble and the journal do not fit together. It is an errRebuild
 // if files exist that the MANIFEST does not name.
-func (s *Store) checkAge(chain journal.Chain, flushed uint64, unnamed bool) error {
+func (o *opener) checkAge(chain journal.Chain, flushed uint64, unnamed bool) error {
 	p := chain.Lost(flushed)
 	if p == nil {
 		return nil
@@ -143,33 +133,33 @@ func (s *Store) checkAge(chain journal.Chain, flushed uint64, unnamed bool) erro
 	if chain.First > flushed+1 && unnamed {
 		return &errRebuild{reason: errors.New("pebble " + p.Text)}
 	}
-	if !s.opts.Salvage {
-		return s.folder.damaged(p.String())
+	if !o.db.opts.Salvage {
+		return o.db.folder.damaged(p.String())
 	}
-	s.lostSegments(chain, flushed)
+	o.lostSegments(chain, flushed)
 	return nil
 }
 
 // lostSegments reports a loss if segments are neither in Pebble nor in the journal.
-func (s *Store) lostSegments(chain journal.Chain, flushed uint64) {
+func (o *opener) lostSegments(chain journal.Chain, flushed uint64) {
 	if chain.First <= flushed+1 {
 		return
 	}
-	s.folder.losses = append(s.folder.losses, Loss{
+	o.db.folder.losses = append(o.db.folder.losses, Loss{
 		Items: true, Journal: true, Segment: flushed + 1, File: "pebble",
 		Reason: fmt.Sprintf("pebble is older than the journal: what segments %d to %d held is lost", flushed+1, chain.First-1),
 	})
 }
 
 // startEmpty opens a store without its Pebble as an empty one. All data in Pebble is lost.
-func (s *Store) startEmpty() error {
+func (o *opener) startEmpty() error {
 	reason := "pebble is empty: what was in it is lost"
-	if !s.opts.Salvage {
-		return s.folder.damaged(reason + ": mount its disk, or restore a backup")
+	if !o.db.opts.Salvage {
+		return o.db.folder.damaged(reason + ": mount its disk, or restore a backup")
 	}
-	s.emptied = true
-	all := lost{From: []byte{0}, To: []byte{0xff}, File: "pebble", Found: s.opts.Now().UTC(), Reason: reason, Rebuilt: true}
-	return s.ledger.add([]lost{all})
+	o.emptied = true
+	all := lost{From: []byte{0}, To: []byte{0xff}, File: "pebble", Found: o.db.opts.Now().UTC(), Reason: reason, Rebuilt: true}
+	return o.db.ledger.add([]lost{all})
 }
 
 // listing is the content of Pebble's folder.
@@ -179,53 +169,25 @@ type listing struct {
 	options  []string
 }
 
-func (s *Store) listFiles() (l listing, err error) {
-	names, err := s.folder.fs.List(s.folder.path("pebble"))
-	if err != nil {
-		return l, err
-	}
-	l.tables = map[uint64]int64{}
-	marked := uint64(0)
-	for _, name := range names {
-		if rest, ok := strings.CutPrefix(name, "marker.manifest."); ok {
-			count, manifest, _ := strings.Cut(rest, ".")
-			if n, err := strconv.ParseUint(count, 10, 64); err == nil && n >= marked {
-				marked, l.manifest = n, manifest
-			}
-		}
-		if strings.HasPrefix(name, "OPTIONS-") {
-			l.options = append(l.options, name)
-		}
-		if number, ok := fileNumber(name); ok {
-			info, err := s.folder.fs.Stat(s.folder.path("pebble", name))
-			if err != nil {
-				return l, err
-			}
-			l.tables[number] = info.Size()
-		}
-	}
-	return l, nil
-}
-
 // openReadOnly opens the database without changing it. If damage prevents that, it moves the
 // OPTIONS files away, which Pebble recreates, and retries. A second failure is an errRebuild.
-func (s *Store) openReadOnly(l listing) (*pebble.DB, error) {
-	opts := s.pebble.Clone()
+func (o *opener) openReadOnly(l listing) (*pebble.DB, error) {
+	opts := o.db.options.Clone()
 	opts.ReadOnly = true
-	db, err := pebble.Open(s.folder.path("pebble"), opts)
+	db, err := pebble.Open(o.db.folder.path("pebble"), opts)
 	if err == nil || !mayBeDamage(err) {
 		return db, err
 	}
 	first := err
 	for _, name := range l.options {
-		if err := s.folder.moveAside(s.folder.path("pebble", name), name); err != nil {
+		if err := o.db.folder.moveAside(o.db.folder.path("pebble", name), name); err != nil {
 			return nil, err
 		}
 	}
 	if len(l.options) > 0 {
-		if db, err = pebble.Open(s.folder.path("pebble"), opts); err == nil {
-			s.opts.Events.Damaged(s.folder.path("pebble", l.options[0]), first)
-			s.opts.Events.SetAside(l.options[0], nil)
+		if db, err = pebble.Open(o.db.folder.path("pebble"), opts); err == nil {
+			o.db.opts.Events.Damaged(o.db.folder.path("pebble", l.options[0]), first)
+			o.db.opts.Events.SetAside(l.options[0], nil)
 			return db, nil
 		}
 	}
@@ -245,7 +207,7 @@ func mayBeDamage(err error) bool {
 
 // compare compares the files that the database names with the existing files. It returns the
 // unfit files, and the number of fitting ones.
-func (s *Store) compare(db *pebble.DB, l listing) (unfit map[uint64]error, named int) {
+func (o *opener) compare(db *pebble.DB, l listing) (unfit map[uint64]error, named int) {
 	unfit = map[uint64]error{}
 	seen := map[uint64]bool{}
 	version := db.DebugCurrentVersion()
@@ -273,13 +235,13 @@ func (s *Store) compare(db *pebble.DB, l listing) (unfit map[uint64]error, named
 // outdated reports whether files are missing while files exist that are newer than all named
 // ones. Pebble would delete the newer files. It returns the chunk ranges of the missing files.
 // Items may be out of date after a rebuild in any case.
-func (s *Store) outdated(db *pebble.DB, l listing) (gone []lost, outdated bool) {
+func (o *opener) outdated(db *pebble.DB, l listing) (gone []lost, outdated bool) {
 	newest, missing := uint64(0), false
 	for _, p := range storedParts(db) {
 		newest = max(newest, p.number)
 		if _, ok := l.tables[p.number]; !ok {
 			missing = true
-			l := lost{From: p.first, To: p.end, File: fileName(p.number), Found: s.opts.Now().UTC(), Reason: "the file is missing", Rebuilt: true}
+			l := lost{From: p.first, To: p.end, File: fileName(p.number), Found: o.db.opts.Now().UTC(), Reason: "the file is missing", Rebuilt: true}
 			if l.From, l.To, ok = l.bounded(spaceChunk); ok {
 				gone = append(gone, l)
 			}
@@ -289,53 +251,4 @@ func (s *Store) outdated(db *pebble.DB, l listing) (gone []lost, outdated bool) 
 		outdated = outdated || missing && number > newest
 	}
 	return gone, outdated
-}
-
-// manifestWhole reports whether a MANIFEST can be read to its end.
-func (s *Store) manifestWhole(name string) (whole bool, err error) {
-	file, err := s.folder.fs.Open(s.folder.path("pebble", name))
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	r := log.NewReader(file, 0)
-	for {
-		in, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return true, nil
-		}
-		if err == nil {
-			_, err = io.Copy(io.Discard, in)
-		}
-		if err != nil {
-			return false, nil
-		}
-	}
-}
-
-// oldestSegment returns the number of the first segment of the journal, or 0 if it has none.
-func (s *Store) oldestSegment() (oldest uint64, err error) {
-	names, err := s.folder.fs.List(s.folder.path("journal"))
-	if err != nil {
-		return 0, err
-	}
-	for _, name := range names {
-		stem, ok := strings.CutSuffix(name, ".journal")
-		if n, err := strconv.ParseUint(stem, 10, 64); ok && err == nil && (oldest == 0 || n < oldest) {
-			oldest = n
-		}
-	}
-	return oldest, nil
-}
-
-// moveAside moves a file or folder into the folder of damaged files.
-func (f *folder) moveAside(path, name string) error {
-	if err := f.fs.MkdirAll(f.path(asideDir), 0o755); err != nil {
-		return err
-	}
-	to := f.path(asideDir, fmt.Sprintf("%s-%d", name, f.now().UnixNano()))
-	if err := f.fs.Rename(path, to); err != nil {
-		return err
-	}
-	return errors.Join(meta.SyncFolder(f.fs, f.path(asideDir)), meta.SyncFolder(f.fs, f.fs.PathDir(path)))
 }

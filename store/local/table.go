@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// table is the state of one table. Store.mu guards it. Changes of record, stats and dropped also
-// need Store.catalog.
+// table is the state of one table. The lock of memory guards it. Changes of record, stats and
+// dropped also need the lock of the catalog.
 type table struct {
 	grid.Table
 	name      string
