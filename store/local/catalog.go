@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// The catalog consists of the tables, with their holds and states, and the counters. Pebble
-// stores it, and so does a pair of files: a hold must survive damage of either. A change is
+// The catalog consists of the tables, with their holds and states, and the counters. It is stored
+// in Pebble and in a pair of files, because a hold must survive damage of either. A change is
 // acknowledged when both have it. Each change has a new generation. If the two differ, the newer
 // generation counts.
 

@@ -84,8 +84,7 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 	return rs.ID(i).Compare(p.ID)
 }
 
-// rowsOf returns copies of the rows in the span, limited to the first most in its
-// order.
+// rowsOf returns copies of the rows in the span, at most most, in its order.
 func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) []memtable.Row {
 	from, to := r.Seek(c, varve.Position{Time: sp.first}), r.End()
 	if sp.last < math.MaxInt64 {
@@ -268,8 +267,8 @@ func partOf(c *cursor, n int) bool {
 	return ok && n >= minPart
 }
 
-// addParts returns the next readings as columns, at most want, up to the first ones that are not
-// in a chunk or that mix with others.
+// addParts returns the next readings as columns, at most want. It ends before readings that are
+// not in a chunk, or whose range overlaps other readings.
 func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n int, err error) {
 	for n < want {
 		c, err := m.nextCursor()
@@ -299,14 +298,14 @@ func (m *merge) addParts(ctx context.Context, want int) (parts []block.Part, n i
 	return parts, n, nil
 }
 
-// ahead returns the number of next readings of a cursor that come before all readings of the
-// others. The cursor is the result of first, so it is at least 1.
+// ahead returns the number of next readings of a cursor that are before all readings of the
+// others. The cursor is the result of nextCursor, so the number is at least 1.
 func (m *merge) ahead(c *cursor) int {
 	n := c.left
 	for i := range m.cursors {
 		d := &m.cursors[i]
 		if d == c || d.left == 0 {
-			continue // after first, it has no further chunks either
+			continue // nextCursor has found no further chunks
 		}
 		limit := d.rows.Time(d.i)
 		beyond := func(k int) bool {

@@ -70,7 +70,7 @@ type chunkKey struct {
 	first  int64
 }
 
-// parseChunkKey parses the key of a chunk, or a key that next returned for one.
+// parseChunkKey parses the key of a chunk, or the first key after one.
 func parseChunkKey(key []byte) (k chunkKey, ok bool) {
 	if len(key) < 5+3+chunkKeySuffix || key[0] != spaceChunk {
 		return k, false

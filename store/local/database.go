@@ -28,7 +28,8 @@ type database struct {
 	opts    Options
 
 	// aside is read-locked by commits to Pebble, and write-locked while damaged files are set
-	// aside. It is locked after all other locks.
+	// aside. Only the lock of memory is
+	// locked after it.
 	aside sync.RWMutex
 }
 
@@ -53,11 +54,11 @@ func (d *database) makeDurable(ctx context.Context) error {
 	}
 }
 
-// flushToCheck writes what Pebble has in memory into files, so that these are checked.
-// On a full disk it does nothing: a write would wait for room.
+// flushToCheck makes Pebble write its memory into files, so that these are checked. On a full
+// disk it does nothing, because a write would wait for room.
 func (d *database) flushToCheck(ctx context.Context) error {
 	if d.guard.checkReserve() != nil {
-		return nil //nolint:nilerr // what is in memory is in the journal, too
+		return nil //nolint:nilerr // the journal has the same data
 	}
 	done, err := d.AsyncFlush()
 	if err != nil {

@@ -43,7 +43,7 @@ func (g *diskGuard) recordFull() {
 	g.conditions.Set(health.DiskLow, g.message())
 }
 
-// awaitRoom waits until the disk has room or ctx ends, and for at least a second. Pebble retries
+// awaitRoom waits at least a second, until the disk has room or ctx ends. Pebble retries
 // at once, and a quota can refuse writes although the disk has room.
 func (g *diskGuard) awaitRoom(ctx context.Context) {
 	g.recordFull()

@@ -14,7 +14,7 @@ type group struct {
 	rows     []memtable.Entry
 	first    int64  // the earliest event time
 	done     int    // the number of inserted readings
-	shape    uint32 // the field names of the last one, in the memtable
+	shape    uint32 // the field names of the last inserted reading
 
 	// lookups has an element for each reading, if some must be looked up in chunks. The results
 	// are valid if lookedUp is set and the flush epoch of the series buffer is still epoch.
@@ -49,7 +49,7 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 			g.lookups[i] = lookup{group: g, reading: &g.readings[i], ownID: g.rows[i].OwnID}
 		}
 	}
-	g.lookedUp, g.epoch = true, g.buffer.epoch // or the write fails
+	g.lookedUp, g.epoch = true, g.buffer.epoch // if the lookup fails, so does the write
 	for i := g.done; i < len(g.rows); i++ {
 		if !g.buffer.flushedKnown || g.rows[i].Time <= g.buffer.maxFlushed {
 			memtable.SetID(&g.readings[i])
@@ -59,8 +59,8 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 	return late
 }
 
-// countAscending returns the number of readings from index i to end, that follow each other and
-// everything in the series buffer in time, and have the field names of g.shape.
+// countAscending returns how many readings from index i, up to end, can be appended at once.
+// Their event times ascend and are after the series buffer, and their field names are g.shape.
 func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
 	last := max(g.buffer.rows[0].LastTime(), g.buffer.rows[1].LastTime())
 	from := i

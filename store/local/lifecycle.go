@@ -38,7 +38,7 @@ func (l *lifecycle) Tables(ctx context.Context, f store.Filter) ([]store.Info, e
 		space := chunkSpace(number)
 		bytes, err := l.db.EstimateDiskUsage(space, after(space))
 		if isDamage(err) {
-			bytes, err = 0, nil // its uncompacted size is a good estimate
+			bytes, err = 0, nil // its size before compression is a good estimate
 		}
 		if err != nil {
 			return nil, err

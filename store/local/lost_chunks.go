@@ -10,8 +10,8 @@ import (
 )
 
 // These functions check lost ranges after the creation of an iterator. A range is recorded
-// before its file is replaced. So the iterator meets the damage itself, or the range is in the
-// list.
+// before its file is replaced. So either the iterator reads the damaged file, or the range is in
+// the list.
 
 // intact returns a DamageError if chunks of the series with keys from <= key < to may be lost.
 func (cr *chunkReader) intact(from, to []byte) error {

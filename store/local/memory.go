@@ -19,7 +19,7 @@ type seriesBuffer struct {
 	table *table
 
 	// evicted means that the buffer was idle and is no longer in its table. A caller that still
-	// has it must look up the buffer of the series again.
+	// has it must look up the buffer of the series.
 	evicted bool
 
 	// maxFlushed is the last event time in chunks, and level0 the number of chunks of level 0.
@@ -179,8 +179,8 @@ func (m *memory) table(t grid.Table) (*table, error) {
 	return tb, nil
 }
 
-// waitForRoom waits for a flush while the memtables are too large. Small writes have some more
-// room, so that they do not wait when large ones fill the memtables.
+// waitForRoom waits for a flush while the memtables are too large. Small writes may
+// exceed the limit of large ones, so that they do not wait for them.
 func (m *memory) waitForRoom(ctx context.Context, small bool) error {
 	limit := 2 * m.db.opts.MemtableBytes
 	if small {

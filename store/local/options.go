@@ -39,11 +39,11 @@ type Options struct {
 	//
 	// The store recovers as much as possible, and reports the rest to Events.Lost.
 	Salvage bool
-	// Guarded are items that count as lost if they are missing after damage to the
-	// journal. It may have held them.
+	// Guarded are items that may have been in the journal. They count as lost if they are
+	// missing after damage to it.
 	Guarded []store.Key
 	// MinFree is the free space below which readings are refused. Other items are refused
-	// below half of it; changes that free space never are. 0 means 256 MiB, and a negative
+	// below half of it. Changes that free space are always permitted. 0 means 256 MiB, and a negative
 	// value means no limit.
 	MinFree int64
 	// Conditions receives health.DiskLow. It may be nil.

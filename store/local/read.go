@@ -65,8 +65,8 @@ func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 }
 
 // views adds the readings in memory to the merge, at most want of each memtable. It reports
-// whether chunks must be read, too. The caller opens the chunks afterwards, so that readings of
-// a concurrent flush are seen twice rather than never.
+// whether chunks must be read, too. The caller opens the chunks afterwards. So it may read the
+// readings of a concurrent flush twice, but never misses them.
 func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
 	rd.mem.mu.RLock()
 	defer rd.mem.mu.RUnlock()
@@ -225,8 +225,7 @@ func (rd *reader) Latest(ctx context.Context, l store.Latest) (varve.Reading, bo
 	}
 }
 
-// cachedNewest returns the latest reading if it is remembered from an earlier call, and
-// nothing has come since.
+// cachedNewest returns the latest reading of an earlier call, if it is still the latest one.
 func (rd *reader) cachedNewest(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return varve.Reading{}, false

@@ -142,7 +142,7 @@ func (o *opener) rebuildFrom(list listing, reason error) (ranges []lost, flushed
 		numbers = append(numbers, number)
 	}
 	slices.Sort(numbers)
-	slices.Reverse(numbers) // of equal entries, the newer file counts
+	slices.Reverse(numbers) // if entries are equal, the newer file is used
 	for _, number := range numbers {
 		e, err := examineFile(o.db.folder.fs, o.db.folder.path("pebble", fileName(number)), o.db.options)
 		if err != nil {
@@ -206,8 +206,8 @@ func (o *opener) writeRebuilt(sources []sst.Part) (flushed uint64, err error) {
 		meta.SyncFolder(f.fs, f.path(rebuiltDir)), meta.SyncFolder(f.fs, f.dir))
 }
 
-// copyLogs copies the logs of Pebble in a folder of format 1. Only they may hold recent items
-// and holds. Format 2 has these in the journal, so this function ends with format 1.
+// copyLogs copies the logs of Pebble in a folder of format 1. Recent items and holds may be in no
+// other file. Format 2 has them in the journal, so it needs no such copy.
 func (o *opener) copyLogs() error {
 	f := o.db.folder
 	names, err := f.fs.List(f.path("pebble"))
@@ -225,8 +225,8 @@ func (o *opener) copyLogs() error {
 }
 
 // rewriter copies entries into a new database. Without the list of files, merged chunks may
-// reappear. Of chunks of level 1 that overlap, the later one moves to level 0, where copies of
-// readings are harmless.
+// reappear. If chunks of level 1 overlap, the later one is moved to level 0, where copies
+// of readings are harmless.
 type rewriter struct {
 	out     *sst.Writer
 	db      *pebble.DB

@@ -92,8 +92,8 @@ func (rc *recovery) readFlushed() (segment uint64, err error) {
 }
 
 // beginJournal makes the replayed data durable in Pebble, up to the last segment, and begins the
-// next one. The chain records the next segment first. So after a power cut in between, the
-// journal does not end before Pebble.
+// next one. The chain records the next segment first. So even after a power cut in between, the
+// chain includes the last segment that Pebble has.
 func (rc *recovery) beginJournal(last uint64, problems []journal.Problem) error {
 	next, err := journal.Begin(rc.db.opts.FS, rc.db.folder.path("journal"), rc.db.folder.id, last+1)
 	if err != nil {
@@ -161,7 +161,7 @@ func (rc *recovery) recoverJournal() error {
 		found.Changes += segment.Batches
 	}
 	losses := append(rc.db.folder.losses, lossesOf(rep.Problems)...)
-	// It is recorded first: a repair that is cut off may leave no damaged journal.
+	// It is recorded first, because an interrupted repair may have removed the damage of the journal.
 	if err := rc.repair.addUnknown(losses); err != nil {
 		return err
 	}

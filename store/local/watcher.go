@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// watcher collects damage that readers find, for the repairer.
+// watcher collects damage that readers find, for the quarantine.
 type watcher struct {
 	events  Events
 	closing context.Context // ends when the store closes

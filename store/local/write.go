@@ -88,7 +88,7 @@ func (w *pendingWrite) release() {
 // smallReadings is the maximum number of readings of a small write.
 const smallReadings = 64
 
-// small reports whether bulk work should make way for this write.
+// small reports whether background work should pause for this write.
 func (w *pendingWrite) small() bool { return len(w.rows) <= smallReadings }
 
 // begin encodes the readings of batches whose tables exist, and groups them.
@@ -98,7 +98,7 @@ func (w *pendingWrite) begin(m *memory, batches []store.Batch, results []store.R
 	for i := range batches {
 		n += len(batches[i].Readings)
 	}
-	w.rows = slices.Grow(w.rows, n) // so that groups can keep parts of it
+	w.rows = slices.Grow(w.rows, n) // so that the rows of groups do not move
 	for i := range batches {
 		b := &batches[i]
 		m.mu.RLock()
@@ -248,7 +248,7 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 			break
 		}
 		some := min(n, len(g.rows)-g.done)
-		if !g.table.dropped { // its batch is marked at the end
+		if !g.table.dropped { // its batch fails at the end
 			waits = w.insertGroup(g, g.done+some) || waits
 		}
 		n -= some

@@ -20,7 +20,7 @@ type Entry struct {
 
 // Gap is a range of keys that a file may have lost.
 //
-// It lies strictly between two readable keys. A nil key means the beginning or the end of the
+// It is strictly between two readable keys. A nil key means the beginning or the end of the
 // file.
 type Gap struct {
 	After, Before []byte

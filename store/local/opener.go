@@ -16,11 +16,13 @@ import (
 // MANIFEST appears to end early, so files with data would be deleted. Therefore the folder is
 // opened in steps:
 //
-// 1. folder.begin completes an interrupted rebuild. 2. inspect opens Pebble read-only. It
-// compares Pebble with the existing files and with the journal's chain. If the list of files is
-// damaged, Pebble is rebuilt from all files. If it is still older than the chain, it is refused.
-// 3. openPebble opens it for writing. 4. recover applies the changes in the journal, sets unfit
-// files aside, compares the catalog with its copy, and replays the readings.
+//  1. folder.begin completes an interrupted rebuild.
+//  2. inspect opens Pebble read-only, and compares it with the existing files and with the
+//     journal's chain. If the list of files is damaged, Pebble is rebuilt from all files. If it is
+//     still older than the chain, it is refused.
+//  3. openPebble opens it for writing.
+//  4. The recovery applies the changes in the journal, sets unfit files aside, compares the
+//     catalog with its copy, and replays the readings.
 
 // errRebuild is the reason for a rebuild of Pebble.
 type errRebuild struct {
@@ -68,7 +70,7 @@ func (o *opener) open() error {
 }
 
 // readChain returns the segments that the journal must have. In format 1, which has no chain, it
-// begins with the first existing segment. Without any chain, every Pebble fits.
+// begins with the first existing segment. Without a chain, any Pebble is accepted.
 func (o *opener) readChain() (c journal.Chain, err error) {
 	c, _, problems, err := journal.ReadChain(o.db.opts.FS, o.db.folder.path("journal"))
 	if err != nil || len(problems) == 0 {

@@ -21,7 +21,7 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// flusher converts memtables into chunks. Only one goroutine may flush at a time.
+// flusher converts memtables into chunks.
 type flusher struct {
 	db        *database
 	mem       *memory
@@ -90,7 +90,7 @@ func (f *flusher) flush(ctx context.Context) error {
 }
 
 // rotate makes the mutable memtable immutable and begins a new segment, unless the current
-// segment is empty. No change is between its append and its application at that time.
+// segment is empty. The barrier ensures that no change is appended but not applied at that time.
 func (f *flusher) rotate() error {
 	if f.db.journal.Size() == 0 {
 		return nil

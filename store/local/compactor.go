@@ -183,7 +183,7 @@ func (m *compaction) firstFrom(from int64) int64 {
 	return first
 }
 
-// mergeUnit rewrites the chunks of level 1 that receive the readings of level 0 from a time on.
+// mergeUnit merges the readings of level 0 from a time on into the chunks of level 1 around it.
 // A unit is one chunk, or several chunks that share event times. mergeUnit returns the start of
 // the next unit.
 func (m *compaction) mergeUnit(from int64) (end int64, err error) {

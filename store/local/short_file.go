@@ -11,7 +11,7 @@ import (
 )
 
 // shortFS is a file system that reports a file of Pebble's as damaged if it ends early.
-// Pebble takes that for a passing error, and does not report it.
+// Pebble treats that as a temporary error, and does not report it.
 type shortFS struct{ vfs.FS }
 
 // Open implements vfs.FS.

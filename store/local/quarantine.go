@@ -16,13 +16,13 @@ import (
 
 // A damaged file is set aside while the store runs:
 //
-// 1. It is copied into the folder damaged. 2. Its lost key ranges are recorded. 3. Each range is
-// replaced in one step of Pebble by a new file. It holds the remaining entries of the range from
-// this file and others.
+//  1. It is copied into the folder damaged.
+//  2. Its lost key ranges are recorded.
+//  3. A new file replaces each range in one step of Pebble. It has the remaining entries of the
+//     range, from this file and others.
 //
-// Data between the ranges does not move. After a crash before the record, the damage is found
-// once more. After a crash between record and replacement, reads of the range are refused, and
-// the damage is found once more.
+// Data between the ranges is not rewritten. After a crash before step 3, the next read finds the
+// damage, and the steps are repeated. After step 2, reads of the range are refused.
 
 // retryAside is the delay after a failed attempt to set a file aside.
 const retryAside = 30 * time.Second
@@ -143,8 +143,8 @@ func (q *quarantine) setChunkAside(key []byte) error {
 // asideDir is the folder of damaged files. The store never deletes them.
 const asideDir = "damaged"
 
-// SetAside returns where a data folder keeps damaged files: the folder damaged, and
-// segments of the journal. If it keeps none, the list is empty.
+// SetAside returns the paths of damaged files in a data folder: the folder damaged, and segments
+// of the journal. Without damaged files, the list is empty.
 func SetAside(dir string) (places []string, err error) {
 	aside, err := filepath.Glob(filepath.Join(dir, asideDir, "*"))
 	if err != nil {

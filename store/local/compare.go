@@ -26,7 +26,7 @@ func (l *lookup) searchChunk(c *chunk.Chunk) {
 	}
 }
 
-// compareMet sets the verdicts on readings with own ids that series buffers had already.
+// compareMet sets the verdicts on readings with own ids whose identity is in a series buffer.
 func (w *pendingWrite) compareMet() error {
 	var arena chunk.Arena
 	for _, m := range w.met {
