@@ -238,7 +238,7 @@ func (c *catalog) lock(ctx context.Context) (unlock func(), err error) {
 	if c.unsaved {
 		if err := c.save(); err != nil {
 			c.mu.Unlock()
-			return nil, c.db.guard.unavailable(err)
+			return nil, c.db.guard.Unavailable(err)
 		}
 	}
 	return c.mu.Unlock, nil
@@ -264,7 +264,7 @@ func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) 
 		return err
 	}
 	if err := c.save(); err != nil {
-		return c.db.guard.unavailable(err)
+		return c.db.guard.Unavailable(err)
 	}
 	return nil
 }

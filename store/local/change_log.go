@@ -55,7 +55,7 @@ func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []stor
 		return nil, closing(err, batch)
 	}
 	if err := c.db.journal.Ready(); err != nil {
-		return nil, closing(c.db.guard.unavailable(err), batch)
+		return nil, closing(c.db.guard.Unavailable(err), batch)
 	}
 	ch := &change{commit: c.db.journal.Append(journal.Batch, batch.Repr()), batch: batch, then: then}
 	if c.db.journal.Size() >= c.db.opts.JournalBytes {
@@ -68,7 +68,7 @@ func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []stor
 		if then == nil {
 			c.db.life.workers.Go(func() { _ = c.resolve(c.db.life.background, ch) }) // a flush or the next change retries
 		}
-		return ch, c.db.guard.unavailable(err)
+		return ch, c.db.guard.Unavailable(err)
 	}
 	return nil, ch.apply(c.db.DB)
 }
@@ -105,7 +105,7 @@ func (c *changeLog) resolve(ctx context.Context, ch *change) error {
 		}
 		next := commit.Retry()
 		if ctx.Err() != nil || next == nil || !next.Ended() && c.db.journal.Ready() != nil {
-			return c.db.guard.unavailable(err)
+			return c.db.guard.Unavailable(err)
 		}
 		commit = next
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/store/local/chunk"
+	"github.com/varvedb/varve/store/local/diskguard"
 	"github.com/varvedb/varve/store/local/journal"
 )
 
@@ -22,7 +23,7 @@ type database struct {
 	folder  *folder
 	ledger  *ledger
 	watcher *watcher
-	guard   *diskGuard
+	guard   *diskguard.Guard
 	lanes   *lanes.Lanes
 	life    *lifetime
 	opts    Options
@@ -57,7 +58,7 @@ func (d *database) makeDurable(ctx context.Context) error {
 // flushToCheck makes Pebble write its memory into files, so that these are checked. On a full
 // disk it does nothing, because a write would wait for room.
 func (d *database) flushToCheck(ctx context.Context) error {
-	if d.guard.checkReserve() != nil {
+	if d.guard.CheckReserve() != nil {
 		return nil //nolint:nilerr // the journal has the same data
 	}
 	done, err := d.AsyncFlush()

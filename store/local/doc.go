@@ -33,7 +33,7 @@
 //
 // The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem].
 // Package memtable holds readings in memory, chunk encodes chunks, journal is the write-ahead log,
-// and sst reads and writes files of Pebble.
+// diskguard refuses writes before the disk is full, and sst reads and writes files of Pebble.
 //
 // Locks are taken in this order: items, catalog, the barrier of changeLog, database, memory. The
 // lock of memory is never held during I/O.

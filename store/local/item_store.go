@@ -20,7 +20,7 @@ type itemStore struct {
 
 // PutAll implements store.Items with one batch and one sync.
 func (s *itemStore) PutAll(ctx context.Context, items []store.Item) error {
-	return s.putAll(ctx, s.db.guard.checkSpare, items)
+	return s.putAll(ctx, s.db.guard.CheckItems, items)
 }
 
 func (s *itemStore) putAll(ctx context.Context, room func() error, items []store.Item) error {
@@ -69,7 +69,7 @@ func (s *itemStore) PutAbsent(ctx context.Context, items []store.Item) (written 
 		return nil, closing(err, batch)
 	}
 	if !batch.Empty() {
-		if err := s.db.guard.checkSpare(); err != nil {
+		if err := s.db.guard.CheckItems(); err != nil {
 			return nil, closing(err, batch)
 		}
 	}
@@ -104,7 +104,7 @@ func keysOf(items []store.Item) []store.Key {
 
 // DeleteAll implements store.Items.
 func (s *itemStore) DeleteAll(ctx context.Context, keys []store.Key) error {
-	return s.replace(ctx, s.db.guard.checkReserve, keys, nil, func(b *pebble.Batch, sorted []keyAt) error {
+	return s.replace(ctx, s.db.guard.CheckReserve, keys, nil, func(b *pebble.Batch, sorted []keyAt) error {
 		for _, k := range sorted {
 			if err := b.Delete(k.key, nil); err != nil {
 				return err
@@ -121,7 +121,7 @@ func (s *itemStore) Apply(ctx context.Context, changes []store.Change) error {
 		keys[i] = changes[i].Item.Key
 	}
 	conds := func(i int) []store.Cond { return changes[i].Conds }
-	return s.replace(ctx, s.db.guard.checkSpare, keys, conds, func(b *pebble.Batch, sorted []keyAt) error {
+	return s.replace(ctx, s.db.guard.CheckItems, keys, conds, func(b *pebble.Batch, sorted []keyAt) error {
 		for _, k := range sorted {
 			if changes[k.i].Delete {
 				if err := b.Delete(k.key, nil); err != nil {

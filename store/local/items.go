@@ -230,7 +230,7 @@ func decodeAttr(d *jx.Decoder) (v varve.Value, err error) {
 
 // Put implements store.Items.
 func (s *itemStore) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	return s.put(ctx, s.db.guard.checkSpare, it, conds)
+	return s.put(ctx, s.db.guard.CheckItems, it, conds)
 }
 
 func (s *itemStore) put(ctx context.Context, room func() error, it store.Item, conds []store.Cond) error {
@@ -274,7 +274,7 @@ func putValue(b *pebble.Batch, key []byte, it *store.Item) error {
 
 // Delete implements store.Items.
 func (s *itemStore) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
-	return s.replace(ctx, s.db.guard.checkReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return b.Delete(itemKey(k), nil) })
+	return s.replace(ctx, s.db.guard.CheckReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return b.Delete(itemKey(k), nil) })
 }
 
 // deleteEntries adds the deletion of an item's index entries to a batch. The item may be nil.

@@ -100,7 +100,7 @@ func (l *lifecycle) Create(ctx context.Context, t grid.Table, tier store.Tier) e
 	if there {
 		return nil
 	}
-	if err := errors.Join(l.db.ledger.catalogIntact(), l.db.guard.checkReserve()); err != nil {
+	if err := errors.Join(l.db.ledger.catalogIntact(), l.db.guard.CheckReserve()); err != nil {
 		return err
 	}
 	tb := newTable(t)
@@ -135,7 +135,7 @@ func (l *lifecycle) change(ctx context.Context, t grid.Table, do func(*tableReco
 		return err
 	}
 	changed := tb.record
-	if err := errors.Join(l.db.guard.checkReserve(), do(&changed)); err != nil {
+	if err := errors.Join(l.db.guard.CheckReserve(), do(&changed)); err != nil {
 		return err
 	}
 	batch := l.db.NewBatch()
@@ -213,7 +213,7 @@ func (l *lifecycle) dropTable(ctx context.Context, t grid.Table) (number uint32,
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(l.db.ledger.catalogIntact(), store.Droppable(tb.record.info(t)), l.db.guard.checkReserve()); err != nil {
+	if err := errors.Join(l.db.ledger.catalogIntact(), store.Droppable(tb.record.info(t)), l.db.guard.CheckReserve()); err != nil {
 		return 0, err
 	}
 	batch := l.db.NewBatch()

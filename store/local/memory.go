@@ -194,7 +194,7 @@ func (m *memory) waitForRoom(ctx context.Context, small bool) error {
 			return nil
 		}
 		if failed != nil {
-			return m.db.guard.unavailable(fmt.Errorf("readings cannot be turned into chunks: %w", failed))
+			return m.db.guard.Unavailable(fmt.Errorf("readings cannot be turned into chunks: %w", failed))
 		}
 		m.requestFlush()
 		select {

@@ -10,7 +10,7 @@ import (
 // openPebble opens the database for writing. Writes of its files wait while the disk is full.
 func (o *opener) openPebble() (err error) {
 	opts := o.db.options.Clone()
-	opts.FS = o.db.guard.waitingFS(o.db.life.background, shortFS{o.db.opts.FS})
+	opts.FS = o.db.guard.WaitingFS(o.db.life.background, shortFS{o.db.opts.FS})
 	opts.ErrorIfNotExists = o.db.folder.state != folderNew && !o.emptied
 	opts.Cache = pebble.NewCache(o.db.opts.CacheBytes)
 	defer opts.Cache.Unref()

@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/internal/lanes"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/diskguard"
 )
 
 // Store is an embedded store. Open creates one. It is safe for concurrent use.
@@ -55,7 +56,7 @@ func Open(opts Options) (*Store, error) {
 	s.life.workers.Go(s.flusher.loop)
 	s.life.workers.Go(s.lifecycle.reclaimLoop)
 	s.life.workers.Go(s.expiry.loop)
-	s.life.workers.Go(func() { s.db.guard.watch(s.life.background) })
+	s.life.workers.Go(func() { s.db.guard.Watch(s.life.background) })
 	s.life.workers.Go(s.quarantine.loop)
 	return s, nil
 }
@@ -99,7 +100,7 @@ func (s *Store) open() error {
 	if restricted > 0 {
 		opts.Events.Restricted(restricted)
 	}
-	db.guard = newDiskGuard(opts)
+	db.guard = diskguard.New(opts.FS, opts.Dir, opts.MinFree, opts.Conditions)
 	if db.ledger, err = openLedger(db.folder, opts.Conditions); err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (s *Store) Close() error {
 	s.life.closed = true
 	s.life.stop()
 	s.life.workers.Wait()
-	if s.db.guard.checkSpare() != nil {
+	if s.db.guard.CheckItems() != nil {
 		return s.release() // the journal has all data, and a flush on a full disk would only delay Close
 	}
 	ctx := context.Background()

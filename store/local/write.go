@@ -36,7 +36,7 @@ func (wr *writer) write(ctx context.Context, batches []store.Batch, results []st
 		return err
 	}
 	defer wr.db.life.leave()
-	if err := wr.db.guard.check(); err != nil {
+	if err := wr.db.guard.CheckReadings(); err != nil {
 		return err
 	}
 	w := pendingWrites.Get().(*pendingWrite)
@@ -53,7 +53,7 @@ func (wr *writer) write(ctx context.Context, batches []store.Batch, results []st
 		return nil
 	}
 	if err := commit.Wait(ctx); err != nil {
-		return wr.db.guard.unavailable(err)
+		return wr.db.guard.Unavailable(err)
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 	w.mem.mu.Lock()
 	defer w.mem.mu.Unlock()
 	if err := w.mem.db.journal.Ready(); err != nil {
-		return false, w.mem.db.guard.unavailable(err)
+		return false, w.mem.db.guard.Unavailable(err)
 	}
 	w.mem.records++
 	w.record.Begin(w.mem.records)

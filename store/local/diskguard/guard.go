@@ -1,4 +1,4 @@
-package local
+package diskguard
 
 import (
 	"context"
@@ -16,10 +16,8 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
-// diskGuard is the disk guard. A store on a full disk can neither write nor clean up. So it refuses
-// readings below the minimum free space, and items below half of it. The rest is a reserve for
-// writes that free space: rotation, drops and deletes.
-type diskGuard struct {
+// Guard checks the free space of a disk. It is safe for concurrent use.
+type Guard struct {
 	fs         vfs.FS
 	dir        string
 	min        int64 // a negative value means no reserve
@@ -34,33 +32,35 @@ type diskGuard struct {
 }
 
 const (
-	// spaceEvery is the time for which a check of the disk is valid.
-	spaceEvery = time.Second
+	// checkEvery is the time for which a check of the disk is valid.
+	checkEvery = time.Second
 	// resumeFree is the free space with which waiting writes continue. It is about the size of
 	// one write of Pebble.
 	resumeFree = 8 << 20
 )
 
-func newDiskGuard(o Options) *diskGuard {
-	return &diskGuard{fs: o.FS, dir: o.Dir, min: o.MinFree, now: time.Now, conditions: o.Conditions}
+// New returns a guard of the disk of a folder. If minFree is negative, writes are refused only after
+// one found no room. Conditions receives health.DiskLow, and may be nil.
+func New(fs vfs.FS, dir string, minFree int64, conditions *health.Conditions) *Guard {
+	return &Guard{fs: fs, dir: dir, min: minFree, now: time.Now, conditions: conditions}
 }
 
-// check returns an error if readings must not be written.
-func (g *diskGuard) check() error { return g.requireFree(g.min) }
+// CheckReadings returns an error if readings must not be written.
+func (g *Guard) CheckReadings() error { return g.requireFree(g.min) }
 
-// checkSpare returns an error if items must not be written.
-func (g *diskGuard) checkSpare() error { return g.requireFree(g.min / 2) }
+// CheckItems returns an error if items must not be written.
+func (g *Guard) CheckItems() error { return g.requireFree(g.min / 2) }
 
-// checkReserve returns an error if no data may be written.
-func (g *diskGuard) checkReserve() error { return g.requireFree(0) }
+// CheckReserve returns an error if no data may be written.
+func (g *Guard) CheckReserve() error { return g.requireFree(0) }
 
-func (g *diskGuard) requireFree(need int64) error {
+func (g *Guard) requireFree(need int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.min < 0 && !g.full {
 		return nil
 	}
-	if now := g.now(); g.at.IsZero() || now.Sub(g.at) >= spaceEvery || now.Before(g.at) {
+	if now := g.now(); g.at.IsZero() || now.Sub(g.at) >= checkEvery || now.Before(g.at) {
 		g.refresh(now)
 	}
 	switch {
@@ -73,7 +73,7 @@ func (g *diskGuard) requireFree(need int64) error {
 }
 
 // refresh checks the disk and sets or clears the condition. The caller holds the lock.
-func (g *diskGuard) refresh(now time.Time) {
+func (g *Guard) refresh(now time.Time) {
 	g.at = now
 	g.free, g.err = g.freeBytes()
 	g.full = g.full && (g.err != nil || g.free < resumeFree)
@@ -87,16 +87,16 @@ func (g *diskGuard) refresh(now time.Time) {
 }
 
 // message returns the problem of the disk and the remedy. The caller holds the lock.
-func (g *diskGuard) message() string {
+func (g *Guard) message() string {
 	if g.min < 0 {
 		return fmt.Sprintf("the disk of data folder %s is full (%d MiB free): make room, and set store.min_free to keep a reserve", g.dir, g.free>>20)
 	}
 	return fmt.Sprintf("the disk of data folder %s has %d MiB free, and %d MiB are kept free: make room, or lower store.min_free", g.dir, g.free>>20, g.min>>20)
 }
 
-// watch updates the condition, also without writes.
-func (g *diskGuard) watch(ctx context.Context) {
-	tick := time.NewTicker(spaceEvery)
+// Watch updates the condition, also without writes.
+func (g *Guard) Watch(ctx context.Context) {
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
 		g.mu.Lock()
@@ -110,7 +110,7 @@ func (g *diskGuard) watch(ctx context.Context) {
 	}
 }
 
-func (g *diskGuard) freeBytes() (free int64, err error) { return freeOn(g.fs, g.dir) }
+func (g *Guard) freeBytes() (free int64, err error) { return freeOn(g.fs, g.dir) }
 
 // Free returns the free space on the disk of a folder, in bytes.
 func Free(dir string) (int64, error) { return freeOn(vfs.Default, dir) }
@@ -123,8 +123,8 @@ func freeOn(disk vfs.FS, dir string) (free int64, err error) {
 	return int64(min(usage.AvailBytes, math.MaxInt64)), err
 }
 
-// unavailable marks an error as temporary, so that clients retry. It records a full disk.
-func (g *diskGuard) unavailable(err error) error {
+// Unavailable marks an error as temporary, so that clients retry. It records a full disk.
+func (g *Guard) Unavailable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrClosed) {
 		return err
 	}

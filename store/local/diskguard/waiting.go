@@ -1,4 +1,4 @@
-package local
+package diskguard
 
 import (
 	"context"
@@ -18,9 +18,9 @@ type waitingFS struct {
 	remover vfs.FS
 }
 
-// waitingFS returns the file system of the data folder for Pebble. After ctx has ended, writes
+// WaitingFS returns the file system of the data folder for Pebble. After ctx has ended, writes
 // wait at most a second.
-func (g *diskGuard) waitingFS(ctx context.Context, fs vfs.FS) vfs.FS {
+func (g *Guard) WaitingFS(ctx context.Context, fs vfs.FS) vfs.FS {
 	return waitingFS{FS: vfs.OnDiskFull(fs, func() { g.awaitRoom(ctx) }), remover: fs}
 }
 
@@ -34,7 +34,7 @@ func (h waitingFS) RemoveAll(name string) error { return h.remover.RemoveAll(nam
 func (h waitingFS) Unwrap() vfs.FS { return h.remover }
 
 // recordFull records that a write found no room.
-func (g *diskGuard) recordFull() {
+func (g *Guard) recordFull() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.at = g.now()
@@ -45,9 +45,9 @@ func (g *diskGuard) recordFull() {
 
 // awaitRoom waits at least a second, until the disk has room or ctx ends. Pebble retries
 // at once, and a quota can refuse writes although the disk has room.
-func (g *diskGuard) awaitRoom(ctx context.Context) {
+func (g *Guard) awaitRoom(ctx context.Context) {
 	g.recordFull()
-	tick := time.NewTicker(spaceEvery)
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for full := true; full && ctx.Err() == nil; {
 		<-tick.C
