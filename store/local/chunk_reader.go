@@ -3,7 +3,6 @@ package local
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"math"
 	"slices"
 	"sort"
@@ -182,64 +181,6 @@ func findPosition(c *chunk.Chunk, p varve.Position) (int, bool) {
 		return p.ID.Compare(c.ID(i))
 	}
 	return sort.Find(c.Len(), compare)
-}
-
-// lookUpLate looks up the late readings of a write in chunks, series by series.
-func (w *pendingWrite) lookUpLate() (err error) {
-	cr, err := newChunkReader(w.mem.db)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		// The iterator repeats the damage for which readings were refused.
-		if closed := cr.iter.Close(); !isDamage(closed) {
-			err = errors.Join(err, closed)
-		}
-	}()
-	slices.SortFunc(w.late, func(a, b *lookup) int {
-		if x, y := a.group.buffer, b.group.buffer; x != y {
-			if c := x.table.Table.Compare(y.table.Table); c != 0 {
-				return c
-			}
-			return x.Series.Compare(y.Series)
-		}
-		return a.reading.Position().Compare(b.reading.Position())
-	})
-	for from := 0; from < len(w.late); {
-		to := from + 1
-		for to < len(w.late) && w.late[to].group.buffer == w.late[from].group.buffer {
-			to++
-		}
-		if err := w.lookUpSeries(cr, w.late[from:to]); err != nil {
-			return err
-		}
-		from = to
-	}
-	return nil
-}
-
-// lookUpSeries looks up readings of one series buffer, in the order of their positions.
-func (w *pendingWrite) lookUpSeries(cr *chunkReader, late []*lookup) error {
-	b := late[0].group.buffer
-	cr.selectSeries(b.table, b.Series)
-	if err := w.mem.loadMaxFlushed(cr, b, late[0].group.epoch); err != nil && !isDamage(err) {
-		return err // without maxFlushed, every reading is looked up in chunks
-	}
-	first, last := late[0].reading.Time.UnixNano(), late[len(late)-1].reading.Time.UnixNano()
-	if err := cr.loadLevel0(first, last); err != nil {
-		return rejectLate(late, err)
-	}
-	for from := 0; from < len(late); {
-		to := from + 1
-		for to < len(late) && late[to].reading.Time.Equal(late[from].reading.Time) {
-			to++
-		}
-		if err := rejectLate(late[from:to], cr.lookUp(late[from:to])); err != nil {
-			return err
-		}
-		from = to
-	}
-	return nil
 }
 
 // lookUp looks up readings of one event time in chunks. They are ordered by id, so that each chunk

@@ -2,8 +2,10 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -215,4 +217,68 @@ func (s *itemStore) commit(ctx context.Context, held heldItems, keys []store.Key
 // newBatch returns a batch with capacity for a number of items.
 func (s *itemStore) newBatch(items int) *pebble.Batch {
 	return s.db.NewBatchWithSize(items * itemBytes)
+}
+
+// Put implements store.Items.
+func (s *itemStore) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	return s.put(ctx, s.db.guard.CheckItems, it, conds)
+}
+
+func (s *itemStore) put(ctx context.Context, room func() error, it store.Item, conds []store.Cond) error {
+	return s.replace(ctx, room, []store.Key{it.Key}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return putItem(b, &it) })
+}
+
+// putItem adds an item and its index entries to a batch.
+func putItem(b *pebble.Batch, it *store.Item) error {
+	if err := errors.Join(putEntry(b, store.GSI1, it), putEntry(b, store.GSI2, it)); err != nil {
+		return err
+	}
+	return putValue(b, itemKey(it.Key), it)
+}
+
+// putEntry adds the entry of an item in a secondary index, if it has one, to a batch.
+func putEntry(b *pebble.Batch, ix store.Index, it *store.Item) error {
+	in := it.In(ix)
+	if in.IsZero() {
+		return nil
+	}
+	buf := itemBuffers.Get().(*[]byte)
+	defer itemBuffers.Put(buf)
+	*buf = appendIndexKey((*buf)[:0], ix, in, it.Key)
+	return b.Set(*buf, nil, nil)
+}
+
+// itemBuffers holds buffers for keys and values, which a batch copies.
+var itemBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// putValue adds an item with an encoded key, without its index entries, to a batch.
+func putValue(b *pebble.Batch, key []byte, it *store.Item) error {
+	buf := itemBuffers.Get().(*[]byte)
+	defer itemBuffers.Put(buf)
+	value, err := appendItem((*buf)[:0], it)
+	if err != nil {
+		return err
+	}
+	*buf = value
+	return b.Set(key, value, nil)
+}
+
+// Delete implements store.Items.
+func (s *itemStore) Delete(ctx context.Context, k store.Key, conds ...store.Cond) error {
+	return s.replace(ctx, s.db.guard.CheckReserve, []store.Key{k}, func(int) []store.Cond { return conds }, func(b *pebble.Batch, _ []keyAt) error { return b.Delete(itemKey(k), nil) })
+}
+
+// deleteEntries adds the deletion of an item's index entries to a batch. The item may be nil.
+func deleteEntries(b *pebble.Batch, it *store.Item) error {
+	if it == nil {
+		return nil
+	}
+	for _, ix := range []store.Index{store.GSI1, store.GSI2} {
+		if in := it.In(ix); !in.IsZero() {
+			if err := b.Delete(indexKey(ix, in, it.Key), nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

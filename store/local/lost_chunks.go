@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
@@ -30,17 +29,6 @@ func (cr *chunkReader) reportBroken(err error) error {
 		cr.db.watcher.addChunk(slices.Clone(cr.iter.Key()), err)
 	}
 	return err
-}
-
-// rejectLate rejects readings that may be duplicates of damaged ones. It returns all other errors.
-func rejectLate(late []*lookup, err error) error {
-	if !isDamage(err) {
-		return err
-	}
-	for _, l := range late {
-		l.inChunk = varve.Reject(varve.CodeDamaged, "%s", damaged(err, l.group.table.Table, l.reading.Series))
-	}
-	return nil
 }
 
 // intactBetween returns a DamageError if chunks of level 1 may be lost between the previous
